@@ -1,0 +1,117 @@
+"""Aggregates inside a private block: from sqlglot nodes to measures, with what each needs to be bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.bind.names import only, same_unit
+from dpsql.bind.scalars import Scalars
+from dpsql.errors import refuse
+from dpsql.parse import place
+from dpsql.plan import Expr, Measure
+from dpsql.ranges import Type
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`word`: our name of the aggregate; `numbers`: how many bounded numeric arguments it takes."""
+
+    word: str
+    numbers: int
+
+
+SHAPES: dict[type[exp.Expr], Shape] = {
+    exp.Sum: Shape("sum", 1),
+    exp.Avg: Shape("avg", 1),
+    exp.Variance: Shape("var_samp", 1),
+    exp.VariancePop: Shape("var_pop", 1),
+    exp.Stddev: Shape("stddev_samp", 1),
+    exp.StddevSamp: Shape("stddev_samp", 1),
+    exp.StddevPop: Shape("stddev_pop", 1),
+}
+OTHER_WORDS = {"mean": exp.Avg}
+LEAKING = (exp.ArrayAgg, exp.GroupConcat, exp.AnyValue, exp.First, exp.Last, exp.JSONObjectAgg)
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate call (with or without FILTER or WITHIN GROUP)."""
+    if isinstance(node, (exp.Filter, exp.WithinGroup)):
+        return is_aggregate(node.this)
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).lower() in OTHER_WORDS
+    return isinstance(node, exp.AggFunc)
+
+
+def bind_measure(name: str, node: exp.Expr, scalars: Scalars) -> Measure:
+    """The measure of an aggregate call. Refuses aggregates and arguments that are not bounded."""
+    condition: Expr | None = None
+    inner = node
+    if isinstance(inner, exp.Filter):
+        only(inner, "this", "expression")
+        condition = scalars.boolean(inner.expression.this)
+        inner = inner.this
+    if isinstance(inner, exp.Anonymous):
+        inner = OTHER_WORDS[str(inner.this).lower()](this=inner.expressions[0] if inner.expressions else exp.Star())
+        inner.meta.update(node.meta)
+    if isinstance(inner, exp.Count):
+        return _count(name, inner, scalars, condition)
+    if isinstance(inner, exp.CountIf):
+        only(inner, "this")
+        both = scalars.boolean(inner.this)
+        if condition is not None:
+            both = scalars.call("and", inner, condition, both)
+        return Measure(name, "count", (), False, both)
+    shape = SHAPES.get(type(inner))
+    if shape is None:
+        raise refuse(
+            "row_list" if isinstance(inner, LEAKING) else "unknown_aggregate",
+            function=inner.sql_name() if isinstance(inner, exp.Func) else inner.key.upper(),
+            position=place(inner),
+        )
+    return _numeric(name, shape, inner, scalars, condition)
+
+
+def _count(name: str, node: exp.Count, scalars: Scalars, condition: Expr | None) -> Measure:
+    only(node, "this", "big_int")
+    if isinstance(node.this, exp.Star):
+        only(node.this)
+        return Measure(name, "count", (), False, condition)
+    if not isinstance(node.this, exp.Distinct):
+        argument = scalars.bind(node.this)
+        return Measure(name, "count", (argument,) if argument.facts.nullable or _real(argument) else (), False, condition)
+    only(node.this, "expressions")
+    if len(node.this.expressions) != 1:
+        raise refuse("distinct_many", position=place(node))
+    argument = scalars.bind(node.this.expressions[0])
+    if same_unit(argument, scalars.scope.unit_names()):
+        return Measure(name, "count_units", (), True, condition)
+    return Measure(name, "count_distinct", (argument,), True, condition)
+
+
+def _real(argument: Expr) -> bool:
+    """NaN counts as NULL, so a real is never certainly there."""
+    return argument.facts.type is Type.REAL
+
+
+def _numeric(name: str, shape: Shape, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
+    """SUM, AVG and the like: numeric arguments whose interval is known."""
+    only(node, "this", "expression")
+    if isinstance(node.this, exp.Distinct):
+        raise refuse("sum_distinct", function=shape.word.upper(), position=place(node))
+    nodes = [node.this, node.args.get("expression")][: shape.numbers]
+    arguments = tuple(scalars.bind(part) for part in nodes if part is not None)
+    if len(arguments) != shape.numbers or (shape.numbers == 1 and node.args.get("expression") is not None):
+        reason = f"takes {shape.numbers} argument{'s' if shape.numbers > 1 else ''}"
+        raise refuse("wrong_arguments", function=shape.word.upper(), reason=reason, position=place(node))
+    for argument, part in zip(arguments, nodes, strict=True):
+        assert part is not None
+        if not argument.facts.type.numeric:
+            reason = f"takes numbers, not {argument.facts.type.value}"
+            raise refuse("wrong_arguments", function=shape.word.upper(), reason=reason, position=place(part))
+        if not argument.facts.bounded:
+            text = part.sql("duckdb")
+            clamped = f"{shape.word.upper()}(clamp({text}, 0, 100))"
+            raise refuse("unbounded", function=shape.word.upper(), text=text, clamped=clamped, position=place(part))
+    return Measure(name, shape.word, arguments, False, condition)

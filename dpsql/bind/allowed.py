@@ -1,0 +1,67 @@
+"""What the public remainder may contain: an allow-list of sqlglot nodes and function names.
+
+The remainder runs over released and public tables in an engine that holds nothing else (`sandbox`), so this list is
+about resources and surprises (files, settings, randomness, endless series), not about privacy.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors import refuse
+from dpsql.parse import place
+
+NODES: frozenset[type[exp.Expr]] = frozenset({
+    # query structure
+    exp.Select, exp.Subquery, exp.From, exp.Join, exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Ordered,
+    exp.Limit, exp.Offset, exp.Fetch, exp.With, exp.CTE, exp.Table, exp.TableAlias, exp.Alias, exp.Identifier, exp.Column,
+    exp.Star, exp.Distinct, exp.Union, exp.Intersect, exp.Except, exp.Values, exp.Tuple, exp.Rollup, exp.Cube,
+    exp.GroupingSets, exp.Paren, exp.Filter, exp.Window, exp.WindowSpec, exp.WithinGroup, exp.IgnoreNulls,
+    exp.RespectNulls, exp.Var, exp.DataType, exp.Interval,
+    # literals and operators
+    exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow,
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And, exp.Or, exp.Not, exp.Is,
+    exp.In, exp.Between, exp.Like, exp.ILike, exp.DPipe, exp.Case, exp.If, exp.Exists, exp.Any, exp.All,
+    # scalar functions
+    exp.Abs, exp.Sign, exp.Round, exp.Floor, exp.Ceil, exp.Trunc, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Least,
+    exp.Greatest, exp.Coalesce, exp.Nullif, exp.Cast, exp.TryCast, exp.Lower, exp.Upper, exp.Trim, exp.Substring,
+    exp.Left, exp.Right, exp.Length, exp.Concat, exp.Replace, exp.StartsWith, exp.EndsWith, exp.Contains, exp.StrPosition,
+    exp.TimestampTrunc, exp.DateTrunc, exp.Extract, exp.DateDiff, exp.TimestampDiff, exp.DateAdd, exp.Year, exp.Quarter,
+    exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear,
+    exp.Hour, exp.Minute, exp.Second, exp.LastDay, exp.IsNan, exp.TimeToStr, exp.Initcap,
+    # aggregates and window functions over results
+    exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.Quantile, exp.PercentileCont,
+    exp.PercentileDisc, exp.ApproxQuantile, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp,
+    exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept, exp.ArgMax, exp.ArgMin, exp.Mode,
+    exp.LogicalAnd, exp.LogicalOr, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank,
+    exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
+})  # fmt: skip
+NAMES = frozenset({
+    "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "iff", "mean", "date_part", "isfinite",
+    "log2", "cbrt", "to_char", "strftime",
+})  # fmt: skip
+DISTANCE = {"dp_interval_low", "dp_interval_high", "dp_error"}
+
+
+def check_node(node: exp.Expr) -> None:
+    """Refuse one node of the remainder that is not on the list."""
+    if isinstance(node, exp.Anonymous):
+        name = str(node.this).lower()
+        if name == "clamp":
+            raise refuse("clamp_over_results", position=place(node))
+        if name not in NAMES:
+            raise refuse("unknown_function", name=name, position=place(node))
+        if name in DISTANCE and len(node.expressions) != 1:
+            reason = "takes one output expression"
+            raise refuse("wrong_arguments", function=name.upper(), reason=reason, position=place(node))
+        return
+    if type(node) not in NODES:
+        if isinstance(node, exp.Func):
+            raise refuse("unknown_function", name=node.sql_name().lower(), position=place(node))
+        raise refuse("clause", what=node.key.upper().replace("_", " "), position=place(node))
+
+
+def check_all(tree: exp.Expr) -> None:
+    """Refuse a remainder part with any node that is not on the list."""
+    for node in tree.walk():
+        check_node(node)

@@ -1,0 +1,202 @@
+"""A SELECT that aggregates protected rows: its private block, and the SELECT over the block that is left of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dpsql.bind.aggregates import bind_measure, is_aggregate
+from dpsql.bind.names import Environment, Released, Scope, only, same_unit
+from dpsql.bind.scalars import Scalars
+from dpsql.bind.trees import output_name, rebuild
+from dpsql.domains import domain_of
+from dpsql.errors import Error, refuse
+from dpsql.parse import place
+from dpsql.plan import Block, Expr, Key, Measure, Relation
+from dpsql.ranges import Type
+
+if TYPE_CHECKING:
+    from dpsql.bind.cut import Cutter
+
+MOST_MEASURES = 100
+MOST_KEYS = 20
+
+
+def aggregates(node: exp.Select) -> bool:
+    """Whether a SELECT groups rows: GROUP BY, DISTINCT, HAVING, or an aggregate outside windows and subqueries."""
+    if any(node.args.get(clause) is not None for clause in ("group", "distinct", "having")):
+        return True
+    order = node.args.get("order")
+    return any(_has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
+
+
+def _has_aggregate(node: exp.Expr) -> bool:
+    if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
+        return False
+    if isinstance(node, exp.Window):
+        inside = [part for part in node.this.iter_expressions()]
+        inside += [part for name in ("partition_by", "order") for part in _listed(node.args.get(name))]
+        return any(_has_aggregate(part) for part in inside)
+    return is_aggregate(node) or any(_has_aggregate(part) for part in node.iter_expressions())
+
+
+def _listed(value: object) -> list[exp.Expr]:
+    return value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
+
+
+def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, environment: Environment) -> Released:
+    """Enter the private block of `node` and return the SELECT over it."""
+    work = _Cut(cutter, node, scope, environment)
+    work.find_keys()
+    items = [work.output(item) for item in node.expressions]
+    copy = exp.Select(expressions=items)
+    for clause, target in (("having", "where"), ("qualify", "qualify"), ("order", "order")):
+        if node.args.get(clause) is None:
+            continue
+        part = work.part(node.args[clause])
+        copy.set(target, exp.Where(this=part.this) if clause == "having" else part)
+    for clause in ("limit", "offset"):
+        if node.args.get(clause) is not None:
+            copy.set(clause, cutter.released_part(node.args[clause], environment))
+    if node.args.get("distinct") is not None and work.grouped:
+        copy.set("distinct", cutter.released_part(node.args["distinct"], environment))
+    for key in work.keys:
+        if same_unit(key.expression, scope.unit_names()):
+            raise refuse("unit_key", position=work.key_places[key.name])
+    name = cutter.add_block(Block("", source, tuple(work.keys), tuple(work.measures)))
+    copy.set("from_", exp.From(this=exp.to_table(name)))
+    return Released(copy, tuple(output_name(item) for item in node.expressions))
+
+
+class _Cut:
+    """Rewrites the parts of one SELECT: keys become columns k0.., aggregates become columns m0.. of the block."""
+
+    def __init__(self, cutter: Cutter, node: exp.Select, scope: Scope, environment: Environment) -> None:
+        self.cutter = cutter
+        self.node = node
+        self.scope = scope
+        self.environment = environment
+        self.scalars = Scalars(scope)
+        self.keys: list[Key] = []
+        self.key_places: dict[str, int | None] = {}
+        self.measures: list[Measure] = []
+        self.grouped = True
+        self.aliases = {item.alias.lower() for item in node.expressions if item.alias}
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def find_keys(self) -> None:
+        """GROUP BY expressions: columns, aliases, positions, ALL; SELECT DISTINCT without aggregates groups by its items."""
+        group, distinct = self.node.args.get("group"), self.node.args.get("distinct")
+        items: list[exp.Expr] = []
+        if group is not None:
+            only(group, "expressions", "all")
+            items = [self._grouping(item) for item in group.expressions]
+            if group.args.get("all"):
+                items = [item.unalias() for item in self.node.expressions if not _has_aggregate(item)]
+        elif distinct is not None and not any(_has_aggregate(item) for item in self.node.expressions):
+            only(distinct)
+            self.grouped = False
+            items = [self._not_star(item.unalias()) for item in self.node.expressions]
+        for item in items:
+            self._add_key(item)
+
+    def _not_star(self, item: exp.Expr) -> exp.Expr:
+        if isinstance(item, exp.Star) or isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            raise refuse("raw_rows", position=place(item))
+        return item
+
+    def _grouping(self, item: exp.Expr) -> exp.Expr:
+        """What a GROUP BY item refers to: a position, an alias (source columns go first), or itself."""
+        if isinstance(item, exp.Literal) and not item.is_string:
+            number = int(item.name) if item.name.isdigit() else 0
+            if not 1 <= number <= len(self.node.expressions):
+                raise refuse("group_position", number=item.name, most=len(self.node.expressions), position=place(item))
+            return self._not_star(self.node.expressions[number - 1].unalias())
+        if isinstance(item, exp.Column) and not item.table and not self.scope.has(item):
+            for output in self.node.expressions:
+                if output.alias.lower() == item.name.lower():
+                    return output.unalias()  # type: ignore[no-any-return]
+        return item
+
+    def _add_key(self, item: exp.Expr) -> None:
+        if _has_aggregate(item):
+            raise refuse("nested_aggregate", function="GROUP BY", position=place(item))
+        expression = self.scalars.bind(item)
+        if any(key.expression == expression for key in self.keys):
+            return
+        if len(self.keys) >= MOST_KEYS:
+            raise refuse("many_keys", most=MOST_KEYS, position=place(item))
+        if expression.facts.type is Type.NULL:
+            raise refuse("null_key", position=place(item))
+        name = f"k{len(self.keys)}"
+        self.key_places[name] = place(item)
+        self.keys.append(Key(name, expression, domain_of(expression)))
+
+    # --- outputs ------------------------------------------------------------------------------------------------------
+
+    def output(self, item: exp.Expr) -> exp.Expr:
+        """One item of the select list over the block, under the name the analyst expects."""
+        self._not_star(item)
+        alias = exp.to_identifier(output_name(item), quoted=True)
+        return exp.Alias(this=self.part(item.unalias()), alias=alias)
+
+    def part(self, value: exp.Expr) -> exp.Expr:
+        """A part of the SELECT, rewritten over the block."""
+        result = rebuild(value, self._special)
+        assert isinstance(result, exp.Expr)
+        return result
+
+    def _special(self, node: exp.Expr) -> exp.Expr | None:
+        subquery = self.cutter.subquery(node, self.environment)
+        if subquery is not None:
+            return subquery
+        if isinstance(node, exp.Window):
+            return self._window(node)
+        if is_aggregate(node):
+            return exp.column(self._measure(node), quoted=True)
+        if isinstance(node, (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)):
+            return None
+        key = self._key_of(node)
+        if key is not None:
+            return exp.column(key, quoted=True)
+        if isinstance(node, exp.Column):
+            if not node.table and node.name.lower() in self.aliases:
+                return exp.column(node.this.copy())
+            self.scope.resolve(node)
+            raise refuse("not_grouped", name=node.name, position=place(node))
+        return None
+
+    def _window(self, node: exp.Window) -> exp.Expr:
+        """A window over groups: its own function stays, what is inside refers to the block."""
+        inner = node.this
+        if isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
+            raise refuse("clause", what=f"{inner.key.upper()} in a window", position=place(node))
+        function = type(inner)(**{name: rebuild(part, self._special) for name, part in inner.args.items()})
+        from dpsql.bind.allowed import check_node
+
+        check_node(inner)
+        parts = {name: rebuild(part, self._special) for name, part in node.args.items() if name != "this"}
+        return exp.Window(this=function, **parts)
+
+    def _measure(self, node: exp.Expr) -> str:
+        measure = bind_measure("", node, self.scalars)
+        for known in self.measures:
+            if (known.aggregate, known.arguments, known.filter) == (measure.aggregate, measure.arguments, measure.filter):
+                return known.name
+        if len(self.measures) >= MOST_MEASURES:
+            raise refuse("many_measures", most=MOST_MEASURES, position=place(node))
+        name = f"m{len(self.measures)}"
+        self.measures.append(Measure(name, measure.aggregate, measure.arguments, measure.distinct, measure.filter))
+        return name
+
+    def _key_of(self, node: exp.Expr) -> str | None:
+        """The key that `node` as a whole is equal to."""
+        if not self.keys or node.find(exp.Column) is None or _has_aggregate(node):
+            return None
+        try:
+            expression: Expr = self.scalars.bind(node)
+        except Error:
+            return None
+        return next((key.name for key in self.keys if key.expression == expression), None)

@@ -1,0 +1,221 @@
+"""Cutting a query at its lowest aggregations over protected relations (privacy.md 6).
+
+`Cutter.query` walks down to the tables. On the way up each SELECT is one of three: it still has protected rows
+(`Protected`: filter and projection of the plan), it aggregates them (a private block, from here on `Released`), or it
+works on released and public tables only (`Released`: the text of the public remainder).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpsql.bind import blocks, joins
+from dpsql.bind.names import Bound, Common, Environment, Protected, Released, Scope, only
+from dpsql.bind.relations import base_table, project
+from dpsql.bind.scalars import Scalars
+from dpsql.bind.trees import aliased, as_query, output_name, rebuild, rename, with_names
+from dpsql.errors import refuse
+from dpsql.parse import place
+from dpsql.plan import Block, Expr, Filter, PublicInput, fingerprint
+from dpsql.policy import Policy
+
+MOST_BLOCKS = 50
+_SELECT = ("expressions", "from_", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct", "with_", "joins")
+
+
+class Cutter:
+    """Walks one statement; collects its private blocks, the public tables it reads and the hoisted CTEs."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.blocks: dict[str, Block] = {}
+        self.public: dict[str, PublicInput] = {}
+        self.common: list[tuple[str, exp.Expr]] = []
+
+    def query(self, tree: exp.Expr, environment: Environment) -> Bound:
+        """Bind a SELECT, a set operation or a bracketed query."""
+        if isinstance(tree, exp.Subquery):
+            if any(value for name, value in tree.args.items() if name not in ("this", "alias")):
+                return self._wrapped(tree, environment)
+            return self.query(tree.this, environment)
+        if isinstance(tree, exp.SetOperation):
+            return self._set_operation(tree, environment)
+        if isinstance(tree, exp.Select):
+            return self._select(tree, environment)
+        raise refuse("clause", what=tree.key.upper(), position=place(tree))
+
+    def _wrapped(self, tree: exp.Subquery, environment: Environment) -> Bound:
+        """(query) ORDER BY ... LIMIT ...: the brackets become a table of their own."""
+        outer = exp.Select(expressions=[exp.Star()])
+        for name, value in tree.args.items():
+            if name not in ("this", "alias"):
+                outer.set(name, value)
+        outer.set("from_", exp.From(this=exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("q")))))
+        return self.query(outer, environment)
+
+    def add_block(self, block: Block) -> str:
+        """Enter a private block; equal blocks are one release. Returns its name."""
+        known = fingerprint(replace(block, name=""))
+        if known not in self.blocks:
+            if len(self.blocks) >= MOST_BLOCKS:
+                raise refuse("many_blocks", most=MOST_BLOCKS)
+            self.blocks[known] = replace(block, name=f"dp_{len(self.blocks)}")
+        return self.blocks[known].name
+
+    # --- WITH ---------------------------------------------------------------------------------------------------------
+
+    def environment(self, tree: exp.Query, outer: Environment) -> Environment:
+        """The entries of WITH in front of `tree`, unbound until used."""
+        clause = tree.args.get("with_")
+        if clause is None:
+            return outer
+        only(clause, "expressions")
+        here = outer
+        for entry in clause.expressions:
+            only(entry, "this", "alias")
+            name = entry.alias
+            if name.lower() in here.entries and here is not outer:
+                raise refuse("duplicate_name", name=name, position=place(entry))
+            columns = tuple(column.name for column in entry.args["alias"].args.get("columns") or ())
+            common = Common(name, entry.this, here, columns)
+            here = Environment({name.lower(): common}, here)
+        return here
+
+    def common_table(self, common: Common, node: exp.Expr) -> Bound:
+        """A WITH entry, bound on first use; a released one is hoisted in front of the remainder."""
+        if common.binding:
+            raise refuse("clause", what="recursive WITH", position=place(node))
+        if common.bound is None:
+            common.binding = True
+            bound = rename(self.query(common.tree, common.environment), common.column_names, node)
+            if isinstance(bound, Released):
+                name = f"dp_cte_{len(self.common)}"
+                self.common.append((name, with_names(bound, common.column_names)))
+                bound = Released(exp.to_table(name), bound.columns)
+            common.bound, common.binding = bound, False
+        return common.bound
+
+    # --- FROM ---------------------------------------------------------------------------------------------------------
+
+    def source(self, node: exp.Expr, environment: Environment) -> tuple[str, Bound]:
+        """One item of FROM: its alias and what it is."""
+        if isinstance(node, exp.Table):
+            only(node, "this", "alias", "db", "catalog")
+            alias = node.alias or node.name
+            common = None if node.args.get("db") else environment.find(node.name)
+            bound = self.common_table(common, node) if common else base_table(self.policy, node, self.public)
+        elif isinstance(node, exp.Subquery):
+            alias = node.alias
+            bare = exp.Subquery(this=node.this)
+            only(node, "this", "alias")
+            bound = self.query(bare, environment)
+        else:
+            raise refuse("clause", what=f"{node.key.upper()} in FROM", position=place(node))
+        columns = node.args["alias"].args.get("columns") if node.args.get("alias") else None
+        names = tuple(column.name for column in columns or ())
+        bound = rename(bound, names, node)
+        if names and isinstance(bound, Released):
+            bound = Released(with_names(bound, names), bound.columns)
+        return alias, bound
+
+    # --- SELECT -------------------------------------------------------------------------------------------------------
+
+    def _select(self, node: exp.Select, outer: Environment) -> Bound:
+        only(node, *_SELECT)
+        environment = self.environment(node, outer)
+        items = [] if node.args.get("from_") is None else [node.args["from_"].this]
+        items += [join.this for join in node.args.get("joins") or ()]
+        bound = [self.source(item, environment) for item in items]
+        if not any(isinstance(source, Protected) for _, source in bound):
+            return self._released(node, bound, environment)
+        scope, relation = joins.joined(node, bound, self.public)
+        scalars = Scalars(scope)
+        where = node.args.get("where")
+        if where is not None:
+            relation = Filter(relation, scalars.boolean(where.this))
+        if blocks.aggregates(node):
+            return blocks.cut(self, node, scope, relation, environment)
+        return self._rows(node, scope, Protected(relation, (), scope.unit_names()))
+
+    def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:
+        """A SELECT without aggregates over protected rows: a projection; anything that looks at other rows is refused."""
+        for clause in ("order", "limit", "offset", "qualify", "having"):
+            if node.args.get(clause) is not None:
+                what = clause.upper()
+                raise refuse("rows_clause", what=what, position=place(node.args[clause]) or place(node))
+        scalars = Scalars(scope)
+        bound: list[tuple[str, Expr]] = []
+        for item in node.expressions:
+            star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) else None
+            if isinstance(star, exp.Star):
+                only(star)
+                qualifier = item.table if isinstance(item, exp.Column) else ""
+                bound += [(label, column) for label, column in scope.star(qualifier, item)]
+                continue
+            bound.append((output_name(item), scalars.bind(item.unalias())))
+        return project(below, bound)
+
+    # --- released -----------------------------------------------------------------------------------------------------
+
+    def _released(self, node: exp.Select, bound: list[tuple[str, Bound]], environment: Environment) -> Released:
+        """A SELECT over released and public tables: its text, with every table replaced by the sandbox's own."""
+        trees = iter([aliased(source.tree, alias) for alias, source in bound if isinstance(source, Released)])
+        copy = exp.Select()
+        for name, value in node.args.items():
+            if name == "with_" or value is None:
+                continue
+            if name == "from_":
+                copy.set("from_", exp.From(this=next(trees)))
+            elif name == "joins":
+                copy.set("joins", [self._released_join(join, next(trees), environment) for join in value])
+            else:
+                copy.set(name, self.released_part(value, environment))
+        columns: list[str] = []
+        for item in node.expressions:
+            if isinstance(item, exp.Star) or isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+                columns += [c for _, source in bound if isinstance(source, Released) for c in source.columns]
+            else:
+                columns.append(output_name(item))
+        return Released(copy, tuple(columns))
+
+    def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment) -> exp.Join:
+        only(join, "this", "side", "kind", "on", "using", "method")
+        copy = exp.Join(this=tree)
+        for name in ("side", "kind", "on", "using", "method"):
+            if join.args.get(name) is not None:
+                copy.set(name, self.released_part(join.args[name], environment))
+        return copy
+
+    def released_part(self, value: object, environment: Environment) -> object:
+        """A part of the remainder: nodes on the allow-list, subqueries bound in their own right."""
+        return rebuild(value, lambda node: self.subquery(node, environment))
+
+    def subquery(self, node: exp.Expr, environment: Environment) -> exp.Expr | None:
+        """The released form of a subquery inside an expression, None for any other node."""
+        if not isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
+            return None
+        bound = self.query(node, environment)
+        if isinstance(bound, Protected):
+            raise refuse("raw_rows", position=place(node))
+        query = as_query(bound)
+        return exp.Subquery(this=query) if isinstance(node, exp.Subquery) else query
+
+    def _set_operation(self, node: exp.SetOperation, outer: Environment) -> Bound:
+        only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset", "by_name")
+        environment = self.environment(node, outer)
+        sides = [self.query(side, environment) for side in (node.this, node.expression)]
+        if all(isinstance(side, Protected) for side in sides):
+            return joins.union(node, [side for side in sides if isinstance(side, Protected)])
+        copy = type(node)()
+        for name, side, original in zip(("this", "expression"), sides, (node.this, node.expression), strict=True):
+            if isinstance(side, Protected):
+                raise refuse("raw_rows", position=place(original))
+            query = as_query(side)
+            copy.set(name, exp.Subquery(this=query) if query.args.get("order") or query.args.get("limit") else query)
+        for name in ("distinct", "by_name", "order", "limit", "offset"):
+            if node.args.get(name) is not None:
+                copy.set(name, self.released_part(node.args[name], environment))
+        first = sides[0]
+        return Released(copy, first.columns if isinstance(first, Released) else ())

@@ -1,0 +1,131 @@
+"""Names in scope while a question is bound, and the two kinds of things a FROM clause can hold."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.errors import Error, refuse
+from dpsql.parse import place
+from dpsql.plan import Column, Expr, Relation
+
+
+@dataclass(frozen=True)
+class Protected:
+    """A relation over protected rows: visible output names and the row expressions they stand for.
+
+    `unit_names` are the names of the relation's own columns that hold the privacy unit's key (none under row privacy,
+    nor above DISTINCT). `columns` keeps the order of SELECT *.
+    """
+
+    relation: Relation
+    columns: tuple[tuple[str, Column], ...]
+    unit_names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Released:
+    """A query over released and public tables only; `tree` is what the sandbox will run."""
+
+    tree: exp.Expr
+    columns: tuple[str, ...]
+
+
+Bound = Protected | Released
+
+
+@dataclass
+class Common:
+    """One WITH entry: bound when it is first used, once, so that a CTE used twice is one release."""
+
+    name: str
+    tree: exp.Query
+    environment: Environment
+    column_names: tuple[str, ...] = ()
+    bound: Bound | None = None
+    binding: bool = False
+
+
+@dataclass(frozen=True)
+class Environment:
+    """WITH entries visible here, inner ones first."""
+
+    entries: dict[str, Common] = field(default_factory=dict)
+    outer: Environment | None = None
+
+    def find(self, name: str) -> Common | None:
+        """The entry of that name (names fold to lower case), or None."""
+        here = self.entries.get(name.lower())
+        if here is not None or self.outer is None:
+            return here
+        return self.outer.find(name)
+
+
+class Scope:
+    """Columns that an expression over one protected relation can name."""
+
+    def __init__(self, sources: Iterable[tuple[str, Protected]]) -> None:
+        self.sources = list(sources)
+
+    def resolve(self, node: exp.Column) -> Column:
+        """The column a name stands for. Refuses unknown and ambiguous names."""
+        qualifier, name = node.table.lower(), node.name
+        known = [(alias, source) for alias, source in self.sources if not qualifier or alias.lower() == qualifier]
+        if qualifier and not known:
+            aliases = [alias for alias, _ in self.sources]
+            raise refuse("unknown_table", name=node.table, position=place(node), hint=_meant(node.table, aliases))
+        found = [column for _, source in known for label, column in source.columns if label.lower() == name.lower()]
+        if not found:
+            labels = [label for _, source in known for label, _ in source.columns]
+            raise refuse("unknown_column", name=name, position=place(node), hint=_meant(name, labels))
+        if len(found) > 1:
+            raise refuse("ambiguous_column", name=name, position=place(node))
+        return found[0]
+
+    def has(self, node: exp.Column) -> bool:
+        """Whether `resolve` would find it."""
+        try:
+            self.resolve(node)
+        except Error:
+            return False
+        return True
+
+    def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
+        """Columns of SELECT * or alias.*."""
+        found = [s.columns for alias, s in self.sources if not qualifier or alias.lower() == qualifier.lower()]
+        if not found:
+            raise refuse("unknown_table", name=qualifier, position=place(node), hint=_meant(qualifier, []))
+        return [pair for columns in found for pair in columns]
+
+    def unit_names(self) -> frozenset[str]:
+        """Names of relation columns that hold the privacy unit's key."""
+        return frozenset(name for _, source in self.sources for name in source.unit_names)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """Own did-you-mean, from names the analyst may see."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1)
+    if close:
+        return f"did you mean {next(n for n in names if n.lower() == close[0])}?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"known here: {shown}" if names else ""
+
+
+meant = _meant
+
+
+def only(node: exp.Expr, *names: str) -> None:
+    """Refuse a node that carries anything besides `names`: sqlglot parses more than we have proven."""
+    for name, value in node.args.items():
+        if name not in names and value not in (None, False, [], ""):
+            at = value if isinstance(value, exp.Expr) else node
+            raise refuse("clause", what=f"{node.key.upper()} with {name.strip('_')}", position=place(at) or place(node))
+
+
+def same_unit(expression: Expr, unit_names: frozenset[str]) -> bool:
+    """Whether an expression is the privacy unit's key itself."""
+    return isinstance(expression, Column) and expression.name in unit_names

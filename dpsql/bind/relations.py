@@ -1,0 +1,63 @@
+"""Base tables and projections as relations of the plan."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from dpsql.bind.names import Bound, Protected, Released, meant, same_unit
+from dpsql.errors import refuse
+from dpsql.parse import place
+from dpsql.plan import Column, Expr, Project, PublicInput, Scan
+from dpsql.policy import Policy
+from dpsql.policy import Column as PolicyColumn
+from dpsql.ranges import Facts, Type
+
+MOST_COLUMNS = 500
+
+
+def facts_of(column: PolicyColumn) -> Facts:
+    """What the policy says of a column."""
+    type_ = Type(column.type)
+    lower: Any = column.lower
+    upper: Any = column.upper
+    domain = column.domain
+    known = [value for value in domain or () if value is not None]
+    if known and (type_.numeric or type_.temporal):
+        lower, upper = min(known), max(known)
+    if type_.numeric:
+        lower, upper = (None if bound is None else Fraction(bound) for bound in (lower, upper))
+    return Facts(type_, lower, upper, tuple(domain) if domain is not None else None, column.nullable)
+
+
+def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) -> Bound:
+    """A table of the policy under its name there (names fold). Refuses every other name."""
+    if not isinstance(node.this, exp.Identifier):
+        raise refuse("table_function", position=place(node))
+    schema = [node.args[part].name.lower() for part in ("catalog", "db") if node.args.get(part) is not None]
+    if schema and (schema[-1] not in ("main", "public") or schema[:-1] not in ([], [policy.dataset.lower()])):
+        raise refuse("unknown_table", name=".".join([*schema, node.name]), position=place(node), hint="")
+    name = next((name for name in policy.tables if name.lower() == node.name.lower()), None)
+    if name is None:
+        raise refuse("unknown_table", name=node.name, position=place(node), hint=meant(node.name, policy.tables))
+    table = policy.tables[name]
+    columns = tuple(Column(column.name, facts_of(column)) for column in table.columns.values())
+    scan = Scan(name, columns)
+    if not policy.is_protected(name):
+        entry = public.setdefault(name, PublicInput(f"pub_{name.lower()}", scan))
+        return Released(exp.to_table(entry.name), tuple(column.name for column in columns))
+    own = None if policy.unit_joins(name) else policy.unit_column(name)
+    units = frozenset({own}) if own is not None else frozenset[str]()
+    return Protected(scan, tuple((column.name, column) for column in columns), units)
+
+
+def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:
+    """New columns over the rows of `below.relation`, named p0, p1, ... inside the plan."""
+    if len(items) > MOST_COLUMNS:
+        raise refuse("many_columns", most=MOST_COLUMNS)
+    inner = tuple((f"p{number}", expression) for number, (_, expression) in enumerate(items))
+    units = frozenset(name for name, expression in inner if same_unit(expression, below.unit_names))
+    visible = tuple((label, Column(f"p{number}", e.facts)) for number, (label, e) in enumerate(items))
+    return Protected(Project(below.relation, inner), visible, units)

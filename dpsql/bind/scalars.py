@@ -1,0 +1,456 @@
+"""Row expressions: from sqlglot nodes on an allow-list to calls of `dpsql.functions`, with types and ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from dpsql.bind.names import Scope, only
+from dpsql.errors import refuse
+from dpsql.functions import REGISTRY, WrongArguments, call
+from dpsql.parse import place
+from dpsql.plan import Expr, Literal
+from dpsql.privacy import exact_number
+from dpsql.ranges import Type, literal_facts
+
+MOST_IN_LIST = 2_000
+
+
+def literal(value: Any) -> Literal:
+    """A constant with its facts."""
+    return Literal(value, literal_facts(value))
+
+
+class Scalars:
+    """Binds row expressions over one scope. Every refusal carries the place of the node it is about."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def bind(self, node: exp.Expr) -> Expr:
+        """The row expression of `node`. Refuses whatever is not on the allow-list."""
+        handler = HANDLERS.get(type(node))
+        if handler is None:
+            raise _not_allowed(node)
+        return handler(self, node)
+
+    def boolean(self, node: exp.Expr) -> Expr:
+        """A condition."""
+        bound = self.bind(node)
+        if bound.facts.type not in (Type.BOOLEAN, Type.NULL):
+            raise refuse("not_boolean", type=bound.facts.type.value, position=place(node))
+        return bound
+
+    def call(self, name: str, node: exp.Expr, *arguments: Expr) -> Expr:
+        """The call of our function `name`, texts read as dates where they meet dates; refused with the reason."""
+        try:
+            return call(name, *_meet(name, arguments, node))
+        except WrongArguments as wrong:
+            raise refuse("wrong_arguments", function=_word(name), reason=str(wrong), position=place(node)) from None
+
+
+def _word(name: str) -> str:
+    return {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "eq": "=", "ne": "<>",
+            "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.get(name, name.upper())  # fmt: skip
+
+
+def _not_allowed(node: exp.Expr) -> Exception:
+    if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)):
+        return refuse("subquery_in_rows", position=place(node))
+    if isinstance(node, exp.Window):
+        return refuse("window_over_rows", position=place(node))
+    if isinstance(node, exp.AggFunc):
+        return refuse("nested_aggregate", function=node.key.upper(), position=place(node))
+    if isinstance(node, exp.Func):
+        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+        return refuse("unknown_function", name=str(name).lower(), position=place(node))
+    return refuse("unknown_expression", what=node.key.upper(), position=place(node))
+
+
+# --- texts that stand for dates -------------------------------------------------------------------------------------
+
+_MEETING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif", "coalesce", "case", "least", "greatest"}
+
+
+def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr, ...]:
+    """'2024-01-31' compared with a date is that date (as in PostgreSQL); dates compared with timestamps are midnight."""
+    types = {argument.facts.type for argument in arguments}
+    wanted = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
+    date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}
+    if name not in _MEETING and name not in date_arguments:
+        return arguments
+    if wanted is None:
+        return arguments
+    chosen = range(len(arguments))[date_arguments.get(name, slice(None))]
+    return tuple(_as_temporal(a, wanted, node) if i in chosen else a for i, a in enumerate(arguments))
+
+
+def _as_temporal(argument: Expr, wanted: Type, node: exp.Expr) -> Expr:
+    if isinstance(argument, Literal) and isinstance(argument.value, str):
+        return literal(temporal(argument.value, wanted, node))
+    if argument.facts.type is Type.DATE and wanted is Type.TIMESTAMP:
+        if isinstance(argument, Literal):
+            return literal(datetime.combine(argument.value, datetime.min.time()))
+        return call("to_timestamp", argument)
+    return argument
+
+
+def temporal(text: str, wanted: Type, node: exp.Expr | None) -> date | datetime:
+    """A date or timestamp written as text. Refuses what is neither."""
+    try:
+        parsed = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise refuse("bad_date", text=text, type=wanted.value, position=place(node)) from None
+    if parsed.tzinfo is not None:
+        raise refuse("bad_date", text=text, type=wanted.value, position=place(node))
+    if wanted is Type.DATE:
+        if parsed.time() != datetime.min.time():
+            return parsed
+        return parsed.date()
+    return parsed
+
+
+# --- one handler per node type --------------------------------------------------------------------------------------
+
+Handler = Callable[[Scalars, Any], Expr]
+HANDLERS: dict[type[exp.Expr], Handler] = {}
+
+
+def _handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
+    def enter(handler: Handler) -> Handler:
+        for type_ in types:
+            HANDLERS[type_] = handler
+        return handler
+
+    return enter
+
+
+@_handles(exp.Column)
+def _column(self: Scalars, node: exp.Column) -> Expr:
+    if isinstance(node.this, exp.Star):
+        raise refuse("raw_rows", position=place(node))
+    only(node, "this", "table")
+    return self.scope.resolve(node)
+
+
+@_handles(exp.Paren)
+def _paren(self: Scalars, node: exp.Paren) -> Expr:
+    only(node, "this")
+    return self.bind(node.this)
+
+
+@_handles(exp.Literal)
+def _literal(self: Scalars, node: exp.Literal) -> Expr:
+    return literal(literal_value(node))
+
+
+def literal_value(node: exp.Literal) -> Any:
+    """Text, int or Fraction of a literal node. Refuses numbers beyond what the engine can hold."""
+    if node.is_string:
+        return str(node.this)
+    text = str(node.this).replace("_", "")
+    try:
+        number = exact_number(text)
+    except ValueError:
+        raise refuse("bad_number", text=text, position=place(node)) from None
+    if text.isdigit():
+        if number >= 2**63:
+            raise refuse("bad_number", text=text, position=place(node))
+        return int(number)
+    if abs(number) > Fraction(10) ** 300:
+        raise refuse("bad_number", text=text, position=place(node))
+    return number
+
+
+@_handles(exp.Boolean)
+def _boolean(self: Scalars, node: exp.Boolean) -> Expr:
+    return literal(bool(node.this))
+
+
+@_handles(exp.Null)
+def _null(self: Scalars, node: exp.Null) -> Expr:
+    return literal(None)
+
+
+@_handles(exp.Neg)
+def _neg(self: Scalars, node: exp.Neg) -> Expr:
+    only(node, "this")
+    inner = self.bind(node.this)
+    if isinstance(inner, Literal) and isinstance(inner.value, (int, Fraction)) and not isinstance(inner.value, bool):
+        return literal(-inner.value)
+    return self.call("neg", node, inner)
+
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.Mul: "mul", exp.IntDiv: "intdiv", exp.Mod: "mod", exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt",
+    exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.Nullif: "nullif", exp.Like: "like", exp.ILike: "ilike",
+    exp.StartsWith: "starts_with", exp.EndsWith: "ends_with", exp.Contains: "contains", exp.Left: "left",
+    exp.Right: "right", exp.Pow: "power", exp.NullSafeEQ: "not_distinct", exp.Div: "div",
+}  # fmt: skip
+
+
+@_handles(*_BINARY)
+def _binary(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "expression", "typed", "safe")
+    return self.call(_BINARY[type(node)], node, self.bind(node.this), self.bind(node.expression))
+
+
+@_handles(exp.NullSafeNEQ)
+def _distinct_from(self: Scalars, node: exp.NullSafeNEQ) -> Expr:
+    only(node, "this", "expression")
+    return self.call("not", node, self.call("not_distinct", node, self.bind(node.this), self.bind(node.expression)))
+
+
+@_handles(exp.Add, exp.Sub)
+def _add(self: Scalars, node: exp.Expr) -> Expr:
+    """Numbers; date + days, date - date (days); point in time +/- INTERVAL."""
+    only(node, "this", "expression")
+    sign = 1 if isinstance(node, exp.Add) else -1
+    if isinstance(node.expression, exp.Interval):
+        return _shift(self, node, self.bind(node.this), node.expression, sign)
+    left, right = self.bind(node.this), self.bind(node.expression)
+    if left.facts.type is Type.DATE and right.facts.type is Type.INTEGER:
+        days = right if sign == 1 else self.call("neg", node, right)
+        return self.call("add_days", node, left, days)
+    if left.facts.type is Type.DATE and sign == -1 and right.facts.type in (Type.DATE, Type.TEXT):
+        return self.call("date_diff", node, literal("day"), right, left)
+    return self.call("add" if sign == 1 else "sub", node, left, right)
+
+
+_INTERVALS = {
+    "second": ("add_seconds", 1), "minute": ("add_seconds", 60), "hour": ("add_seconds", 3600),
+    "day": ("add_days", 1), "week": ("add_days", 7), "month": ("add_months", 1), "quarter": ("add_months", 3),
+    "year": ("add_months", 12),
+}  # fmt: skip
+
+
+def _shift(self: Scalars, node: exp.Expr, base: Expr, interval: exp.Interval, sign: int) -> Expr:
+    only(interval, "this", "unit")
+    unit = str(interval.text("unit")).lower().rstrip("s")
+    amount = interval.this.name if isinstance(interval.this, (exp.Literal, exp.Neg)) else ""
+    negative = isinstance(interval.this, exp.Neg)
+    number = interval.this.this.name if negative else amount
+    if unit not in _INTERVALS or not number.lstrip("-").isdigit() or len(number) > 9:
+        raise refuse("bad_interval", position=place(interval) or place(node))
+    function, factor = _INTERVALS[unit]
+    return self.call(function, node, base, literal(sign * factor * int(number) * (-1 if negative else 1)))
+
+
+@_handles(exp.And, exp.Or)
+def _logic(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "expression")
+    parts = tuple(self.boolean(part) for part in node.flatten())
+    return self.call("and" if isinstance(node, exp.And) else "or", node, *parts)
+
+
+@_handles(exp.Not)
+def _not(self: Scalars, node: exp.Not) -> Expr:
+    only(node, "this")
+    return self.call("not", node, self.boolean(node.this))
+
+
+@_handles(exp.Is)
+def _is(self: Scalars, node: exp.Is) -> Expr:
+    only(node, "this", "expression")
+    if isinstance(node.expression, exp.Null):
+        return self.call("is_null", node, self.bind(node.this))
+    if isinstance(node.expression, exp.Boolean):
+        return self.call("is_true" if node.expression.this else "is_false", node, self.bind(node.this))
+    raise _not_allowed(node)
+
+
+@_handles(exp.Between)
+def _between(self: Scalars, node: exp.Between) -> Expr:
+    only(node, "this", "low", "high")
+    value = self.bind(node.this)
+    low = self.call("ge", node, value, self.bind(node.args["low"]))
+    return self.call("and", node, low, self.call("le", node, value, self.bind(node.args["high"])))
+
+
+@_handles(exp.In)
+def _in(self: Scalars, node: exp.In) -> Expr:
+    if node.args.get("query") is not None:
+        raise refuse("subquery_in_rows", position=place(node))
+    only(node, "this", "expressions")
+    if len(node.expressions) > MOST_IN_LIST:
+        raise refuse("long_list", most=MOST_IN_LIST, position=place(node))
+    return self.call("in", node, self.bind(node.this), *(self.bind(item) for item in node.expressions))
+
+
+@_handles(exp.Case)
+def _case(self: Scalars, node: exp.Case) -> Expr:
+    only(node, "this", "ifs", "default")
+    arguments: list[Expr] = []
+    for branch in node.args["ifs"]:
+        only(branch, "this", "true")
+        if node.this is None:
+            arguments.append(self.boolean(branch.this))
+        else:
+            arguments.append(self.call("eq", branch, self.bind(node.this), self.bind(branch.this)))
+        arguments.append(self.bind(branch.args["true"]))
+    default = node.args.get("default")
+    arguments.append(literal(None) if default is None else self.bind(default))
+    return self.call("case", node, *arguments)
+
+
+@_handles(exp.If)
+def _if(self: Scalars, node: exp.If) -> Expr:
+    only(node, "this", "true", "false")
+    other = node.args.get("false")
+    arguments = (self.boolean(node.this), self.bind(node.args["true"]))
+    return self.call("case", node, *arguments, literal(None) if other is None else self.bind(other))
+
+
+@_handles(exp.Coalesce, exp.Least, exp.Greatest)
+def _many(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "expressions", "ignore_nulls", "is_nvl", "is_null")
+    name = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}[type(node)]
+    return self.call(name, node, *(self.bind(part) for part in (node.this, *node.expressions)))
+
+
+_UNARY: dict[type[exp.Expr], str] = {
+    exp.Abs: "abs", exp.Sign: "sign", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sqrt: "sqrt", exp.Ln: "ln",
+    exp.Exp: "exp", exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length",
+}  # fmt: skip
+
+
+@_handles(*_UNARY)
+def _unary(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this")
+    return self.call(_UNARY[type(node)], node, self.bind(node.this))
+
+
+@_handles(exp.Round)
+def _round(self: Scalars, node: exp.Round) -> Expr:
+    only(node, "this", "decimals")
+    digits = node.args.get("decimals")
+    return self.call("round", node, self.bind(node.this), *([] if digits is None else [self.bind(digits)]))
+
+
+@_handles(exp.Log)
+def _log(self: Scalars, node: exp.Log) -> Expr:
+    """log10(x) and log(x), both of base 10 as in DuckDB and PostgreSQL."""
+    only(node, "this", "expression")
+    if node.expression is None or node.args.get("expression") is None:
+        return self.call("log10", node, self.bind(node.this))
+    if isinstance(node.this, exp.Literal) and node.this.name == "10":
+        return self.call("log10", node, self.bind(node.expression))
+    raise _not_allowed(node)
+
+
+@_handles(exp.Trim)
+def _trim(self: Scalars, node: exp.Trim) -> Expr:
+    only(node, "this", "position")
+    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "trim")
+    return self.call(name, node, self.bind(node.this))
+
+
+@_handles(exp.Substring)
+def _substring(self: Scalars, node: exp.Substring) -> Expr:
+    only(node, "this", "start", "length")
+    parts = [node.this, node.args.get("start"), node.args.get("length")]
+    return self.call("substr", node, *(self.bind(part) for part in parts if part is not None))
+
+
+@_handles(exp.DPipe)
+def _pipe(self: Scalars, node: exp.DPipe) -> Expr:
+    only(node, "this", "expression", "safe")
+    return self.call("concat", node, *(self.bind(part) for part in node.flatten()))
+
+
+@_handles(exp.Concat)
+def _concat(self: Scalars, node: exp.Concat) -> Expr:
+    """concat(a, b) skips NULL (|| does not)."""
+    only(node, "expressions", "safe", "coalesce")
+    parts = [self.call("coalesce", node, self.bind(part), literal("")) for part in node.expressions]
+    return self.call("concat", node, *parts)
+
+
+@_handles(exp.Replace)
+def _replace(self: Scalars, node: exp.Replace) -> Expr:
+    only(node, "this", "expression", "replacement")
+    parts = (node.this, node.expression, node.args.get("replacement") or exp.Literal.string(""))
+    return self.call("replace", node, *(self.bind(part) for part in parts))
+
+
+@_handles(exp.TimestampTrunc, exp.DateTrunc)
+def _trunc(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "unit", "input_type_preserved", "unabbreviate")
+    return self.call("date_trunc", node, literal(node.text("unit").lower()), self.bind(node.this))
+
+
+_PARTS: dict[type[exp.Func], str] = {
+    exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Week: "week", exp.WeekOfYear: "week",
+    exp.Day: "day", exp.DayOfMonth: "day", exp.DayOfWeek: "dow", exp.DayOfWeekIso: "isodow", exp.DayOfYear: "doy",
+    exp.Hour: "hour", exp.Minute: "minute", exp.Second: "second",
+}  # fmt: skip
+_PART_NAMES = {"dayofweek": "dow", "dayofyear": "doy", "weekofyear": "week", "weekday": "dow", "dayofmonth": "day"}
+
+
+@_handles(*_PARTS)
+def _part(self: Scalars, node: exp.Func) -> Expr:
+    only(node, "this")
+    return self.call("date_part", node, literal(_PARTS[type(node)]), self.bind(node.this))
+
+
+@_handles(exp.Extract)
+def _extract(self: Scalars, node: exp.Extract) -> Expr:
+    only(node, "this", "expression")
+    part = node.this.name.lower()
+    return self.call("date_part", node, literal(_PART_NAMES.get(part, part)), self.bind(node.expression))
+
+
+@_handles(exp.DateDiff, exp.TimestampDiff)
+def _date_diff(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "expression", "unit", "date_part_boundary")
+    unit = literal((node.text("unit") or "day").lower())
+    return self.call("date_diff", node, unit, self.bind(node.expression), self.bind(node.this))
+
+
+@_handles(exp.WidthBucket)
+def _bucket(self: Scalars, node: exp.WidthBucket) -> Expr:
+    only(node, "this", "min_value", "max_value", "num_buckets")
+    parts = (node.this, node.args["min_value"], node.args["max_value"], node.args["num_buckets"])
+    return self.call("width_bucket", node, *(self.bind(part) for part in parts))
+
+
+_TYPES = {
+    Type.INTEGER: ("INT", "BIGINT", "SMALLINT", "TINYINT"), Type.REAL: ("DOUBLE", "FLOAT"),
+    Type.TEXT: ("TEXT", "VARCHAR"), Type.BOOLEAN: ("BOOLEAN",), Type.DATE: ("DATE",),
+    Type.TIMESTAMP: ("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"),
+}  # fmt: skip
+
+
+@_handles(exp.Cast, exp.TryCast)
+def _cast(self: Scalars, node: exp.Cast) -> Expr:
+    only(node, "this", "to", "safe")
+    name = node.to.this.name if isinstance(node.to.this, exp.DType) else str(node.to.this)
+    target = next((type_ for type_, names in _TYPES.items() if name in names), None)
+    if target is None or node.to.expressions or node.to.args.get("nested"):
+        raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
+    inner = self.bind(node.this)
+    if isinstance(inner, Literal) and isinstance(inner.value, str) and target.temporal:
+        value = temporal(inner.value, target, node)
+        return literal(value.date() if target is Type.DATE and isinstance(value, datetime) else value)
+    return self.call(f"to_{target.value}", node, inner)
+
+
+_ANONYMOUS = {"clamp": "clamp", "prefix": "starts_with", "suffix": "ends_with", "iff": "case"}
+
+
+@_handles(exp.Anonymous)
+def _anonymous(self: Scalars, node: exp.Anonymous) -> Expr:
+    name = str(node.this).lower()
+    parts = node.expressions
+    if name in ("date_part", "datepart", "date_trunc") and len(parts) == 2 and isinstance(parts[0], exp.Literal):
+        part = parts[0].name.lower()
+        word = "date_trunc" if name == "date_trunc" else "date_part"
+        return self.call(word, node, literal(_PART_NAMES.get(part, part)), self.bind(parts[1]))
+    ours = _ANONYMOUS.get(name)
+    if ours is None or ours not in REGISTRY:
+        raise _not_allowed(node)
+    return self.call(ours, node, *(self.bind(part) for part in parts))

@@ -1,0 +1,81 @@
+"""Building remainder trees: copying through the allow-list, naming outputs, aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpsql.bind.allowed import check_node
+from dpsql.bind.names import Bound, Protected, Released
+from dpsql.errors import refuse
+from dpsql.parse import place
+
+
+def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> object:
+    """Copy a tree node by node; `special` may replace a node, every other one must be on the allow-list."""
+    if isinstance(value, list):
+        return [rebuild(item, special) for item in value]
+    if not isinstance(value, exp.Expr):
+        return value
+    replaced = special(value)
+    if replaced is not None:
+        return replaced
+    check_node(value)
+    copy = type(value)(**{name: rebuild(part, special) for name, part in value.args.items()})
+    copy.meta.update(value.meta)
+    return copy
+
+
+def output_name(item: exp.Expr) -> str:
+    """The name of an output column, as PostgreSQL gives it."""
+    if item.alias:
+        return str(item.alias)
+    while isinstance(item, (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window)):
+        item = item.this
+    if isinstance(item, exp.Column):
+        return item.name
+    if isinstance(item, exp.Anonymous):
+        return str(item.this).lower()
+    if isinstance(item, (exp.Case, exp.If)):
+        return "case"
+    if isinstance(item, exp.Func):
+        return item.sql_name().lower()
+    return "?column?"
+
+
+def rename(bound: Bound, names: tuple[str, ...], node: exp.Expr) -> Bound:
+    """Column names given in an alias list, as in FROM (...) AS t(a, b)."""
+    if not names:
+        return bound
+    have = len(bound.columns)
+    if len(names) > have:
+        raise refuse("alias_count", want=have, got=len(names), position=place(node))
+    if isinstance(bound, Protected):
+        labels = [*names, *(label for label, _ in bound.columns[len(names) :])]
+        return replace(bound, columns=tuple((n, c) for n, (_, c) in zip(labels, bound.columns, strict=True)))
+    return replace(bound, columns=(*names, *bound.columns[len(names) :]))
+
+
+def with_names(bound: Released, names: tuple[str, ...]) -> exp.Expr:
+    if not names:
+        return bound.tree
+    alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier(n, quoted=True) for n in names])
+    inner = exp.Subquery(this=as_query(bound), alias=alias)
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner))
+
+
+def aliased(tree: exp.Expr, alias: str) -> exp.Expr:
+    """A table or query of the sandbox under the analyst's alias."""
+    name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True)) if alias else None
+    if isinstance(tree, exp.Table):
+        table = tree.copy()
+        table.set("alias", name)
+        return table
+    return exp.Subquery(this=tree, alias=name)
+
+
+def as_query(bound: Released) -> exp.Query:
+    """What is released as a query of its own."""
+    return bound.tree if isinstance(bound.tree, exp.Query) else exp.select("*").from_(bound.tree)

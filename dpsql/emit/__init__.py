@@ -1,0 +1,219 @@
+"""From a bounded block to the one aggregation that an engine runs. Only our own few nodes are ever written.
+
+The bounded view (privacy.md 2) keeps `max_rows` rows of each unit in the order of a keyed hash of the row's own
+content, ties broken by the content itself. Which rows stay depends on nothing but the unit's own rows and the key, so
+adding a unit never changes what another unit contributes; rows that tie are equal in every column the policy names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpsql.emit import duckdb as text
+from dpsql.engines import EngineQuery
+from dpsql.plan import (
+    UNIT,
+    BoundedBlock,
+    Column,
+    Distinct,
+    Filter,
+    Join,
+    Key,
+    Project,
+    Relation,
+    Scan,
+    Term,
+    TermKind,
+    Union_,
+    UnitAggregate,
+)
+from dpsql.policy import Policy
+from dpsql.ranges import Type
+from dpsql.rewrite import SELECTION, grid_value
+
+MOST_LISTED = 1_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a policy's table is: `sql` is the qualified name or scan of the engine, `types` its columns' types."""
+
+    sql: str
+    types: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """Writes DuckDB text. `view_key` is the secret of the bounded view, fixed for a data version."""
+
+    policy: Policy
+    source: Callable[[str], Source]
+    view_key: str
+
+    # --- relations ----------------------------------------------------------------------------------------------------
+
+    def relation(self, node: Relation) -> str:
+        """A SELECT with the columns of `node` (and the hidden unit column under entity privacy)."""
+        if isinstance(node, Scan):
+            return self._scan(node)
+        if isinstance(node, Filter):
+            return f"SELECT * FROM ({self.relation(node.source)}) WHERE {text.expression(node.predicate)}"
+        if isinstance(node, Project):
+            columns = [f"{text.expression(e)} AS {text.name(label)}" for label, e in node.columns]
+            return f"SELECT {', '.join(columns + self._unit(node.source))} FROM ({self.relation(node.source)})"
+        raise AssertionError(f"no text for {type(node).__name__}")
+
+    def _unit(self, node: Relation) -> list[str]:
+        """The hidden unit column as a select item, where rows have one."""
+        return [text.name(UNIT)] if self._has_unit_column(node) else []
+
+    def _has_unit_column(self, node: Relation) -> bool:
+        if self.policy.privacy_unit is None or isinstance(node, Distinct):
+            return False
+        if isinstance(node, Scan):
+            return self.policy.is_protected(node.table)
+        if isinstance(node, (Filter, Project, UnitAggregate)):
+            return self._has_unit_column(node.source)
+        if isinstance(node, Join):
+            return self._has_unit_column(node.left)
+        assert isinstance(node, Union_)
+        return all(self._has_unit_column(source) for source in node.sources)
+
+    def _scan(self, node: Scan) -> str:
+        source = self.source(node.table)
+        columns = [self._cast(column, source) + f" AS {text.name(column.name)}" for column in node.columns]
+        if not self.policy.is_protected(node.table) or self.policy.privacy_unit is None:
+            return f"SELECT {', '.join(columns)} FROM {source.sql} AS s0"
+        tables, unit = self._unit_path(node.table, source)
+        rows = f"SELECT {', '.join(columns)}, {unit} AS {text.name(UNIT)} FROM {tables} WHERE {unit} IS NOT NULL"
+        most = self.policy.tables[node.table].max_rows
+        names = [text.name(column.name) for column in node.columns]
+        rank = self._rank([text.name(UNIT)], names)
+        kept = ", ".join([*names, text.name(UNIT)])
+        return f'SELECT {kept} FROM (SELECT *, {rank} AS "#rank" FROM ({rows})) WHERE "#rank" <= {most}'
+
+    def _unit_path(self, table: str, source: Source) -> tuple[str, str]:
+        """FROM text that leads from `table` along its foreign keys to the unit's key, and that key's column.
+
+        Parent keys are unique (declared, and checked against the data), so a row meets at most one parent; a row
+        without a parent belongs to nobody and is dropped (privacy.md 2).
+        """
+        tables, last = f"{source.sql} AS s0", "s0"
+        for number, (_, column, parent, parent_column) in enumerate(self.policy.unit_joins(table), 1):
+            here = f"s{number}"
+            on = f"{last}.{text.name(column)} = {here}.{text.name(parent_column)}"
+            tables += f" JOIN {self.source(parent).sql} AS {here} ON {on}"
+            last = here
+        key = self.policy.unit_column(table)
+        assert key is not None
+        return tables, f"{last}.{text.name(key)}"
+
+    def _cast(self, column: Column, source: Source) -> str:
+        return text.cast_column(f"s0.{text.name(column.name)}", column.facts.type, source.types[column.name])
+
+    def _rank(self, partition: list[str], content: list[str], function: str = "row_number") -> str:
+        """A window rank in keyed-hash order of `content`; the content itself breaks ties of the hash."""
+        order = [f"hash({text.constant(self.view_key)}, {', '.join(content)})", *content]
+        return f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
+
+    # --- blocks -------------------------------------------------------------------------------------------------------
+
+    def block(self, block: BoundedBlock) -> EngineQuery:
+        """The exact integer sums of a block: one row per group, term columns never NULL."""
+        inner, values = self._rows(block)
+        terms = [f"{self._term(term, values)} AS {text.name(term.name)}" for term in block.terms]
+        names = [term.name for term in block.terms]
+        if block.selection_term == SELECTION:
+            units = f"count(DISTINCT {text.name(UNIT)})" if self._has_unit_column(block.source) else "count(*)"
+            terms.append(f"{units} AS {SELECTION}")
+            names.append(SELECTION)
+        keys = [key.name for key in block.keys]
+        if not terms:
+            terms = ["count(*) AS present"]
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        return EngineQuery(f"SELECT {', '.join([*keys, *terms])} FROM ({inner}){group}", tuple(keys), tuple(names))
+
+    def _rows(self, block: BoundedBlock) -> tuple[str, dict[str, tuple[str, str]]]:
+        """Row expressions computed once: keys k0.., values v0.. and conditions f0..; caps applied.
+
+        Returns the text and, for each term, the names of its value and of its condition ("" where it has none).
+        """
+        items: dict[str, str] = {}
+        for key in block.keys:
+            items[key.name] = text.expression(key.expression)
+        values: dict[str, tuple[str, str]] = {}
+        for term in block.terms:
+            value = "" if term.value is None else _shared(items, "v", _value_text(term))
+            condition = "" if term.filter is None else _shared(items, "f", text.expression(term.filter))
+            values[term.name] = (value, condition)
+        columns = [f"{expression} AS {name}" for name, expression in items.items()]
+        columns += self._unit(block.source)
+        if not columns:
+            columns = ["1 AS one"]
+        rows = f"SELECT {', '.join(columns)} FROM ({self.relation(block.source)})"
+        return self._capped(block, rows, list(items)), values
+
+    def _capped(self, block: BoundedBlock, rows: str, names: list[str]) -> str:
+        """Keep at most max_rows_per_group rows of each unit in each group, then max_groups groups of each unit."""
+        caps, keys = block.caps, [key.name for key in block.keys]
+        if caps.max_groups is None and caps.max_rows_per_group is None:
+            return rows
+        inside = [condition for key in block.keys if (condition := _in_domain(key))]
+        if inside:
+            rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(inside)}"
+        unit = text.name(UNIT)
+        if caps.max_rows_per_group is not None:
+            rank = self._rank([unit, *keys], names or [unit])
+            rows = f'SELECT * FROM (SELECT *, {rank} AS "#row" FROM ({rows})) WHERE "#row" <= {caps.max_rows_per_group}'
+        if caps.max_groups is not None:
+            rank = self._rank([unit], keys, "dense_rank")
+            rows = f'SELECT * FROM (SELECT *, {rank} AS "#group" FROM ({rows})) WHERE "#group" <= {caps.max_groups}'
+        return rows
+
+    def _term(self, term: Term, values: dict[str, tuple[str, str]]) -> str:
+        value, condition = values[term.name]
+        if term.kind is TermKind.SUM:
+            real = isinstance(term.lower, float)
+            ends = (
+                (grid_value(float(term.lower), float(term.centre), term.grid), grid_value(float(term.upper), float(term.centre), term.grid))
+                if real
+                else (int(term.lower - term.centre), int(term.upper - term.centre))
+            )
+            row = text.grid_sum(value, real, term.lower, term.upper, term.centre, term.grid, ends)
+            filtered = f" FILTER (WHERE {condition})" if condition else ""
+            return f"coalesce(sum({row}){filtered}, 0)"
+        conditions = [condition] if condition else []
+        if term.value is not None and term.value.facts.type is Type.REAL:
+            conditions.append(f"NOT isnan({value})")
+        filtered = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
+        if term.kind is TermKind.COUNT:
+            return f"count({value or '*'}){filtered}"
+        of = text.name(UNIT) if term.kind is TermKind.UNITS else value
+        return f"count(DISTINCT {of}){filtered}"
+
+
+def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
+    """The name under which an expression is computed once per row."""
+    for name, known in items.items():
+        if known == expression:
+            return name
+    name = f"{prefix}{len(items)}"
+    items[name] = expression
+    return name
+
+
+def _value_text(term: Term) -> str:
+    assert term.value is not None
+    written = text.expression(term.value)
+    wide = term.kind is TermKind.SUM and isinstance(term.lower, float) and term.value.facts.type is Type.INTEGER
+    return f"CAST({written} AS DOUBLE)" if wide else written
+
+
+def _in_domain(key: Key) -> str:
+    """Rows outside a public key's domain belong to no group, so they must not use up a cap. A range where it is one."""
+    if key.values is None or None in key.values:
+        return ""
+    if len(key.values) <= MOST_LISTED:
+        return f"{key.name} IN ({', '.join(text.constant(value) for value in key.values)})"
+    return f"{key.name} BETWEEN {text.constant(min(key.values))} AND {text.constant(max(key.values))}"

@@ -1,0 +1,219 @@
+"""DuckDB's text for each row function: total by construction, so that no data can raise (privacy.md 4).
+
+`TRY(...)` turns an engine error of one row into NULL; it stands wherever the engine's function is not total. Division
+and remainder get a NULL divisor instead of zero, because plain division would give infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any
+
+from dpsql.plan import Call, Column, Expr, Literal
+from dpsql.ranges import Type
+
+TYPES = {
+    Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP", Type.NULL: "INTEGER",
+}  # fmt: skip
+
+
+def name(identifier: str) -> str:
+    """A quoted identifier."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def constant(value: Any) -> str:
+    """A constant with its type, so that no operand is promoted by the engine's own rules."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"({value}::BIGINT)"
+    if isinstance(value, (Fraction, float)):
+        text = repr(float(value))
+        return f"({text}::DOUBLE)" if "e" in text or "inf" in text else f"({text}e0::DOUBLE)"
+    if isinstance(value, datetime):
+        return f"(TIMESTAMP '{value.isoformat(' ')}')"
+    if isinstance(value, date):
+        return f"(DATE '{value.isoformat()}')"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def cast_column(source: str, type_: Type, engine_type: str) -> str:
+    """A source column in our type; a value that does not fit (a text that is no number) is NULL."""
+    wanted = TYPES[type_]
+    return source if engine_type.upper() == wanted else f"TRY_CAST({source} AS {wanted})"
+
+
+def expression(node: Expr) -> str:
+    """The text of a row expression."""
+    if isinstance(node, Column):
+        return name(node.name)
+    if isinstance(node, Literal):
+        return constant(node.value)
+    return FUNCTIONS[node.function](node, [expression(argument) for argument in node.arguments])
+
+
+Template = Callable[[Call, list[str]], str]
+
+
+def _infix(operator: str) -> Template:
+    return lambda node, texts: "(" + f" {operator} ".join(texts) + ")"
+
+
+def _plain(function: str) -> Template:
+    return lambda node, texts: f"{function}({', '.join(texts)})"
+
+
+def _try(template: Template) -> Template:
+    return lambda node, texts: f"TRY({template(node, texts)})"
+
+
+def _arithmetic(operator: str) -> Template:
+    """Integers that may pass 64 bits are tried; doubles never raise."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        if node.facts.type is Type.REAL:
+            left, right = (_real(argument, text) for argument, text in zip(node.arguments, texts, strict=True))
+            return f"({left} {operator} {right})"
+        return f"TRY({texts[0]} {operator} {texts[1]})"
+
+    return emit
+
+
+def _real(argument: Expr, text: str) -> str:
+    return text if argument.facts.type is Type.REAL else f"CAST({text} AS DOUBLE)"
+
+
+def _division(node: Call, texts: list[str]) -> str:
+    left, right = (_real(argument, text) for argument, text in zip(node.arguments, texts, strict=True))
+    return f"({left} / NULLIF({right}, 0e0::DOUBLE))"
+
+
+def _whole_division(operator: str) -> Template:
+    return lambda node, texts: f"TRY({texts[0]} {operator} NULLIF({texts[1]}, 0::BIGINT))"
+
+
+def _alike(node: Call, texts: list[str]) -> list[str]:
+    """Alternatives in the one type they share."""
+    wanted = TYPES[node.facts.type]
+    same = [argument.facts.type is node.facts.type for argument in node.arguments]
+    return [text if ok else f"CAST({text} AS {wanted})" for text, ok in zip(texts, same, strict=True)]
+
+
+def _case(node: Call, texts: list[str]) -> str:
+    wanted = TYPES[node.facts.type]
+    pairs = zip(texts[:-1:2], texts[1:-1:2], strict=True)
+    body = " ".join(f"WHEN {condition} THEN CAST({value} AS {wanted})" for condition, value in pairs)
+    return f"(CASE {body} ELSE CAST({texts[-1]} AS {wanted}) END)"
+
+
+def _in(node: Call, texts: list[str]) -> str:
+    return f"({texts[0]} IN ({', '.join(texts[1:])}))"
+
+
+def _clamp(node: Call, texts: list[str]) -> str:
+    """NULL and NaN stay NULL: the engine's least and greatest would turn them into a bound."""
+    value, low, high = _alike(node, texts)
+    missing = f"{value} IS NULL OR isnan({value})" if node.facts.type is Type.REAL else f"{value} IS NULL"
+    return f"(CASE WHEN {missing} THEN NULL ELSE least(greatest({value}, {low}), {high}) END)"
+
+
+def _guarded(function: str, condition: str) -> Template:
+    """A function of reals where `condition` holds, NULL elsewhere."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        value = _real(node.arguments[0], texts[0])
+        return f"(CASE WHEN {value} {condition} THEN TRY({function}({value})) END)"
+
+    return emit
+
+
+def _bucket(node: Call, texts: list[str]) -> str:
+    value, low, high = (_real(a, t) for a, t in zip(node.arguments[:3], texts[:3], strict=True))
+    inside = f"least({texts[3]}, CAST(floor(({value} - {low}) / ({high} - {low}) * {texts[3]}) AS BIGINT) + 1)"
+    return (
+        f"(CASE WHEN {value} < {low} THEN 0::BIGINT WHEN isnan({value}) THEN NULL "
+        f"WHEN {value} >= {high} THEN {texts[3]} + 1 WHEN {value} IS NOT NULL THEN {inside} END)"
+    )
+
+
+def _trunc(node: Call, texts: list[str]) -> str:
+    return f"TRY(CAST(date_trunc({texts[0]}, {texts[1]}) AS {TYPES[node.facts.type]}))"
+
+
+def _add_days(node: Call, texts: list[str]) -> str:
+    return f"TRY(CAST({texts[0]} + to_days(CAST({texts[1]} AS INTEGER)) AS {TYPES[node.facts.type]}))"
+
+
+def _add_interval(function: str) -> Template:
+    return lambda node, texts: f"TRY(CAST({texts[0]} + {function}(CAST({texts[1]} AS INTEGER)) AS {TYPES[node.facts.type]}))"
+
+
+def _floor(function: str) -> Template:
+    return lambda node, texts: texts[0] if node.facts.type is Type.INTEGER else f"{function}({texts[0]})"
+
+
+def _round(node: Call, texts: list[str]) -> str:
+    if node.facts.type is Type.INTEGER:
+        return texts[0]
+    return f"round({texts[0]})" if len(texts) == 1 else f"round({texts[0]}, CAST({texts[1]} AS INTEGER))"
+
+
+def _cast(node: Call, texts: list[str]) -> str:
+    return f"TRY_CAST({texts[0]} AS {TYPES[node.facts.type]})"
+
+
+def _text_positions(function: str) -> Template:
+    return lambda node, texts: f"{function}({texts[0]}, {', '.join(texts[1:])})"
+
+
+FUNCTIONS: dict[str, Template] = {
+    "add": _arithmetic("+"), "sub": _arithmetic("-"), "mul": _arithmetic("*"), "div": _division,
+    "intdiv": _whole_division("//"), "mod": _whole_division("%"),
+    "neg": lambda node, texts: f"TRY(-{texts[0]})", "abs": _try(_plain("abs")),
+    "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS BIGINT)", "floor": _floor("floor"), "ceil": _floor("ceil"),
+    "round": _round, "sqrt": _guarded("sqrt", ">= 0"), "ln": _guarded("ln", "> 0"), "log10": _guarded("log10", "> 0"),
+    "exp": _guarded("exp", "IS NOT NULL"),
+    "power": lambda node, texts: "TRY(power(" + ", ".join(_real(a, t) for a, t in zip(node.arguments, texts, strict=True)) + "))",
+    "clamp": _clamp, "least": lambda node, texts: f"least({', '.join(_alike(node, texts))})",
+    "greatest": lambda node, texts: f"greatest({', '.join(_alike(node, texts))})",
+    "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _plain("nullif"),
+    "case": _case, "eq": _infix("="), "ne": _infix("<>"), "lt": _infix("<"), "le": _infix("<="), "gt": _infix(">"),
+    "ge": _infix(">="), "not_distinct": _infix("IS NOT DISTINCT FROM"), "in": _in, "and": _infix("AND"),
+    "or": _infix("OR"), "not": lambda node, texts: f"(NOT {texts[0]})", "is_null": lambda node, texts: f"({texts[0]} IS NULL)",
+    "is_true": lambda node, texts: f"({texts[0]} IS TRUE)", "is_false": lambda node, texts: f"({texts[0]} IS FALSE)",
+    "like": _infix("LIKE"), "ilike": _infix("ILIKE"), "starts_with": _plain("starts_with"),
+    "ends_with": _plain("ends_with"), "contains": _plain("contains"), "lower": _plain("lower"), "upper": _plain("upper"),
+    "trim": _plain("trim"), "ltrim": _plain("ltrim"), "rtrim": _plain("rtrim"), "left": _text_positions("left"),
+    "right": _text_positions("right"), "substr": _text_positions("substr"), "concat": _infix("||"),
+    "replace": _plain("replace"), "length": _plain("length"), "date_trunc": _trunc,
+    "date_part": lambda node, texts: f"TRY(CAST(date_part({texts[0]}, {texts[1]}) AS BIGINT))",
+    "date_diff": lambda node, texts: f"TRY(CAST(date_diff({', '.join(texts)}) AS BIGINT))", "add_days": _add_days,
+    "add_months": _add_interval("to_months"), "add_seconds": _add_interval("to_seconds"), "width_bucket": _bucket,
+    "to_integer": _cast, "to_real": _cast, "to_text": _cast, "to_boolean": _cast, "to_date": _cast, "to_timestamp": _cast,
+}  # fmt: skip
+
+
+def grid_sum(value: str, real: bool, lower: float | int, upper: float | int, centre: float | int, grid: int, ends: tuple[int, int]) -> str:
+    """The row's integer: round((clamp(value) - centre) * 2**grid), clamped last; NULL and NaN are skipped.
+
+    The first branch is the common one. NaN is greater than every number for DuckDB, so it fails `< upper` and is
+    kept out of the upper branch by name; what is NULL meets no branch.
+    """
+    low, high = constant(lower), constant(upper)
+    if real:
+        moved = value if centre == 0 else f"({value} - {constant(centre)})"
+        inside = f"CAST(round({moved} * {constant(2.0**grid)}) AS BIGINT)"
+        above = f"{value} >= {high} AND NOT isnan({value})"
+    else:
+        inside = value if centre == 0 else f"({value} - {constant(centre)})"
+        above = f"{value} >= {high}"
+    return (
+        f"CASE WHEN {value} > {low} AND {value} < {high} THEN {inside} "
+        f"WHEN {above} THEN {constant(ends[1])} WHEN {value} <= {low} THEN {constant(ends[0])} END"
+    )

@@ -1,0 +1,212 @@
+"""The register of refusals and faults, and the exceptions that carry them.
+
+A *refusal* says "we will not" (nothing was charged, data was not touched); a *fault* says "we could not".
+Every sentence an analyst can read because of an error stands in `REGISTER`: a slug, an SQLSTATE, one sentence, one
+hint.  PostgreSQL's standard SQLSTATE codes are used where one fits, class ``ZP`` is ours (privacy).
+
+The classes form the tree of PEP 249 so that `dpsql.Error` is what a DB-API user expects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+
+class Exit(IntEnum):
+    """Exit status of the command line."""
+
+    DONE = 0
+    REFUSAL = 1
+    USAGE = 2
+    BUDGET = 3
+    FAULT = 4
+
+
+class Warning(Exception):  # noqa: A001 (PEP 249 names it so)
+    """PEP 249: important warnings."""
+
+
+class Error(Exception):
+    """Base of all errors of dpsql.
+
+    Attributes: slug (stable name in the register), sqlstate (five characters), message (one sentence), hint (how to
+    write it instead, may be empty), position (1-based character in the SQL text, or None), sql (the text that
+    position refers to), charged (whether privacy loss was charged), path (place in the policy file, or None).
+    """
+
+    exit_status: Exit = Exit.FAULT
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        slug: str = "error",
+        sqlstate: str = "XX000",
+        hint: str = "",
+        position: int | None = None,
+        sql: str | None = None,
+        charged: bool = False,
+        path: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.slug = slug
+        self.sqlstate = sqlstate
+        self.hint = hint
+        self.position = position
+        self.sql = sql
+        self.charged = charged
+        self.path = path
+
+    def at(self, sql: str, position: int | None = None) -> Error:
+        """The same error, placed in `sql`; a place that is already known is kept."""
+        self.sql = sql
+        if self.position is None:
+            self.position = position
+        return self
+
+    def text(self) -> str:
+        """The whole message for a person: sentence, caret under the place, hint, and what was charged."""
+        lines = [f"{self.sqlstate} {self.slug}: {self.message}"]
+        lines += _caret(self.sql, self.position)
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        lines.append("the charge stays: noise may have been drawn" if self.charged else "nothing was charged")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross process borders (batch workers) with all their attributes."""
+        return (_rebuild, (type(self), self.message, {k: v for k, v in self.__dict__.items() if k != "message"}))
+
+
+def _rebuild(cls: type[Error], message: str, state: dict[str, Any]) -> Error:
+    error = cls(message)
+    error.__dict__.update(state)
+    return error
+
+
+def _caret(sql: str | None, position: int | None, width: int = 76) -> list[str]:
+    """The line of `sql` that holds the 1-based `position`, cut to `width`, and a caret under it."""
+    if sql is None or position is None or not 1 <= position <= len(sql) + 1:
+        return []
+    start = sql.rfind("\n", 0, position - 1) + 1
+    end = sql.find("\n", position - 1)
+    line = sql[start : end if end >= 0 else len(sql)]
+    column = position - 1 - start
+    left = max(0, column - width // 2)
+    shown = line[left : left + width].replace("\t", " ")
+    prefix = f"line {sql.count(chr(10), 0, position - 1) + 1}: "
+    return [prefix + shown, " " * (len(prefix) + column - left) + "^"]
+
+
+class InterfaceError(Error):
+    """PEP 249: the interface was used wrongly (a closed cursor, a wrong parameter style)."""
+
+    exit_status = Exit.USAGE
+
+
+class DatabaseError(Error):
+    """PEP 249: base of errors that concern the database."""
+
+
+class DataError(DatabaseError):
+    """PEP 249: a value does not fit."""
+
+    exit_status = Exit.REFUSAL
+
+
+class OperationalError(DatabaseError):
+    """PEP 249: what is not the analyst's doing (ledger unreachable, source missing)."""
+
+
+class IntegrityError(DatabaseError):
+    """PEP 249: something recorded does not agree with itself (an edited ledger)."""
+
+
+class InternalError(DatabaseError):
+    """PEP 249: dpsql found itself inconsistent and stopped."""
+
+
+class ProgrammingError(DatabaseError):
+    """PEP 249: the SQL or the policy is wrong."""
+
+    exit_status = Exit.REFUSAL
+
+
+class NotSupportedError(DatabaseError):
+    """PEP 249: understood, and not allowed here."""
+
+    exit_status = Exit.REFUSAL
+
+
+class Refusal(ProgrammingError):
+    """We will not answer this question. Nothing was charged and data was not touched."""
+
+
+class PolicyRefusal(Refusal):
+    """The policy file is not acceptable; `problems` lists every (path, sentence) found."""
+
+    problems: tuple[tuple[str, str], ...] = ()
+
+
+class BudgetRefusal(Refusal):
+    """The charge does not fit; `remaining` maps each scope that applies to what is left of it (text)."""
+
+    exit_status = Exit.BUDGET
+    remaining: dict[str, str] = {}
+
+
+class Fault(OperationalError):
+    """We could not. `charged` says whether the charge stays; `incident` is the id in the custodian's log."""
+
+    incident: str | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the register: `sentence` and `hint` are `str.format` templates over the facts given."""
+
+    slug: str
+    sqlstate: str
+    sentence: str
+    hint: str
+    raises: type[Error] = Refusal
+
+
+REGISTER: dict[str, Entry] = {}
+
+
+def register(slug: str, sqlstate: str, sentence: str, hint: str = "", raises: type[Error] = Refusal) -> None:
+    """Add one entry; a slug is registered once."""
+    if slug in REGISTER:
+        raise InternalError(f"slug {slug} is registered twice", slug="internal")
+    REGISTER[slug] = Entry(slug, sqlstate, sentence, hint, raises)
+
+
+def refuse(
+    slug: str, *, position: int | None = None, hint: str | None = None, charged: bool = False, **facts: object
+) -> Error:
+    """The exception for `slug`, to be raised by the caller; `facts` fill its sentence and hint.
+
+    Only names of the policy and text of the analyst's own SQL may be facts, never anything read from data.
+    """
+    entry = REGISTER[slug]
+    facts = {name: _short(fact) for name, fact in facts.items()}
+    return entry.raises(
+        entry.sentence.format(**facts),
+        slug=slug,
+        sqlstate=entry.sqlstate,
+        hint=entry.hint.format(**facts) if hint is None else hint,
+        position=position,
+        charged=charged,
+    )
+
+
+def _short(fact: object, most: int = 300) -> object:
+    """Facts quote the analyst's text; a megabyte of it is not quoted back."""
+    if isinstance(fact, str):
+        printable = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in fact)
+        return printable if len(printable) <= most else printable[:most] + "..."
+    return fact

@@ -1,0 +1,283 @@
+"""Row expressions in Python: what each function of `dpsql.functions` means, value by value.
+
+Used for the images of finite domains (which public keys an expression can take) and, in tests, as the reference that
+every engine's emitted SQL is compared with. Values: int, float, str, bool, date, datetime, None for NULL.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from dpsql.plan import Call, Column, Expr
+from dpsql.ranges import Type
+
+
+def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
+    """The value of `expression` where columns have the values of `row`."""
+    if isinstance(expression, Column):
+        return _typed(row[expression.name], expression.facts.type)
+    if not isinstance(expression, Call):
+        return _typed(expression.value, expression.facts.type)
+    name = expression.function
+    if name in _LAZY:
+        return _LAZY[name](expression, row)
+    values = [evaluate(argument, row) for argument in expression.arguments]
+    if any(value is None for value in values):
+        return None
+    try:
+        result = _STRICT[name](*values)
+    except (OverflowError, ValueError, ZeroDivisionError):
+        return None
+    return _typed(result, expression.facts.type)
+
+
+def _typed(value: Any, type_: Type) -> Any:
+    """A value as its SQL type holds it; an integer beyond 64 bits is NULL."""
+    if value is None or type_ is Type.NULL:
+        return None
+    if type_ is Type.REAL:
+        return float(value)
+    if type_ is Type.INTEGER:
+        number = int(value)
+        return number if -(2**63) <= number < 2**63 else None
+    return value
+
+
+def compare(left: Any, right: Any, test: Callable[[Any, Any], bool]) -> bool:
+    """SQL comparison where NaN equals itself and is greater than every number."""
+    if isinstance(left, float) and math.isnan(left) or isinstance(right, float) and math.isnan(right):
+        return test(isinstance(left, float) and math.isnan(left), isinstance(right, float) and math.isnan(right))
+    return test(left, right)
+
+
+def _logic(stop: bool) -> Callable[[Call, Mapping[str, Any]], Any]:
+    def run(expression: Call, row: Mapping[str, Any]) -> Any:
+        values = [evaluate(argument, row) for argument in expression.arguments]
+        if stop in values:
+            return stop
+        return None if None in values else not stop
+
+    return run
+
+
+def _case(expression: Call, row: Mapping[str, Any]) -> Any:
+    *branches, default = expression.arguments
+    for condition, value in zip(branches[::2], branches[1::2], strict=True):
+        if evaluate(condition, row) is True:
+            return _typed(evaluate(value, row), expression.facts.type)
+    return _typed(evaluate(default, row), expression.facts.type)
+
+
+def _coalesce(expression: Call, row: Mapping[str, Any]) -> Any:
+    for argument in expression.arguments:
+        value = evaluate(argument, row)
+        if value is not None:
+            return _typed(value, expression.facts.type)
+    return None
+
+
+def _extreme(better: Callable[[Any, Any], bool]) -> Callable[[Call, Mapping[str, Any]], Any]:
+    def run(expression: Call, row: Mapping[str, Any]) -> Any:
+        best: Any = None
+        for argument in expression.arguments:
+            value = _typed(evaluate(argument, row), expression.facts.type)
+            if value is not None and (best is None or compare(value, best, better)):
+                best = value
+        return best
+
+    return run
+
+
+def _in(expression: Call, row: Mapping[str, Any]) -> Any:
+    value = evaluate(expression.arguments[0], row)
+    if value is None:
+        return None
+    items = [evaluate(item, row) for item in expression.arguments[1:]]
+    if any(item is not None and compare(value, item, operator.eq) for item in items):
+        return True
+    return None if None in items else False
+
+
+def _nullif(expression: Call, row: Mapping[str, Any]) -> Any:
+    left, right = (evaluate(argument, row) for argument in expression.arguments)
+    return None if left is not None and right is not None and compare(left, right, operator.eq) else left
+
+
+def _not_distinct(expression: Call, row: Mapping[str, Any]) -> bool:
+    left, right = (evaluate(argument, row) for argument in expression.arguments)
+    if left is None or right is None:
+        return left is right
+    return compare(left, right, operator.eq)
+
+
+_LAZY: dict[str, Callable[[Call, Mapping[str, Any]], Any]] = {
+    "and": _logic(False),
+    "or": _logic(True),
+    "case": _case,
+    "coalesce": _coalesce,
+    "least": _extreme(operator.lt),
+    "greatest": _extreme(operator.gt),
+    "in": _in,
+    "nullif": _nullif,
+    "not_distinct": _not_distinct,
+    "is_null": lambda e, row: evaluate(e.arguments[0], row) is None,
+    "is_true": lambda e, row: evaluate(e.arguments[0], row) is True,
+    "is_false": lambda e, row: evaluate(e.arguments[0], row) is False,
+}
+
+
+def _clamp(value: Any, lower: Any, upper: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else max(min(value, upper), lower)
+
+
+def _finite(function: Callable[..., float]) -> Callable[..., float]:
+    """Overflow to infinity as doubles do."""
+
+    def run(*values: Any) -> float:
+        try:
+            return function(*values)
+        except OverflowError:
+            return math.inf
+
+    return run
+
+
+def _divide(left: Any, right: Any) -> float:
+    return float(left) / float(right)
+
+
+def _round(value: Any, digits: int = 0) -> Any:
+    """Half away from zero, as SQL rounds; on doubles the engine's own algorithm is multiply, round, divide."""
+    if isinstance(value, int):
+        return value
+    if not math.isfinite(value):
+        return value
+    scaled = value * 10.0**digits
+    if not math.isfinite(scaled):
+        return value
+    return math.copysign(math.floor(abs(scaled) + 0.5) if abs(scaled) < 2**52 else abs(scaled), scaled) / 10.0**digits
+
+
+def _integral(function: Callable[[Any], int]) -> Callable[[Any], Any]:
+    def run(value: Any) -> Any:
+        return value if isinstance(value, int) or not math.isfinite(value) else float(function(value))
+
+    return run
+
+
+def _trunc_date(unit: str, value: Any) -> Any:
+    day = value.date() if isinstance(value, datetime) else value
+    starts = {
+        "year": lambda: day.replace(month=1, day=1),
+        "quarter": lambda: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
+        "month": lambda: day.replace(day=1),
+        "week": lambda: day - timedelta(days=day.weekday()),
+        "day": lambda: day,
+    }
+    if unit in starts:
+        start = starts[unit]()
+        return datetime.combine(start, datetime.min.time()) if isinstance(value, datetime) else start
+    kept = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
+    return value.replace(minute=kept[0], second=kept[1], microsecond=0)
+
+
+def _part(part: str, value: Any) -> int:
+    week, weekday = value.isocalendar()[1], value.isoweekday()
+    by_name = {"quarter": (value.month - 1) // 3 + 1, "week": week, "dow": weekday % 7, "isodow": weekday}
+    by_name["doy"] = value.timetuple().tm_yday
+    return int(by_name[part] if part in by_name else getattr(value, part))
+
+
+def _diff(unit: str, start: Any, end: Any) -> int:
+    months = (end.year - start.year) * 12 + end.month - start.month
+    if unit in ("year", "quarter", "month"):
+        if unit == "quarter":
+            return (end.year - start.year) * 4 + (end.month - 1) // 3 - (start.month - 1) // 3
+        return end.year - start.year if unit == "year" else months
+    start, end = _trunc_date(unit, start), _trunc_date(unit, end)
+    seconds = {"week": 604800, "day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
+    return int((end - start).total_seconds()) // seconds
+
+
+def _add_months(value: Any, months: int) -> Any:
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    for day in range(value.day, 27, -1):
+        try:
+            return value.replace(year=year, month=month + 1, day=day)
+        except ValueError:
+            continue
+    return value.replace(year=year, month=month + 1)
+
+
+def _bucket(value: Any, low: Any, high: Any, buckets: int) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if value < low:
+        return 0
+    if value >= high:
+        return buckets + 1
+    return min(buckets, math.floor((float(value) - float(low)) / (float(high) - float(low)) * buckets) + 1)
+
+
+@lru_cache(maxsize=64)
+def _pattern(text: str, fold: bool) -> re.Pattern[str]:
+    """LIKE without an escape character: % is any text, _ any character."""
+    parts = [".*" if c == "%" else "." if c == "_" else re.escape(c) for c in text]
+    return re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if fold else 0))
+
+
+_INT = re.compile(r"\s*[+-]?[0-9]+\s*\Z", re.ASCII)
+
+
+def _to_integer(value: Any) -> int | None:
+    if isinstance(value, str):
+        return int(value) if _INT.match(value) else None
+    if isinstance(value, float):
+        return None if not math.isfinite(value) else round(value)
+    return int(value)
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat(" ") if isinstance(value, datetime) else str(value)
+
+
+def _to_date(value: Any) -> Any:
+    if isinstance(value, str):
+        return date.fromisoformat(value.strip())
+    return value.date() if isinstance(value, datetime) else value
+
+
+def _to_timestamp(value: Any) -> Any:
+    return value if isinstance(value, datetime) else datetime.combine(value, datetime.min.time())
+
+
+_STRICT: dict[str, Callable[..., Any]] = {
+    "add": _finite(operator.add), "sub": _finite(operator.sub), "mul": _finite(operator.mul), "div": _divide,
+    "intdiv": lambda a, b: int(Fraction(a, b)), "mod": lambda a, b: a - b * int(Fraction(a, b)), "neg": operator.neg,
+    "abs": abs, "sign": lambda x: (x > 0) - (x < 0), "floor": _integral(math.floor), "ceil": _integral(math.ceil),
+    "round": _round, "sqrt": lambda x: math.sqrt(x), "ln": lambda x: math.log(x), "log10": lambda x: math.log10(x),
+    "exp": _finite(math.exp), "power": _finite(lambda x, y: math.pow(x, y)), "clamp": _clamp,
+    "eq": lambda a, b: compare(a, b, operator.eq), "ne": lambda a, b: compare(a, b, operator.ne),
+    "lt": lambda a, b: compare(a, b, operator.lt), "le": lambda a, b: compare(a, b, operator.le),
+    "gt": lambda a, b: compare(a, b, operator.gt), "ge": lambda a, b: compare(a, b, operator.ge),
+    "not": operator.not_,
+    "like": lambda x, p: _pattern(p, False).fullmatch(x) is not None,
+    "ilike": lambda x, p: _pattern(p, True).fullmatch(x) is not None,
+    "starts_with": lambda a, b: a.startswith(b), "ends_with": lambda a, b: a.endswith(b), "contains": lambda a, b: b in a,
+    "lower": str.lower, "upper": str.upper, "trim": lambda x: x.strip(" "), "ltrim": lambda x: x.lstrip(" "),
+    "rtrim": lambda x: x.rstrip(" "), "left": lambda x, n: x[:n], "right": lambda x, n: x[len(x) - n :] if n < len(x) else x,
+    "substr": lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n], "concat": lambda *p: "".join(p),
+    "replace": lambda x, a, b: x.replace(a, b) if a else x, "length": len, "date_trunc": _trunc_date, "date_part": _part,
+    "date_diff": _diff, "add_days": lambda d, n: d + timedelta(days=n), "add_months": _add_months,
+    "add_seconds": lambda t, n: t + timedelta(seconds=n), "width_bucket": _bucket, "to_integer": _to_integer,
+    "to_real": float, "to_text": _to_text, "to_boolean": bool, "to_date": _to_date, "to_timestamp": _to_timestamp,
+}  # fmt: skip

@@ -1,0 +1,541 @@
+"""The row functions a private block may use: argument types, result type, interval, nullability. Nothing else is known.
+
+Every function is total: for no data does it raise; where the engine's own function would (overflow, a text that is
+no number), the result is NULL. Binding refuses whatever has no entry here (an allow-list, privacy.md 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from fractions import Fraction
+
+from dpsql import ranges
+from dpsql.plan import Call, Expr, Literal
+from dpsql.ranges import INT64, Facts, Interval, Type
+
+
+class WrongArguments(Exception):
+    """The function exists and does not take these arguments; the text says what it takes."""
+
+
+Infer = Callable[[tuple[Expr, ...]], Facts]
+
+
+@dataclass(frozen=True)
+class Function:
+    """`infer` gives the facts of the result from the arguments, or raises `WrongArguments`."""
+
+    name: str
+    infer: Infer
+
+
+REGISTRY: dict[str, Function] = {}
+DATE_PARTS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
+TRUNC_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+DIFF_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+_PART_RANGE = {
+    "quarter": (1, 4), "month": (1, 12), "week": (1, 53), "day": (1, 31), "dow": (0, 6), "isodow": (1, 7),
+    "doy": (1, 366), "hour": (0, 23), "minute": (0, 59), "second": (0, 59),
+}  # fmt: skip
+
+
+def call(name: str, *arguments: Expr) -> Call:
+    """The call of a registered function, with its facts. Raises WrongArguments."""
+    return Call(name, arguments, REGISTRY[name].infer(arguments))
+
+
+def _function(*names: str) -> Callable[[Infer], Infer]:
+    def enter(infer: Infer) -> Infer:
+        for name in names:
+            REGISTRY[name] = Function(name, infer)
+        return infer
+
+    return enter
+
+
+def _want(arguments: tuple[Expr, ...], *wanted: tuple[Type, ...] | Type) -> None:
+    """One entry per argument: the types it may have; NULL literals fit everywhere."""
+    if len(arguments) != len(wanted):
+        raise WrongArguments(f"takes {len(wanted)} argument{'s' if len(wanted) != 1 else ''}, got {len(arguments)}")
+    for position, (argument, types) in enumerate(zip(arguments, wanted, strict=True), 1):
+        allowed = types if isinstance(types, tuple) else (types,)
+        if argument.facts.type not in (*allowed, Type.NULL):
+            names = " or ".join(type_.value for type_ in allowed)
+            raise WrongArguments(f"argument {position} must be {names}, not {argument.facts.type.value}")
+
+
+def _interval(argument: Expr) -> Interval:
+    return (argument.facts.lower, argument.facts.upper)
+
+
+def _nullable(arguments: tuple[Expr, ...]) -> bool:
+    return any(argument.facts.nullable for argument in arguments)
+
+
+NUMERIC = (Type.INTEGER, Type.REAL)
+TEMPORAL = (Type.DATE, Type.TIMESTAMP)
+
+
+def _result_number(arguments: tuple[Expr, ...], interval: Interval) -> Facts:
+    """INTEGER if all arguments are, else REAL; an integer that may pass 64 bits becomes NULL there."""
+    nullable = _nullable(arguments)
+    if any(argument.facts.type is Type.REAL for argument in arguments):
+        return Facts(Type.REAL, *interval, nullable=nullable)
+    inside = None not in interval and INT64[0] <= interval[0] and interval[1] <= INT64[1]
+    low, high = interval if inside else (None, None)
+    return Facts(Type.INTEGER, low, high, nullable=nullable or not inside)
+
+
+def _arithmetic(name: str, combine: Callable[[Interval, Interval], Interval]) -> None:
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        _want(arguments, NUMERIC, NUMERIC)
+        left, right = arguments
+        same = name == "mul" and left == right
+        interval = ranges.square(_interval(left)) if same else combine(_interval(left), _interval(right))
+        return _result_number(arguments, interval)
+
+    REGISTRY[name] = Function(name, infer)
+
+
+_arithmetic("add", ranges.add)
+_arithmetic("sub", lambda a, b: ranges.add(a, ranges.negate(b)))
+_arithmetic("mul", ranges.multiply)
+
+
+@_function("div")
+def _div(arguments: tuple[Expr, ...]) -> Facts:
+    """Division of reals; NULL where the divisor is zero."""
+    _want(arguments, NUMERIC, NUMERIC)
+    interval = ranges.divide(_interval(arguments[0]), _interval(arguments[1]))
+    return Facts(Type.REAL, *interval, nullable=_nullable(arguments) or interval[0] is None)
+
+
+@_function("intdiv")
+def _intdiv(arguments: tuple[Expr, ...]) -> Facts:
+    """Division of integers toward zero; NULL where the divisor is zero."""
+    _want(arguments, Type.INTEGER, Type.INTEGER)
+    low, high = ranges.divide(_interval(arguments[0]), _interval(arguments[1]))
+    interval = (None, None) if low is None or high is None else (Fraction(math.trunc(low)), Fraction(math.trunc(high)))
+    known = _result_number(arguments, interval)
+    return replace(known, nullable=known.nullable or low is None)
+
+
+@_function("mod")
+def _mod(arguments: tuple[Expr, ...]) -> Facts:
+    """Remainder with the sign of the dividend; NULL where the divisor is zero."""
+    _want(arguments, Type.INTEGER, Type.INTEGER)
+    low, high = _interval(arguments[1])
+    if low is None or high is None:
+        return Facts(Type.INTEGER)
+    most = max(abs(low), abs(high)) - 1
+    dividend = _interval(arguments[0])
+    floor = Fraction(0) if dividend[0] is not None and dividend[0] >= 0 else -most
+    ceiling = Fraction(0) if dividend[1] is not None and dividend[1] <= 0 else most
+    return Facts(Type.INTEGER, min(floor, ceiling), max(floor, ceiling), nullable=_nullable(arguments) or low <= 0 <= high)
+
+
+@_function("neg")
+def _neg(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, NUMERIC)
+    return _result_number(arguments, ranges.negate(_interval(arguments[0])))
+
+
+@_function("abs")
+def _abs(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, NUMERIC)
+    return _result_number(arguments, ranges.absolute(_interval(arguments[0])))
+
+
+@_function("sign")
+def _sign(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, NUMERIC)
+    return Facts(Type.INTEGER, Fraction(-1), Fraction(1), nullable=_nullable(arguments))
+
+
+@_function("floor", "ceil")
+def _floor(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, NUMERIC)
+    low, high = _interval(arguments[0])
+    return replace(
+        arguments[0].facts.without_values(),
+        lower=None if low is None else Fraction(math.floor(low)),
+        upper=None if high is None else Fraction(math.ceil(high)),
+    )
+
+
+@_function("round")
+def _round(arguments: tuple[Expr, ...]) -> Facts:
+    """round(x) or round(x, digits) with a literal number of digits from 0 to 15."""
+    digits = 0
+    if len(arguments) == 2:
+        value = arguments[1].value if isinstance(arguments[1], Literal) else None
+        if type(value) is not int or not 0 <= value <= 15:
+            raise WrongArguments("takes a literal number of digits from 0 to 15")
+        digits = value
+    _want(arguments[:1], NUMERIC)
+    step = Fraction(1, 10**digits)
+    low, high = _interval(arguments[0])
+    return replace(
+        arguments[0].facts.without_values(),
+        lower=None if low is None else math.floor(low / step) * step,
+        upper=None if high is None else math.ceil(high / step) * step,
+    )
+
+
+@_function("sqrt")
+def _sqrt(arguments: tuple[Expr, ...]) -> Facts:
+    """NULL for negative numbers."""
+    _want(arguments, NUMERIC)
+    low, high = _interval(arguments[0])
+    root = None if high is None else Fraction(math.isqrt(math.ceil(max(high, 0))) + 1)
+    return Facts(Type.REAL, Fraction(0), root, nullable=_nullable(arguments) or low is None or low < 0)
+
+
+@_function("ln", "log10", "exp")
+def _transcendental(arguments: tuple[Expr, ...]) -> Facts:
+    """NULL where there is no value. Without an interval: the question clamps the result itself."""
+    _want(arguments, NUMERIC)
+    return Facts(Type.REAL)
+
+
+@_function("power")
+def _power(arguments: tuple[Expr, ...]) -> Facts:
+    """x ** y as a real; an interval is known for a literal exponent from 1 to 8."""
+    _want(arguments, NUMERIC, NUMERIC)
+    exponent = arguments[1].value if isinstance(arguments[1], Literal) else None
+    low, high = _interval(arguments[0])
+    if type(exponent) is not int or not 1 <= exponent <= 8 or low is None or high is None:
+        return Facts(Type.REAL)
+    corners = [low**exponent, high**exponent, *([Fraction(0)] if low <= 0 <= high else [])]
+    return Facts(Type.REAL, min(corners), max(corners), nullable=_nullable(arguments))
+
+
+@_function("clamp")
+def _clamp(arguments: tuple[Expr, ...]) -> Facts:
+    """clamp(x, lower, upper) with literal bounds; NULL (and NaN) stays NULL."""
+    _want(arguments, NUMERIC, NUMERIC, NUMERIC)
+    low, high = (a.value if isinstance(a, Literal) else None for a in arguments[1:])
+    if low is None or high is None or low > high:
+        raise WrongArguments("takes a literal lower and a literal upper bound, lower first")
+    known = arguments[0].facts
+    lower = Fraction(low) if known.lower is None else min(max(known.lower, Fraction(low)), Fraction(high))
+    upper = Fraction(high) if known.upper is None else max(min(known.upper, Fraction(high)), Fraction(low))
+    real = any(a.facts.type is Type.REAL for a in arguments)
+    return Facts(Type.REAL if real else Type.INTEGER, lower, upper, nullable=True)
+
+
+def common_type(arguments: tuple[Expr, ...]) -> Type:
+    """The one type that several alternatives share; INTEGER and REAL meet in REAL, DATE and TIMESTAMP in TIMESTAMP."""
+    types = {argument.facts.type for argument in arguments} - {Type.NULL}
+    if not types:
+        return Type.NULL
+    if types == {Type.INTEGER, Type.REAL}:
+        return Type.REAL
+    if types == {Type.DATE, Type.TIMESTAMP}:
+        return Type.TIMESTAMP
+    if len(types) > 1:
+        raise WrongArguments("mixes " + " and ".join(sorted(type_.value for type_ in types)))
+    return types.pop()
+
+
+def _extreme(name: str) -> None:
+    """least/greatest skip NULL, so only an argument that is never NULL bounds the result from its side."""
+
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        type_ = common_type(arguments)
+        if not type_.numeric and not type_.temporal or len(arguments) < 2:
+            raise WrongArguments("takes two or more numbers or dates")
+        any_of = ranges.hull([argument.facts for argument in arguments], type_)
+        sure = [a.facts for a in arguments if not a.facts.nullable]
+        lower, upper = any_of.lower, any_of.upper
+        tight = [f.upper if name == "least" else f.lower for f in sure]
+        known = [bound for bound in tight if bound is not None]
+        if name == "least":
+            upper = min([*known, *([upper] if upper is not None else [])], default=None)
+        else:
+            lower = max([*known, *([lower] if lower is not None else [])], default=None)
+        return Facts(type_, lower, upper, nullable=not sure)
+
+    REGISTRY[name] = Function(name, infer)
+
+
+_extreme("least")
+_extreme("greatest")
+
+
+@_function("coalesce")
+def _coalesce(arguments: tuple[Expr, ...]) -> Facts:
+    if not arguments:
+        raise WrongArguments("takes one or more arguments")
+    facts = ranges.hull([argument.facts for argument in arguments], common_type(arguments))
+    return replace(facts, nullable=all(argument.facts.nullable for argument in arguments))
+
+
+@_function("nullif")
+def _nullif(arguments: tuple[Expr, ...]) -> Facts:
+    if len(arguments) != 2:
+        raise WrongArguments("takes 2 arguments")
+    comparable(arguments)
+    return replace(arguments[0].facts, nullable=True)
+
+
+@_function("case")
+def _case(arguments: tuple[Expr, ...]) -> Facts:
+    """Arguments: condition, value, condition, value, ..., value of ELSE."""
+    for condition in arguments[:-1:2]:
+        if condition.facts.type not in (Type.BOOLEAN, Type.NULL):
+            raise WrongArguments("conditions must be boolean")
+    results = (*arguments[1:-1:2], arguments[-1])
+    return ranges.hull([result.facts for result in results], common_type(results))
+
+
+def comparable(arguments: tuple[Expr, ...]) -> None:
+    """Raise WrongArguments unless all arguments can be compared with each other."""
+    common_type(arguments)
+
+
+@_function("eq", "ne", "lt", "le", "gt", "ge")
+def _compare(arguments: tuple[Expr, ...]) -> Facts:
+    comparable(arguments)
+    return Facts(Type.BOOLEAN, nullable=_nullable(arguments))
+
+
+@_function("not_distinct")
+def _not_distinct(arguments: tuple[Expr, ...]) -> Facts:
+    comparable(arguments)
+    return Facts(Type.BOOLEAN, nullable=False)
+
+
+@_function("in")
+def _in(arguments: tuple[Expr, ...]) -> Facts:
+    """x IN (literals)."""
+    for item in arguments[1:]:
+        if not isinstance(item, Literal):
+            raise WrongArguments("takes literals in its list")
+        comparable((arguments[0], item))
+    return Facts(Type.BOOLEAN, nullable=_nullable(arguments))
+
+
+@_function("and", "or")
+def _and(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, *([Type.BOOLEAN] * len(arguments)))
+    return Facts(Type.BOOLEAN, nullable=_nullable(arguments))
+
+
+@_function("not")
+def _not(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, Type.BOOLEAN)
+    return Facts(Type.BOOLEAN, nullable=_nullable(arguments))
+
+
+@_function("is_null")
+def _is_null(arguments: tuple[Expr, ...]) -> Facts:
+    return Facts(Type.BOOLEAN, nullable=False)
+
+
+@_function("is_true", "is_false")
+def _is_true(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, Type.BOOLEAN)
+    return Facts(Type.BOOLEAN, nullable=False)
+
+
+@_function("like", "ilike")
+def _like(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, Type.TEXT, Type.TEXT)
+    if not isinstance(arguments[1], Literal):
+        raise WrongArguments("takes a literal pattern")
+    return Facts(Type.BOOLEAN, nullable=_nullable(arguments))
+
+
+@_function("starts_with", "ends_with", "contains")
+def _text_test(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, Type.TEXT, Type.TEXT)
+    return Facts(Type.BOOLEAN, nullable=_nullable(arguments))
+
+
+@_function("lower", "upper", "trim", "ltrim", "rtrim")
+def _text_map(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, Type.TEXT)
+    return Facts(Type.TEXT, nullable=_nullable(arguments))
+
+
+@_function("left", "right")
+def _left(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, Type.TEXT, Type.INTEGER)
+    _literal_int(arguments[1], 0, 10_000)
+    return Facts(Type.TEXT, nullable=_nullable(arguments))
+
+
+@_function("substr")
+def _substr(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, Type.TEXT, *([Type.INTEGER] * (len(arguments) - 1)))
+    if len(arguments) not in (2, 3):
+        raise WrongArguments("takes 2 or 3 arguments")
+    for argument in arguments[1:]:
+        _literal_int(argument, 1 if argument is arguments[1] else 0, 10_000)
+    return Facts(Type.TEXT, nullable=_nullable(arguments))
+
+
+def _literal_int(argument: Expr, low: int, high: int) -> None:
+    value = argument.value if isinstance(argument, Literal) else None
+    if type(value) is not int or not low <= value <= high:
+        raise WrongArguments(f"takes a literal integer from {low} to {high}")
+
+
+@_function("concat")
+def _concat(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, *([Type.TEXT] * len(arguments)))
+    return Facts(Type.TEXT, nullable=_nullable(arguments))
+
+
+@_function("replace")
+def _replace(arguments: tuple[Expr, ...]) -> Facts:
+    """The two texts are literals: a replacement taken from a column could make a row's text grow without end."""
+    _want(arguments, Type.TEXT, Type.TEXT, Type.TEXT)
+    if not all(isinstance(a, Literal) and isinstance(a.value, str) and len(a.value) <= 100 for a in arguments[1:]):
+        raise WrongArguments("takes literal texts of at most 100 characters to find and to put")
+    return Facts(Type.TEXT, nullable=_nullable(arguments))
+
+
+@_function("length")
+def _length(arguments: tuple[Expr, ...]) -> Facts:
+    _want(arguments, Type.TEXT)
+    values = arguments[0].facts.values
+    upper = Fraction(max(len(v) for v in values if v is not None)) if values and any(v for v in values) else None
+    return Facts(Type.INTEGER, Fraction(0), upper, nullable=_nullable(arguments))
+
+
+@_function("date_trunc")
+def _date_trunc(arguments: tuple[Expr, ...]) -> Facts:
+    """First argument: a literal unit. Dates stay dates (units from day up), timestamps stay timestamps."""
+    unit = _unit(arguments, TRUNC_UNITS)
+    _want(arguments, Type.TEXT, TEMPORAL)
+    facts = arguments[1].facts
+    if facts.type is Type.DATE and unit in ("hour", "minute", "second"):
+        raise WrongArguments("takes a unit from day up for a date")
+    lower = None if facts.lower is None else facts.lower - timedelta(days=366)
+    return replace(facts.without_values(), lower=lower)
+
+
+@_function("date_part")
+def _date_part(arguments: tuple[Expr, ...]) -> Facts:
+    part = _unit(arguments, DATE_PARTS)
+    _want(arguments, Type.TEXT, TEMPORAL)
+    facts = arguments[1].facts
+    if part == "year":
+        low = None if facts.lower is None else Fraction(facts.lower.year)
+        high = None if facts.upper is None else Fraction(facts.upper.year)
+        return Facts(Type.INTEGER, low, high, nullable=True)
+    if facts.type is Type.DATE and part in ("hour", "minute", "second"):
+        raise WrongArguments("a date has no time of day")
+    least, most = _PART_RANGE[part]
+    return Facts(Type.INTEGER, Fraction(least), Fraction(most), nullable=True)
+
+
+@_function("date_diff")
+def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
+    """date_diff(unit, start, end): unit boundaries crossed from start to end."""
+    unit = _unit(arguments, DIFF_UNITS)
+    _want(arguments, Type.TEXT, TEMPORAL, TEMPORAL)
+    start, end = arguments[1].facts, arguments[2].facts
+    if start.type is not end.type:
+        raise WrongArguments("takes two dates or two timestamps")
+    seconds = {"week": 604800, "day": 86400, "hour": 3600, "minute": 60, "second": 1}
+    seconds |= {"month": 28 * 86400, "quarter": 90 * 86400, "year": 365 * 86400}
+    low = high = None
+    if start.bounded and end.bounded:
+        low = Fraction(math.floor((end.lower - start.upper).total_seconds() / seconds[unit])) - 1
+        high = Fraction(math.ceil((end.upper - start.lower).total_seconds() / seconds[unit])) + 1
+        if unit == "day" and start.type is Type.DATE:
+            low, high = low + 1, high - 1
+    return Facts(Type.INTEGER, low, high, nullable=True)
+
+
+@_function("add_days")
+def _add_days(arguments: tuple[Expr, ...]) -> Facts:
+    """A date or timestamp and an integer number of days; NULL outside the calendar."""
+    _want(arguments, TEMPORAL, Type.INTEGER)
+    facts, days = arguments[0].facts, arguments[1].facts
+    if not (facts.bounded and days.bounded):
+        return Facts(facts.type)
+    try:
+        lower, upper = (b + timedelta(days=int(d)) for b, d in ((facts.lower, days.lower), (facts.upper, days.upper)))
+    except OverflowError:
+        return Facts(facts.type)
+    return Facts(facts.type, lower, upper, nullable=_nullable(arguments))
+
+
+@_function("add_months")
+def _add_months(arguments: tuple[Expr, ...]) -> Facts:
+    """A date or timestamp and a literal number of months (SQL's + INTERVAL)."""
+    _want(arguments, TEMPORAL, Type.INTEGER)
+    _literal_int(arguments[1], -(10**6), 10**6)
+    return Facts(arguments[0].facts.type)
+
+
+@_function("add_seconds")
+def _add_seconds(arguments: tuple[Expr, ...]) -> Facts:
+    """A timestamp and a literal number of seconds."""
+    _want(arguments, Type.TIMESTAMP, Type.INTEGER)
+    _literal_int(arguments[1], -(10**6), 10**6)
+    return Facts(arguments[0].facts.type)
+
+
+def _unit(arguments: tuple[Expr, ...], units: tuple[str, ...]) -> str:
+    unit = arguments[0].value if arguments and isinstance(arguments[0], Literal) else None
+    if unit not in units:
+        raise WrongArguments("takes one of these units as a literal: " + ", ".join(units))
+    return str(unit)
+
+
+@_function("width_bucket")
+def _width_bucket(arguments: tuple[Expr, ...]) -> Facts:
+    """width_bucket(x, low, high, buckets): 0 below low, buckets + 1 from high on; literal low < high and buckets."""
+    _want(arguments, NUMERIC, NUMERIC, NUMERIC, Type.INTEGER)
+    low, high = (a.value if isinstance(a, Literal) else None for a in arguments[1:3])
+    if low is None or high is None or not low < high:
+        raise WrongArguments("takes literal bounds, the lower first")
+    _literal_int(arguments[3], 1, 100_000)
+    assert isinstance(arguments[3], Literal)
+    return Facts(Type.INTEGER, Fraction(0), Fraction(arguments[3].value + 1), nullable=True)
+
+
+_CASTS: dict[Type, tuple[Type, ...]] = {
+    Type.INTEGER: (Type.INTEGER, Type.REAL, Type.TEXT, Type.BOOLEAN),
+    Type.REAL: (Type.INTEGER, Type.REAL, Type.TEXT),
+    Type.TEXT: (Type.INTEGER, Type.TEXT, Type.BOOLEAN, Type.DATE),
+    Type.BOOLEAN: (Type.BOOLEAN, Type.INTEGER, Type.TEXT),
+    Type.DATE: (Type.DATE, Type.TIMESTAMP, Type.TEXT),
+    Type.TIMESTAMP: (Type.TIMESTAMP, Type.DATE, Type.TEXT),
+}
+
+
+def _cast(target: Type) -> None:
+    """A total cast: NULL where the value has no counterpart (a text that is no number, a real beyond 64 bits)."""
+
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        _want(arguments, _CASTS[target])
+        facts = arguments[0].facts
+        if facts.type is Type.NULL:
+            return Facts(target)
+        if facts.type is target:
+            return facts
+        if target.numeric and facts.type.numeric:
+            low, high = facts.lower, facts.upper
+            if target is Type.INTEGER:
+                low = None if low is None else Fraction(math.floor(low))
+                high = None if high is None else Fraction(math.ceil(high))
+                return replace(_result_number((), (low, high)), nullable=True)
+            return Facts(target, low, high, nullable=facts.nullable)
+        if target is Type.INTEGER and facts.type is Type.BOOLEAN:
+            return Facts(target, Fraction(0), Fraction(1), nullable=facts.nullable)
+        return Facts(target, nullable=True)
+
+    REGISTRY[f"to_{target.value}"] = Function(f"to_{target.value}", infer)
+
+
+for _target in _CASTS:
+    _cast(_target)

@@ -1,0 +1,57 @@
+"""The ledger: reserve and commit, append-only, chained. See `open_ledger`.
+
+Importing this package loads neither SQLAlchemy nor a driver; opening a ledger does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpsql.ledger.words import DATASET, DECIMALS, ChargeRequest, Entry, Units, Verdict, decimal_text
+
+if TYPE_CHECKING:
+    from dpsql.ledger.ledger import Ledger
+
+__all__ = [
+    "DATASET",
+    "DECIMALS",
+    "ChargeRequest",
+    "Entry",
+    "Units",
+    "Verdict",
+    "decimal_text",
+    "open_ledger",
+]
+
+
+def _no_step(name: str) -> None:
+    """Production takes no notice of the steps."""
+
+
+def open_ledger(
+    url: str,
+    dataset: str,
+    *,
+    create: bool = False,
+    adopt: bool = False,
+    state: Path | None = None,
+    timeout_seconds: float = 30.0,
+    step: Callable[[str], None] = _no_step,
+) -> Ledger:
+    """Open the ledger of `dataset` at `url` (sqlite:///PATH or postgresql://...), checked from end to end.
+
+    `create` is the owner's explicit act: a ledger is made where there never was one for this data set (and an
+    unfinished creation is finished); one that is known and gone is refused (ledger-known), never made again.
+    `adopt` is the owner's word that this is the newest copy, on a machine that has the key and no head yet.
+    `state` is the second place, by default `dpsql.ledger.witness.state_directory()`.  `step` is called with the name
+    of each step, for tests that stop a process there.
+
+    Raises `Fault` (missing, foreign, unreachable, key or head missing) or `IntegrityError` (edited, truncated, older).
+    """
+    from dpsql.ledger.opening import open_checked
+
+    return open_checked(
+        url, dataset, create=create, adopt=adopt, state=state, timeout_seconds=timeout_seconds, step=step
+    )

@@ -1,0 +1,114 @@
+"""Checking a ledger against itself: chain, columns, totals, head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from dpsql.errors import IntegrityError, InternalError, refuse
+from dpsql.ledger.account import Account, load_accounts
+from dpsql.ledger.chain import START, linked, same
+from dpsql.ledger.entries import pages, tip
+from dpsql.ledger.witness import Head, Witness
+from dpsql.ledger.words import Entry, Verdict, added, from_text
+
+OUTCOMES = ("committed", "failed")
+
+
+class _Broken(Exception):
+    def __init__(self, seq: int, problem: str) -> None:
+        super().__init__(problem)
+        self.seq = seq
+        self.problem = problem
+
+
+def first_problem(connection: Connection, witness: Witness, dataset: str, head: Head) -> Verdict:
+    """Walk the whole ledger; the verdict names the first entry that does not hold and why.
+
+    Checked: numbers without gaps, every digest, the columns against the authenticated body, every charge within the
+    limits of its time, totals added up again from the charges, and the head of the second place.
+    """
+    state = _Replay(witness, dataset)
+    try:
+        for entry in pages(connection, 0):
+            state.take(entry)
+            if entry.seq == head.seq and not same(head.digest, entry.digest):
+                raise _Broken(entry.seq, "it is not the entry that was seen before")
+        if state.last.seq < head.seq:
+            raise _Broken(state.last.seq + 1, f"entries are missing: entry {head.seq} has been seen")
+        stored = load_accounts(connection, witness.key, witness.ledger_id)
+        for scope in sorted(stored.keys() | state.accounts.keys()):
+            if stored.get(scope) != state.accounts.get(scope):
+                known = state.accounts.get(scope)
+                raise _Broken(known.seq if known else state.last.seq, "the running totals disagree with the entries")
+    except _Broken as broken:
+        return Verdict(state.last.seq, broken.seq, broken.problem)
+    except IntegrityError as error:
+        return Verdict(state.last.seq, state.last.seq, error.message)
+    except (InternalError, KeyError, TypeError, ValueError):
+        return Verdict(state.last.seq, state.last.seq + 1, "its text makes no sense")
+    return Verdict(state.last.seq)
+
+
+class _Replay:
+    """The accounts as the entries say, added up one entry at a time."""
+
+    def __init__(self, witness: Witness, dataset: str) -> None:
+        self.last = Head(0, START)
+        self.accounts: dict[str, Account] = {}
+        self._witness = witness
+        self._dataset = dataset
+        self._unresolved: set[int] = set()
+
+    def take(self, entry: Entry) -> None:
+        """Check one entry against the one before and add it."""
+        seq = self.last.seq + 1
+        if entry.seq != seq:
+            raise _Broken(seq, "the entry is missing")
+        if not same(linked(self._witness.key, self.last.digest, entry.body), entry.digest):
+            raise _Broken(seq, "its digest does not follow from its text and the entry before")
+        facts = entry.facts
+        columns = (facts.get("seq"), facts.get("kind"), facts.get("id"), facts.get("resolves"))
+        if columns != (entry.seq, entry.kind, entry.id, entry.resolves):
+            raise _Broken(seq, "its columns differ from its text")
+        self._add(entry, facts)
+        self.last = Head(entry.seq, entry.digest)
+
+    def _add(self, entry: Entry, facts: Mapping[str, Any]) -> None:
+        seq = entry.seq
+        if (entry.kind == "created") != (seq == 1):
+            raise _Broken(seq, "a ledger is created once, by its first entry")
+        if entry.kind == "created" and (facts["dataset"], facts["ledger"]) != (self._dataset, self._witness.ledger_id):
+            raise _Broken(seq, "it is the ledger of another data set")
+        if entry.kind == "account":
+            limits = from_text(facts["limits"])
+            account = Account(facts["scope"], facts["accountant"], limits, dict.fromkeys(limits, 0), seq)
+            if self.accounts.setdefault(facts["scope"], account) is not account:
+                raise _Broken(seq, "the account was opened before")
+        elif entry.kind == "limits":
+            self.accounts[facts["scope"]] = self.accounts[facts["scope"]].at(seq, limits=from_text(facts["limits"]))
+        elif entry.kind == "charge":
+            self._charge(seq, facts)
+        elif entry.kind in OUTCOMES:
+            if entry.resolves not in self._unresolved:
+                raise _Broken(seq, "it resolves no charge that was open")
+            self._unresolved.remove(entry.resolves)
+
+    def _charge(self, seq: int, facts: Mapping[str, Any]) -> None:
+        charge = from_text(facts["charge"])
+        for scope in facts["scopes"]:
+            account = self.accounts[scope]
+            if not account.fits(charge):
+                raise _Broken(seq, f"the charge did not fit scope {scope}")
+            self.accounts[scope] = account.at(seq, spent=added(account.spent, charge))
+        self._unresolved.add(seq)
+
+
+def require_sound(connection: Connection, witness: Witness, dataset: str, head: Head) -> None:
+    """Raise ledger-older or ledger-tampered unless the whole ledger holds."""
+    tip(connection, head)
+    verdict = first_problem(connection, witness, dataset, head)
+    if not verdict.sound:
+        raise refuse("ledger-tampered", entry=verdict.first_bad, problem=verdict.problem)

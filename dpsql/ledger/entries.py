@@ -1,0 +1,76 @@
+"""Appending entries to the chain, and reading them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.engine import Connection
+
+from dpsql.errors import refuse
+from dpsql.ledger.chain import linked, same
+from dpsql.ledger.tables import entries
+from dpsql.ledger.witness import Head
+from dpsql.ledger.words import Entry, canonical
+
+_PAGE = 1000
+_SINCE = select(entries.c.seq, entries.c.digest).where(entries.c.seq >= bindparam("seq")).order_by(entries.c.seq)
+_AFTER = select(entries).where(entries.c.seq > bindparam("seq")).order_by(entries.c.seq).limit(_PAGE)
+_BY_ID = select(entries).where(entries.c.id == bindparam("id"))
+_INSERT = entries.insert()
+
+
+def now() -> str:
+    """The time of day for people to read. Nothing is decided by it: clocks jump."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def tip(connection: Connection, head: Head) -> Head:
+    """The last entry of a ledger that must contain `head`. Raises ledger-older or ledger-tampered when it does not."""
+    rows = connection.execute(_SINCE, {"seq": head.seq}).all()
+    if head.seq == 0:
+        return Head(rows[-1].seq, rows[-1].digest) if rows else head
+    if not rows or rows[0].seq != head.seq:
+        raise refuse("ledger-older", entry=head.seq)
+    if not same(head.digest, rows[0].digest):
+        raise refuse("ledger-tampered", entry=head.seq, problem="it is not the entry that was seen before")
+    return Head(rows[-1].seq, rows[-1].digest)
+
+
+class Turn:
+    """One writer's turn at the end of the chain, inside its transaction: `last` moves as entries are appended."""
+
+    def __init__(self, connection: Connection, key: bytes, last: Head) -> None:
+        self.connection = connection
+        self.last = last
+        self._key = key
+
+    def append(self, kind: str, facts: Mapping[str, Any]) -> int:
+        """Write the next entry and return its number. `facts` must not hold floats."""
+        seq = self.last.seq + 1
+        body = canonical({"seq": seq, "kind": kind, "time": now(), **facts})
+        digest = linked(self._key, self.last.digest, body)
+        row = {"seq": seq, "kind": kind, "id": facts.get("id"), "resolves": facts.get("resolves")}
+        self.connection.execute(_INSERT, {**row, "body": body, "digest": digest})
+        self.last = Head(seq, digest)
+        return seq
+
+
+def page_after(connection: Connection, seq: int) -> list[Entry]:
+    """The next entries after number `seq`, at most 1000."""
+    return [Entry(*row) for row in connection.execute(_AFTER, {"seq": seq})]
+
+
+def pages(connection: Connection, seq: int) -> Iterator[Entry]:
+    """All entries after number `seq` in order."""
+    while page := page_after(connection, seq):
+        yield from page
+        seq = page[-1].seq
+
+
+def find_charge(connection: Connection, request_id: str) -> Entry | None:
+    """The charge that was made under an idempotency key, if any."""
+    row = connection.execute(_BY_ID, {"id": request_id}).first()
+    return None if row is None else Entry(*row)

@@ -1,0 +1,48 @@
+"""The ledger for an outside auditor, who can add it up again and, given the key, check every digest.
+
+JSON lines: one object per entry, {"digest": hex, "body": text}.  `body` is the exact authenticated text, itself JSON:
+every entry has seq, kind, time (UTC, informative only); a charge has id, analyst, session, scopes, charge, what and
+policy_version; account and limits have scope, accountant and limits; committed and failed have resolves and note.
+Amounts are decimal text: epsilon and delta in units of 10^-18, rho in units of 10^-36.  What a scope has spent is the
+sum of `charge` over the charges that list it, whether or not they were resolved.  With the key,
+digest[n] = hex(HMAC-SHA256(key, "dpsql entry\\n" + digest[n-1] + "\\n" + body[n])), digest[0] = 64 zeros.
+
+CSV: one line per entry, the same facts in columns; scopes joined by a space; the amounts of a charge or of a limit in
+the columns epsilon, delta, rho.  A text that a spreadsheet would take for a formula is preceded by an apostrophe.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from dpsql.ledger.words import DECIMALS, Entry
+
+COLUMNS = (
+    *("seq", "kind", "time", "id", "resolves", "analyst", "session", "scopes", *DECIMALS),
+    *("accountant", "what", "policy_version", "note", "digest"),
+)
+
+
+def write_json_lines(entries: Iterable[Entry], out: TextIO) -> None:
+    """One JSON object per line, as described above."""
+    out.writelines(json.dumps({"digest": entry.digest, "body": entry.body}) + "\n" for entry in entries)
+
+
+def write_csv(entries: Iterable[Entry], out: TextIO) -> None:
+    """One line per entry under `COLUMNS`, as described above."""
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for entry in entries:
+        facts = entry.facts
+        facts |= facts.get("charge", facts.get("limits", {}))
+        facts["scopes"] = " ".join(facts.get("scopes", [facts["scope"]] if "scope" in facts else []))
+        facts["digest"] = entry.digest
+        writer.writerow([_cell(facts.get(column, "")) for column in COLUMNS])
+
+
+def _cell(value: Any) -> str:
+    text = str(value)
+    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

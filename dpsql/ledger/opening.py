@@ -1,0 +1,128 @@
+"""Opening a ledger: made only when asked, and never in the place of one that is known and gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import sqlalchemy
+
+from dpsql.errors import refuse
+from dpsql.ledger.chain import START, key_mark
+from dpsql.ledger.check import require_sound
+from dpsql.ledger.entries import Turn, page_after, tip
+from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.store import Place, Step, Store, parse_place
+from dpsql.ledger.tables import FORMAT, create_ledger, layout
+from dpsql.ledger.witness import Head, Witness, known_ledger, new_witness, state_directory
+from dpsql.ledger.words import checked_text
+
+
+def open_checked(
+    url: str,
+    dataset: str,
+    *,
+    create: bool,
+    adopt: bool,
+    state: Path | None,
+    timeout_seconds: float,
+    step: Step,
+) -> Ledger:
+    """See `dpsql.ledger.open_ledger`."""
+    checked_text("dataset", dataset, 200)
+    state = state_directory() if state is None else state
+    place = parse_place(url)
+    store = Store(place, timeout_seconds, step)
+    try:
+        if place.path is not None and not place.path.exists():
+            _require_unknown(create, state, dataset, place)
+            touch(place.path, "the ledger")
+        names = store.table_names()
+        if "dpsql_entries" not in names:
+            if names and place.path is not None:
+                raise refuse("ledger-foreign", address=place.address, dataset=dataset)
+            _require_unknown(create, state, dataset, place)
+            _create(store, state, dataset)
+        return _open(store, state, dataset, unfinished=create, adopt=adopt)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _require_unknown(create: bool, state: Path, dataset: str, place: Place) -> None:
+    known = known_ledger(state, dataset, place.address)
+    if known is not None:
+        raise refuse("ledger-known", dataset=dataset, address=place.address, place=str(known))
+    if not create:
+        raise refuse("ledger-missing", address=place.address)
+
+
+def touch(path: Path, what: str) -> None:
+    """An empty file for the owner alone; SQLite gives its companions the same permissions."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise refuse("ledger-read-only", what=what) from error
+
+
+def _create(store: Store, state: Path, dataset: str) -> None:
+    """Key first, then tables and first entry in one transaction, then (when opened) the head.
+
+    A crash in between leaves a directory without a head, or a ledger of one entry; asking again finishes the work.
+    """
+    witness = new_witness(state, dataset, store.place.address)
+    store.step("key made")
+    with store.writing() as connection:
+        if "dpsql_entries" in sqlalchemy.inspect(connection).get_table_names():
+            shutil.rmtree(witness.directory)  # another process was first; this key has authenticated nothing
+            return
+        create_ledger(connection)
+        mark = key_mark(witness.key, witness.ledger_id)
+        facts = {"dataset": dataset, "ledger": witness.ledger_id, "format": FORMAT, "key": mark}
+        Turn(connection, witness.key, Head(0, START)).append("created", facts)
+    store.step("created")
+
+
+def _open(store: Store, state: Path, dataset: str, *, unfinished: bool, adopt: bool) -> Ledger:
+    with store.reading() as connection:
+        found = connection.execute(sqlalchemy.select(layout.c.version)).scalars().all()
+        if found != [FORMAT]:
+            raise refuse("ledger-format", found=", ".join(map(str, found)) or "none", known=FORMAT)
+        first = page_after(connection, 0)[:2]
+    witness = _witness(first[0].body if first else "", state, dataset, store.place)
+    ledger = Ledger(store, witness, dataset)
+    if not witness.has_head and (adopt or (unfinished and len(first) == 1)):
+        _adopt(ledger, adopt)
+    with store.reading() as connection:
+        require_sound(connection, witness, dataset, witness.head())
+    return ledger
+
+
+def _witness(body: str, state: Path, dataset: str, place: Place) -> Witness:
+    """The second place of the ledger whose first entry is `body` (not yet authenticated: the check does that)."""
+    try:
+        facts = json.loads(body)
+        ledger_id, mark, named = str(facts["ledger"]), facts["key"], facts["dataset"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise refuse("ledger-tampered", entry=1, problem="it does not say whose ledger this is") from error
+    if named != dataset:
+        raise refuse("ledger-foreign", address=place.address, dataset=dataset)
+    witness = Witness(state, ledger_id)
+    if key_mark(witness.key, ledger_id) != mark:
+        raise refuse("ledger-key-wrong")
+    return witness
+
+
+def _adopt(ledger: Ledger, told: bool) -> None:
+    """Write a first head: for a creation that a crash cut short, or because the owner says this is the newest copy."""
+    with ledger.store.writing() as connection:
+        require_sound(connection, ledger.witness, ledger.dataset, Head())
+        turn = Turn(connection, ledger.witness.key, tip(connection, Head()))
+        if told:
+            turn.append("adopted", {})
+    ledger.witness.start(turn.last)
+    ledger.store.step("head made")

@@ -1,0 +1,299 @@
+"""One connection to the database of the ledger, its transactions, and its failures put into words.
+
+SQLite: WAL, BEGIN IMMEDIATE, synchronous=FULL for what must be durable before it is answered.  PostgreSQL: one advisory
+lock per database for writers.  A process has one connection per store, used by one thread at a time, closed before a
+fork: SQLite forbids carrying a connection into a child, and even closing it there.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from dpsql.errors import Error, refuse
+
+# The advisory lock of every dpsql ledger in one PostgreSQL database ("dpsql" in ASCII).
+_POSTGRES_LOCK = 0x647073716C
+_APPLICATION = {"connect_timeout": 10, "application_name": "dpsql ledger"}
+
+Step = Callable[[str], None]
+
+
+def no_step(name: str) -> None:
+    """The default of the hook that tests use to stop a process at a named step."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a ledger is: `path` for SQLite, else None; `address` names it without a password."""
+
+    url: URL
+    path: Path | None
+    address: str
+
+
+def parse_place(text: str) -> Place:
+    """The place named by `sqlite:///PATH` or `postgresql://...`; anything else is refused."""
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise refuse("ledger-url") from error
+    backend = url.get_backend_name()
+    if backend == "sqlite" and url.database and url.database != ":memory:" and not url.query:
+        path = Path(url.database).resolve()
+        return Place(url, path, f"sqlite:///{path}")
+    if backend == "postgresql":
+        named = URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
+        return Place(url.set(drivername="postgresql+psycopg"), None, named.render_as_string())
+    raise refuse("ledger-url")
+
+
+class Store:
+    """Serialised transactions on one database. Thread-safe; survives a fork by reconnecting."""
+
+    def __init__(
+        self, place: Place, timeout_seconds: float = 30.0, step: Step = no_step, name: str = "the ledger"
+    ) -> None:
+        self.name = name
+        self.place = place
+        self.step = step
+        self.timeout_seconds = timeout_seconds
+        self._engine = self._new_engine()
+        self._connection: Connection | None = None
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        _LIVE.add(self)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is a SQLite file."""
+        return self.place.path is not None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep the other threads of this process out; `Fault` when that takes longer than the timeout."""
+        if not self._lock.acquire(timeout=self.timeout_seconds):
+            raise refuse("ledger-locked", what=self.name, seconds=f"{self.timeout_seconds:g}")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+        """A write transaction; it is on disk when the block ends if `durable`, else it may be lost with the power.
+
+        Raises `Fault` for every trouble of the database. Nothing is written unless the block ends normally; when
+        the commit itself fails nobody can know, and the fault says so (`charged` is set).
+        """
+        with self.alone():
+            connection = self._begun(self._begin_durable if durable else self._begin_lossy)
+            try:
+                with self._in_words():
+                    yield connection
+                self.step("before commit")
+                with self._in_words(committing=durable):
+                    connection.commit()
+            except BaseException:
+                self._give_up()
+                raise
+            self.step("after commit")
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A read transaction: one consistent state of the whole ledger."""
+        with self.alone():
+            connection = self._begun(self._begin_reading)
+            try:
+                with self._in_words():
+                    yield connection
+            finally:
+                self._give_up()
+
+    def table_names(self) -> set[str]:
+        """Names of the tables in the database (in the schema of the connection)."""
+        with self.reading() as connection:
+            return set(sqlalchemy.inspect(connection).get_table_names())
+
+    def close(self) -> None:
+        """Close the connection; the store connects again when it is used again."""
+        with self.alone():
+            self._disconnect()
+
+    def _begun(self, begin: Callable[[Connection], None]) -> Connection:
+        """A connection with a transaction begun. A connection that has died while idle is replaced once."""
+        for attempt in (1, 2):
+            fresh = self._connection is None
+            try:
+                with self._in_words():
+                    connection = self._connected()
+                    begin(connection)
+                return connection
+            except Error as error:
+                self._disconnect()
+                if fresh or attempt == 2 or error.slug != "ledger-unreachable":
+                    raise
+        raise refuse("ledger-unreachable", what=self.name)
+
+    def _begin_durable(self, connection: Connection) -> None:
+        self._begin_writing(connection, "FULL", "on")
+
+    def _begin_lossy(self, connection: Connection) -> None:
+        self._begin_writing(connection, "NORMAL", "off")
+
+    def _begin_writing(self, connection: Connection, synchronous: str, synchronous_commit: str) -> None:
+        if self.is_sqlite:
+            connection.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        # A new snapshot per statement whatever the server's default is: one taken before the lock would be stale.
+        connection.exec_driver_sql(
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+            f"SET LOCAL lock_timeout = {int(self.timeout_seconds * 1000)};"
+            f"SET LOCAL synchronous_commit = {synchronous_commit};"
+            f"SELECT pg_advisory_xact_lock({_POSTGRES_LOCK})"
+        )
+
+    def _begin_reading(self, connection: Connection) -> None:
+        if self.is_sqlite:
+            connection.exec_driver_sql("BEGIN")
+        else:
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+    def _connected(self) -> Connection:
+        if self._process != os.getpid():
+            # A fork that skipped our hook (made outside Python): the parent's connection must not even be closed here.
+            _CARRIED.append((self._engine, self._connection))
+            self._engine, self._connection, self._process = self._new_engine(), None, os.getpid()
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _give_up(self) -> None:
+        """Roll back; a connection that cannot even do that is dropped."""
+        if self._connection is None:
+            return
+        try:
+            self._connection.rollback()
+        except SQLAlchemyError:
+            self._disconnect()
+        else:
+            if self._connection.invalidated:
+                self._disconnect()
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(SQLAlchemyError):
+                connection.close()
+
+    def _new_engine(self) -> sqlalchemy.Engine:
+        if self.place.path is None:
+            return sqlalchemy.create_engine(self.place.url, poolclass=NullPool, connect_args=_APPLICATION)
+        return sqlalchemy.create_engine("sqlite://", creator=self._open_sqlite, poolclass=NullPool)
+
+    def _open_sqlite(self) -> sqlite3.Connection:
+        """mode=rw: a file that is not there is an error, never a new empty ledger."""
+        assert self.place.path is not None
+        connection = sqlite3.connect(
+            f"{self.place.path.as_uri()}?mode=rw",
+            uri=True,
+            timeout=self.timeout_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            for pragma in ("journal_mode=WAL", "fullfsync=1", "checkpoint_fullfsync=1", "trusted_schema=0"):
+                connection.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _in_words(self, committing: bool = False) -> Iterator[None]:
+        """Database errors as faults. A broken uniqueness is passed on: it has a meaning to the caller."""
+        try:
+            yield
+        except IntegrityError:
+            raise
+        except DBAPIError as error:
+            slug = _slug(error.orig)
+            if committing and slug != "ledger-damaged":
+                raise refuse("ledger-commit-unknown", charged=True) from error
+            seconds = f"{self.timeout_seconds:g}"
+            raise refuse(slug, what=self.name, seconds=seconds, problem="its database is damaged") from error
+
+
+def _slug(error: Any) -> str:
+    """Which fault of the register an error of the driver is."""
+    if isinstance(error, sqlite3.Error):
+        name = getattr(error, "sqlite_errorname", "") or ""
+        for start, slug in _SQLITE_SLUGS:
+            if name.startswith(start):
+                return slug
+        return "ledger-damaged"
+    return _POSTGRES_SLUGS.get(getattr(error, "sqlstate", None) or "", "ledger-unreachable")
+
+
+_SQLITE_SLUGS = (
+    ("SQLITE_BUSY", "ledger-locked"),
+    ("SQLITE_LOCKED", "ledger-locked"),
+    ("SQLITE_READONLY", "ledger-read-only"),
+    ("SQLITE_CANTOPEN", "ledger-read-only"),
+    ("SQLITE_PERM", "ledger-read-only"),
+    ("SQLITE_FULL", "ledger-disk-full"),
+    ("SQLITE_IOERR", "ledger-disk-full"),
+    ("SQLITE_CORRUPT", "ledger-damaged"),
+    ("SQLITE_NOTADB", "ledger-damaged"),
+)
+_POSTGRES_SLUGS = {
+    "55P03": "ledger-locked",
+    "57014": "ledger-locked",
+    "25006": "ledger-read-only",
+    "42501": "ledger-read-only",
+    "53100": "ledger-disk-full",
+    "42P01": "ledger-damaged",
+    "42703": "ledger-damaged",
+}
+
+_LIVE: weakref.WeakSet[Store] = weakref.WeakSet()
+_CARRIED: list[object] = []
+_held: list[Store] = []
+_one_fork = threading.RLock()
+
+
+def _before_fork() -> None:
+    """Wait for every transaction of this process to end, and close the connections, so that none is carried over."""
+    _one_fork.acquire()
+    for store in list(_LIVE):
+        store._lock.acquire()
+        _held.append(store)
+        store._disconnect()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop()._lock.release()
+    _one_fork.release()
+
+
+def _after_fork_in_child() -> None:
+    for store in _held:
+        store._process = os.getpid()
+    _after_fork()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

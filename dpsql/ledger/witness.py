@@ -1,0 +1,244 @@
+"""The second place: what is known about a ledger outside of it, so that the ledger alone cannot be turned back.
+
+One directory per ledger, `<state>/<ledger id>/`, mode 0700, with three files of mode 0600:
+
+    key     32 random bytes in hexadecimal, written once; authenticates entries, totals, heads and releases
+    place   dataset and address, so that a ledger that has vanished is not taken for one that never was
+    head    number and digest of the last durable entry this machine has seen
+
+A charge is durable in the ledger before the head moves, and the head moves before the charge is answered.  So after a
+crash the head may lag by the entry in flight, which was not answered, and a ledger that does not contain the head is
+an older copy.  The head is two slots written in turn, each with its own MAC: a torn write leaves the other slot.
+`<state>` is `$DPSQL_STATE`, else `$XDG_STATE_HOME/dpsql`, else `~/.local/state/dpsql`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpsql.errors import refuse
+from dpsql.ledger.chain import START, mac, same
+
+_SLOT = 512
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Head:
+    """The last durable entry that was seen: its number (0: none) and digest."""
+
+    seq: int = 0
+    digest: str = START
+
+
+def state_directory() -> Path:
+    """Where the second place is unless the caller says otherwise."""
+    own = os.environ.get("DPSQL_STATE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_STATE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".local" / "state") / "dpsql"
+    except RuntimeError as error:
+        raise refuse("ledger-state", place="the home directory") from error
+
+
+class Witness:
+    """The files kept about one ledger. Every method raises `Fault` when the directory cannot be used."""
+
+    def __init__(self, state: Path, ledger_id: str) -> None:
+        if _ID.fullmatch(ledger_id) is None:
+            raise refuse("ledger-damaged", problem="its identity is not readable")
+        self.ledger_id = ledger_id
+        self.directory = state / ledger_id
+        self._key: bytes | None = None
+
+    @property
+    def key(self) -> bytes:
+        """The key; refused when missing, or readable by anybody but its owner."""
+        if self._key is None:
+            self._key = _read_key(self.directory / "key")
+        return self._key
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the ledger was ever finished here; a directory without a head is a creation that crashed."""
+        return (self.directory / "head").exists()
+
+    def head(self) -> Head:
+        """The newest slot that holds; refused when there is no head here or both slots are damaged."""
+        path = self.directory / "head"
+        try:
+            with path.open("rb") as file:
+                return self._newest(file.read())
+        except FileNotFoundError as error:
+            raise refuse("ledger-head-missing", place=str(path)) from error
+        except OSError as error:
+            raise refuse("ledger-state", place=str(path)) from error
+
+    def start(self, head: Head) -> None:
+        """Write the first head, whole and durable before it appears. A head that is there already stays."""
+        whole = self.directory / f"head.{secrets.token_hex(8)}"
+        _write_once(whole, b"".join(self._slot(head) for _ in range(2)))
+        try:
+            with suppress(FileExistsError):
+                os.link(whole, self.directory / "head")
+            whole.unlink()
+            _sync_directory(self.directory)
+        except OSError as error:
+            raise refuse("ledger-state", place=str(self.directory)) from error
+
+    @contextmanager
+    def held(self, timeout_seconds: float) -> Iterator[Seat]:
+        """Hold the head against the other processes of this machine; `Fault` when that takes too long.
+
+        Waiting here instead of inside the database keeps the queue short-stepped: SQLite sleeps up to 100 ms.
+        """
+        path = self.directory / "head"
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise refuse("ledger-head-missing", place=str(path)) from error
+        except OSError as error:
+            raise refuse("ledger-state", place=str(path)) from error
+        try:
+            _wait_for_lock(descriptor, timeout_seconds)
+            yield Seat(self, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _slot(self, head: Head) -> bytes:
+        text = f"{head.seq} {head.digest} {self._head_mac(head)}\n".encode()
+        return text.ljust(_SLOT, b" ")
+
+    def _head_mac(self, head: Head) -> str:
+        return mac(self.key, "dpsql head", self.ledger_id.encode(), str(head.seq).encode(), head.digest.encode())
+
+    def _newest(self, content: bytes) -> Head:
+        found = []
+        for at in (0, _SLOT):
+            fields = content[at : at + _SLOT].decode("ascii", "replace").split()
+            if len(fields) == 3 and fields[0].isascii() and fields[0].isdigit() and len(fields[0]) < 20:
+                head = Head(int(fields[0]), fields[1])
+                if same(self._head_mac(head), fields[2]):
+                    found.append(head)
+        if not found:
+            raise refuse("ledger-tampered", entry=0, problem="the head kept in the second place does not hold")
+        return max(found, key=lambda head: head.seq)
+
+
+class Seat:
+    """The held head: read it, move it forward."""
+
+    def __init__(self, witness: Witness, descriptor: int) -> None:
+        self._witness = witness
+        self._descriptor = descriptor
+        self._slot = 0
+
+    def head(self) -> Head:
+        """The newest slot that holds."""
+        content = os.pread(self._descriptor, 2 * _SLOT, 0)
+        head = self._witness._newest(content)
+        self._slot = 1 if self._witness._slot(head) == content[:_SLOT] else 0
+        return head
+
+    def advance(self, head: Head) -> None:
+        """Overwrite the older slot. In place and without growth, so that a full disk cannot stop it."""
+        try:
+            written = os.pwrite(self._descriptor, self._witness._slot(head), self._slot * _SLOT)
+        except OSError as error:
+            raise refuse("ledger-head-not-written", charged=True) from error
+        if written != _SLOT:
+            raise refuse("ledger-head-not-written", charged=True)
+
+
+def new_witness(state: Path, dataset: str, address: str) -> Witness:
+    """Make the directory, a fresh key and the note of the place; all durable on return."""
+    witness = Witness(state, secrets.token_hex(16))
+    try:
+        witness.directory.mkdir(mode=0o700, parents=True)
+        _write_once(witness.directory / "key", secrets.token_hex(32).encode())
+        place = json.dumps({"dataset": dataset, "address": address}, sort_keys=True)
+        _write_once(witness.directory / "place", place.encode())
+        _sync_directory(witness.directory)
+        _sync_directory(state)
+    except OSError as error:
+        raise refuse("ledger-state", place=str(witness.directory)) from error
+    return witness
+
+
+def known_ledger(state: Path, dataset: str, address: str) -> Path | None:
+    """The directory of a finished ledger for this dataset at this address, if there ever was one."""
+    if not state.is_dir():
+        return None
+    for place in sorted(state.glob("*/place")):
+        try:
+            noted = json.loads(place.read_text())
+        except (OSError, ValueError):
+            continue
+        if noted == {"dataset": dataset, "address": address} and (place.parent / "head").exists():
+            return place.parent
+    return None
+
+
+def _read_key(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise refuse("ledger-key-missing", place=str(path)) from error
+    except OSError as error:
+        raise refuse("ledger-state", place=str(path)) from error
+    with os.fdopen(descriptor, "rb") as file:
+        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+            raise refuse("ledger-key-open", place=str(path))
+        try:
+            key = bytes.fromhex(file.read(200).decode("ascii"))
+        except ValueError as error:
+            raise refuse("ledger-key-missing", place=str(path)) from error
+    if len(key) != 32:
+        raise refuse("ledger-key-missing", place=str(path))
+    return key
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_EXCL
+    try:
+        descriptor = os.open(path, flags, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise refuse("ledger-state", place=str(path)) from error
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for_lock(descriptor: int, timeout_seconds: float) -> None:
+    deadline = time.monotonic() + timeout_seconds
+    pause = 0.0002
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise refuse("ledger-locked", what="the ledger", seconds=f"{timeout_seconds:g}") from error
+        time.sleep(pause)
+        pause = min(pause * 2, 0.004)

@@ -1,0 +1,147 @@
+"""Options of a session or of one query: `SET dp.<name> = value`, defaults and limits from the policy (sql.md)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any
+
+from dpsql.errors import refuse
+from dpsql.policy import Policy
+from dpsql.privacy import exact_number, plain_decimal
+
+MECHANISMS = ("auto", "laplace", "gaussian")
+MOST_BOUND = 10**9
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for."""
+
+    epsilon: Fraction
+    delta: Fraction
+    mechanism: str
+    max_groups: int | None
+    max_rows_per_group: int | None
+    confidence: Fraction
+    target_error: Fraction | None = None
+    nonnegative: bool = False
+    reuse: bool = True
+
+    @classmethod
+    def of_policy(cls, policy: Policy) -> Options:
+        """The defaults of a policy."""
+        given = policy.per_query
+        return cls(
+            given.epsilon, given.delta, given.mechanism, given.max_groups, given.max_rows_per_group, given.confidence
+        )
+
+    def with_value(self, name: str, text: str, policy: Policy) -> Options:
+        """These options with one changed. Raises option_unknown, option_value or option_limit."""
+        key = name.lower().removeprefix("dp.")
+        if key not in _READERS:
+            known = [f"dp.{known}" for known in _READERS]
+            close = difflib.get_close_matches(f"dp.{key}", known, n=1)
+            hint = f"did you mean {close[0]}?" if close else "known here: " + ", ".join(known)
+            raise refuse("option_unknown", name=name, hint=hint)
+        reader, wanted = _READERS[key]
+        try:
+            value = reader(text)
+        except ValueError:
+            raise refuse("option_value", name=f"dp.{key}", value=text, wanted=wanted) from None
+        _check_limit(key, value, policy)
+        return replace(self, **{key: value})
+
+    def default(self, name: str, policy: Policy) -> Options:
+        """These options with one (or "all") put back to the policy's default."""
+        key = name.lower().removeprefix("dp.")
+        if key == "all":
+            return Options.of_policy(policy)
+        if key not in _READERS:
+            return self.with_value(name, "", policy)
+        return replace(self, **{key: getattr(Options.of_policy(policy), key)})
+
+    def show(self) -> dict[str, str]:
+        """Every option as text."""
+        return {f"dp.{entry.name}": show_value(getattr(self, entry.name)) for entry in fields(self)}
+
+
+def show_value(value: Any) -> str:
+    """An option's value as it would be written in SET."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return plain_decimal(value) if isinstance(value, Fraction) else str(value)
+
+
+def _check_limit(key: str, value: Any, policy: Policy) -> None:
+    limits = policy.per_query
+    most: Any = None
+    if key == "epsilon":
+        most = policy.budget.epsilon if limits.max_epsilon is None else limits.max_epsilon
+    elif key == "delta":
+        most = limits.delta
+    if most is not None and value > most:
+        raise refuse("option_limit", name=f"dp.{key}", value=plain_decimal(value), limit=plain_decimal(most))
+
+
+def _positive(text: str) -> Fraction:
+    value = exact_number(text)
+    if value <= 0:
+        raise ValueError(text)
+    return value
+
+
+def _share(text: str) -> Fraction:
+    value = exact_number(text)
+    if not 0 <= value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _confidence(text: str) -> Fraction:
+    value = exact_number(text)
+    if not Fraction(1, 2) <= value <= Fraction(9999, 10000):
+        raise ValueError(text)
+    return value
+
+
+def _bound(text: str) -> int | None:
+    if text.lower() in ("none", "null", "default"):
+        return None
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:12]) <= MOST_BOUND:
+        raise ValueError(text)
+    return int(text)
+
+
+def _switch(text: str) -> bool:
+    known = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+    if text.lower() not in known:
+        raise ValueError(text)
+    return known[text.lower()]
+
+
+def _mechanism(text: str) -> str:
+    if text.lower() not in MECHANISMS:
+        raise ValueError(text)
+    return text.lower()
+
+
+def _target(text: str) -> Fraction | None:
+    return None if text.lower() in ("none", "null") else _positive(text)
+
+
+_READERS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "epsilon": (_positive, "a number above 0"),
+    "delta": (_share, "a number from 0 to below 1"),
+    "mechanism": (_mechanism, "auto, laplace or gaussian"),
+    "max_groups": (_bound, "a whole number from 1, or none"),
+    "max_rows_per_group": (_bound, "a whole number from 1, or none"),
+    "confidence": (_confidence, "a number from 0.5 to 0.9999"),
+    "target_error": (_target, "a half-width above 0 in the unit of the answer, or none"),
+    "nonnegative": (_switch, "on or off"),
+    "reuse": (_switch, "on or off"),
+}

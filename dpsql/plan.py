@@ -1,0 +1,258 @@
+"""The relational language in which everything about privacy is proven: six relations, three expressions, one block.
+
+Plans are frozen values: two questions are the same question exactly when their plans are equal. Column names inside
+a plan are ours (deterministic from the shape of the plan), never the analyst's aliases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Union
+
+from dpsql.ranges import Facts, Type
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+UNIT = "#unit"
+"""Name of the hidden column that carries the privacy unit's key through every entity-protected relation."""
+
+
+# --- row expressions ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the relation below."""
+
+    name: str
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant of the question (None is SQL's NULL)."""
+
+    value: Any
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Call:
+    """A total row function of `dpsql.functions`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    facts: Facts
+
+
+Expr = Union[Column, Literal, Call]
+
+
+# --- relations ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A base table of the policy; a protected one stands for its bounded view (at most max_rows rows of each unit)."""
+
+    table: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Rows for which `predicate` is true."""
+
+    source: Relation
+    predicate: Expr
+
+
+@dataclass(frozen=True)
+class Project:
+    """New columns computed row by row; the hidden unit column goes through."""
+
+    source: Relation
+    columns: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Join:
+    """`left` (always protected) with `right` on equal keys.
+
+    `kind` is "inner" or "left"; columns of the left side are renamed "a.<name>", of the right side "b.<name>".
+    `on_unit` says that both sides are protected and the unit keys are equal as well. `multiplicity` is how many
+    rows of `right` one row of `left` can meet at most (of one unit, when `on_unit`).
+    """
+
+    left: Relation
+    right: Relation
+    kind: str
+    keys: tuple[tuple[Expr, Expr], ...]
+    on_unit: bool
+    multiplicity: int
+
+
+@dataclass(frozen=True)
+class Union_:
+    """UNION ALL: rows of both, columns matched by position and named as in the first."""
+
+    sources: tuple[Relation, ...]
+
+
+@dataclass(frozen=True)
+class UnitAggregate:
+    """One row for each privacy unit and combination of `keys`: exact aggregates of the unit's own rows.
+
+    `columns` are (name, aggregate word, argument or None, filter or None, facts of the result).
+    """
+
+    source: Relation
+    keys: tuple[tuple[str, Expr], ...]
+    columns: tuple[tuple[str, str, Expr | None, Expr | None, Facts], ...]
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Distinct rows over the visible columns; a row no longer belongs to one unit."""
+
+    source: Relation
+
+
+Relation = Union[Scan, Filter, Project, Join, Union_, UnitAggregate, Distinct]
+
+
+# --- private blocks -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Key:
+    """One GROUP BY expression; `values` lists its public domain in key order, None when the keys are private.
+
+    `values` follow from the expression and its facts, so they take no part in equality.
+    """
+
+    name: str
+    expression: Expr
+    values: tuple[Any, ...] | None = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One SQL aggregate: `aggregate` is the word of sql.md in lower case; `arguments` its row expressions."""
+
+    name: str
+    aggregate: str
+    arguments: tuple[Expr, ...]
+    distinct: bool
+    filter: Expr | None
+
+
+@dataclass(frozen=True)
+class Block:
+    """A lowest aggregation over a protected relation: what is measured with noise, all at once, over disjoint groups."""
+
+    name: str
+    source: Relation
+    keys: tuple[Key, ...]
+    measures: tuple[Measure, ...]
+
+
+# --- bounded form ---------------------------------------------------------------------------------------------------
+
+
+class TermKind(str, Enum):
+    """What is summed per group, as an integer per row, per unit or per distinct value."""
+
+    COUNT = "count"
+    SUM = "sum"
+    UNITS = "units"
+    DISTINCT = "distinct"
+
+
+@dataclass(frozen=True)
+class Term:
+    """One basis term (privacy.md 4).
+
+    COUNT: rows that pass `filter` and whose `value` (when given) is not NULL. SUM: the integer
+    round(clamp(value, lower, upper) - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and
+    ints for integer columns. UNITS: distinct privacy units. DISTINCT: distinct values of `value`.
+    `magnitude` bounds the absolute value that one row (unit, value) adds, in grid units.
+    """
+
+    name: str
+    kind: TermKind
+    value: Expr | None
+    filter: Expr | None
+    magnitude: int
+    grid: int = 0
+    lower: float | int = 0
+    upper: float | int = 0
+    centre: float | int = 0
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Contribution bounds of one block: rows per unit (stability of the relation), groups and rows per group."""
+
+    rows_per_unit: int
+    max_groups: int | None
+    max_rows_per_group: int | None
+
+
+@dataclass(frozen=True)
+class BoundedBlock:
+    """A block reduced to its basis. `formulas` gives each measure as DuckDB SQL over the columns named like terms."""
+
+    name: str
+    source: Relation
+    keys: tuple[Key, ...]
+    terms: tuple[Term, ...]
+    formulas: tuple[tuple[str, str, Type], ...]
+    selection_term: str | None
+    caps: Caps
+
+
+# --- the whole question ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PublicInput:
+    """A public table that the remainder reads: its name in the sandbox and the columns it needs."""
+
+    name: str
+    scan: Scan
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A question cut into private blocks and the public remainder.
+
+    `remainder` is a validated sqlglot query over tables named like the blocks (columns: keys "k0".., measures
+    "m0"..) and like the public inputs. It may hold DP_INTERVAL_LOW/HIGH/ERROR(expr) as anonymous functions.
+    """
+
+    sql: str
+    blocks: tuple[Block, ...]
+    public_inputs: tuple[PublicInput, ...]
+    remainder: exp.Query
+    output_names: tuple[str, ...]
+
+
+def fingerprint(value: Any) -> str:
+    """SHA-256 of a plan, hex: equal for equal plans, in every process (unlike `hash`)."""
+    return hashlib.sha256(canonical_text(value).encode()).hexdigest()
+
+
+def canonical_text(value: Any) -> str:
+    """A deterministic text of a frozen plan: type names, field names and values, nothing else."""
+    if is_dataclass(value):
+        inside = ",".join(f"{f.name}={canonical_text(getattr(value, f.name))}" for f in fields(value) if f.compare)
+        return f"{type(value).__name__}({inside})"
+    if isinstance(value, (tuple, list)):
+        return "[" + ",".join(canonical_text(item) for item in value) + "]"
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    return f"{type(value).__name__}:{value!r}"

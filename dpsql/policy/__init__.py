@@ -1,0 +1,36 @@
+"""The policy file: one YAML file in which the owner names the data, the privacy unit, the bounds and the budget."""
+
+from __future__ import annotations
+
+from dpsql.policy.load import load_policy, parse_policy, policy_problems
+from dpsql.policy.reach import Hop, is_file
+from dpsql.policy.types import (
+    COLUMN_TYPES,
+    Analyst,
+    Budget,
+    Column,
+    PerQuery,
+    Policy,
+    PrivacyUnit,
+    Session,
+    Table,
+    Value,
+)
+
+__all__ = [
+    "COLUMN_TYPES",
+    "Analyst",
+    "Budget",
+    "Column",
+    "Hop",
+    "PerQuery",
+    "Policy",
+    "PrivacyUnit",
+    "Session",
+    "Table",
+    "Value",
+    "is_file",
+    "load_policy",
+    "parse_policy",
+    "policy_problems",
+]

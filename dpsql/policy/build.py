@@ -1,0 +1,176 @@
+"""From the shape of the file to the policy's own types: values typed by their column, defaults filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+
+from dpsql.policy import values
+from dpsql.policy.problems import Place, Problems
+from dpsql.policy.shape import ColumnShape, LimitShape, PolicyShape, TableShape
+from dpsql.policy.types import (
+    Analyst,
+    Budget,
+    Column,
+    PerQuery,
+    Policy,
+    PrivacyUnit,
+    Session,
+    Table,
+    Value,
+)
+from dpsql.privacy import Neighbours
+
+DEFAULT_EPSILON = Fraction(1, 10)
+DEFAULT_CONFIDENCE = Fraction(95, 100)
+SELECTION_SHARE = 1000
+"""Partition selection of one query takes this part of the budget's delta by default."""
+
+
+def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy:
+    """The policy that `shape` describes; what does not fit its column's type goes to `problems` and is left out."""
+    unit = None if shape.privacy_unit is None else PrivacyUnit(shape.privacy_unit.table, shape.privacy_unit.column)
+    budget = Budget(shape.budget.epsilon, shape.budget.delta or Fraction(0), shape.budget.accountant)
+    return Policy(
+        dataset=shape.dataset,
+        source=shape.source,
+        privacy_unit=unit,
+        neighbours=Neighbours(shape.neighbours),
+        budget=budget,
+        per_query=_per_query(shape, budget),
+        ledger=shape.ledger,
+        analysts={name: Analyst(limit.epsilon, limit.delta) for name, limit in shape.analysts.items()},
+        session=None if shape.session is None else _session(shape.session),
+        tables=_tables(shape.tables, unit is None, problems),
+        description=shape.description,
+        folder=folder,
+    )
+
+
+def _session(limit: LimitShape) -> Session:
+    return Session(limit.epsilon, limit.delta)
+
+
+def _per_query(shape: PolicyShape, budget: Budget) -> PerQuery:
+    given = shape.per_query
+    most = min(budget.epsilon, given.max_epsilon or budget.epsilon)
+    return PerQuery(
+        epsilon=given.epsilon or min(DEFAULT_EPSILON, most),
+        max_epsilon=given.max_epsilon,
+        delta=budget.delta / SELECTION_SHARE if given.delta is None else given.delta,
+        max_groups=given.max_groups,
+        max_rows_per_group=given.max_rows_per_group,
+        mechanism=given.mechanism,
+        confidence=given.confidence or DEFAULT_CONFIDENCE,
+        timeout_seconds=given.timeout_seconds,
+        max_public_groups=given.max_public_groups,
+    )
+
+
+def _tables(shapes: Mapping[str, TableShape], row_privacy: bool, problems: Problems) -> dict[str, Table]:
+    declared = {
+        name: {column: _column(column, given, ("tables", name, "columns", column), problems)
+               for column, given in shape.columns.items()}
+        for name, shape in shapes.items()
+    }
+    _imply_key_columns(shapes, declared)
+    return {
+        name: Table(
+            name=name,
+            public=shape.public,
+            columns=declared[name],
+            source=shape.source,
+            max_rows=1 if row_privacy and not shape.public and shape.max_rows is None else shape.max_rows,
+            primary_key=shape.primary_key,
+            unique=shape.unique,
+            max_multiplicity=shape.max_multiplicity,
+            foreign_keys=shape.foreign_keys,
+            max_groups=shape.max_groups,
+            max_rows_per_group=shape.max_rows_per_group,
+            description=shape.description,
+        )
+        for name, shape in shapes.items()
+    }
+
+
+def key_columns(table: TableShape | Table) -> dict[str, Place]:
+    """Columns that the keys of a table name, with the place (below the table) where each is named first."""
+    named: dict[str, Place] = {column: ("foreign_keys", column) for column in table.foreign_keys}
+    sets: list[tuple[Place, tuple[str, ...]]] = [(("primary_key",), table.primary_key)]
+    sets += [(("unique", index), columns) for index, columns in enumerate(table.unique)]
+    sets += [(("max_multiplicity", ", ".join(columns)), columns) for columns in table.max_multiplicity]
+    for place, columns in sets:
+        for column in columns:
+            named.setdefault(column, place)
+    return named
+
+
+def _imply_key_columns(shapes: Mapping[str, TableShape], declared: dict[str, dict[str, Column]]) -> None:
+    """Key columns need not be declared again: they take the type of the column at the other end of a foreign key,
+    else of the columns of the same name in other tables when those agree. The rest stays out (and is refused later).
+    """
+    missing = [(name, c) for name, shape in shapes.items() for c in key_columns(shape) if c not in declared[name]]
+    changed = True
+    while changed:
+        changed = False
+        for table, column in list(missing):
+            types = _related_types(shapes, declared, table, column)
+            if len(types) == 1:
+                declared[table][column] = Column(column, types.pop())
+                missing.remove((table, column))
+                changed = True
+
+
+def _related_types(
+    shapes: Mapping[str, TableShape], declared: Mapping[str, Mapping[str, Column]], table: str, column: str
+) -> set[str]:
+    ends = [shapes[table].foreign_keys[column]] if column in shapes[table].foreign_keys else []
+    ends += [(n, c) for n, shape in shapes.items() for c, end in shape.foreign_keys.items() if end == (table, column)]
+    ends = ends or [(name, column) for name in shapes if name != table]
+    return {declared[name][c].type for name, c in ends if c in declared.get(name, {})}
+
+
+def _column(name: str, shape: ColumnShape, place: Place, problems: Problems) -> Column:
+    return Column(
+        name=name,
+        type=shape.type,
+        **_bounds(shape, place, problems),
+        domain=_domain(shape, place, problems),
+        nullable=shape.nullable,
+        description=shape.description,
+    )
+
+
+def _bounds(shape: ColumnShape, place: Place, problems: Problems) -> dict[str, Value | None]:
+    found: dict[str, Value | None] = {"lower": None, "upper": None}
+    for end, raw in (("lower", shape.lower), ("upper", shape.upper)):
+        if raw is None:
+            continue
+        if shape.type in ("text", "boolean"):
+            problems.add((*place, end), f"a {shape.type} column has no {end}; list its values as domain")
+            continue
+        try:
+            found[end] = values.typed(raw, shape.type)
+        except ValueError as error:
+            problems.add((*place, end), str(error))
+    return found
+
+
+def _domain(shape: ColumnShape, place: Place, problems: Problems) -> tuple[Value | None, ...] | None:
+    if shape.domain is None:
+        return None
+    if shape.type == "real":
+        problems.add((*place, "domain"), "a real column has no list of values; give lower and upper")
+        return None
+    found: list[Value | None] = []
+    for index, raw in enumerate(shape.domain):
+        try:
+            value = None if raw is None else values.typed(raw, shape.type)
+        except ValueError as error:
+            problems.add((*place, "domain", index), str(error))
+            continue
+        if value in found:
+            problems.add((*place, "domain", index), f"{raw if raw is not None else 'null'} is listed twice")
+        found.append(value)
+    return tuple(found)

@@ -1,0 +1,239 @@
+"""What must hold between the places of a policy. Each check adds to `problems`; none stops at the first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from dpsql.policy.build import key_columns
+from dpsql.policy.problems import Place, Problems, did_you_mean
+from dpsql.policy.reach import find_cycle, is_file, joins_of, paths_to_unit
+from dpsql.policy.types import SERVERS, Column, Policy, PrivacyUnit, Table
+
+_PHYSICAL = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]{0,62}){0,2}\Z", re.ASCII)
+
+
+class Names:
+    """Names as they stand in the file, misshapen entries included: what is there but wrong is not called missing."""
+
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+
+    def below(self, *place: str) -> tuple[str, ...]:
+        """Keys of the mapping at `place`."""
+        node = self._tree
+        for part in place:
+            node = node.get(part) if isinstance(node, dict) else None
+        return tuple(node) if isinstance(node, dict) else ()
+
+
+def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
+    """All checks, on `policy` as far as it could be built from `tree`."""
+    names = Names(tree)
+    _check_addresses(policy, problems)
+    if not problems.within(("budget",)):
+        _check_limits(policy, problems)
+    _check_case(("analysts",), names.below("analysts"), problems)
+    _check_case(("tables",), names.below("tables"), problems)
+    if not policy.tables and not problems.within(("tables",)):
+        problems.add(("tables",), "there is no table")
+    for table in policy.tables.values():
+        _check_table(table, names, problems)
+        _check_foreign_keys(policy, table, names, problems)
+    if not problems.within(("privacy_unit",)):
+        _check_contributions(policy, problems)
+        if policy.privacy_unit is not None:
+            _check_unit(policy, policy.privacy_unit, names, problems)
+
+
+def _check_addresses(policy: Policy, problems: Problems) -> None:
+    source = policy.source
+    if source is not None and not (_has_path(source, "duckdb:///") or source.startswith(SERVERS) or is_file(source)):
+        problems.add(
+            ("source",), "is duckdb:///FILE, postgresql://..., spark://..., or files ending in .parquet, .csv, .csv.gz"
+        )
+    if not (_has_path(policy.ledger, "sqlite:///") or policy.ledger.startswith("postgresql://")):
+        problems.add(("ledger",), "is sqlite:///FILE or postgresql://USER@HOST/DATABASE")
+    for name, table in policy.tables.items():
+        place = ("tables", name, "source")
+        if table.source is not None and not (is_file(table.source) or _PHYSICAL.match(table.source)):
+            problems.add(place, "is a table's name (schema.table) or files ending in .parquet, .csv, .csv.gz")
+        if table.source is None and source is not None and is_file(source) and len(policy.tables) > 1:
+            problems.add(place, "is missing: the files of the dataset's source hold one table, so name this one's own")
+
+
+def _has_path(url: str, scheme: str) -> bool:
+    return url.startswith(scheme) and len(url) > len(scheme) and "\0" not in url and "?" not in url
+
+
+def _check_limits(policy: Policy, problems: Problems) -> None:
+    """Nothing may promise more than the budget holds."""
+    budget, query = policy.budget, policy.per_query
+    if budget.delta == 0 and budget.accountant == "zcdp":
+        problems.add(("budget", "delta"), "must be given and greater than 0 under zcdp, for example 1e-6")
+    most = "the budget's epsilon"
+    _at_most(query.max_epsilon, budget.epsilon, most, ("per_query", "max_epsilon"), problems)
+    _at_most(query.epsilon, budget.epsilon, most, ("per_query", "epsilon"), problems)
+    if query.max_epsilon is not None:
+        _at_most(query.epsilon, query.max_epsilon, "per_query.max_epsilon", ("per_query", "epsilon"), problems)
+    _at_most(query.delta, budget.delta, "the budget's delta", ("per_query", "delta"), problems)
+    if query.mechanism == "gaussian" and budget.delta == 0:
+        problems.add(("per_query", "mechanism"), "gaussian noise needs a delta, and the budget has none")
+    limits: list[tuple[Place, Any]] = [(("analysts", name), limit) for name, limit in policy.analysts.items()]
+    for place, limit in [*limits, (("session",), policy.session)]:
+        if limit is not None:
+            _at_most(limit.epsilon, budget.epsilon, most, (*place, "epsilon"), problems)
+            _at_most(limit.delta, budget.delta, "the budget's delta", (*place, "delta"), problems)
+
+
+def _at_most(value: Fraction | None, limit: Fraction, what: str, place: Place, problems: Problems) -> None:
+    if value is not None and value > limit:
+        problems.add(place, f"{float(value):g} is more than {what}, {float(limit):g}")
+
+
+def _check_case(place: Place, names: Iterable[str], problems: Problems) -> None:
+    """SQL does not see case, so names must differ by more than case."""
+    known: dict[str, str] = {}
+    for name in names:
+        first = known.setdefault(name.lower(), name)
+        if first != name:
+            problems.add((*place, name), f"differs from {first} by case alone, which SQL does not see")
+
+
+def _check_table(table: Table, names: Names, problems: Problems) -> None:
+    place: Place = ("tables", table.name)
+    if not table.columns and not names.below("tables", table.name, "columns"):
+        problems.add((*place, "columns"), "the table has no columns; declare those that analysts may use")
+    there = (*table.columns, *names.below("tables", table.name, "columns"))
+    _check_case((*place, "columns"), there, problems)
+    for name, column in table.columns.items():
+        _check_column(column, (*place, "columns", name), problems)
+    for name, below in key_columns(table).items():
+        if name not in there:
+            problems.add((*place, *below), f"column {name} is not declared{did_you_mean(name, there)}; "
+                         "write it under columns with its type")
+        elif name in table.columns and table.columns[name].type == "real":
+            problems.add((*place, *below), f"column {name} is real; keys are integers, text, dates or truth values")
+    for key in ("max_rows", "max_groups", "max_rows_per_group"):
+        if table.public and getattr(table, key) is not None:
+            problems.add((*place, key), "a public table belongs to nobody, so it has no such limit")
+    if not table.public and table.max_multiplicity:
+        problems.add((*place, "max_multiplicity"), "is a promise about public tables; this one is protected")
+
+
+def _check_column(column: Column, place: Place, problems: Problems) -> None:
+    lower: Any = column.lower
+    upper: Any = column.upper
+    if (lower is None) != (upper is None):
+        end, other = ("lower", "upper") if lower is None else ("upper", "lower")
+        problems.add((*place, end), f"is missing: {other} is given, and one bound alone bounds nothing")
+    bounded = lower is not None and upper is not None
+    if bounded and lower > upper:
+        problems.add((*place, "lower"), "lower is greater than upper")
+        bounded = False
+    for index, value in enumerate(column.domain or ()):
+        if value is None and not column.nullable:
+            problems.add((*place, "domain", index), "null is listed, and the column is not nullable")
+        if value is not None and bounded and not lower <= value <= upper:
+            problems.add((*place, "domain", index), "the value lies outside lower and upper")
+
+
+def _check_foreign_keys(policy: Policy, table: Table, names: Names, problems: Problems) -> None:
+    for column, (parent_name, parent_column) in table.foreign_keys.items():
+        place: Place = ("tables", table.name, "foreign_keys", column)
+        if parent_name not in names.below("tables"):
+            problems.add(place, f"there is no table {parent_name}{did_you_mean(parent_name, policy.tables)}")
+            continue
+        parent = policy.tables.get(parent_name)
+        if parent is None:
+            continue
+        there = (*parent.columns, *names.below("tables", parent_name, "columns"))
+        if parent_column not in there:
+            problems.add(place, f"table {parent_name} declares no column {parent_column}"
+                         f"{did_you_mean(parent_column, there)}")
+            continue
+        if table.public and not parent.public:
+            problems.add(place, f"a public table cannot refer to {parent_name}, which is protected; its rows would "
+                         "belong to privacy units")
+        mine, other = table.columns.get(column), parent.columns.get(parent_column)
+        if mine is not None and other is not None and mine.type != other.type:
+            problems.add(place, f"{column} is of type {mine.type}, {parent_name}.{parent_column} of type {other.type}")
+
+
+def _check_contributions(policy: Policy, problems: Problems) -> None:
+    """Every protected table says how many rows one unit contributes."""
+    for name, table in policy.tables.items():
+        place = ("tables", name, "max_rows")
+        if table.public or problems.within(place):
+            continue
+        if policy.privacy_unit is None and table.max_rows != 1:
+            problems.add(place, "is 1 under row privacy: each row is somebody else")
+        if policy.privacy_unit is not None and table.max_rows is None:
+            problems.add(place, "is missing: how many rows does one privacy unit contribute at most? "
+                         "(a table about nobody is marked public: true)")
+
+
+def _check_unit(policy: Policy, unit: PrivacyUnit, names: Names, problems: Problems) -> None:
+    """Every protected table reaches the unit by exactly one path, and every join on it keeps rows single."""
+    table = policy.tables.get(unit.table)
+    if unit.table not in names.below("tables"):
+        near = did_you_mean(unit.table, policy.tables)
+        problems.add(("privacy_unit", "table"), f"there is no table {unit.table}{near}")
+        return
+    if table is None:
+        return
+    if table.public:
+        problems.add(("tables", unit.table, "public"), "the table of the privacy unit cannot be public")
+        return
+    there = (*table.columns, *names.below("tables", unit.table, "columns"))
+    if unit.column not in there:
+        near = did_you_mean(unit.column, there)
+        problems.add(("privacy_unit", "column"), f"table {unit.table} declares no column {unit.column}{near}")
+        return
+    if unit.column in table.columns and table.columns[unit.column].type == "real":
+        problems.add(("privacy_unit", "column"), f"column {unit.column} is real, which cannot tell units apart exactly")
+    for other in policy.tables.values():
+        if other.public:
+            _check_public_names(other, unit, problems)
+    keys = {name: t.foreign_keys for name, t in policy.tables.items() if not t.public}
+    cycle = find_cycle(keys)
+    if cycle is not None:
+        problems.add(("tables", cycle[0], "foreign_keys"), f"foreign keys run in a circle: {' -> '.join(cycle)}")
+        return
+    found = paths_to_unit(keys, unit.table)
+    for name in keys:
+        _check_paths(policy, name, found[name], unit, problems)
+
+
+def _check_public_names(table: Table, unit: PrivacyUnit, problems: Problems) -> None:
+    """A public table with a column named like the unit most likely lists the units themselves.
+
+    A bare `id` is every table's own number and says nothing.
+    """
+    for column in table.columns:
+        if column.lower() == unit.column.lower() != "id":
+            problems.add(("tables", table.name, "columns", column), f"a public table names the privacy unit ({column}); "
+                         "make the table protected, or rename the column in a view if it is something else")
+
+
+def _check_paths(
+    policy: Policy, name: str, paths: list[tuple[tuple[str, str, str, str], ...]], unit: PrivacyUnit, problems: Problems
+) -> None:
+    """A table is blamed for its own foreign keys only, not for those of its parents, which are blamed themselves."""
+    place: Place = ("tables", name, "foreign_keys")
+    if problems.within(place):
+        return
+    parents = [parent for parent, _ in policy.tables[name].foreign_keys.values()]
+    if not paths and not any(parent not in policy.tables or policy.is_protected(parent) for parent in parents):
+        problems.add(place, f"no foreign keys lead from {name} to the privacy unit {unit.table}.{unit.column}; add one, "
+                     "or mark the table public: true when it is about nobody")
+    elif len({path[0] for path in paths}) > 1:
+        ways = " and ".join(" -> ".join([f"{hop[0]}.{hop[1]}" for hop in path] + [unit.table]) for path in paths)
+        problems.add(place, f"two paths lead to the privacy unit, {ways}; keep the one that says whose the row is")
+    elif len(paths) == 1:
+        for child, column, parent, parent_column in joins_of(paths[0], unit.column):
+            if child == name and not policy.tables[parent].is_unique((parent_column,)):
+                problems.add((*place, column), f"{parent}.{parent_column} must be the primary key of {parent} (or listed "
+                             "under unique): the privacy unit is read through it")

@@ -1,0 +1,149 @@
+"""Reading a policy: file to text, text to tree, tree to shape, shape to policy; every problem is told at once."""
+
+from __future__ import annotations
+
+import copy
+import stat
+from pathlib import Path
+from typing import Any
+
+from dpsql.errors import Error, PolicyRefusal, refuse
+from dpsql.policy.problems import Place, Problems, did_you_mean
+from dpsql.policy.types import Policy
+from dpsql.policy.yaml_text import Unreadable, read_yaml
+
+MOST_BYTES = 1 << 20
+
+
+def load_policy(path: str | Path) -> Policy:
+    """The policy in the file at `path`; relative paths in it start at the file's folder.
+
+    Raises PolicyRefusal: `policy-file` when it cannot be read as text, `policy-invalid` with all `.problems` else.
+    """
+    place = Path(path)
+    return parse_policy(policy_text(place), str(place), place.parent)
+
+
+def parse_policy(text: str, origin: str = "policy", folder: Path = Path(".")) -> Policy:
+    """The policy in `text`; `origin` names it in messages. Raises PolicyRefusal (`policy-invalid`)."""
+    policy, found = _read(text, folder)
+    if policy is None or found:
+        raise _refusal(origin, found)
+    return policy
+
+
+def policy_problems(text: str) -> list[tuple[str, str]]:
+    """Every (path, sentence) that is wrong with the policy in `text`; empty when it is acceptable."""
+    return _read(text, Path("."))[1]
+
+
+def policy_text(path: Path) -> str:
+    """The text of a policy file. Raises PolicyRefusal (`policy-file`)."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise refuse("policy-file", origin=str(path), problem="it is not a file")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or "no such place"
+        raise refuse("policy-file", origin=str(path), problem=reason.lower()) from None
+    if len(data) > MOST_BYTES:
+        raise refuse("policy-file", origin=str(path), problem=f"it is longer than {MOST_BYTES} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise refuse("policy-file", origin=str(path), problem=f"line {line} is not UTF-8") from None
+
+
+def _refusal(origin: str, found: list[tuple[str, str]]) -> Error:
+    path, sentence = found[0]
+    more = "" if len(found) == 1 else f" (and {len(found) - 1} more)"
+    error = refuse("policy-invalid", origin=origin, path=path, sentence=sentence, more=more)
+    error.path = path
+    if isinstance(error, PolicyRefusal):
+        error.problems = tuple(found)
+    return error
+
+
+def _read(text: str, folder: Path) -> tuple[Policy | None, list[tuple[str, str]]]:
+    # pydantic takes longer to import than all the rest, and whoever only names the types does not need it
+    from dpsql.policy.build import build_policy
+    from dpsql.policy.check import check_policy
+
+    problems = Problems()
+    if len(text) > MOST_BYTES:
+        return None, [("$", f"the policy is longer than {MOST_BYTES} characters")]
+    try:
+        tree = read_yaml(text, problems)
+    except Unreadable as error:
+        return None, [("$", str(error))]
+    if not isinstance(tree, dict):
+        return None, [("$", "a policy is a mapping of keys (dataset, privacy_unit, budget, ledger, tables, ...)")]
+    shape = _shape(copy.deepcopy(tree), problems)
+    policy = build_policy(shape, folder, problems)
+    check_policy(policy, tree, problems)
+    return policy, problems.listed()
+
+
+def _shape(tree: dict[str, Any], problems: Problems) -> Any:
+    """`tree` as a PolicyShape; misshapen parts are told, cut out, and the rest is tried again.
+
+    What the root must hold is filled in when it was cut out or missing, so that the rest can still be checked; that
+    never reaches a policy in force, because a problem is known by then.
+    """
+    from pydantic import ValidationError
+
+    from dpsql.policy.shape import PolicyShape
+
+    fill: dict[str, Any] = {
+        "dataset": "filled",
+        "privacy_unit": "row",
+        "budget": {"epsilon": "10000", "delta": "0.0009"},
+        "ledger": "sqlite:///filled.db",
+        "tables": {},
+    }
+    cut: set[Place] = set()
+    while True:
+        try:
+            return PolicyShape.model_validate(tree)
+        except ValidationError as error:
+            for item in error.errors():
+                place = _place(item["loc"])
+                if item["type"] == "missing":
+                    if place not in cut:
+                        problems.add(place, "is missing")
+                    place = place if len(place) == 1 else place[:-1]
+                else:
+                    problems.add(place, _sentence(item, place))
+                    place = next((place[:i] for i, part in enumerate(place) if isinstance(part, int)), place)
+                cut.add(place)
+                _cut(tree, place, fill)
+
+
+def _place(loc: tuple[int | str, ...]) -> Place:
+    """pydantic marks a bad key of a mapping by a last part `[key]`."""
+    return loc[:-1] if loc and loc[-1] == "[key]" else loc
+
+
+def _cut(tree: dict[str, Any], place: Place, fill: dict[str, Any]) -> None:
+    node: Any = tree
+    for part in place[:-1]:
+        node = node.get(part) if isinstance(node, dict) else None
+    if isinstance(node, dict):
+        node.pop(place[-1], None)
+    if len(place) == 1 and place[0] in fill:
+        tree[str(place[0])] = fill[str(place[0])]
+
+
+def _sentence(item: Any, place: Place) -> str:
+    from dpsql.policy.shape import keys_at
+
+    kind = item["type"]
+    if kind == "extra_forbidden":
+        return f"unknown key {place[-1]}{did_you_mean(str(place[-1]), keys_at(place[:-1]))}"
+    if kind == "value_error":
+        return str(item["ctx"]["error"])
+    if kind in ("model_type", "dict_type"):
+        return "a mapping of keys to values is expected here"
+    return f"does not fit: {item['msg']}"

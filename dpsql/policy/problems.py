@@ -1,0 +1,62 @@
+"""Everything that is wrong with a policy, collected with its place so that the owner hears all of it at once."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable
+
+Place = tuple[str | int, ...]
+"""Keys and list positions from the root of the file: ("tables", "visits", "columns", "age", "upper")."""
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
+
+
+class Problems:
+    """A list of (place, sentence), one per place; `lines` knows on which line of the file a place stands."""
+
+    def __init__(self) -> None:
+        self.lines: dict[Place, int] = {}
+        self._found: dict[Place, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, place: Place, sentence: str) -> None:
+        """Record a problem; what follows from a problem already known at the same place is not said."""
+        self._found.setdefault(place, sentence)
+
+    def within(self, place: Place) -> bool:
+        """Whether a problem is known at `place` or below it."""
+        return any(known[: len(place)] == place for known in self._found)
+
+    def listed(self) -> list[tuple[str, str]]:
+        """(path, sentence) in the order of the file; the sentence begins with the line when it is known."""
+        found = [(self._line(place), place, sentence) for place, sentence in self._found.items()]
+        found.sort(key=lambda item: item[0])
+        return [(written(place), f"line {line}: {sentence}" if line else sentence) for line, place, sentence in found]
+
+    def _line(self, place: Place) -> int:
+        """The line of the place or of what holds it (a key that is missing has no line of its own)."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 0)
+
+
+def written(place: Place) -> str:
+    """A place as a person reads it: $.tables.visits.columns.age.domain[2]."""
+    text = "$"
+    for part in place:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if _PLAIN.match(part) else f"[{json.dumps(part)}]"
+    return text
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """"; did you mean X?" when one of `known` is near, else nothing."""
+    folded = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower()[:80], folded, n=1, cutoff=0.6)
+    return f"; did you mean {folded[near[0]]}?" if near else ""

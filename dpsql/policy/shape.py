@@ -1,0 +1,208 @@
+"""The shape of a policy file: which keys stand where and what each may hold. The JSON Schema is generated from here.
+
+Input is the tree of `read_yaml` (every scalar is text), output are models whose numbers are exact.  What depends on
+more than one place (types of bounds, foreign keys, limits against the budget) is checked in `build` and `check`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+
+from dpsql.policy import values
+from dpsql.policy.problems import Place
+from dpsql.policy.types import COLUMN_TYPES
+from dpsql.privacy import Neighbours
+
+_DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
+
+
+def _number_schema(**limits: Any) -> WithJsonSchema:
+    """A number, or its text: YAML 1.1 tools read 1e-6 as text."""
+    return WithJsonSchema({"anyOf": [{"type": "number", **limits}, {"type": "string", "pattern": _DECIMAL}]})
+
+
+def _text_schema(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
+
+
+def _one_of(*known: str) -> tuple[PlainValidator, WithJsonSchema]:
+    return PlainValidator(partial(values.choice, known)), WithJsonSchema({"type": "string", "enum": list(known)})
+
+
+_NAME_LIST = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+_NAME_OR_LIST = {"anyOf": [{"type": "string"}, _NAME_LIST]}
+_SCALAR = {"type": ["string", "number", "boolean"]}
+_NULL_OR_SCALAR = {"type": ["string", "number", "boolean", "null"]}
+
+Epsilon = Annotated[
+    Any, PlainValidator(values.epsilon), _number_schema(exclusiveMinimum=0, maximum=int(values.MOST_EPSILON))
+]
+Delta = Annotated[Any, PlainValidator(values.delta), _number_schema(minimum=0, exclusiveMaximum=0.001)]
+Confidence = Annotated[Any, PlainValidator(values.confidence), _number_schema(minimum=0.5, exclusiveMaximum=1)]
+Count = Annotated[
+    int,
+    PlainValidator(values.count),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": values.MOST_COUNT}),
+]
+Seconds = Annotated[
+    int, PlainValidator(values.seconds), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 86400})
+]
+Truth = Annotated[bool, PlainValidator(values.boolean), WithJsonSchema({"type": "boolean"})]
+Prose = Annotated[
+    str,
+    PlainValidator(values.prose),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": values.MOST_TEXT}),
+]
+Name = Annotated[str, PlainValidator(values.name), _text_schema(values.NAME_PATTERN)]
+Login = Annotated[str, PlainValidator(values.login), _text_schema(values.LOGIN_PATTERN)]
+Target = Annotated[
+    tuple[str, str],
+    PlainValidator(values.reference),
+    _text_schema(rf"{values.NAME_PATTERN}\.{values.NAME_PATTERN}"),
+]
+Names = Annotated[tuple[str, ...], PlainValidator(values.names), WithJsonSchema(_NAME_OR_LIST)]
+NameSets = Annotated[
+    tuple[tuple[str, ...], ...],
+    PlainValidator(values.name_sets),
+    WithJsonSchema({"type": "array", "items": _NAME_OR_LIST, "minItems": 1}),
+]
+NameSet = Annotated[
+    tuple[str, ...],
+    PlainValidator(values.name_set),
+    _text_schema(rf"{values.NAME_PATTERN}( *, *{values.NAME_PATTERN})*"),
+]
+Bound = Annotated[Any, PlainValidator(values.scalar), WithJsonSchema(_SCALAR)]
+Domain = Annotated[
+    tuple[str | None, ...],
+    PlainValidator(values.scalars),
+    WithJsonSchema({"type": "array", "items": _NULL_OR_SCALAR, "minItems": 1, "uniqueItems": True}),
+]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class UnitShape(_Shape):
+    """The column whose values name the privacy units."""
+
+    table: Name
+    column: Name
+
+
+class BudgetShape(_Shape):
+    """What the whole dataset may ever lose."""
+
+    epsilon: Epsilon
+    delta: Annotated[Delta | None, Field(description="needed under zcdp; under pure only private keys use it")] = None
+    accountant: Annotated[str, *_one_of("pure", "zcdp")] = "zcdp"
+
+
+class PerQueryShape(_Shape):
+    """Defaults and limits of one query."""
+
+    epsilon: Annotated[Epsilon | None, Field(description="charged when a query names none; 0.1 when left out")] = None
+    max_epsilon: Annotated[Epsilon | None, Field(description="the most a query may name")] = None
+    delta: Annotated[
+        Delta | None, Field(description="for partition selection; a thousandth of the budget's when left out")
+    ] = None
+    max_groups: Annotated[Count | None, Field(description="the most groups one privacy unit appears in")] = None
+    max_rows_per_group: Annotated[Count | None, Field(description="the most rows of one unit in one group")] = None
+    mechanism: Annotated[str, *_one_of("auto", "laplace", "gaussian")] = "auto"
+    confidence: Annotated[Confidence | None, Field(description="of the error bars; 0.95 when left out")] = None
+    timeout_seconds: Seconds = 300
+    max_public_groups: Annotated[Count, Field(description="the longest grid of public keys")] = 1_000_000
+
+
+class LimitShape(_Shape):
+    """What an analyst or a session may spend of the dataset's budget."""
+
+    epsilon: Epsilon
+    delta: Delta | None = None
+
+
+class ColumnShape(_Shape):
+    """One column: its type, and how far its values go."""
+
+    type: Annotated[str, *_one_of(*COLUMN_TYPES)]
+    lower: Annotated[Bound | None, Field(description="values below are clamped to it")] = None
+    upper: Annotated[Bound | None, Field(description="values above are clamped to it")] = None
+    domain: Annotated[Domain | None, Field(description="public keys, in the order of answers")] = None
+    nullable: Truth = True
+    description: Prose = ""
+
+
+class TableShape(_Shape):
+    """One table as analysts see it."""
+
+    source: Annotated[Prose | None, Field(description="schema.table, or a file glob, when different")] = None
+    public: Truth = False
+    max_rows: Annotated[Count | None, Field(description="the most rows one privacy unit contributes")] = None
+    primary_key: Names = ()
+    unique: NameSets = ()
+    max_multiplicity: Annotated[
+        dict[NameSet, Count], Field(description="public tables: columns to the most rows that agree on them")
+    ] = {}
+    foreign_keys: Annotated[dict[Name, Target], Field(description="column to parent.column")] = {}
+    max_groups: Count | None = None
+    max_rows_per_group: Count | None = None
+    columns: dict[Name, ColumnShape] = {}
+    description: Prose = ""
+
+
+def _row_or_mapping(raw: object) -> object:
+    """The word `row` becomes None; everything else must be the mapping."""
+    if raw == "row" or isinstance(raw, dict):
+        return None if raw == "row" else raw
+    raise ValueError("write row, or {table: ..., column: ...}")
+
+
+def _unit_schema(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"const": "row"}, *(part for part in schema["anyOf"] if "$ref" in part)]
+
+
+class PolicyShape(_Shape):
+    """A dpsql policy: the data, the privacy unit, the bounds and the budget."""
+
+    dataset: Name
+    source: Annotated[
+        Prose | None, Field(description="duckdb:///file.duckdb, postgresql://..., spark://... or a file glob")
+    ] = None
+    privacy_unit: Annotated[
+        UnitShape | None, BeforeValidator(_row_or_mapping), Field(json_schema_extra=_unit_schema)
+    ]
+    neighbours: Annotated[str, *_one_of(*(n.value for n in Neighbours))] = Neighbours.ADD_REMOVE.value
+    budget: BudgetShape
+    per_query: PerQueryShape = PerQueryShape()
+    ledger: Annotated[Prose, Field(description="sqlite:///file.db or postgresql://...")]
+    analysts: dict[Login, LimitShape] = {}
+    session: LimitShape | None = None
+    tables: dict[Name, TableShape]
+    description: Prose = ""
+
+
+_ANY = object()
+_SHAPES: dict[tuple[object, ...], type[_Shape]] = {
+    (): PolicyShape,
+    ("privacy_unit",): UnitShape,
+    ("budget",): BudgetShape,
+    ("per_query",): PerQueryShape,
+    ("session",): LimitShape,
+    ("analysts", _ANY): LimitShape,
+    ("tables", _ANY): TableShape,
+    ("tables", _ANY, "columns", _ANY): ColumnShape,
+}
+
+
+def keys_at(place: Place) -> tuple[str, ...]:
+    """Keys that are known in the mapping at `place`, none where the owner chooses the names."""
+    general = tuple(_ANY if index in (1, 3) else part for index, part in enumerate(place))
+    return tuple(_SHAPES[general].model_fields) if general in _SHAPES else ()
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a policy file, for editors; `schemas/policy.schema.json` holds it."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **PolicyShape.model_json_schema()}

@@ -1,0 +1,246 @@
+"""The owner's promise as frozen values: what is protected, whose it is, how far values go, and what may be spent.
+
+Everything numeric is exact: `int` or `fractions.Fraction`; dates are `datetime.date`, timestamps naive
+`datetime.datetime`.  A `Policy` that came from `load_policy` holds together: every protected table reaches the
+privacy unit by exactly one path of foreign keys, every name exists, every bound has its other end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
+from dpsql.privacy import Neighbours
+
+Value = int | Fraction | str | bool | date | datetime
+"""A value of a column: integer, real, text, boolean, date, timestamp."""
+
+COLUMN_TYPES = ("integer", "real", "text", "boolean", "date", "timestamp")
+SERVERS = ("postgresql://", "spark://")
+_Named = TypeVar("_Named")
+
+
+@dataclass(frozen=True)
+class PrivacyUnit:
+    """The column whose values name the privacy units; the unit of a row elsewhere is found through foreign keys."""
+
+    table: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the whole dataset may ever lose; `accountant` is "pure" or "zcdp". `delta` is 0 only under "pure"."""
+
+    epsilon: Fraction
+    delta: Fraction
+    accountant: str
+
+
+@dataclass(frozen=True)
+class PerQuery:
+    """Defaults and limits of one query.
+
+    `epsilon` is charged when a query names none, `max_epsilon` the most it may name; `delta` goes to partition
+    selection (0: private keys are refused); `mechanism` is "auto", "laplace" or "gaussian"; `confidence` is that of
+    the error bars; `max_public_groups` is the longest grid of public keys; `timeout_seconds` stops the engine.
+    """
+
+    epsilon: Fraction
+    max_epsilon: Fraction | None
+    delta: Fraction
+    max_groups: int | None
+    max_rows_per_group: int | None
+    mechanism: str
+    confidence: Fraction
+    timeout_seconds: int
+    max_public_groups: int
+
+
+@dataclass(frozen=True)
+class Analyst:
+    """What one analyst may spend of the dataset's budget; a `delta` of None is limited by the dataset's alone."""
+
+    epsilon: Fraction
+    delta: Fraction | None
+
+
+@dataclass(frozen=True)
+class Session:
+    """What one session (one connection) may spend."""
+
+    epsilon: Fraction
+    delta: Fraction | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; `type` is one of `COLUMN_TYPES`.
+
+    `lower` and `upper` come together or not at all (closed interval, typed by the column's type). `domain` lists the
+    public keys in the order written; None among them means that NULL is a key.
+    """
+
+    name: str
+    type: str
+    lower: Value | None = None
+    upper: Value | None = None
+    domain: tuple[Value | None, ...] | None = None
+    nullable: bool = True
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table as analysts see it.
+
+    `source` is its physical name (`schema.table`) or file glob when different; `max_rows` the most rows one privacy
+    unit contributes (1 under row privacy, None for a public table); `unique` are further column sets without
+    repetition, `primary_key` not among them; `max_multiplicity` maps a column set of a public table to the most rows
+    that agree on it; `foreign_keys` maps a column to (parent table, parent column). `columns` holds every column
+    that the policy names, key columns included.
+    """
+
+    name: str
+    public: bool
+    columns: Mapping[str, Column] = field(hash=False)
+    source: str | None = None
+    max_rows: int | None = None
+    primary_key: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
+    max_multiplicity: Mapping[tuple[str, ...], int] = field(default_factory=dict, hash=False)
+    foreign_keys: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
+    max_groups: int | None = None
+    max_rows_per_group: int | None = None
+    description: str = ""
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name (case does not matter, as in SQL), None when there is none."""
+        return self.columns.get(name) or _folded(self.columns, name)
+
+    def is_unique(self, columns: tuple[str, ...]) -> bool:
+        """Whether no two rows agree on `columns`: they include the primary key or one of the `unique` sets."""
+        given = set(columns)
+        return any(keys and given.issuperset(keys) for keys in (self.primary_key, *self.unique))
+
+    def multiplicity(self, columns: tuple[str, ...]) -> int | None:
+        """The most rows that agree on `columns`: 1 when unique, the declared number, None when nothing is promised."""
+        if self.is_unique(columns):
+            return 1
+        given = set(columns)
+        declared = [most for keys, most in self.max_multiplicity.items() if given.issuperset(keys)]
+        return min(declared, default=None)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One policy file. `privacy_unit` is None under row privacy; relative paths in it start at `folder`."""
+
+    dataset: str
+    source: str | None
+    privacy_unit: PrivacyUnit | None
+    neighbours: Neighbours
+    budget: Budget
+    per_query: PerQuery
+    ledger: str
+    analysts: Mapping[str, Analyst] = field(hash=False)
+    session: Session | None
+    tables: Mapping[str, Table] = field(hash=False)
+    description: str = ""
+    folder: Path = field(default=Path("."), compare=False)
+
+    def table(self, name: str) -> Table | None:
+        """The table of that name (case does not matter, as in SQL), None when there is none."""
+        return self.tables.get(name) or _folded(self.tables, name)
+
+    def is_protected(self, table: str) -> bool:
+        """Whether rows of `table` belong to privacy units. KeyError for an unknown table."""
+        return not self.tables[table].public
+
+    def unit_path(self, table: str) -> tuple[Hop, ...]:
+        """Foreign keys (table, column, parent table, parent column) that lead from `table` to the privacy unit.
+
+        Empty for the unit's own table, for public tables and under row privacy. KeyError for an unknown table.
+        """
+        if self.tables[table].public or self.privacy_unit is None:
+            return ()
+        return self._paths[table][0]
+
+    def unit_joins(self, table: str) -> tuple[Hop, ...]:
+        """The hops of `unit_path` that must really be joined to read the unit's key.
+
+        A last hop onto the unit's key itself needs no join: the child's own column holds the key already. Each
+        parent column of these hops is declared unique, so that joining never repeats a row.
+        """
+        unit = self.privacy_unit
+        return () if unit is None else joins_of(self.unit_path(table), unit.column)
+
+    def unit_column(self, table: str) -> str | None:
+        """The column that holds the unit's key: of `table` itself, or of the last parent of `unit_joins(table)`.
+
+        None for public tables and under row privacy.
+        """
+        unit = self.privacy_unit
+        if unit is None or self.tables[table].public:
+            return None
+        path, joins = self.unit_path(table), self.unit_joins(table)
+        return path[len(joins)][1] if len(joins) < len(path) else unit.column
+
+    def source_path(self) -> str | None:
+        """Absolute path of the DuckDB file or file glob that `source` names; None for a server or no source."""
+        if self.source is None or self.source.startswith(SERVERS):
+            return None
+        return self._resolved(self.source.removeprefix("duckdb:///"))
+
+    def table_source(self, table: str) -> str:
+        """Physical name of `table`, or the absolute path of its files (see `is_file`). KeyError when unknown."""
+        source = self.tables[table].source or table
+        if self.tables[table].source is None and self.source is not None and is_file(self.source):
+            source = self.source
+        return self._resolved(source) if is_file(source) else source
+
+    def ledger_url(self) -> str:
+        """The ledger with an absolute path: sqlite:////PATH, or the server's URL as it is written."""
+        path = self.ledger.removeprefix("sqlite:///")
+        return self.ledger if path == self.ledger else f"sqlite:///{self._resolved(path)}"
+
+    @cached_property
+    def _paths(self) -> dict[str, list[tuple[Hop, ...]]]:
+        keys = {name: table.foreign_keys for name, table in self.tables.items() if not table.public}
+        return {} if self.privacy_unit is None else paths_to_unit(keys, self.privacy_unit.table)
+
+    def _resolved(self, path: str) -> str:
+        return str(self.folder.resolve() / path)
+
+    @cached_property
+    def version(self) -> str:
+        """SHA-256 (hex) over everything the policy says; descriptions, order of names and comments do not matter."""
+        text = json.dumps(_canonical(self), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _folded(named: Mapping[str, _Named], name: str) -> _Named | None:
+    """Names of a policy are unique without regard to case, so at most one fits."""
+    return next((value for key, value in named.items() if key.lower() == name.lower()), None)
+
+
+def _canonical(value: object) -> object:
+    """`value` as JSON in which different values look different (1 and "1", a date and its text)."""
+    if isinstance(value, Mapping):
+        return {json.dumps(_canonical(key)): _canonical(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_canonical(item) for item in value]
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is not None:
+        return {name: _canonical(getattr(value, name)) for name in fields if name not in ("description", "folder")}
+    value = value.value if isinstance(value, Enum) else value
+    return None if value is None else f"{type(value).__name__}:{value}"

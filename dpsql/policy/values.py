@@ -1,0 +1,250 @@
+"""Text of the policy to exact values. Each function raises ValueError with the sentence that the owner reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpsql.policy.problems import did_you_mean
+from dpsql.privacy import exact_number
+
+if TYPE_CHECKING:
+    from dpsql.policy.types import Value
+
+MOST_EPSILON = Fraction(10_000)
+LEAST_EPSILON = Fraction(1, 10**9)
+LIMIT_DELTA = Fraction(1, 1000)
+LEAST_DELTA = Fraction(1, 10**30)
+MOST_REAL = Fraction(10**15)
+LEAST_REAL = Fraction(1, 10**15)
+MOST_COUNT = 10**9
+MOST_TEXT = 1000
+
+NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_]{0,62}"
+LOGIN_PATTERN = "[A-Za-z_][A-Za-z0-9_.@-]{0,62}"
+RESERVED = ("dp_", "pg_", "__")
+
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z", re.ASCII)
+_TIMESTAMP = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?))?\Z", re.ASCII)
+
+
+def _text(raw: object, wanted: str) -> str:
+    if isinstance(raw, str):
+        return raw
+    found = {type(None): "null", list: "a list", dict: "a mapping"}.get(type(raw), "something else")
+    raise ValueError(f"{wanted} is expected here, not {found}")
+
+
+def _number(raw: object, wanted: str) -> Fraction:
+    text = _text(raw, wanted)
+    try:
+        return exact_number(text)
+    except ValueError as error:
+        raise ValueError(f"{wanted} is expected here ({error})") from None
+
+
+def epsilon(raw: object) -> Fraction:
+    """A privacy loss epsilon within [1e-9, 10000]."""
+    value = _number(raw, "an epsilon, a number greater than 0,")
+    if value <= 0:
+        raise ValueError("epsilon must be greater than 0")
+    if not LEAST_EPSILON <= value <= MOST_EPSILON:
+        raise ValueError("epsilon must lie between 1e-9 and 10000; a useful one lies between 0.01 and 20")
+    return value
+
+
+def delta(raw: object) -> Fraction:
+    """A probability delta within [1e-30, 1e-3), or 0 (whether 0 is allowed depends on the place)."""
+    value = _number(raw, "a delta, a number between 0 and 1,")
+    if value == 0:
+        return value
+    if not 0 < value < 1:
+        raise ValueError("delta must lie between 0 and 1")
+    if not LEAST_DELTA <= value < LIMIT_DELTA:
+        raise ValueError("delta must lie between 1e-30 and 1e-3; it should be far below 1 / number of privacy units")
+    return value
+
+
+def confidence(raw: object) -> Fraction:
+    """Confidence of the error bars, within [1/2, 1 - 1e-6]."""
+    value = _number(raw, "a confidence such as 0.95")
+    if not Fraction(1, 2) <= value <= 1 - Fraction(1, 10**6):
+        raise ValueError("confidence must lie between 0.5 and 0.999999")
+    return value
+
+
+def count(raw: object) -> int:
+    """A whole number within [1, 10^9]."""
+    value = _number(raw, "a whole number of at least 1")
+    if value.denominator != 1 or not 1 <= value <= MOST_COUNT:
+        raise ValueError(f"a whole number between 1 and {MOST_COUNT} is expected here")
+    return value.numerator
+
+
+def seconds(raw: object) -> int:
+    """A timeout within [1, 86400] seconds."""
+    value = count(raw)
+    if value > 86400:
+        raise ValueError("a timeout is at most 86400 seconds")
+    return value
+
+
+def boolean(raw: object) -> bool:
+    """Exactly `true` or `false`."""
+    text = _text(raw, "true or false")
+    if text not in ("true", "false"):
+        raise ValueError(f"true or false is expected here, not {shown(text)}")
+    return text == "true"
+
+
+def name(raw: object) -> str:
+    """Name of a dataset, table or column: a plain identifier that is not reserved."""
+    text = _text(raw, "a name")
+    if re.fullmatch(NAME_PATTERN, text, re.ASCII) is None:
+        raise ValueError(
+            f"{shown(text)} is not a plain name: a letter or _, then letters, digits and _, at most 63 characters"
+        )
+    if text.lower().startswith(RESERVED) or text.lower() == "information_schema":
+        raise ValueError(f"{text} is reserved; names beginning with dp_, pg_ or __ belong to the system")
+    return text
+
+
+def login(raw: object) -> str:
+    """Name of an analyst: a letter or _, then letters, digits and . _ @ -."""
+    text = _text(raw, "an analyst's name")
+    if re.fullmatch(LOGIN_PATTERN, text, re.ASCII) is None:
+        raise ValueError(
+            f"{shown(text)} is no name for an analyst: a letter or _, then letters, digits and . _ @ -, at most 63"
+        )
+    return text
+
+
+def reference(raw: object) -> tuple[str, str]:
+    """A foreign key's target, `table.column`."""
+    text = _text(raw, "a target written table.column")
+    table, dot, column = text.partition(".")
+    if not dot or not all(re.fullmatch(NAME_PATTERN, part, re.ASCII) for part in (table, column)):
+        raise ValueError(f"a target written table.column is expected here, not {shown(text)}")
+    return table, column
+
+
+def names(raw: object) -> tuple[str, ...]:
+    """One column name or a list of them."""
+    parts = tuple(name(part) for part in (raw if isinstance(raw, list) else [raw]))
+    if not parts or len(set(parts)) < len(parts):
+        raise ValueError("column names are expected here, each once")
+    return parts
+
+
+def name_sets(raw: object) -> tuple[tuple[str, ...], ...]:
+    """A list whose items are column names or lists of them."""
+    if not isinstance(raw, list) or not raw:
+        raise ValueError("a list is expected here, each item a column name or a list of them")
+    return tuple(names(item) for item in raw)
+
+
+def name_set(raw: object) -> tuple[str, ...]:
+    """Column names as a mapping's key: `a` or `a, b`."""
+    return names([part.strip(" ") for part in _text(raw, "column names").split(",")])
+
+
+def choice(known: tuple[str, ...], raw: object) -> str:
+    """One of `known`, spelled exactly."""
+    text = _text(raw, "one of " + ", ".join(known))
+    if text not in known:
+        raise ValueError(f"{shown(text)} is not one of {', '.join(known)}{did_you_mean(text, known)}")
+    return text
+
+
+def prose(raw: object) -> str:
+    """Text for people, at most 1000 characters."""
+    text = _text(raw, "text")
+    if not text or len(text) > MOST_TEXT:
+        raise ValueError(f"text of 1 to {MOST_TEXT} characters is expected here")
+    return text
+
+
+def shown(text: str) -> str:
+    """The owner's text quoted back, shortened."""
+    return repr(text if len(text) <= 40 else text[:40] + "...")
+
+
+# --- values of columns ----------------------------------------------------------------------------------------------
+
+
+def integer(text: str) -> int:
+    """A 64-bit integer."""
+    value = _number(text, "a whole number")
+    if value.denominator != 1:
+        raise ValueError(f"{shown(text)} is not a whole number, and the column is of type integer")
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"{shown(text)} does not fit into 64 bits")
+    return value.numerator
+
+
+def real(text: str) -> Fraction:
+    """A number that is 0 or between 1e-15 and 1e15 in size: beyond, a bound says nothing about real data."""
+    value = _number(text, "a number")
+    if value != 0 and not LEAST_REAL <= abs(value) <= MOST_REAL:
+        raise ValueError(f"{shown(text)} is absurd as a bound; its size must be 0 or between 1e-15 and 1e15")
+    return value
+
+
+def calendar_date(text: str) -> date:
+    """A date written YYYY-MM-DD."""
+    if _DATE.match(text) is None:
+        raise ValueError(f"a date written YYYY-MM-DD is expected here, not {shown(text)}")
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{shown(text)} is not in the calendar") from None
+
+
+def timestamp(text: str) -> datetime:
+    """A timestamp without zone: YYYY-MM-DD, or YYYY-MM-DD HH:MM[:SS[.ffffff]]; a date alone is its first moment."""
+    match = _TIMESTAMP.match(text)
+    if match is None:
+        raise ValueError(f"a timestamp written YYYY-MM-DD HH:MM:SS, without zone, is expected here, not {shown(text)}")
+    clock, _, fraction = (match[2] or "00:00").partition(".")
+    try:
+        moment = datetime.fromisoformat(f"{match[1]}T{clock}")
+    except ValueError:
+        raise ValueError(f"{shown(text)} is not in the calendar") from None
+    return moment.replace(microsecond=int(fraction.ljust(6, "0"))) if fraction else moment
+
+
+def plain_text(text: str) -> str:
+    """A text value of at most 1000 characters without NUL, which no engine stores."""
+    if len(text) > MOST_TEXT or "\0" in text:
+        raise ValueError(f"a text value has at most {MOST_TEXT} characters and no NUL")
+    return text
+
+
+READERS: dict[str, Callable[[str], Value]] = {
+    "integer": integer,
+    "real": real,
+    "text": plain_text,
+    "boolean": boolean,
+    "date": calendar_date,
+    "timestamp": timestamp,
+}
+
+
+def scalar(raw: object) -> str:
+    """The text of one value; its type is known later."""
+    return _text(raw, "one value")
+
+
+def scalars(raw: object) -> tuple[str | None, ...]:
+    """The texts of a list of values, None where null stands."""
+    if not isinstance(raw, list) or not raw:
+        raise ValueError("a list of at least one value is expected here")
+    return tuple(None if item is None else scalar(item) for item in raw)
+
+
+def typed(raw: object, column_type: str) -> Value:
+    """The value that `raw` is in a column of `column_type`."""
+    return READERS[column_type](_text(raw, f"a value of type {column_type}"))

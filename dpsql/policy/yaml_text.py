@@ -1,0 +1,134 @@
+"""YAML in which every scalar is text: we decide what a number, a date or a truth value is, by the place it stands at.
+
+PyYAML by itself reads `no` as false, `1e-6` as text, `0x10` and `1_0` as numbers, and lets the second of two equal
+keys win.  A policy is also no place for anchors, merges and tags: what is in force must be what stands there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from dpsql.policy.problems import Place, Problems
+
+MOST_DEPTH = 10
+MOST_NODES = 200_000
+
+Node = str | list[Any] | dict[str, Any] | None
+"""A scalar is its text, or None where a plain `null` or `~` stands."""
+
+
+class Unreadable(ValueError):
+    """The text cannot be read as one plain YAML document; the sentence says why and where."""
+
+
+def read_yaml(text: str, problems: Problems) -> Node:
+    """The one document in `text`; repeated keys and empty values are added to `problems` and left out.
+
+    Raises Unreadable for what is not YAML, for anchors, aliases, merges, tags, more than one document, and beyond
+    `MOST_DEPTH` or `MOST_NODES`. Works on events, not on a tree, so that no bomb is unfolded before it is refused.
+    """
+    reader = _Reader(problems)
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            reader.take(event)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = "" if mark is None else f"line {mark.line + 1}: "
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is not YAML"
+        raise Unreadable(f"{place}cannot be read as YAML: {problem}") from None
+    if reader.documents != 1:
+        raise Unreadable("the file is empty" if reader.documents == 0 else "the file holds more than one YAML document")
+    return reader.root
+
+
+class _Open:
+    """A mapping or list being read; `key` is the mapping key whose value comes next, `known` the keys seen."""
+
+    def __init__(self, node: list[Any] | dict[str, Any], place: Place) -> None:
+        self.node = node
+        self.place = place
+        self.key: str | None = None
+        self.known: set[str] = set()
+        self.count = 0
+
+
+class _Reader:
+    def __init__(self, problems: Problems) -> None:
+        self.problems = problems
+        self.root: Node = None
+        self.documents = 0
+        self.nodes = 0
+        self.open: list[_Open] = []
+
+    def take(self, event: yaml.Event) -> None:
+        """Take the next event of the parser."""
+        line = 1 if event.start_mark is None else event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise Unreadable(f"line {line}: anchors and aliases (& and *) are not allowed in a policy")
+        if getattr(event, "tag", None) is not None:
+            raise Unreadable(f"line {line}: tags (!) are not allowed in a policy")
+        if isinstance(event, yaml.DocumentStartEvent):
+            self.documents += 1
+        elif isinstance(event, yaml.ScalarEvent):
+            self._scalar(event, line)
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._begin({}, line)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            self._begin([], line)
+        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+            self.open.pop()
+
+    def _count(self, line: int) -> None:
+        self.nodes += 1
+        if self.nodes > MOST_NODES:
+            raise Unreadable(f"line {line}: a policy has at most {MOST_NODES} values")
+
+    def _begin(self, node: list[Any] | dict[str, Any], line: int) -> None:
+        self._count(line)
+        if len(self.open) >= MOST_DEPTH:
+            raise Unreadable(f"line {line}: nested deeper than {MOST_DEPTH} levels")
+        if self.open and isinstance(self.open[-1].node, dict) and self.open[-1].key is None:
+            raise Unreadable(f"line {line}: a key must be plain text")
+        self.open.append(_Open(node, self._put(node, line)))
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
+        self._count(line)
+        top = self.open[-1] if self.open else None
+        if top is not None and isinstance(top.node, dict) and top.key is None:
+            if event.value == "<<":
+                raise Unreadable(f"line {line}: merges (<<) are not allowed in a policy")
+            top.key = event.value
+            self.problems.lines.setdefault((*top.place, event.value), line)
+        elif not event.style and event.value == "" and top is not None:
+            place = self._place(top)
+            self.problems.add(place, "nothing is written here; write a value or remove the key")
+            self._close_item(top)
+        else:
+            self._put(None if not event.style and event.value in ("null", "~") else event.value, line)
+
+    def _place(self, top: _Open) -> Place:
+        return (*top.place, top.count if top.key is None else top.key)
+
+    def _close_item(self, top: _Open) -> None:
+        top.key = None
+        top.count += 1
+
+    def _put(self, node: Node, line: int) -> Place:
+        """Hang `node` into what is open; the second of two equal keys is a problem and is read, but not kept."""
+        if not self.open:
+            self.root = node
+            return ()
+        top = self.open[-1]
+        place = self._place(top)
+        if isinstance(top.node, list):
+            self.problems.lines[place] = line
+            top.node.append(node)
+        elif top.key in top.known:
+            self.problems.add(place, f"the key {top.key} is written twice (again on line {line})")
+        elif top.key is not None:
+            top.known.add(top.key)
+            top.node[top.key] = node
+        self._close_item(top)
+        return place

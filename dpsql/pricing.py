@@ -1,0 +1,227 @@
+"""From bounded blocks to mechanisms and a price: a function of SQL, policy and options only.
+
+A question's budget is split evenly over the things it measures: every basis term that a unit can move, and the
+partition selection of every block that needs one of its own. "Evenly" is in what the accountant counts, epsilon or
+rho. Then the finished mechanisms are asked for their loss again, by the second road of each; a difference is a fault.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpsql.accountant import Accountant, gaussian_as_pure, rho_to_epsilon
+from dpsql.errors import refuse
+from dpsql.mechanisms import KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise, gaussian, laplace
+from dpsql.mechanisms.rational import sqrt_lower
+from dpsql.mechanisms.selection import choose_selection
+from dpsql.options import Options
+from dpsql.plan import BoundedBlock, Term, TermKind
+from dpsql.policy import Policy
+from dpsql.privacy import PrivacyLoss, plain_decimal
+from dpsql.sensitivity import groups_per_unit, sensitivity
+
+
+@dataclass(frozen=True)
+class PricedBlock:
+    """A bounded block with its mechanisms; `loss` is what the accountant is told."""
+
+    block: BoundedBlock
+    noise: NoisePlan
+    loss: PrivacyLoss
+
+
+@dataclass(frozen=True)
+class Price:
+    """All blocks of a question and their loss together."""
+
+    blocks: tuple[PricedBlock, ...]
+    loss: PrivacyLoss
+
+
+def price(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant) -> Price:
+    """Mechanisms and price. Raises a refusal when the options allow no mechanism."""
+    if options.target_error is not None and blocks:
+        return _cheapest(blocks, options, policy, accountant)
+    return _priced(blocks, options, policy, accountant)
+
+
+def _priced(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant) -> Price:
+    if not blocks:
+        return Price((), PrivacyLoss.nothing())
+    shares = _Shares(blocks, options, policy, accountant)
+    priced = tuple(_price_block(block, shares, policy) for block in blocks)
+    total = PrivacyLoss.nothing()
+    for one in priced:
+        total = total + one.loss
+    _compare(priced, total, shares)
+    return Price(priced, total)
+
+
+class _Shares:
+    """How much of the question's budget each measured thing gets."""
+
+    def __init__(
+        self, blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant
+    ) -> None:
+        self.options = options
+        self.pure = accountant.kind == "pure"
+        self.allowed = accountant.request(options.epsilon)
+        self.selecting = [block for block in blocks if block.selection_term is not None]
+        if self.selecting and options.delta == 0:
+            names = ", ".join(key.name for block in self.selecting for key in block.keys if key.values is None)
+            raise refuse("selection_needs_delta", keys=f"private keys ({names})")
+        measured = sum(1 for block in blocks for term in block.terms if term.magnitude)
+        apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
+        self.parts = max(1, measured + apart)
+        gaussians = measured if options.mechanism == "gaussian" and self.pure else 0
+        if gaussians and options.delta == 0:
+            raise refuse("mechanism_needs_delta")
+        self.delta = options.delta / max(1, len(self.selecting) + gaussians)
+
+    def loss(self) -> PrivacyLoss:
+        """One part: epsilon under a pure accountant, rho under zCDP."""
+        if self.allowed.epsilon is not None:
+            return PrivacyLoss(self.allowed.epsilon / self.parts, Fraction(0), None)
+        assert self.allowed.rho is not None
+        return PrivacyLoss(None, Fraction(0), self.allowed.rho / self.parts)
+
+    def noise(self, moved: Sensitivity) -> Noise:
+        """The noise of one term: the mechanism asked for, or the one with the lower expected error."""
+        part = self.loss()
+        if self.pure:
+            assert part.epsilon is not None
+            if self.options.mechanism == "gaussian":
+                return _gaussian_within(moved, part.epsilon, self.delta)
+            return laplace.noise_for(moved, part.epsilon)
+        assert part.rho is not None
+        choices: list[Noise] = []
+        if self.options.mechanism in ("auto", "laplace"):
+            choices.append(laplace.noise_for(moved, sqrt_lower(2 * part.rho)))
+        if self.options.mechanism in ("auto", "gaussian"):
+            choices.append(gaussian.noise_for(moved, part.rho))
+        return min(choices, key=expected_error)
+
+    def charged(self, noise: Noise) -> PrivacyLoss:
+        """What the accountant counts for one noise."""
+        return gaussian_as_pure(noise, self.delta) if self.pure else noise.loss
+
+
+def expected_error(noise: Noise) -> float:
+    """E|noise|: scale for Laplace (its deviation over sqrt 2), sqrt(2 / pi) sigma for Gauss."""
+    return noise.standard_deviation() * (math.sqrt(0.5) if noise.mechanism == "laplace" else math.sqrt(2 / math.pi))
+
+
+def _gaussian_within(moved: Sensitivity, epsilon: Fraction, delta: Fraction) -> Noise:
+    """The Gaussian whose rho converts to at most (epsilon, delta)."""
+    from dpsql.accountant import epsilon_to_rho
+
+    return gaussian.noise_for(moved, epsilon_to_rho(epsilon, delta))
+
+
+def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> PricedBlock:
+    neighbours = policy.neighbours
+    terms = tuple(
+        TermNoise(term.name, shares.noise(sensitivity(term, block.caps, neighbours)), term.grid, _whole(term))
+        for term in block.terms
+    )
+    keys = tuple(KeyColumn(key.name, None if key.values is None else _arrow(key.values)) for key in block.keys)
+    _check_grid(block, policy)
+    selection = _selection(block, terms, shares, policy)
+    plan = NoisePlan(keys, terms, selection)
+    loss = PrivacyLoss.nothing() if selection is None else selection.loss
+    for term in terms:
+        loss = loss + shares.charged(term.noise)
+    return PricedBlock(block, plan, loss)
+
+
+def _whole(term: Term) -> bool:
+    return term.kind is not TermKind.SUM
+
+
+def _arrow(values: tuple[object, ...]) -> object:
+    import pyarrow
+
+    return pyarrow.array(list(values))
+
+
+def _check_grid(block: BoundedBlock, policy: Policy) -> None:
+    if any(key.values is None for key in block.keys):
+        return
+    size = math.prod(len(key.values or ()) for key in block.keys)
+    if size > policy.per_query.max_public_groups:
+        raise refuse("public_grid", size=size, most=policy.per_query.max_public_groups)
+
+
+def _selection(block: BoundedBlock, terms: tuple[TermNoise, ...], shares: _Shares, policy: Policy) -> Selection | None:
+    if block.selection_term is None:
+        return None
+    l0 = groups_per_unit(block.caps, policy.neighbours)
+    counted = next((term for term in terms if term.name == block.selection_term), None)
+    if counted is not None:
+        # The count is released anyway: the threshold on it costs delta alone.
+        allowed = PrivacyLoss(Fraction(0), shares.delta, Fraction(0))
+        return _threshold(block.selection_term, l0, counted.noise, allowed)
+    part = replace(shares.loss(), delta=shares.delta)
+    return choose_selection(block.selection_term, l0, part)
+
+
+def _threshold(column: str, l0: int, noise: Noise, allowed: PrivacyLoss) -> Selection:
+    from dpsql.mechanisms.selection import threshold
+
+    return threshold(column, l0, noise, allowed.delta)
+
+
+def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Shares) -> None:
+    """The second road: every finished mechanism states its loss anew; it must not exceed what is charged or asked."""
+    again = PrivacyLoss.nothing()
+    for one in priced:
+        if one.noise.selection is not None:
+            again = again + one.noise.selection.recomputed_loss()
+        for term in one.noise.terms:
+            loss = term.noise.recomputed_loss()
+            if shares.pure and loss.epsilon is None and loss.rho is not None:
+                loss = PrivacyLoss(rho_to_epsilon(loss.rho, shares.delta), loss.delta + shares.delta, loss.rho)
+            again = again + loss
+    asked = shares.allowed
+    for name in ("epsilon", "delta", "rho"):
+        told, found = getattr(total, name), getattr(again, name)
+        if told is not None and (found is None or found > told):
+            raise refuse("price_disagrees")
+        limit = shares.options.delta if name == "delta" else getattr(asked, name)
+        if limit is not None and (told is None or told > limit):
+            raise refuse("price_disagrees")
+
+
+def _cheapest(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant) -> Price:
+    """The smallest epsilon (to 1 in 1000) at which every term's error bar is within `target_error`."""
+    target = options.target_error
+    assert target is not None
+    most = policy.budget.epsilon if policy.per_query.max_epsilon is None else policy.per_query.max_epsilon
+    best: Price | None = None
+    low, high = Fraction(0), most
+    for _ in range(40):
+        epsilon = high if best is None else Fraction(round((low + high) / 2 * 10**9), 10**9)
+        if epsilon <= low:
+            break
+        found = _priced(blocks, replace(options, epsilon=epsilon), policy, accountant)
+        if _widest(found, options) <= target:
+            best, high = found, epsilon
+        elif best is None:
+            way = f"the smallest error at the most epsilon a query may have is {_widest(found, options):.4g}"
+            raise refuse("target_error", reason=f"it needs epsilon above {plain_decimal(most)}", way=way)
+        else:
+            low = epsilon
+        if high - low <= high / 1000:
+            break
+    assert best is not None
+    return best
+
+
+def _widest(priced: Price, options: Options) -> float:
+    confidence = float(options.confidence)
+    widths = [
+        term.noise.half_width(confidence) * 2.0**-term.grid for one in priced.blocks for term in one.noise.terms
+    ]
+    return max(widths, default=0.0)

@@ -1,0 +1,108 @@
+"""Words of the guarantee: privacy unit, neighbours, and exact privacy loss.
+
+Nothing here is floating point: epsilon, delta and rho are fractions, so that 0.1 ten times is exactly 1.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+
+class Neighbours(str, Enum):
+    """Which pairs of databases must be hard to tell apart (privacy.md 1)."""
+
+    ADD_REMOVE = "add_remove"
+    CHANGE_ONE = "change_one"
+
+    @property
+    def factor(self) -> int:
+        """What multiplies every add/remove sensitivity: replacing a unit is one removal and one addition."""
+        return 2 if self is Neighbours.CHANGE_ONE else 1
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """An upper bound on what a mechanism reveals: (epsilon, delta)-DP and delta-approximate rho-zCDP at once.
+
+    `epsilon` or `rho` may be None, which means infinite ("unknown costs infinity"): a Gaussian mechanism has no pure
+    epsilon. Unit: nats; `delta` is a probability. Both (epsilon, delta) and (rho, delta) hold with the same `delta`.
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta), ("rho", self.rho)):
+            if value is None and name != "delta":
+                continue
+            if not isinstance(value, Fraction) or value < 0:
+                raise ValueError(f"{name} must be a Fraction >= 0, not {value!r}")
+
+    def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
+        """Sequential composition: sums of epsilon, delta and rho; infinite stays infinite.
+
+        Basic composition of (epsilon, delta)-DP (Dwork and Roth 2014, Theorem 3.16) and of delta-approximate zCDP
+        (Bun and Steinke 2016, Lemma 8.2; delta_1 + delta_2 bounds delta_1 + delta_2 - delta_1 delta_2).
+        """
+        return PrivacyLoss(
+            None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon,
+            self.delta + other.delta,
+            None if self.rho is None or other.rho is None else self.rho + other.rho,
+        )
+
+    @classmethod
+    def pure(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> PrivacyLoss:
+        """(epsilon, delta)-DP; it implies delta-approximate (epsilon^2 / 2)-zCDP.
+
+        Bun and Steinke 2016 (arXiv 1605.02065): Proposition 1.4 for delta = 0, Lemma 8.8 for delta > 0.
+        """
+        return cls(epsilon, delta, epsilon * epsilon / 2)
+
+    @classmethod
+    def concentrated(cls, rho: Fraction, delta: Fraction = Fraction(0)) -> PrivacyLoss:
+        """delta-approximate rho-zCDP without a finite pure epsilon."""
+        return cls(None, delta, rho)
+
+    @classmethod
+    def nothing(cls) -> PrivacyLoss:
+        """Loss of an answer that did not touch protected data."""
+        return cls(Fraction(0), Fraction(0), Fraction(0))
+
+    def scaled(self, factor: int) -> PrivacyLoss:
+        """Loss of `factor` independent uses."""
+        return PrivacyLoss(
+            None if self.epsilon is None else self.epsilon * factor,
+            self.delta * factor,
+            None if self.rho is None else self.rho * factor,
+        )
+
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,4}))?\Z", re.ASCII)
+MOST_DIGITS = 60
+MOST_EXPONENT = 400
+
+
+def exact_number(text: str) -> Fraction:
+    """The exact value of a decimal number written in ASCII ("0.1" is 1/10).
+
+    Raises ValueError for anything else: NaN, infinities, Unicode digits, underscores, more than `MOST_DIGITS` digits
+    or a power of ten beyond `MOST_EXPONENT` (which would make a small text a huge number).
+    """
+    match = _DECIMAL.match(text)
+    if match is None or sum(c.isdigit() for c in text) > MOST_DIGITS:
+        raise ValueError(f"not a decimal number: {text[:40]!r}")
+    if match.group(1) is not None and abs(int(match.group(1))) > MOST_EXPONENT:
+        raise ValueError(f"exponent out of range: {text[:40]!r}")
+    return Fraction(text)
+
+
+def plain_decimal(value: Fraction, digits: int = 6) -> str:
+    """`value` as a person reads it: exact when it is a short decimal, else `digits` significant digits."""
+    if value.denominator == 1 and abs(value.numerator) < 10**15:
+        return str(value.numerator)
+    text = f"{float(value):.{digits}g}"
+    return text

@@ -1,0 +1,165 @@
+"""What is known of a column before data is touched: type, closed interval, finite domain, and interval arithmetic.
+
+Bounds are exact (fractions, dates); they come from the policy and from the question, never from data. They are what
+a value is clamped to, so a wrong interval can cost accuracy and never privacy (privacy.md 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+
+class Type(str, Enum):
+    """SQL types an expression may have. INTEGER is 64 bits, REAL a double, TIMESTAMP without zone."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    NULL = "null"
+
+    @property
+    def numeric(self) -> bool:
+        """Whether arithmetic makes sense."""
+        return self in (Type.INTEGER, Type.REAL)
+
+    @property
+    def temporal(self) -> bool:
+        """Whether it is a point in time."""
+        return self in (Type.DATE, Type.TIMESTAMP)
+
+
+INT64 = (Fraction(-(2**63)), Fraction(2**63 - 1))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts about one expression. A bound that is None is unknown (unbounded).
+
+    `values` is a finite domain in key order; it may hold None when NULL is a group of its own.
+    """
+
+    type: Type
+    lower: Any = None
+    upper: Any = None
+    values: tuple[Any, ...] | None = None
+    nullable: bool = True
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends are known."""
+        return self.lower is not None and self.upper is not None
+
+    def without_values(self) -> Facts:
+        """The same facts without the finite domain."""
+        return replace(self, values=None)
+
+    def size(self) -> int | None:
+        """How many values the public domain has, None when it is not finite."""
+        if self.values is not None:
+            return len(self.values)
+        if self.type is Type.BOOLEAN:
+            return 2
+        if not self.bounded:
+            return None
+        if self.type is Type.INTEGER:
+            return int(self.upper) - int(self.lower) + 1
+        if self.type is Type.DATE:
+            return int((self.upper - self.lower).days) + 1
+        return None
+
+    def domain(self) -> tuple[Any, ...] | None:
+        """The public domain in key order, None when it is not finite. Call `size` first: it may be long."""
+        size = self.size()
+        if self.values is not None or size is None:
+            return self.values
+        if self.type is Type.BOOLEAN:
+            return (False, True)
+        if self.type is Type.INTEGER:
+            return tuple(range(int(self.lower), int(self.upper) + 1))
+        return tuple(self.lower + timedelta(days=day) for day in range(size))
+
+
+def literal_facts(value: Any) -> Facts:
+    """Facts of a constant."""
+    if value is None:
+        return Facts(Type.NULL)
+    if isinstance(value, bool):
+        return Facts(Type.BOOLEAN, values=(value,), nullable=False)
+    if isinstance(value, int):
+        return Facts(Type.INTEGER, Fraction(value), Fraction(value), (value,), nullable=False)
+    if isinstance(value, Fraction):
+        return Facts(Type.REAL, value, value, (value,), nullable=False)
+    if isinstance(value, str):
+        return Facts(Type.TEXT, values=(value,), nullable=False)
+    if isinstance(value, datetime):
+        return Facts(Type.TIMESTAMP, value, value, (value,), nullable=False)
+    if isinstance(value, date):
+        return Facts(Type.DATE, value, value, (value,), nullable=False)
+    raise TypeError(f"no SQL type for {type(value).__name__}")
+
+
+def hull(parts: Iterable[Facts], type_: Type) -> Facts:
+    """Facts of a value that is one of several (CASE, COALESCE): union of intervals and of finite domains."""
+    kept = [part for part in parts if part.type is not Type.NULL]
+    nullable = any(part.nullable for part in parts)
+    lower = min((part.lower for part in kept), default=None) if all(p.lower is not None for p in kept) else None
+    upper = max((part.upper for part in kept), default=None) if all(p.upper is not None for p in kept) else None
+    values: tuple[Any, ...] | None = None
+    if kept and all(part.values is not None for part in kept):
+        values = tuple(dict.fromkeys(value for part in kept for value in part.values or () if value is not None))
+    return Facts(type_, lower, upper, values, nullable)
+
+
+Interval = tuple[Any, Any]
+
+
+def add(a: Interval, b: Interval) -> Interval:
+    """[a0 + b0, a1 + b1]."""
+    return (_both(a[0], b[0], lambda x, y: x + y), _both(a[1], b[1], lambda x, y: x + y))
+
+
+def negate(a: Interval) -> Interval:
+    """[-a1, -a0]."""
+    return (None if a[1] is None else -a[1], None if a[0] is None else -a[0])
+
+
+def multiply(a: Interval, b: Interval) -> Interval:
+    """The hull of the four corner products; unknown as soon as one corner is unknown."""
+    if None in a or None in b:
+        return (None, None)
+    corners = [x * y for x in a for y in b]
+    return (min(corners), max(corners))
+
+
+def divide(a: Interval, b: Interval) -> Interval:
+    """Known only when the divisor keeps away from zero."""
+    if None in a or None in b or b[0] <= 0 <= b[1]:
+        return (None, None)
+    corners = [Fraction(x) / Fraction(y) for x in a for y in b]
+    return (min(corners), max(corners))
+
+
+def absolute(a: Interval) -> Interval:
+    """[0 or the nearer end, the farther end]."""
+    if None in a:
+        return (Fraction(0), None)
+    nearest = Fraction(0) if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))
+    return (nearest, max(abs(a[0]), abs(a[1])))
+
+
+def square(a: Interval) -> Interval:
+    """x * x where both factors are the same value."""
+    low, high = absolute(a)
+    return (low * low, None if high is None else high * high)
+
+
+def _both(x: Any, y: Any, combine: Any) -> Any:
+    return None if x is None or y is None else combine(x, y)

@@ -1,0 +1,176 @@
+"""Stored releases: the noisy result of a private block, so that the same block over the same data is not charged twice.
+
+What is stored has been released or is about to be: noisy keys and terms, never anything exact.  It is stored before
+the answer leaves.  With a SQLite ledger the releases are in a file of their own beside it (its name ends in
+`.releases`): large answers neither grow the ledger nor make a charge wait for the disk, pruning cannot touch it, and
+a lost or damaged store costs only free repeats.  With a PostgreSQL ledger they are a table in the same database, so
+that all machines share them.  Every row is authenticated under the ledger's key; one that does not hold is absent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.engine import Connection, Row
+
+from dpsql.errors import Error, refuse
+from dpsql.ledger.chain import mac, same
+from dpsql.ledger.entries import now
+from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.opening import touch
+from dpsql.ledger.store import Place, Store
+from dpsql.ledger.tables import release_tables, releases
+from dpsql.ledger.words import canonical
+
+_log = logging.getLogger("dpsql.releases")
+_KEY = re.compile(r"[0-9a-f]{64}")
+_BY_KEY = select(releases).where(releases.c.key == bindparam("key"))
+
+
+@dataclass(frozen=True)
+class ReleaseNote:
+    """What is known about a stored release without its rows; `metadata` is what was given to `put`."""
+
+    key: str
+    block: str
+    created: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredRelease:
+    """A stored release: its note and its rows as an Arrow IPC stream."""
+
+    note: ReleaseNote
+    payload: bytes
+
+
+class ReleaseStore:
+    """Made by `open_releases`. Every method raises `Fault` when the storage fails (releases-damaged: unreadable)."""
+
+    def __init__(self, store: Store, key: bytes, ledger_id: str) -> None:
+        self._store = store
+        self._key = key
+        self._ledger_id = ledger_id
+
+    def put(self, key: str, payload: bytes, metadata: Mapping[str, Any], *, block: str = "") -> StoredRelease:
+        """Store a release under 64 hexadecimal digits, whole or not at all, and return what stands there.
+
+        `block` names the question without its noise, for `of_block`.  When another process was first, its release
+        stands and is returned, so that everybody sees the same numbers; a row that does not hold is replaced.
+        """
+        row = {"key": _checked(key), "block": block, "created": now(), "metadata": canonical(metadata)}
+        with self._writing() as connection:
+            standing = self._read(connection, key)
+            if standing is not None:
+                return standing
+            connection.execute(releases.delete().where(releases.c.key == key))
+            connection.execute(releases.insert(), {**row, "payload": payload, "mac": self._mac(row, payload)})
+        return StoredRelease(_note(row), payload)
+
+    def get(self, key: str) -> StoredRelease | None:
+        """The release under `key`; None when there is none, or when it does not hold (told to the owner's log)."""
+        with self._reading() as connection:
+            return self._read(connection, _checked(key))
+
+    def notes(self) -> list[ReleaseNote]:
+        """The notes of all releases that hold, oldest first."""
+        with self._reading() as connection:
+            return [release.note for release in self._all(connection)]
+
+    def of_block(self, block: str) -> list[StoredRelease]:
+        """All releases of one question, whatever their noise, oldest first."""
+        with self._reading() as connection:
+            return list(self._all(connection, block))
+
+    def prune(self, keep: Callable[[ReleaseNote], bool]) -> int:
+        """Delete the releases that `keep` does not keep and those that do not hold; returns how many went."""
+        with self._writing() as connection:
+            kept = {release.note.key for release in self._all(connection) if keep(release.note)}
+            present = connection.execute(select(releases.c.key)).scalars().all()
+            gone = [key for key in present if key not in kept]
+            for key in gone:
+                connection.execute(releases.delete().where(releases.c.key == key))
+        return len(gone)
+
+    def close(self) -> None:
+        """Close the connection. A closed store connects again when it is used."""
+        self._store.close()
+
+    def _all(self, connection: Connection, block: str | None = None) -> Iterator[StoredRelease]:
+        query = select(releases).order_by(releases.c.created, releases.c.key)
+        for row in connection.execute(query if block is None else query.where(releases.c.block == block)):
+            release = self._checked_row(row)
+            if release is not None:
+                yield release
+
+    def _read(self, connection: Connection, key: str) -> StoredRelease | None:
+        row = connection.execute(_BY_KEY, {"key": key}).first()
+        return None if row is None else self._checked_row(row)
+
+    def _checked_row(self, row: Row[Any]) -> StoredRelease | None:
+        facts = {name: row._mapping[name] for name in ("key", "block", "created", "metadata")}
+        payload = row._mapping["payload"]
+        with suppress(TypeError, ValueError):
+            if same(self._mac(facts, payload), row._mapping["mac"]):
+                return StoredRelease(_note(facts), payload)
+        _log.warning("stored release %.64s does not hold and is not used", facts["key"])
+        return None
+
+    def _mac(self, facts: Mapping[str, Any], payload: bytes) -> str:
+        return mac(self._key, "dpsql release", self._ledger_id.encode(), canonical(facts).encode(), payload)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        # Not flushed by itself: a release lost with the power is asked, and charged, again.
+        with _in_words(), self._store.writing(durable=False) as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with _in_words(), self._store.reading() as connection:
+            yield connection
+
+
+def open_releases(ledger: Ledger) -> ReleaseStore:
+    """The store that belongs to `ledger`, made when it is not there yet."""
+
+    place = ledger.store.place
+    if place.path is not None:
+        path = place.path.with_name(place.path.name + ".releases")
+        touch(path, "the store of releases")
+        place = Place(place.url, path, f"sqlite:///{path}")
+    store = Store(place, ledger.store.timeout_seconds, name="the store of releases")
+    with _in_words():
+        if "dpsql_releases" not in store.table_names():
+            with store.writing() as connection:
+                release_tables.create_all(connection)
+    return ReleaseStore(store, ledger.witness.key, ledger.ledger_id)
+
+
+def _note(facts: Mapping[str, Any]) -> ReleaseNote:
+    return ReleaseNote(facts["key"], facts["block"], facts["created"], json.loads(facts["metadata"]))
+
+
+def _checked(key: str) -> str:
+    if _KEY.fullmatch(key) is None:
+        raise refuse("release-key")
+    return key
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """A damaged store of releases is less than a damaged ledger, and says what to do about it."""
+    try:
+        yield
+    except Error as error:
+        if error.slug == "ledger-damaged":
+            raise refuse("releases-damaged") from error
+        raise

@@ -1,0 +1,157 @@
+"""The public remainder of a question with its released tables: what the sandbox runs, and how its rows are told apart.
+
+A released block enters the sandbox as its keys and noisy terms; its measures are computed there. Every row carries a
+hidden number, so that an answer in which each row is one group of one block (a *row-wise* remainder: projections,
+filters, orders and limits) can be traced back to the groups it shows, whatever the analyst named things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from dpsql.mechanisms import Noise
+from dpsql.ranges import Type
+
+DIALECT = "duckdb"
+ROW = "dp#row"
+"""Hidden column: the number of a group in its block (0..); "#" keeps it apart from names of ours like k0."""
+
+ARROW: dict[Type, pa.DataType] = {
+    Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
+    Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"), Type.NULL: pa.null(),
+}  # fmt: skip
+
+
+class NoisyTerm(Protocol):
+    """One noisy basis term: a number for each group; `values` = noisy integer * `unit`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def values(self) -> npt.NDArray[Any]: ...
+
+    @property
+    def noise(self) -> Noise: ...
+
+    @property
+    def unit(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedBlock:
+    """The noisy answer of one private block: `keys` (columns k0..) and `terms`, one row for each group in key order.
+
+    `formulas` gives each measure as DuckDB SQL over columns named like the terms. Public: it may be pickled and stored.
+    """
+
+    name: str
+    keys: pa.Table
+    terms: tuple[NoisyTerm, ...]
+    formulas: tuple[tuple[str, str, Type], ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of groups."""
+        return len(self.terms[0].values) if self.terms else int(self.keys.num_rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "measures"}
+
+    @cached_property
+    def measures(self) -> dict[str, exp.Expr]:
+        """Each measure as an expression over terms."""
+        return {name: exp.Paren(this=sqlglot.parse_one(text, read=DIALECT)) for name, text, _ in self.formulas}
+
+    def table(self, extra: Mapping[str, npt.NDArray[Any]], less: Sequence[npt.NDArray[Any]] = ()) -> pa.Table:
+        """Keys, terms (each minus its entry of `less`, when given), row numbers and `extra` columns."""
+        columns: dict[str, Any] = {name: self.keys.column(name) for name in self.keys.column_names}
+        for at, term in enumerate(self.terms):
+            values = np.asarray(term.values, dtype=np.float64)
+            columns[term.name] = pa.array(values - less[at] if less else values)
+        columns[ROW] = pa.array(np.arange(self.rows, dtype=np.int64))
+        for name, values in extra.items():
+            columns[name] = pa.array(values, pa.float64(), from_pandas=True)
+        return pa.table(columns)
+
+    def query(self, extra: Sequence[str] = ()) -> exp.Select:
+        """Keys, measures and hidden columns over the registered table, which is named like the block."""
+        items: list[exp.Expr] = [column(name) for name in self.keys.column_names]
+        items += [exp.Alias(this=tree.copy(), alias=identifier(name)) for name, tree in self.measures.items()]
+        items += [column(name) for name in (ROW, *extra)]
+        return exp.Select(expressions=items, from_=exp.From(this=exp.Table(this=identifier(self.name))))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the remainder may name: keys and measures."""
+        return (*self.keys.column_names, *(name for name, _, _ in self.formulas))
+
+
+@dataclass(frozen=True)
+class _NoNumbers:
+    """A term before anything was measured; no noise law is ever asked for, because there are no rows."""
+
+    name: str
+    noise: Noise
+    values: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    unit: float = 1.0
+
+
+def unanswered(
+    name: str, key_types: Sequence[Type], terms: Sequence[tuple[str, Noise]], formulas: tuple[tuple[str, str, Type], ...]
+) -> ReleasedBlock:
+    """A block without rows, to rehearse a remainder before anything is charged."""
+    keys = pa.table({f"k{at}": pa.array([], ARROW[type_]) for at, type_ in enumerate(key_types)})
+    return ReleasedBlock(name, keys, tuple(_NoNumbers(term, noise) for term, noise in terms), formulas)
+
+
+@dataclass(frozen=True, eq=False)
+class Remainder:
+    """The public remainder (a tree over tables named like the blocks and the public tables) and all its tables."""
+
+    tree: exp.Query
+    names: tuple[str, ...]
+    blocks: tuple[ReleasedBlock, ...]
+    public: Mapping[str, pa.Table]
+
+    def block(self, name: str) -> ReleasedBlock | None:
+        """The block of that name."""
+        return next((block for block in self.blocks if block.name == name), None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Trees travel as text: shorter, and independent of the parser's build."""
+        return {**self.__dict__, "tree": self.tree.sql(dialect=DIALECT), "public": dict(self.public)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({**state, "tree": sqlglot.parse_one(state["tree"], read=DIALECT)})
+
+
+def runnable(tree: exp.Query, remainder: Remainder, extra: Mapping[str, Sequence[str]]) -> str:
+    """The SQL text of `tree` with every block replaced by its query; `extra` names hidden columns of each block."""
+    copy = tree.copy()
+    for table in list(copy.find_all(exp.Table)):
+        block = remainder.block(table.name)
+        if block is None:
+            continue
+        alias = table.args.get("alias") or exp.TableAlias(this=identifier(block.name))
+        table.replace(exp.Subquery(this=block.query(extra.get(block.name, ())), alias=alias.copy()))
+    return copy.sql(dialect=DIALECT)
+
+
+def column(name: str, table: str = "") -> exp.Column:
+    """A quoted column reference."""
+    return exp.Column(this=identifier(name), table=identifier(table) if table else None)
+
+
+def identifier(name: str) -> exp.Identifier:
+    """A quoted name."""
+    return exp.Identifier(this=name, quoted=True)

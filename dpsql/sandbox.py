@@ -1,0 +1,187 @@
+"""The second engine: an in-memory DuckDB that holds released numbers and public tables and can reach nothing else.
+
+The binder has allow-listed every node of the public remainder. This is the second defence: even a statement that the
+binder should never have let through finds no file, no network, no extension, no setting to change, no Python object
+and no other analyst's table, and stops when its time, its memory or its number of rows is used up.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+
+import duckdb
+import pyarrow as pa
+
+from dpsql.errors import Error, refuse
+
+TIMEOUT_SECONDS = 30.0
+MEMORY_MEGABYTES = 1024
+MOST_ROWS = 1_000_000
+_BATCH_ROWS = 65_536
+_NAG_SECONDS = 0.02
+
+# Order matters: external access goes last but one, because the settings before it need a database that still listens.
+_LOCKDOWN = (
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET allow_community_extensions = false",
+    "SET python_enable_replacements = false",  # or a table name would find Python variables of the calling frames
+    "SET temp_directory = ''",  # nothing is spilled to disk
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+
+
+class Room:
+    """One analyst's statement(s) in the sandbox: a connection of its own, so that no table is shared or left behind."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, most_rows: int) -> None:
+        self._connection = connection
+        self._most_rows = most_rows
+        self.expired = False
+
+    def query(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """Rows of one SELECT over `tables`, as DuckDB types them.
+
+        Raises a refusal (sandbox_time, sandbox_memory, sandbox_rows, sandbox_value, sandbox_query) whose text holds a
+        category, never the engine's own words.
+        """
+        if self.expired:
+            raise refuse("sandbox_time")
+        try:
+            for name, table in tables.items():
+                self._connection.register(name, table)
+            return self._fetch(sql)
+        except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
+            raise _own(error, self.expired) from None
+        finally:
+            for name in tables:
+                self._forget(name)
+
+    def _fetch(self, sql: str) -> pa.Table:
+        """Stream the rows, so that a result too long is noticed before it fills the process's memory."""
+        reader = self._connection.sql(sql).to_arrow_reader(_BATCH_ROWS)
+        batches, rows = [], 0
+        try:
+            for batch in reader:
+                rows += batch.num_rows
+                if rows > self._most_rows:
+                    raise refuse("sandbox_rows", most=self._most_rows)
+                batches.append(batch)
+            return pa.Table.from_batches(batches, reader.schema)
+        finally:
+            reader.close()
+
+    def _forget(self, name: str) -> None:
+        try:
+            self._connection.unregister(name)
+        except duckdb.Error:
+            self.expired = True  # the connection is of no further use; the room is thrown away with it
+
+
+class Sandbox:
+    """A warm, locked DuckDB shared by threads; each use opens a `Room` of its own (microseconds)."""
+
+    def __init__(self, *, memory_megabytes: int = MEMORY_MEGABYTES, most_rows: int = MOST_ROWS) -> None:
+        self._memory_megabytes = memory_megabytes
+        self._most_rows = most_rows
+        self._lock = threading.Lock()
+        self._base: duckdb.DuckDBPyConnection | None = None
+        self._process = 0
+
+    @contextmanager
+    def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> Iterator[Room]:
+        """A room whose statements together may run `timeout_seconds`; then they are interrupted."""
+        base = self._open()
+        connection = base.cursor()
+        room = Room(connection, self._most_rows)
+        done = threading.Event()
+        watch = threading.Thread(target=_watch, args=(room, connection, done, timeout_seconds), daemon=True)
+        watch.start()
+        try:
+            yield room
+        except Error as error:
+            if error.slug == "sandbox_broken":
+                self._discard(base)
+            raise
+        finally:
+            done.set()
+            watch.join()
+            connection.close()
+
+    def query(
+        self, sql: str, tables: Mapping[str, pa.Table], timeout_seconds: float = TIMEOUT_SECONDS
+    ) -> pa.Table:
+        """One statement in a room of its own; see `Room.query`."""
+        with self.room(timeout_seconds) as room:
+            return room.query(sql, tables)
+
+    def close(self) -> None:
+        """Let the database go; the next use opens a new one."""
+        with self._lock:
+            if self._base is not None and self._process == os.getpid():
+                self._base.close()
+            self._base = None
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._base is None or self._process != os.getpid():  # a forked child must not use its parent's engine
+                base = duckdb.connect(":memory:", config=self._config())
+                for statement in _LOCKDOWN:
+                    base.execute(statement)
+                self._base, self._process = base, os.getpid()
+            return self._base
+
+    def _config(self) -> dict[str, str | bool | int | float | list[str]]:
+        # One thread for each statement: rows come in the same order every time, and callers run side by side.
+        return {"threads": 1, "memory_limit": f"{self._memory_megabytes}MB"}
+
+    def _discard(self, broken: duckdb.DuckDBPyConnection) -> None:
+        """After an internal error DuckDB answers nothing any more; other threads may have replaced it already."""
+        with self._lock:
+            if self._base is broken:
+                self._base = None
+
+
+@cache
+def shared_sandbox() -> Sandbox:
+    """The process's sandbox: releases that were pickled elsewhere compute their error bars here."""
+    return Sandbox()
+
+
+def _watch(
+    room: Room, connection: duckdb.DuckDBPyConnection, done: threading.Event, timeout_seconds: float
+) -> None:
+    """Interrupt again and again until the room is left: one interrupt between two statements would be lost."""
+    if done.wait(timeout_seconds):
+        return
+    room.expired = True
+    while True:
+        connection.interrupt()
+        if done.wait(_NAG_SECONDS):
+            return
+
+
+_CATEGORIES: tuple[tuple[type[Exception], str], ...] = (
+    (duckdb.ConversionException, "a value cannot be converted to the type asked for"),
+    (duckdb.OutOfRangeException, "a number is out of range"),
+    (duckdb.InvalidInputException, "a function does not take this value (a division by zero, perhaps)"),
+)
+
+
+def _own(error: Exception, expired: bool) -> Error:
+    """Our refusal for an engine error; the engine quotes values, so its sentence stays here."""
+    if expired or isinstance(error, duckdb.InterruptException):
+        return refuse("sandbox_time")
+    if isinstance(error, (duckdb.OutOfMemoryException, pa.ArrowMemoryError)):
+        return refuse("sandbox_memory")
+    if isinstance(error, (duckdb.InternalException, duckdb.FatalException)) or not isinstance(error, duckdb.Error):
+        return refuse("sandbox_broken")
+    for kind, category in _CATEGORIES:
+        if isinstance(error, kind):
+            return refuse("sandbox_value", category=category)
+    return refuse("sandbox_query", category=type(error).__name__.removesuffix("Exception").lower())
