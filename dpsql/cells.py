@@ -129,7 +129,7 @@ def _observed(
             shown[key.name] = key.values.take(ranks[str(i)])
     ascending = [(name, "ascending") for name in ranks]
     try:
-        order = pc.sort_indices(pa.table(ranks), sort_keys=ascending, null_placement="at_end")
+        order = pc.sort_indices(pa.table(ranks), sort_keys=ascending)  # NULL is placed last
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
         # A key type that has no order; types are the engine's, not the data's.
         raise refuse("noise-answer", charged=True) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpsql.errors import refuse
-from dpsql.plan import Distinct, Filter, Join, Project, Relation, Scan, Union_, UnitAggregate
+from dpsql.plan import Filter, Join, Project, Relation, Scan, Union_, UnitAggregate
 from dpsql.policy import Policy
 
 MOST_ROWS_PER_UNIT = 10**9
@@ -32,8 +32,7 @@ def _rows(relation: Relation, policy: Policy) -> int:
         if most is None:
             raise refuse("no_max_rows", table=relation.table)
         return most
-    if isinstance(relation, (Filter, Project, Distinct)):
-        # Distinct: adding a unit's c rows adds at most c distinct rows, removing them removes at most c.
+    if isinstance(relation, (Filter, Project)):
         return _rows(relation.source, policy)
     if isinstance(relation, Union_):
         return sum(_rows(source, policy) for source in relation.sources)
@@ -46,16 +45,3 @@ def _rows(relation: Relation, policy: Policy) -> int:
     sizes = [expression.facts.size() for _, expression in relation.keys]
     below = _rows(relation.source, policy)
     return min(below, math.prod(size for size in sizes if size is not None)) if None not in sizes else below
-
-
-def has_unit(relation: Relation) -> bool:
-    """Whether each row still belongs to one unit (it does not above DISTINCT)."""
-    if isinstance(relation, Distinct):
-        return False
-    if isinstance(relation, (Filter, Project, UnitAggregate)):
-        return has_unit(relation.source)
-    if isinstance(relation, Union_):
-        return all(has_unit(source) for source in relation.sources)
-    if isinstance(relation, Join):
-        return has_unit(relation.left)
-    return True

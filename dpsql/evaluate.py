@@ -196,11 +196,9 @@ def _part(part: str, value: Any) -> int:
 
 
 def _diff(unit: str, start: Any, end: Any) -> int:
-    months = (end.year - start.year) * 12 + end.month - start.month
-    if unit in ("year", "quarter", "month"):
-        if unit == "quarter":
-            return (end.year - start.year) * 4 + (end.month - 1) // 3 - (start.month - 1) // 3
-        return end.year - start.year if unit == "year" else months
+    months = {"year": 12, "quarter": 3, "month": 1}.get(unit)
+    if months is not None:
+        return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
     start, end = _trunc_date(unit, start), _trunc_date(unit, end)
     seconds = {"week": 604800, "day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
     return int((end - start).total_seconds()) // seconds

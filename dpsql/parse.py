@@ -45,6 +45,9 @@ class Statement:
     options: tuple[tuple[str, str], ...] = ()
 
 
+_EXPLAIN = re.compile(r"\s*EXPLAIN(\s+PRIVACY)?(?![\w.])", re.IGNORECASE | re.ASCII)
+
+
 def parse(sql: str, parameters: Parameters = None) -> Statement:
     """Read one statement. Raises a refusal with the place in `sql` for everything else."""
     try:
@@ -61,16 +64,15 @@ def _parse(sql: str, parameters: Parameters) -> Statement:
     for position, character in enumerate(sql, 1):
         if character == "\0" or "\ud800" <= character <= "\udfff":
             raise refuse("bad_character", position=position, code=f"U+{ord(character):04X}")
-    tokens = _tokens(sql)
+    explained = _EXPLAIN.match(sql)
+    # The tokenizer takes the rest of an EXPLAIN for one string: the word is blanked, so that places stay what they are.
+    tokens = _tokens(sql if explained is None else " " * explained.end() + sql[explained.end() :])
     if not tokens:
         raise refuse("empty")
-    words = [token.text.upper() for token in tokens[:3]]
-    if words[0] == "EXPLAIN":
-        skip = 2 if words[1:2] == ["PRIVACY"] else 1
-        if len(tokens) == skip:
-            raise refuse("empty")
-        inner = _query(sql, tokens[skip:], parameters)
+    if explained is not None:
+        inner = _query(sql, tokens, parameters)
         return Statement("explain", sql, inner.query, options=inner.options)
+    words = [token.text.upper() for token in tokens[:3]]
     simple = _simple(sql, tokens, words)
     return simple or _query(sql, tokens, parameters)
 

@@ -63,7 +63,7 @@ class Gate:
             uniform = words(groups.draws, self._randomness)[: groups.count] >> np.uint64(2)
             table = selection.table
             return uniform < table[counts.clipped_index(table.size)].view(np.uint64)
-        raise refuse("noise-plan", problem="unknown partition selection")
+        raise refuse("noise-plan", charged=True, problem="unknown partition selection")
 
     def _draw(self, noise: Noise, count: int) -> Integers | None:
         if isinstance(noise, Laplace):
@@ -72,7 +72,7 @@ class Gate:
             return discrete_gaussian(count, noise.sigma, self._randomness)
         if isinstance(noise, Constant):
             return None
-        raise refuse("noise-plan", problem="unknown mechanism")
+        raise refuse("noise-plan", charged=True, problem="unknown mechanism")
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,13 +142,13 @@ def _check(plan: NoisePlan) -> None:
     names = [term.name for term in plan.terms]
     private = any(key.values is None for key in plan.keys)
     if len(set(names)) != len(names) or len({key.name for key in plan.keys}) != len(plan.keys):
-        raise refuse("noise-plan", problem="a name occurs twice")
+        raise refuse("noise-plan", charged=True, problem="a name occurs twice")
     if private != (plan.selection is not None):
-        raise refuse("noise-plan", problem="private keys and partition selection come together")
+        raise refuse("noise-plan", charged=True, problem="private keys and partition selection come together")
     if isinstance(plan.selection, Threshold):
         counted = [term.noise for term in plan.terms if term.name == plan.selection.column]
         if counted != [plan.selection.noise]:
-            raise refuse("noise-plan", problem="the threshold was made for other noise than its count has")
+            raise refuse("noise-plan", charged=True, problem="the threshold was made for other noise than its count has")
 
 
 def _released(term: TermNoise, noisy: Int128) -> NoisyTerm:

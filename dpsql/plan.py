@@ -82,9 +82,9 @@ class Project:
 class Join:
     """`left` (always protected) with `right` on equal keys.
 
-    `kind` is "inner" or "left"; columns of the left side are renamed "a.<name>", of the right side "b.<name>".
-    `on_unit` says that both sides are protected and the unit keys are equal as well. `multiplicity` is how many
-    rows of `right` one row of `left` can meet at most (of one unit, when `on_unit`).
+    `kind` is "inner" or "left"; columns of the left side are renamed "a.<name>", of the right side "b.<name>", and so
+    they are named in `keys`. `on_unit`: both sides are protected and their units are compared too. `multiplicity` is
+    how many rows of `right` one row of `left` can meet at most (of the same unit, when `on_unit`).
     """
 
     left: Relation
@@ -106,7 +106,8 @@ class Union_:
 class UnitAggregate:
     """One row for each privacy unit and combination of `keys`: exact aggregates of the unit's own rows.
 
-    `columns` are (name, aggregate word, argument or None, filter or None, facts of the result).
+    `keys` do not name the unit itself, which is there as the visible column "u". `columns` are (name, aggregate word,
+    argument or None, filter or None, facts of the result).
     """
 
     source: Relation
@@ -114,14 +115,7 @@ class UnitAggregate:
     columns: tuple[tuple[str, str, Expr | None, Expr | None, Facts], ...]
 
 
-@dataclass(frozen=True)
-class Distinct:
-    """Distinct rows over the visible columns; a row no longer belongs to one unit."""
-
-    source: Relation
-
-
-Relation = Union[Scan, Filter, Project, Join, Union_, UnitAggregate, Distinct]
+Relation = Union[Scan, Filter, Project, Join, Union_, UnitAggregate]
 
 
 # --- private blocks -------------------------------------------------------------------------------------------------

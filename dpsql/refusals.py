@@ -195,6 +195,7 @@ _("selection_needs_delta", "ZP013", "grouping by {keys} needs delta (partition s
 _("mechanism_needs_delta", "ZP014", "the Gaussian mechanism needs delta under a pure accountant, and none is allowed",
   "SET dp.mechanism = 'laplace', or ask the owner for per_query.delta")
 _("target_error", "22023", "dp.target_error cannot be reached: {reason}", "{way}")
+_("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner adds analysts to the policy", Fault)
 _("price_disagrees", "XX000", "two computations of the price disagree; nothing was run", "report this as a bug", InternalError)
 _("internal", "XX000", "dpsql found itself inconsistent and stopped ({what})", "report this as a bug", InternalError)
 

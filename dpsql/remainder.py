@@ -18,7 +18,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from dpsql.mechanisms import Noise
+from dpsql.mechanisms import Constant, Noise, Sensitivity
 from dpsql.ranges import Type
 
 DIALECT = "duckdb"
@@ -32,7 +32,10 @@ ARROW: dict[Type, pa.DataType] = {
 
 
 class NoisyTerm(Protocol):
-    """One noisy basis term: a number for each group; `values` = noisy integer * `unit`."""
+    """One noisy basis term, a number for each group (see `perturb.NoisyTerm`).
+
+    `values` differ from the exact numbers by integer noise times `noise_unit`, rounded to an integer when `whole`.
+    """
 
     @property
     def name(self) -> str: ...
@@ -44,7 +47,14 @@ class NoisyTerm(Protocol):
     def noise(self) -> Noise: ...
 
     @property
-    def unit(self) -> float: ...
+    def noise_unit(self) -> float: ...
+
+    @property
+    def whole(self) -> bool: ...
+
+    def half_width(self, confidence: float) -> float: ...
+
+    def standard_deviation(self) -> float: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +68,7 @@ class ReleasedBlock:
     keys: pa.Table
     terms: tuple[NoisyTerm, ...]
     formulas: tuple[tuple[str, str, Type], ...]
-
-    @property
-    def rows(self) -> int:
-        """Number of groups."""
-        return len(self.terms[0].values) if self.terms else int(self.keys.num_rows)
+    rows: int
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "measures"}
@@ -96,22 +102,29 @@ class ReleasedBlock:
         return (*self.keys.column_names, *(name for name, _, _ in self.formulas))
 
 
-@dataclass(frozen=True)
-class _NoNumbers:
-    """A term before anything was measured; no noise law is ever asked for, because there are no rows."""
-
-    name: str
-    noise: Noise
-    values: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
-    unit: float = 1.0
-
-
 def unanswered(
-    name: str, key_types: Sequence[Type], terms: Sequence[tuple[str, Noise]], formulas: tuple[tuple[str, str, Type], ...]
+    name: str, key_types: Sequence[Type], terms: Sequence[str], formulas: tuple[tuple[str, str, Type], ...]
 ) -> ReleasedBlock:
     """A block without rows, to rehearse a remainder before anything is charged."""
     keys = pa.table({f"k{at}": pa.array([], ARROW[type_]) for at, type_ in enumerate(key_types)})
-    return ReleasedBlock(name, keys, tuple(_NoNumbers(term, noise) for term, noise in terms), formulas)
+    return ReleasedBlock(name, keys, tuple(_Unanswered(term) for term in terms), formulas, 0)
+
+
+@dataclass(frozen=True)
+class _Unanswered:
+    """A term before anything is measured: no groups, no noise."""
+
+    name: str
+    values: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    noise: Noise = field(default_factory=lambda: Constant(Sensitivity(0, 0, 0, 0)))
+    noise_unit: float = 1.0
+    whole: bool = False
+
+    def half_width(self, confidence: float) -> float:
+        return self.noise.half_width(confidence)
+
+    def standard_deviation(self) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True, eq=False)

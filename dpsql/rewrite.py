@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
-from dpsql.contributions import has_unit, rows_per_unit
-from dpsql.errors import refuse
+from dpsql.contributions import rows_per_unit
 from dpsql.functions import call
 from dpsql.plan import Block, BoundedBlock, Caps, Expr, Literal, Measure, Term, TermKind
 from dpsql.policy import Policy
@@ -21,18 +20,12 @@ SELECTION = "sel"
 
 
 def bounded(block: Block, policy: Policy, max_groups: int | None, max_rows_per_group: int | None) -> BoundedBlock:
-    """The basis of a block under contribution bounds. Refuses bounds and keys that the relation cannot carry."""
+    """The basis of a block under contribution bounds."""
     rows = rows_per_unit(block.source, policy)
     private_keys = any(key.values is None for key in block.keys)
-    if not has_unit(block.source):
-        if private_keys:
-            raise refuse("private_keys_above_distinct")
-        max_groups = max_rows_per_group = None
     if policy.privacy_unit is None:
         max_groups = max_rows_per_group = None
-    if not block.keys:
-        max_groups = None
-    elif max_groups is not None and max_groups >= rows:
+    if not block.keys or (max_groups is not None and max_groups >= rows):
         max_groups = None
     if max_rows_per_group is not None and max_rows_per_group >= rows:
         max_rows_per_group = None
@@ -81,33 +74,33 @@ class _Basis:
 
     def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[str, float | int]:
         """Sum of clamp(value) - centre on the grid; returns the term and the centre."""
-        low, high = value.facts.lower, value.facts.upper
-        span = max(abs(low), abs(high))
-        if value.facts.type is Type.INTEGER and span < 2**GRID_BITS:
-            lower, upper = int(low), int(high)
-            centre = (lower + upper) // 2 if centred else 0
-            magnitude = max(abs(lower - centre), abs(upper - centre))
-            term = Term("", TermKind.SUM, value, condition, magnitude, 0, lower, upper, centre)
-            return self._name(term), centre
-        return self._real_sum(value, condition, centred)
-
-    def _real_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[str, float]:
-        """The grid of a real: 2**-j with |clamp(x) - centre| * 2**j <= 2**52.
-
-        The engine computes fl(fl(x - centre) * 2**j) and rounds to an integer. IEEE subtraction is monotone and scaling
-        by a power of two is exact, so the two ends computed here in the same doubles bound every row.
-        """
-        lower, upper = float(value.facts.lower), float(value.facts.upper)
-        centre = (lower + upper) / 2 if centred else 0.0
-        most = max(abs(lower - centre), abs(upper - centre))
-        if most == 0:
-            grid = 0
-        else:
-            grid = min(GRID_BITS - math.frexp(most)[1], MOST_GRID)
-        ends = (grid_value(lower, centre, grid), grid_value(upper, centre, grid))
-        magnitude = max(abs(end) for end in ends)
-        term = Term("", TermKind.SUM, value, condition, magnitude, grid, lower, upper, centre)
+        term, centre = summed(value, condition, centred)
         return self._name(term), centre
+
+
+def summed(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term, float | int]:
+    """The SUM term of a bounded value: integers as they are, reals on a power-of-two grid."""
+    low, high = value.facts.lower, value.facts.upper
+    if value.facts.type is not Type.INTEGER or max(abs(low), abs(high)) >= 2**GRID_BITS:
+        return _real_sum(value, condition, centred)
+    lower, upper = int(low), int(high)
+    centre = (lower + upper) // 2 if centred else 0
+    magnitude = max(abs(lower - centre), abs(upper - centre))
+    return Term("", TermKind.SUM, value, condition, magnitude, 0, lower, upper, centre), centre
+
+
+def _real_sum(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term, float]:
+    """The grid of a real: 2**-j with |clamp(x) - centre| * 2**j <= 2**52.
+
+    The engine computes fl(fl(x - centre) * 2**j) and rounds to an integer. IEEE subtraction is monotone and scaling
+    by a power of two is exact, so the two ends computed here in the same doubles bound every row.
+    """
+    lower, upper = float(value.facts.lower), float(value.facts.upper)
+    centre = (lower + upper) / 2 if centred else 0.0
+    most = max(abs(lower - centre), abs(upper - centre))
+    grid = 0 if most == 0 else min(GRID_BITS - math.frexp(most)[1], MOST_GRID)
+    magnitude = max(abs(grid_value(end, centre, grid)) for end in (lower, upper))
+    return Term("", TermKind.SUM, value, condition, magnitude, grid, lower, upper, centre), centre
 
 
 def grid_value(value: float, centre: float, grid: int) -> int:

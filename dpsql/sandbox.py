@@ -14,7 +14,10 @@ from contextlib import contextmanager
 from functools import cache
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpsql.errors import Error, refuse
 
@@ -44,8 +47,8 @@ class Room:
         self._most_rows = most_rows
         self.expired = False
 
-    def query(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
-        """Rows of one SELECT over `tables`, as DuckDB types them.
+    def query(self, sql: str, tables: Mapping[str, pa.Table], most_rows: int | None = None) -> pa.Table:
+        """Rows of one SELECT over `tables`, as DuckDB types them; at most `most_rows` (the sandbox's own limit).
 
         Raises a refusal (sandbox_time, sandbox_memory, sandbox_rows, sandbox_value, sandbox_query) whose text holds a
         category, never the engine's own words.
@@ -55,22 +58,22 @@ class Room:
         try:
             for name, table in tables.items():
                 self._connection.register(name, table)
-            return self._fetch(sql)
+            return self._fetch(sql, self._most_rows if most_rows is None else most_rows)
         except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
             raise _own(error, self.expired) from None
         finally:
             for name in tables:
                 self._forget(name)
 
-    def _fetch(self, sql: str) -> pa.Table:
+    def _fetch(self, sql: str, most_rows: int) -> pa.Table:
         """Stream the rows, so that a result too long is noticed before it fills the process's memory."""
         reader = self._connection.sql(sql).to_arrow_reader(_BATCH_ROWS)
         batches, rows = [], 0
         try:
             for batch in reader:
                 rows += batch.num_rows
-                if rows > self._most_rows:
-                    raise refuse("sandbox_rows", most=self._most_rows)
+                if rows > most_rows:
+                    raise refuse("sandbox_rows", most=most_rows)
                 batches.append(batch)
             return pa.Table.from_batches(batches, reader.schema)
         finally:
@@ -185,3 +188,44 @@ def _own(error: Exception, expired: bool) -> Error:
         if isinstance(error, kind):
             return refuse("sandbox_value", category=category)
     return refuse("sandbox_query", category=type(error).__name__.removesuffix("Exception").lower())
+
+
+# --- types of results -------------------------------------------------------------------------------------------------
+
+_INT64 = (-(2**63), 2**63 - 1)
+
+
+def numeric(type_: pa.DataType) -> bool:
+    """Whether values of this type are numbers (booleans are not)."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_))
+
+
+def floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """A column as doubles, NaN for NULL and for what is no number."""
+    if not numeric(values.type):
+        return np.full(len(values), np.nan)
+    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+
+def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A result column in one of the types of `ranges.Type`.
+
+    Integers of any width become BIGINT (DuckDB sums BIGINT to HUGEINT); what does not fit becomes DOUBLE, as does every
+    DECIMAL: released numbers are noisy, and clients know doubles. Anything else (TIME, INTERVAL, lists) becomes text.
+    """
+    type_ = values.type
+    if pa.types.is_integer(type_) or (pa.types.is_decimal(type_) and type_.scale == 0):
+        low, high = (bound.as_py() for bound in pc.min_max(values).values())
+        fits = low is None or (_INT64[0] <= low and high <= _INT64[1])
+        return values.cast(pa.int64() if fits else pa.float64(), safe=False)
+    if pa.types.is_decimal(type_) or pa.types.is_floating(type_):
+        return values.cast(pa.float64(), safe=False)
+    if pa.types.is_dictionary(type_):
+        return plain(values.cast(type_.value_type))
+    if pa.types.is_timestamp(type_):
+        return values.cast(pa.timestamp("us"))
+    if pa.types.is_large_string(type_):
+        return values.cast(pa.string())
+    if pa.types.is_boolean(type_) or pa.types.is_string(type_) or pa.types.is_date32(type_) or pa.types.is_null(type_):
+        return values
+    return pa.chunked_array([pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.string())])

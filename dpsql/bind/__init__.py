@@ -9,7 +9,7 @@ from dpsql.bind.names import Environment, Protected
 from dpsql.bind.trees import as_query
 from dpsql.errors import Error, refuse
 from dpsql.parse import Statement, place
-from dpsql.plan import Plan
+from dpsql.plan import Filter, Plan, Project, Relation, UnitAggregate
 from dpsql.policy import Policy
 
 MOST_REMAINDER_NODES = 50_000
@@ -22,17 +22,24 @@ def bind(statement: Statement, policy: Policy) -> Plan:
         cutter = Cutter(policy)
         bound = cutter.query(statement.query, Environment())
         if isinstance(bound, Protected):
-            raise refuse("raw_rows", position=place(statement.query))
+            raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(statement.query))
         query = as_query(bound)
         if cutter.common:
             names = [
                 exp.CTE(this=tree, alias=exp.TableAlias(this=exp.to_identifier(name))) for name, tree in cutter.common
             ]
             query.set("with_", exp.With(expressions=names))
-        return Plan(
-            statement.sql, tuple(cutter.blocks.values()), tuple(cutter.public.values()), query, tuple(bound.columns)
-        )
+        read = {table.name for table in query.find_all(exp.Table)}
+        public = tuple(entry for entry in cutter.public.values() if entry.name in read)
+        return Plan(statement.sql, tuple(cutter.blocks.values()), public, query, tuple(bound.columns))
     except Error as error:
         raise error.at(statement.sql)
     except RecursionError:
         raise refuse("too_deep", most=150).at(statement.sql) from None
+
+
+def _per_unit(relation: Relation) -> bool:
+    """Whether rows are results of one privacy unit each."""
+    while isinstance(relation, (Filter, Project)):
+        relation = relation.source
+    return isinstance(relation, UnitAggregate)

@@ -44,8 +44,11 @@ def is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc)
 
 
-def bind_measure(name: str, node: exp.Expr, scalars: Scalars) -> Measure:
-    """The measure of an aggregate call. Refuses aggregates and arguments that are not bounded."""
+def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = False) -> Measure:
+    """The measure of an aggregate call. Refuses aggregates and arguments that are not bounded.
+
+    `per_unit`: inside a per-unit aggregation, where MIN and MAX of any value are exact functions of the unit's rows.
+    """
     condition: Expr | None = None
     inner = node
     if isinstance(inner, exp.Filter):
@@ -63,6 +66,9 @@ def bind_measure(name: str, node: exp.Expr, scalars: Scalars) -> Measure:
         if condition is not None:
             both = scalars.call("and", inner, condition, both)
         return Measure(name, "count", (), False, both)
+    if per_unit and isinstance(inner, (exp.Min, exp.Max)):
+        only(inner, "this")
+        return Measure(name, "min" if isinstance(inner, exp.Min) else "max", (scalars.bind(inner.this),), False, condition)
     shape = SHAPES.get(type(inner))
     if shape is None:
         raise refuse(

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpsql.bind.aggregates import bind_measure, is_aggregate
-from dpsql.bind.names import Environment, Released, Scope, only, same_unit
+from dpsql.bind.allowed import check_node
+from dpsql.bind.names import Bound, Environment, Released, Scope, only, same_unit
 from dpsql.bind.scalars import Scalars
 from dpsql.bind.trees import output_name, rebuild
+from dpsql.bind.units import per_unit
 from dpsql.domains import domain_of
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
@@ -45,10 +47,14 @@ def _listed(value: object) -> list[exp.Expr]:
     return value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
 
 
-def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, environment: Environment) -> Released:
-    """Enter the private block of `node` and return the SELECT over it."""
+def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, environment: Environment) -> Bound:
+    """Enter the private block of `node` and return the SELECT over it; per-unit results stay protected."""
     work = _Cut(cutter, node, scope, environment)
     work.find_keys()
+    unit = next((key for key in work.keys if same_unit(key.expression, scope.unit_names())), None)
+    if unit is not None:
+        others = [key.expression for key in work.keys if key is not unit]
+        return per_unit(cutter.policy, node, scope, source, others, unit.expression)
     items = [work.output(item) for item in node.expressions]
     copy = exp.Select(expressions=items)
     for clause, target in (("having", "where"), ("qualify", "qualify"), ("order", "order")):
@@ -61,9 +67,6 @@ def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, enviro
             copy.set(clause, cutter.released_part(node.args[clause], environment))
     if node.args.get("distinct") is not None and work.grouped:
         copy.set("distinct", cutter.released_part(node.args["distinct"], environment))
-    for key in work.keys:
-        if same_unit(key.expression, scope.unit_names()):
-            raise refuse("unit_key", position=work.key_places[key.name])
     name = cutter.add_block(Block("", source, tuple(work.keys), tuple(work.measures)))
     copy.set("from_", exp.From(this=exp.to_table(name)))
     return Released(copy, tuple(output_name(item) for item in node.expressions))
@@ -79,7 +82,6 @@ class _Cut:
         self.environment = environment
         self.scalars = Scalars(scope)
         self.keys: list[Key] = []
-        self.key_places: dict[str, int | None] = {}
         self.measures: list[Measure] = []
         self.grouped = True
         self.aliases = {item.alias.lower() for item in node.expressions if item.alias}
@@ -131,7 +133,6 @@ class _Cut:
         if expression.facts.type is Type.NULL:
             raise refuse("null_key", position=place(item))
         name = f"k{len(self.keys)}"
-        self.key_places[name] = place(item)
         self.keys.append(Key(name, expression, domain_of(expression)))
 
     # --- outputs ------------------------------------------------------------------------------------------------------
@@ -174,8 +175,6 @@ class _Cut:
         if isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
             raise refuse("clause", what=f"{inner.key.upper()} in a window", position=place(node))
         function = type(inner)(**{name: rebuild(part, self._special) for name, part in inner.args.items()})
-        from dpsql.bind.allowed import check_node
-
         check_node(inner)
         parts = {name: rebuild(part, self._special) for name, part in node.args.items() if name != "this"}
         return exp.Window(this=function, **parts)

@@ -130,7 +130,7 @@ class Cutter:
         bound = [self.source(item, environment) for item in items]
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
-        scope, relation = joins.joined(node, bound, self.public)
+        scope, relation = joins.joined(node, bound, self.public, self.policy)
         scalars = Scalars(scope)
         where = node.args.get("where")
         if where is not None:

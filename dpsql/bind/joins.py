@@ -1,24 +1,245 @@
-"""FROM with more than one protected or public source, and UNION ALL of protected relations (privacy.md 3)."""
+"""FROM with several sources, and UNION ALL of protected relations: only what keeps rows_per_unit known (privacy.md 3)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from sqlglot import exp
 
-from dpsql.bind.names import Bound, Protected, Scope
-from dpsql.errors import refuse
+from dpsql.bind.names import Bound, Protected, Scope, only, same_unit
+from dpsql.bind.relations import project
+from dpsql.bind.scalars import Scalars
+from dpsql.contributions import rows_per_unit
+from dpsql.errors import Error, refuse
+from dpsql.functions import WrongArguments, call, common_type
 from dpsql.parse import place
-from dpsql.plan import PublicInput, Relation
+from dpsql.plan import Call, Column, Expr, Filter, Join, PublicInput, Relation, Scan, Union_
+from dpsql.policy import Policy
+from dpsql.ranges import Type, hull
+
+MOST_SOURCES = 12
+_UNITS_WAY = "join on the privacy unit's key, or along a foreign key that the policy declares"
 
 
-def joined(node: exp.Select, bound: list[tuple[str, Bound]], public: dict[str, PublicInput]) -> tuple[Scope, Relation]:
-    """The relation of FROM and the names it offers."""
-    if len(bound) > 1:
-        raise refuse("join", reason="joins are not built yet", way="ask one table at a time", position=place(node.args["joins"][0]))
-    alias, source = bound[0]
-    assert isinstance(source, Protected)
-    return Scope([(alias, source)]), source.relation
+@dataclass(frozen=True)
+class _Side:
+    """One side of a join: the names it offers, its relation, and the base table when it is one as it stands."""
+
+    sources: tuple[tuple[str, Protected], ...]
+    relation: Relation
+    protected: bool
+
+    @property
+    def table(self) -> str | None:
+        return self.relation.table if isinstance(self.relation, Scan) else None
+
+    @property
+    def unit_names(self) -> frozenset[str]:
+        return frozenset(name for _, source in self.sources for name in source.unit_names)
+
+    def renamed(self, prefix: str, nullable: bool = False) -> tuple[tuple[str, Protected], ...]:
+        """The sources with the names that their columns have above a join."""
+        return tuple(
+            (alias, Protected(
+                source.relation,
+                tuple((label, _column(prefix, column, nullable)) for label, column in source.columns),
+                frozenset(prefix + name for name in source.unit_names),
+            ))
+            for alias, source in self.sources
+        )  # fmt: skip
+
+
+def _column(prefix: str, column: Column, nullable: bool) -> Column:
+    return Column(prefix + column.name, replace(column.facts, nullable=column.facts.nullable or nullable))
+
+
+def joined(
+    node: exp.Select, bound: list[tuple[str, Bound]], public: dict[str, PublicInput], policy: Policy
+) -> tuple[Scope, Relation]:
+    """The relation of FROM and the names it offers. Refuses every join that is not proven."""
+    items = [node.args["from_"].this, *(join.this for join in node.args.get("joins") or ())]
+    if len(items) > MOST_SOURCES:
+        raise refuse("clause", what=f"FROM with more than {MOST_SOURCES} sources", position=place(items[-1]))
+    sides = [_side(alias, source, public, item) for (alias, source), item in zip(bound, items, strict=True)]
+    aliases = [alias.lower() for alias, _ in bound]
+    for number, alias in enumerate(aliases):
+        if alias and alias in aliases[:number]:
+            raise refuse("duplicate_name", name=alias, position=place(items[number]))
+    left = sides[0]
+    for join, right in zip(node.args.get("joins") or (), sides[1:], strict=True):
+        left = _join(left, right, join, policy)
+    return Scope(left.sources), left.relation
+
+
+def _side(alias: str, source: Bound, public: dict[str, PublicInput], node: exp.Expr) -> _Side:
+    if isinstance(source, Protected):
+        return _Side(((alias, source),), source.relation, True)
+    scan = next((entry.scan for entry in public.values() if entry.name == source.tree.name), None)
+    if scan is None or not isinstance(source.tree, exp.Table):
+        way = "ask for the inner result first, or join the results of both sides"
+        raise refuse("join", reason="one side is protected rows, the other a result", way=way, position=place(node))
+    columns = tuple((label, column) for label, column in zip(source.columns, scan.columns, strict=True))
+    return _Side(((alias, Protected(scan, columns)),), scan, False)
+
+
+def _join(left: _Side, right: _Side, node: exp.Join, policy: Policy) -> _Side:
+    only(node, "this", "side", "kind", "on", "using")
+    kind = _kind(node)
+    if kind == "right":
+        left, right, kind = right, left, "left"
+    if not left.protected and right.protected:
+        if kind == "left":
+            way = "let the protected table be the side that is preserved, or use an inner join"
+            raise refuse("join", reason="an outer join would keep public rows without people", way=way, position=place(node))
+        left, right = right, left
+    pairs, rest = _condition(left, right, node)
+    if kind == "left" and rest:
+        way = "move the condition into WHERE, or into a subquery in FROM"
+        raise refuse("join", reason="an outer join takes equalities only", way=way, position=place(rest[0]))
+    if not left.protected:
+        raise refuse("join", reason="two public tables come first", way="name the protected table first", position=place(node))
+    on_unit = right.protected
+    most = _unit_multiplicity(left, right, pairs, policy, node) if on_unit else _public_multiplicity(right, pairs, policy, node)
+    keys = tuple((_moved("a.", a), _moved("b.", b)) for a, b in pairs)
+    relation: Relation = Join(left.relation, right.relation, kind, keys, on_unit, most)
+    sources = left.renamed("a.") + right.renamed("b.", kind == "left")
+    if rest:
+        scalars = Scalars(Scope(sources))
+        for part in rest:
+            relation = Filter(relation, scalars.boolean(part))
+    return _Side(sources, relation, True)
+
+
+def _kind(node: exp.Join) -> str:
+    side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
+    if kind not in ("", "INNER", "OUTER") or side not in ("", "LEFT", "RIGHT"):
+        way = "use INNER JOIN or LEFT JOIN with ON"
+        raise refuse("join", reason=f"{side or kind} JOIN over protected rows", way=way, position=place(node))
+    if node.args.get("on") is None and not node.args.get("using"):
+        raise refuse("join", reason="a cross join has no bound", way="add ON with equal keys", position=place(node))
+    return side.lower() if side else "inner"
+
+
+def _condition(left: _Side, right: _Side, node: exp.Join) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
+    """Equalities between the two sides, and the conditions that are something else."""
+    here, there = Scalars(Scope(left.sources)), Scalars(Scope(right.sources))
+    pairs: list[tuple[Expr, Expr]] = []
+    rest: list[exp.Expr] = []
+    for name in node.args.get("using") or ():
+        column = exp.column(name.name if isinstance(name, exp.Expr) else str(name))
+        pairs.append((here.bind(column), there.bind(column)))
+    on = node.args.get("on")
+    for part in (on.flatten() if isinstance(on, exp.And) else [on] if on is not None else []):
+        bare = part.unnest()
+        found = None
+        if isinstance(bare, exp.EQ):
+            found = _pair(here, there, bare.this, bare.expression) or _pair(here, there, bare.expression, bare.this)
+        if found is None:
+            rest.append(part)
+        else:
+            here.call("eq", bare, *found)
+            pairs.append(found)
+    if not pairs:
+        way = "add ON with equal keys"
+        raise refuse("join", reason="no key of one side equals a key of the other", way=way, position=place(node))
+    return pairs, rest
+
+
+def _pair(here: Scalars, there: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr, Expr] | None:
+    if a.find(exp.Column) is None or b.find(exp.Column) is None:
+        return None
+    try:
+        return here.bind(a), there.bind(b)
+    except Error:
+        return None
+
+
+def _names(pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
+    return tuple(b.name for _, b in pairs if isinstance(b, Column))
+
+
+def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join) -> int:
+    """How many rows of a public table share the key: what the policy declares and the engine has checked."""
+    assert right.table is not None
+    most = policy.tables[right.table].multiplicity(_names(pairs))
+    if most is None:
+        names = ", ".join(_names(pairs)) or "these expressions"
+        raise refuse(
+            "join",
+            reason=f"several rows of {right.table} may have the same {names}",
+            way=f"the owner can declare primary_key, unique or max_multiplicity for {right.table}.{names}",
+            position=place(node),
+        )
+    return most
+
+
+def _unit_multiplicity(
+    left: _Side, right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join
+) -> int:
+    """Rows of one unit that one row of the same unit can meet; the emitted join compares the units in any case."""
+    if policy.privacy_unit is None:
+        way = "under row privacy every row is somebody else; join with public tables"
+        raise refuse("join", reason="each row of both tables is a privacy unit", way=way, position=place(node))
+    same = any(same_unit(a, left.unit_names) and same_unit(b, right.unit_names) for a, b in pairs)
+    if not same and not (_along_key(left, right, pairs, policy) or _along_key(right, left, _swapped(pairs), policy)):
+        raise refuse("join", reason="rows of different people could meet", way=_UNITS_WAY, position=place(node))
+    if right.table is not None:
+        most = policy.tables[right.table].multiplicity(_names(pairs))
+        if most is not None:
+            return most
+    return rows_per_unit(right.relation, policy)
+
+
+def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
+    return [(b, a) for a, b in pairs]
+
+
+def _along_key(child: _Side, parent: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
+    """Whether the pairs hold a foreign key that the policy declares from `child` to `parent`."""
+    if child.table is None or parent.table is None:
+        return False
+    declared = policy.tables[child.table].foreign_keys
+    return any(
+        isinstance(a, Column) and isinstance(b, Column) and declared.get(a.name) == (parent.table, b.name)
+        for a, b in pairs
+    )
+
+
+def _moved(prefix: str, expression: Expr) -> Expr:
+    """The expression over columns as they are named above the join."""
+    if isinstance(expression, Column):
+        return Column(prefix + expression.name, expression.facts)
+    if isinstance(expression, Call):
+        return replace(expression, arguments=tuple(_moved(prefix, argument) for argument in expression.arguments))
+    return expression
 
 
 def union(node: exp.SetOperation, sides: list[Protected]) -> Protected:
-    """UNION ALL of protected relations."""
-    raise refuse("set_of_rows", reason="it is not built yet", way="aggregate each side first", position=place(node))
+    """UNION ALL of protected relations, matched by position, in the types they share."""
+    if not isinstance(node, exp.Union) or node.args.get("distinct"):
+        way = "use UNION ALL, or aggregate each side first"
+        raise refuse("set_of_rows", reason="only UNION ALL is", way=way, position=place(node))
+    for clause in ("order", "limit", "offset", "by_name"):
+        if node.args.get(clause):
+            raise refuse("rows_clause", what=clause.upper(), position=place(node))
+    if len({len(side.columns) for side in sides}) != 1:
+        raise refuse("set_of_rows", reason="the sides have different numbers of columns", way="", position=place(node))
+    items: list[list[tuple[str, Expr]]] = [[] for _ in sides]
+    for columns in zip(*(side.columns for side in sides), strict=True):
+        try:
+            type_ = common_type(tuple(column for _, column in columns))
+        except WrongArguments as wrong:
+            raise refuse("set_of_rows", reason=f"a column {wrong}", way="cast it", position=place(node)) from None
+        for side, (_, column) in zip(items, columns, strict=True):
+            cast = column.facts.type is not type_ and type_ is not Type.NULL
+            side.append((columns[0][0], call(f"to_{type_.value}", column) if cast else column))
+    parts = [project(side, item) for side, item in zip(sides, items, strict=True)]
+    facts = [_merged([part.columns[n][1] for part in parts]) for n in range(len(parts[0].columns))]
+    visible = tuple((label, column) for (label, _), column in zip(parts[0].columns, facts, strict=True))
+    units = frozenset.intersection(*(part.unit_names for part in parts))
+    return Protected(Union_(tuple(part.relation for part in parts)), visible, units)
+
+
+def _merged(columns: list[Column]) -> Column:
+    return Column(columns[0].name, hull([column.facts for column in columns], columns[0].facts.type))
+

@@ -308,8 +308,8 @@ def _if(self: Scalars, node: exp.If) -> Expr:
 @_handles(exp.Coalesce, exp.Least, exp.Greatest)
 def _many(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expressions", "ignore_nulls", "is_nvl", "is_null")
-    name = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}[type(node)]
-    return self.call(name, node, *(self.bind(part) for part in (node.this, *node.expressions)))
+    names: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
+    return self.call(names[type(node)], node, *(self.bind(part) for part in (node.this, *node.expressions)))
 
 
 _UNARY: dict[type[exp.Expr], str] = {
@@ -383,7 +383,7 @@ def _trunc(self: Scalars, node: exp.Expr) -> Expr:
     return self.call("date_trunc", node, literal(node.text("unit").lower()), self.bind(node.this))
 
 
-_PARTS: dict[type[exp.Func], str] = {
+_PARTS: dict[type[exp.Expr], str] = {
     exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Week: "week", exp.WeekOfYear: "week",
     exp.Day: "day", exp.DayOfMonth: "day", exp.DayOfWeek: "dow", exp.DayOfWeekIso: "isodow", exp.DayOfYear: "doy",
     exp.Hour: "hour", exp.Minute: "minute", exp.Second: "second",
@@ -392,7 +392,7 @@ _PART_NAMES = {"dayofweek": "dow", "dayofyear": "doy", "weekofyear": "week", "we
 
 
 @_handles(*_PARTS)
-def _part(self: Scalars, node: exp.Func) -> Expr:
+def _part(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this")
     return self.call("date_part", node, literal(_PARTS[type(node)]), self.bind(node.this))
 

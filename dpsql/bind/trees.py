@@ -41,7 +41,7 @@ def output_name(item: exp.Expr) -> str:
     if isinstance(item, (exp.Case, exp.If)):
         return "case"
     if isinstance(item, exp.Func):
-        return item.sql_name().lower()
+        return item.sql("duckdb").split("(")[0].lower()
     return "?column?"
 
 

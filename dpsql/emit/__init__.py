@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpsql.emit import duckdb as text
-from dpsql.engines import EngineQuery
+from dpsql.engines import EngineQuery, Source
 from dpsql.plan import (
     UNIT,
     BoundedBlock,
     Column,
-    Distinct,
+    Expr,
     Filter,
     Join,
     Key,
@@ -29,18 +29,10 @@ from dpsql.plan import (
     UnitAggregate,
 )
 from dpsql.policy import Policy
-from dpsql.ranges import Type
-from dpsql.rewrite import SELECTION, grid_value
+from dpsql.ranges import Facts, Type
+from dpsql.rewrite import SELECTION, grid_value, summed
 
 MOST_LISTED = 1_000
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a policy's table is: `sql` is the qualified name or scan of the engine, `types` its columns' types."""
-
-    sql: str
-    types: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -62,14 +54,45 @@ class Emitter:
         if isinstance(node, Project):
             columns = [f"{text.expression(e)} AS {text.name(label)}" for label, e in node.columns]
             return f"SELECT {', '.join(columns + self._unit(node.source))} FROM ({self.relation(node.source)})"
-        raise AssertionError(f"no text for {type(node).__name__}")
+        if isinstance(node, Join):
+            return self._join(node)
+        if isinstance(node, Union_):
+            names = ", ".join([*map(text.name, columns_of(node)), *self._unit(node)])
+            return " UNION ALL ".join(f"SELECT {names} FROM ({self.relation(source)})" for source in node.sources)
+        return self._per_unit(node)
+
+    def _join(self, node: Join) -> str:
+        """Both sides under the names that the join gives their columns; two protected sides meet on the unit as well."""
+        sides = []
+        for prefix, side in (("a.", node.left), ("b.", node.right)):
+            columns = [f"{text.name(c)} AS {text.name(prefix + c)}" for c in columns_of(side)]
+            unit = [f"{text.name(UNIT)} AS {text.name(prefix + UNIT)}"] if self._unit(side) else []
+            sides.append(f"(SELECT {', '.join(columns + unit)} FROM ({self.relation(side)}))")
+        on = [f"{text.expression(a)} = {text.expression(b)}" for a, b in node.keys]
+        if node.on_unit:
+            on.append(f"{text.name('a.' + UNIT)} = {text.name('b.' + UNIT)}")
+        kept = [text.name(c) for c in columns_of(node)]
+        if self._unit(node):
+            kept.append(f"{text.name('a.' + UNIT)} AS {text.name(UNIT)}")
+        join = "LEFT JOIN" if node.kind == "left" else "JOIN"
+        return f"SELECT {', '.join(kept)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on)}"
+
+    def _per_unit(self, node: UnitAggregate) -> str:
+        """Sums are of grid integers here too: a float sum could differ between two runs over the same rows."""
+        unit = text.name(UNIT)
+        items = [f"{text.expression(key)} AS {text.name(label)}" for label, key in node.keys]
+        rows = f"SELECT *{''.join(', ' + item for item in items)} FROM ({self.relation(node.source)})"
+        columns = [f"{unit} AS u", *(text.name(label) for label, _ in node.keys)]
+        columns += [f"{_per_unit_aggregate(*column)} AS {text.name(column[0])}" for column in node.columns]
+        group = ", ".join([unit, *(text.name(label) for label, _ in node.keys)])
+        return f"SELECT {', '.join([*columns, unit])} FROM ({rows}) GROUP BY {group}"
 
     def _unit(self, node: Relation) -> list[str]:
         """The hidden unit column as a select item, where rows have one."""
         return [text.name(UNIT)] if self._has_unit_column(node) else []
 
     def _has_unit_column(self, node: Relation) -> bool:
-        if self.policy.privacy_unit is None or isinstance(node, Distinct):
+        if self.policy.privacy_unit is None:
             return False
         if isinstance(node, Scan):
             return self.policy.is_protected(node.table)
@@ -77,7 +100,6 @@ class Emitter:
             return self._has_unit_column(node.source)
         if isinstance(node, Join):
             return self._has_unit_column(node.left)
-        assert isinstance(node, Union_)
         return all(self._has_unit_column(source) for source in node.sources)
 
     def _scan(self, node: Scan) -> str:
@@ -174,13 +196,7 @@ class Emitter:
     def _term(self, term: Term, values: dict[str, tuple[str, str]]) -> str:
         value, condition = values[term.name]
         if term.kind is TermKind.SUM:
-            real = isinstance(term.lower, float)
-            ends = (
-                (grid_value(float(term.lower), float(term.centre), term.grid), grid_value(float(term.upper), float(term.centre), term.grid))
-                if real
-                else (int(term.lower - term.centre), int(term.upper - term.centre))
-            )
-            row = text.grid_sum(value, real, term.lower, term.upper, term.centre, term.grid, ends)
+            row = _grid_row(term, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
             return f"coalesce(sum({row}){filtered}, 0)"
         conditions = [condition] if condition else []
@@ -191,6 +207,50 @@ class Emitter:
             return f"count({value or '*'}){filtered}"
         of = text.name(UNIT) if term.kind is TermKind.UNITS else value
         return f"count(DISTINCT {of}){filtered}"
+
+
+def columns_of(node: Relation) -> list[str]:
+    """Names of the visible columns of a relation, in order."""
+    if isinstance(node, Scan):
+        return [column.name for column in node.columns]
+    if isinstance(node, Filter):
+        return columns_of(node.source)
+    if isinstance(node, Project):
+        return [label for label, _ in node.columns]
+    if isinstance(node, Join):
+        return ["a." + name for name in columns_of(node.left)] + ["b." + name for name in columns_of(node.right)]
+    if isinstance(node, Union_):
+        return columns_of(node.sources[0])
+    return ["u", *(label for label, _ in node.keys), *(column[0] for column in node.columns)]
+
+
+def _per_unit_aggregate(label: str, word: str, argument: Expr | None, condition: Expr | None, facts: Facts) -> str:
+    """An exact aggregate of one unit's rows, in the type of its facts."""
+    filtered = "" if condition is None else f" FILTER (WHERE {text.expression(condition)})"
+    if argument is None:
+        return f"count(*){filtered}"
+    value = text.expression(argument)
+    there = f"(CASE WHEN NOT isnan({value}) THEN {value} END)" if argument.facts.type is Type.REAL else value
+    if word in ("count", "count_distinct"):
+        return f"count({'DISTINCT ' if word == 'count_distinct' else ''}{there}){filtered}"
+    if word in ("min", "max"):
+        return f"{word}({there}){filtered}"
+    term = summed(argument, condition, False)[0]
+    step = text.constant(2.0**-term.grid)
+    total = f"sum({_grid_row(term, value)}){filtered}"
+    if word == "avg":
+        return f"(CAST({total} AS DOUBLE) * {step} / count({there}){filtered})"
+    return f"CAST({total} AS DOUBLE) * {step}" if facts.type is Type.REAL else f"TRY_CAST({total} AS BIGINT)"
+
+
+def _grid_row(term: Term, value: str) -> str:
+    """The row's integer of a SUM term."""
+    real = isinstance(term.lower, float)
+    if real:
+        low, high = (grid_value(float(end), float(term.centre), term.grid) for end in (term.lower, term.upper))
+    else:
+        low, high = int(term.lower - term.centre), int(term.upper - term.centre)
+    return text.grid_sum(value, real, term.lower, term.upper, term.centre, term.grid, (low, high))
 
 
 def _shared(items: dict[str, str], prefix: str, expression: str) -> str:

@@ -15,6 +15,14 @@ class EngineQuery:
     terms: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where a policy's table is: `sql` is the qualified name or scan of the engine, `types` its columns' types."""
+
+    sql: str
+    types: dict[str, str]
+
+
 class ExactAnswer:
     """Exact private sums, sealed: no repr of rows, no pickling, no copying; opened by `perturb` alone."""
 
@@ -48,6 +56,9 @@ class Engine(Protocol):
 
     def columns(self, table: str) -> dict[str, str] | None:
         """Structure of one source table (column -> engine type), None when there is none. For the custodian's eyes."""
+
+    def source(self, table: str) -> Source:
+        """Where a table of the policy is; a fault of the owner's when it or a column is missing."""
 
     def data_version(self, tables: tuple[str, ...]) -> str:
         """A fingerprint that changes when the rows of `tables` may have changed (treated as public, privacy.md 7)."""

@@ -12,9 +12,8 @@ from typing import Any
 
 import duckdb
 
-from dpsql.emit import Source
 from dpsql.emit.duckdb import constant, name
-from dpsql.engines import EngineQuery, ExactAnswer
+from dpsql.engines import EngineQuery, ExactAnswer, Source
 from dpsql.errors import Error, Fault, refuse
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file

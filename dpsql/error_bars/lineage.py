@@ -67,7 +67,7 @@ def _set_operation(node: exp.SetOperation, tables: Sources, outer: list[Sources]
     columns = tuple((name, a or b) for (name, a), (_, b) in zip(left.columns, right.columns, strict=True))
     any_noisy = any(flag for _, flag in columns)
     mixes = not isinstance(node, exp.Union) or bool(node.args.get("distinct"))
-    return Lineage(columns, left.rows or right.rows or any_noisy and (mixes or _cut(node)), any_noisy)
+    return Lineage(columns, left.rows or right.rows or (any_noisy and (mixes or _cut(node))), any_noisy)
 
 
 def _cut(node: exp.Expr) -> bool:
@@ -108,11 +108,11 @@ class _Select:
         self.rows = self.rows or self.grouped_by_noise
         columns = [pair for item in self.node.expressions for pair in self._item(item)]
         rows = self.rows or self._any([self.node.args.get("having"), self.node.args.get("qualify")])
-        rows = rows or self.node.args.get("distinct") is not None and any(flag for _, flag in columns)
+        rows = rows or (self.node.args.get("distinct") is not None and any(flag for _, flag in columns))
         order = self._any([self.node.args.get("order")]) or rows
-        order = order or self.node.args.get("order") is not None and any(flag for _, flag in columns)
+        order = order or (self.node.args.get("order") is not None and any(flag for _, flag in columns))
         limits = self._any([self.node.args.get("limit"), self.node.args.get("offset")])
-        return Lineage(tuple(columns), rows or limits or order and _cut(self.node), order)
+        return Lineage(tuple(columns), rows or limits or (order and _cut(self.node)), order)
 
     def _source(self, item: exp.Expr) -> Lineage:
         if isinstance(item, exp.Table):
@@ -166,7 +166,8 @@ class _Select:
         return True
 
     def _alias(self, name: str) -> bool | None:
-        found = [item for item in self.node.expressions if item.alias.lower() == name.lower() and id(item) not in self.busy]
+        named = [item for item in self.node.expressions if item.alias.lower() == name.lower()]
+        found = [item for item in named if id(item) not in self.busy]
         if not found:
             return None
         self.busy.update(id(item) for item in found)

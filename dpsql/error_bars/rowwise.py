@@ -187,7 +187,7 @@ class _Tracer:
             order = select.args.get("order")
             if order is not None:
                 order.append("expressions", exp.Ordered(this=column(ROW)))
-            elif select.args.get("limit") or select.args.get("offset") or select is outermost and not ordered_below:
+            elif select.args.get("limit") or select.args.get("offset") or (select is outermost and not ordered_below):
                 select.set("order", exp.Order(expressions=[exp.Ordered(this=column(ROW))]))
 
 

@@ -70,8 +70,10 @@ def _per_query(shape: PolicyShape, budget: Budget) -> PerQuery:
 
 def _tables(shapes: Mapping[str, TableShape], row_privacy: bool, problems: Problems) -> dict[str, Table]:
     declared = {
-        name: {column: _column(column, given, ("tables", name, "columns", column), problems)
-               for column, given in shape.columns.items()}
+        name: {
+            column: _column(column, given, ("tables", name, "columns", column), problems)
+            for column, given in shape.columns.items()
+        }
         for name, shape in shapes.items()
     }
     _imply_key_columns(shapes, declared)

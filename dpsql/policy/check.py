@@ -9,7 +9,7 @@ from typing import Any
 
 from dpsql.policy.build import key_columns
 from dpsql.policy.problems import Place, Problems, did_you_mean
-from dpsql.policy.reach import find_cycle, is_file, joins_of, paths_to_unit
+from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.types import SERVERS, Column, Policy, PrivacyUnit, Table
 
 _PHYSICAL = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]{0,62}){0,2}\Z", re.ASCII)
@@ -40,8 +40,8 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
     if not policy.tables and not problems.within(("tables",)):
         problems.add(("tables",), "there is no table")
     for table in policy.tables.values():
-        _check_table(table, names, problems)
         _check_foreign_keys(policy, table, names, problems)
+        _check_table(table, names, problems)
     if not problems.within(("privacy_unit",)):
         _check_contributions(policy, problems)
         if policy.privacy_unit is not None:
@@ -112,14 +112,16 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
         _check_column(column, (*place, "columns", name), problems)
     for name, below in key_columns(table).items():
         if name not in there:
-            problems.add((*place, *below), f"column {name} is not declared{did_you_mean(name, there)}; "
-                         "write it under columns with its type")
+            problems.add(
+                (*place, *below),
+                f"column {name} must be written under columns, with its type{did_you_mean(name, there)}",
+            )
         elif name in table.columns and table.columns[name].type == "real":
             problems.add((*place, *below), f"column {name} is real; keys are integers, text, dates or truth values")
     for key in ("max_rows", "max_groups", "max_rows_per_group"):
         if table.public and getattr(table, key) is not None:
             problems.add((*place, key), "a public table belongs to nobody, so it has no such limit")
-    if not table.public and table.max_multiplicity:
+    if not table.public and table.max_multiplicity and not problems.within((*place, "public")):
         problems.add((*place, "max_multiplicity"), "is a promise about public tables; this one is protected")
 
 
@@ -151,12 +153,16 @@ def _check_foreign_keys(policy: Policy, table: Table, names: Names, problems: Pr
             continue
         there = (*parent.columns, *names.below("tables", parent_name, "columns"))
         if parent_column not in there:
-            problems.add(place, f"table {parent_name} declares no column {parent_column}"
-                         f"{did_you_mean(parent_column, there)}")
+            problems.add(
+                place, f"table {parent_name} declares no column {parent_column}{did_you_mean(parent_column, there)}"
+            )
             continue
         if table.public and not parent.public:
-            problems.add(place, f"a public table cannot refer to {parent_name}, which is protected; its rows would "
-                         "belong to privacy units")
+            problems.add(
+                place,
+                f"a public table cannot refer to {parent_name}, which is protected; its rows would "
+                "belong to privacy units",
+            )
         mine, other = table.columns.get(column), parent.columns.get(parent_column)
         if mine is not None and other is not None and mine.type != other.type:
             problems.add(place, f"{column} is of type {mine.type}, {parent_name}.{parent_column} of type {other.type}")
@@ -166,13 +172,16 @@ def _check_contributions(policy: Policy, problems: Problems) -> None:
     """Every protected table says how many rows one unit contributes."""
     for name, table in policy.tables.items():
         place = ("tables", name, "max_rows")
-        if table.public or problems.within(place):
+        if table.public or problems.within(("tables", name, "public")):
             continue
         if policy.privacy_unit is None and table.max_rows != 1:
             problems.add(place, "is 1 under row privacy: each row is somebody else")
         if policy.privacy_unit is not None and table.max_rows is None:
-            problems.add(place, "is missing: how many rows does one privacy unit contribute at most? "
-                         "(a table about nobody is marked public: true)")
+            problems.add(
+                place,
+                "is missing: how many rows does one privacy unit contribute at most? "
+                "(a table about nobody is marked public: true)",
+            )
 
 
 def _check_unit(policy: Policy, unit: PrivacyUnit, names: Names, problems: Problems) -> None:
@@ -214,26 +223,36 @@ def _check_public_names(table: Table, unit: PrivacyUnit, problems: Problems) -> 
     """
     for column in table.columns:
         if column.lower() == unit.column.lower() != "id":
-            problems.add(("tables", table.name, "columns", column), f"a public table names the privacy unit ({column}); "
-                         "make the table protected, or rename the column in a view if it is something else")
+            place: Place = ("tables", table.name, "columns", column)
+            problems.add(
+                place,
+                f"a public table names the privacy unit ({column}); make the table protected, "
+                "or rename the column in a view if it is something else",
+            )
 
 
 def _check_paths(
-    policy: Policy, name: str, paths: list[tuple[tuple[str, str, str, str], ...]], unit: PrivacyUnit, problems: Problems
+    policy: Policy, name: str, paths: list[tuple[Hop, ...]], unit: PrivacyUnit, problems: Problems
 ) -> None:
     """A table is blamed for its own foreign keys only, not for those of its parents, which are blamed themselves."""
     place: Place = ("tables", name, "foreign_keys")
-    if problems.within(place):
+    if problems.within(place) or problems.within(("tables", name, "public")):
         return
     parents = [parent for parent, _ in policy.tables[name].foreign_keys.values()]
     if not paths and not any(parent not in policy.tables or policy.is_protected(parent) for parent in parents):
-        problems.add(place, f"no foreign keys lead from {name} to the privacy unit {unit.table}.{unit.column}; add one, "
-                     "or mark the table public: true when it is about nobody")
-    elif len({path[0] for path in paths}) > 1:
+        problems.add(
+            place,
+            f"no foreign keys lead from {name} to the privacy unit {unit.table}.{unit.column}; "
+            "add one, or mark the table public: true when it is about nobody",
+        )
+    elif len({path[:1] for path in paths}) > 1:
         ways = " and ".join(" -> ".join([f"{hop[0]}.{hop[1]}" for hop in path] + [unit.table]) for path in paths)
         problems.add(place, f"two paths lead to the privacy unit, {ways}; keep the one that says whose the row is")
     elif len(paths) == 1:
         for child, column, parent, parent_column in joins_of(paths[0], unit.column):
             if child == name and not policy.tables[parent].is_unique((parent_column,)):
-                problems.add((*place, column), f"{parent}.{parent_column} must be the primary key of {parent} (or listed "
-                             "under unique): the privacy unit is read through it")
+                problems.add(
+                    (*place, column),
+                    f"{parent}.{parent_column} must be the primary key of {parent} "
+                    "(or listed under unique): the privacy unit is read through it",
+                )

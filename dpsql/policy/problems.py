@@ -56,7 +56,7 @@ def written(place: Place) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """"; did you mean X?" when one of `known` is near, else nothing."""
+    """ "; did you mean X?" when one of `known` is near, else nothing."""
     folded = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower()[:80], folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]}?" if near else ""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 
 Hop = tuple[str, str, str, str]
 """(table, column, parent table, parent column)."""
+
+ForeignKeys = Mapping[str, Mapping[str, tuple[str, str]]]
+"""Table to column to (parent table, parent column)."""
 
 _FILE = re.compile(r"\.(?:parquet|csv|csv\.gz)\Z", re.ASCII | re.IGNORECASE)
 
@@ -16,27 +20,19 @@ def is_file(source: str) -> bool:
     return _FILE.search(source) is not None and "://" not in source
 
 
-def paths_to_unit(
-    foreign_keys: Mapping[str, Mapping[str, tuple[str, str]]], unit_table: str
-) -> dict[str, list[tuple[Hop, ...]]]:
+def paths_to_unit(foreign_keys: ForeignKeys, unit_table: str) -> dict[str, list[tuple[Hop, ...]]]:
     """For each table at most two paths to `unit_table` (two are enough to know that they are ambiguous).
 
-    `foreign_keys` maps table -> column -> (parent table, parent column). The unit's own table has the one empty path;
-    a table that does not reach the unit, or only through a cycle, has none.
+    The unit's own table has the one empty path; a table that does not reach the unit has none. There must be no cycle
+    (`find_cycle`).
     """
-    found: dict[str, list[tuple[Hop, ...]]] = {unit_table: [()]}
-    waiting = [table for table in foreign_keys if table != unit_table]
-    while waiting:
-        ready = [t for t in waiting if all(p in found or p not in waiting for p, _ in foreign_keys[t].values())]
-        for table in ready:
-            paths: list[tuple[Hop, ...]] = []
-            for column, (parent, parent_column) in foreign_keys[table].items():
-                paths += [((table, column, parent, parent_column), *rest) for rest in found.get(parent, [])]
-            found[table] = paths[:2]
-        waiting = [table for table in waiting if table not in found]
-        if not ready:
-            break
-    return {table: found.get(table, []) for table in (*foreign_keys, unit_table)}
+    found: dict[str, list[tuple[Hop, ...]]] = {}
+    for table in TopologicalSorter(_parents(foreign_keys)).static_order():
+        paths: list[tuple[Hop, ...]] = []
+        for column, (parent, parent_column) in foreign_keys.get(table, {}).items():
+            paths += [((table, column, parent, parent_column), *rest) for rest in found[parent]]
+        found[table] = [()] if table == unit_table else paths[:2]
+    return found
 
 
 def joins_of(path: tuple[Hop, ...], unit_column: str) -> tuple[Hop, ...]:
@@ -49,20 +45,15 @@ def joins_of(path: tuple[Hop, ...], unit_column: str) -> tuple[Hop, ...]:
     return ()
 
 
-def find_cycle(foreign_keys: Mapping[str, Mapping[str, tuple[str, str]]]) -> list[str] | None:
-    """Tables of one cycle of foreign keys in order, the first repeated at the end; None when there is none."""
-    done: set[str] = set()
-    for start in foreign_keys:
-        trail: list[str] = []
-        waiting = [(start, False)]
-        while waiting:
-            table, leaving = waiting.pop()
-            if leaving:
-                done.add(trail.pop())
-            elif table in trail:
-                return [*trail[trail.index(table) :], table]
-            elif table not in done:
-                trail.append(table)
-                waiting.append((table, True))
-                waiting += [(parent, False) for parent, _ in foreign_keys.get(table, {}).values()]
+def find_cycle(foreign_keys: ForeignKeys) -> list[str] | None:
+    """Tables of one cycle of foreign keys, each before its parent, the first again at the end; None without one."""
+    try:
+        TopologicalSorter(_parents(foreign_keys)).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1][::-1]
+        return cycle
     return None
+
+
+def _parents(foreign_keys: ForeignKeys) -> dict[str, list[str]]:
+    return {table: [parent for parent, _ in keys.values()] for table, keys in foreign_keys.items()}

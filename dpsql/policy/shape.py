@@ -171,9 +171,7 @@ class PolicyShape(_Shape):
     source: Annotated[
         Prose | None, Field(description="duckdb:///file.duckdb, postgresql://..., spark://... or a file glob")
     ] = None
-    privacy_unit: Annotated[
-        UnitShape | None, BeforeValidator(_row_or_mapping), Field(json_schema_extra=_unit_schema)
-    ]
+    privacy_unit: Annotated[UnitShape | None, BeforeValidator(_row_or_mapping), Field(json_schema_extra=_unit_schema)]
     neighbours: Annotated[str, *_one_of(*(n.value for n in Neighbours))] = Neighbours.ADD_REMOVE.value
     budget: BudgetShape
     per_query: PerQueryShape = PerQueryShape()
@@ -205,4 +203,14 @@ def keys_at(place: Place) -> tuple[str, ...]:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a policy file, for editors; `schemas/policy.schema.json` holds it."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **PolicyShape.model_json_schema()}
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **PolicyShape.model_json_schema()}
+    _close(schema)
+    return schema
+
+
+def _close(node: Any) -> None:
+    """pydantic leaves a mapping open to keys that do not match its pattern; the reader does not."""
+    for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        _close(part)
+    if isinstance(node, dict) and "patternProperties" in node:
+        node["additionalProperties"] = False

@@ -28,7 +28,8 @@ LOGIN_PATTERN = "[A-Za-z_][A-Za-z0-9_.@-]{0,62}"
 RESERVED = ("dp_", "pg_", "__")
 
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z", re.ASCII)
-_TIMESTAMP = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?))?\Z", re.ASCII)
+_CLOCK = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
+_TIMESTAMP = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[ T]({_CLOCK}))?\Z", re.ASCII)
 
 
 def _text(raw: object, wanted: str) -> str:

@@ -224,8 +224,8 @@ def test_a_charge_is_flushed_and_a_note_need_not_be(home: Home) -> None:
             query = "PRAGMA synchronous" if home.file else "SHOW synchronous_commit"
             seen.append(str(connection.exec_driver_sql(query).scalar()))
 
-    ledger = home.new(step=step)
-    seen.clear()
+    ledger = home.new()
+    ledger.store.step = step
     ledger.reserve(charge(1)).commit()
     ledger.reserve(charge(2))
     assert seen == (["2", "1", "2"] if home.file else ["on", "off", "on"])

@@ -1,0 +1,101 @@
+"""Per-unit aggregation: GROUP BY with the privacy unit's key gives one row (or few) for each person, still protected.
+
+Such a SELECT may stand in FROM; what it computes is an exact function of the unit's own rows, so removing a unit
+removes its rows and touches no others (privacy.md 3). Results have intervals derived from those of the rows.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.bind.aggregates import bind_measure, is_aggregate
+from dpsql.bind.names import Protected, Scope
+from dpsql.bind.relations import project
+from dpsql.bind.scalars import Scalars
+from dpsql.bind.trees import output_name
+from dpsql.contributions import rows_per_unit
+from dpsql.errors import Error, refuse
+from dpsql.parse import place
+from dpsql.plan import Column, Expr, Filter, Measure, Relation, UnitAggregate
+from dpsql.policy import Policy
+from dpsql.ranges import INT64, Facts, Type
+
+UNIT_KEY = "u"
+WORDS = ("count", "sum", "avg", "min", "max", "count_distinct")
+
+
+def per_unit(
+    policy: Policy, node: exp.Select, scope: Scope, source: Relation, keys: list[Expr], unit_key: Expr
+) -> Protected:
+    """The relation of a SELECT that groups by the unit's key and `keys`."""
+    for clause in ("order", "limit", "offset", "qualify"):
+        if node.args.get(clause) is not None:
+            raise refuse("rows_clause", what=clause.upper(), position=place(node.args[clause]) or place(node))
+    scalars = _UnitScalars(scope, keys, unit_key, rows_per_unit(source, policy))
+    items = [(output_name(item), scalars.bind(item.unalias())) for item in node.expressions]
+    having = node.args.get("having")
+    condition = None if having is None else scalars.boolean(having.this)
+    names = tuple((f"g{number}", key) for number, key in enumerate(keys))
+    relation: Relation = UnitAggregate(source, names, tuple(scalars.columns))
+    if condition is not None:
+        relation = Filter(relation, condition)
+    return project(Protected(relation, (), frozenset({UNIT_KEY})), items)
+
+
+class _UnitScalars(Scalars):
+    """Row expressions over the rows of a per-unit aggregation: keys, aggregates, and functions of them."""
+
+    def __init__(self, scope: Scope, keys: list[Expr], unit_key: Expr, rows: int) -> None:
+        super().__init__(scope)
+        self.rows_below = Scalars(scope)
+        self.keys = keys
+        self.unit_key = unit_key
+        self.rows = rows
+        self.columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = []
+
+    def bind(self, node: exp.Expr) -> Expr:
+        """As `Scalars.bind`, with aggregates and keys replaced by columns of the aggregation."""
+        if is_aggregate(node):
+            return self._aggregate(node)
+        if node.find(exp.Column) is not None and not any(is_aggregate(part) for part in node.walk()):
+            try:
+                below = self.rows_below.bind(node)
+            except Error:
+                below = None
+            if below == self.unit_key and below is not None:
+                return Column(UNIT_KEY, below.facts)
+            if below in self.keys and below is not None:
+                return Column(f"g{self.keys.index(below)}", below.facts)
+            if isinstance(node, exp.Column):
+                self.scope.resolve(node)
+                raise refuse("not_grouped", name=node.name, position=place(node))
+        return super().bind(node)
+
+    def _aggregate(self, node: exp.Expr) -> Expr:
+        measure = bind_measure("", node, self.rows_below, per_unit=True)
+        if measure.aggregate not in WORDS:
+            raise refuse("unknown_aggregate", function=f"{measure.aggregate.upper()} per person", position=place(node))
+        argument = measure.arguments[0] if measure.arguments else None
+        facts = _result(measure, argument, self.rows)
+        name = f"a{len(self.columns)}"
+        self.columns.append((name, measure.aggregate, argument, measure.filter, facts))
+        return Column(name, facts)
+
+
+def _result(measure: Measure, argument: Expr | None, rows: int) -> Facts:
+    """The interval of an aggregate over 1 to `rows` rows of one unit."""
+    if measure.aggregate in ("count", "count_distinct"):
+        always = argument is None and measure.filter is None
+        return Facts(Type.INTEGER, Fraction(1 if always else 0), Fraction(rows), nullable=False)
+    assert argument is not None
+    known = argument.facts
+    if measure.aggregate == "sum":
+        low, high = min(known.lower * rows, known.lower), max(known.upper * rows, known.upper)
+        inside = known.type is not Type.INTEGER or (INT64[0] <= low and high <= INT64[1])
+        return Facts(known.type, low if inside else None, high if inside else None)
+    if measure.aggregate == "avg":
+        return Facts(Type.REAL, known.lower, known.upper)
+    return Facts(known.type, known.lower, known.upper)
+

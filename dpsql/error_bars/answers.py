@@ -1,0 +1,215 @@
+"""Running a public remainder, and putting error bars on what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from dpsql.error_bars.bootstrap import Rerun, Unmatched, bootstrap
+from dpsql.error_bars.draws import Floats
+from dpsql.error_bars.intervals import Groups, Interval, intervals
+from dpsql.error_bars.lineage import Lineage, lineage
+from dpsql.error_bars.rowwise import Traced, interval_function, interval_name, trace
+from dpsql.errors import Error, refuse
+from dpsql.parse import place
+from dpsql.remainder import Remainder, runnable
+from dpsql.sandbox import Sandbox, numeric, plain
+
+Extra = dict[str, dict[str, Floats]]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Rows of a remainder. `noisy`: one flag for each column; `groups`: the group that each row is, when row-wise."""
+
+    remainder: Remainder
+    table: pa.Table
+    noisy: tuple[bool, ...]
+    groups: npt.NDArray[np.int64] | None
+    confidence: float
+    key: str
+    extra: Extra
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Ends and half widths (doubles, NULL: unknown or exact) for each row and column of an answer, and remarks."""
+
+    low: pa.Table
+    high: pa.Table
+    error: pa.Table
+    notes: tuple[str, ...]
+
+
+def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, key: str, rehearsal: bool = False) -> Answer:
+    """Run `remainder`. Replicates for DP_INTERVAL_LOW/HIGH/ERROR are a function of `key` (the release's receipt).
+
+    A rehearsal (over blocks without rows) refuses what the sandbox would refuse. Without ORDER BY, rows leave in the
+    order of the block's keys (row-wise) or of the exact columns (grouped, joined, set operations other than UNION ALL).
+    Raises the refusals of the sandbox and interval_place.
+    """
+    run = _Run(sandbox, remainder, confidence, key)
+    sql = runnable(run.ordered(), remainder, run.hidden)
+    result = sandbox.query(sql, run.tables())
+    groups = None
+    if run.traced is not None:
+        groups = np.asarray(result.column(result.num_columns - 1).to_numpy(), dtype=np.int64)
+    count = len(remainder.names)
+    columns = [plain(values) for values in result.columns[:count]]
+    table = pa.Table.from_arrays(columns, names=list(remainder.names))
+    if run.pending and not rehearsal:
+        found, _ = run.replicated(table, groups, list(run.pending))
+        for at, word in run.pending.items():
+            table = table.set_column(at, table.field(at).with_type(pa.float64()), _nullable(_end(found[at], word)))
+    return Answer(remainder, table, run.noisy, groups, confidence, key, run.extra)
+
+
+def bars(sandbox: Sandbox, answered: Answer) -> Bars:
+    """Intervals of every noisy column; NULL with a remark where they cannot be known."""
+    run = _Run(sandbox, answered.remainder, answered.confidence, answered.key, answered.extra)
+    table, notes = answered.table, []
+    asked = [at for at, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(at).type)]
+    for at, noisy in enumerate(answered.noisy):
+        if noisy and at not in asked and len(table):
+            notes.append(f"no error bar for {table.field(at).name}: it is no number")
+    found: dict[int, Interval] = {}
+    if run.traced is not None:
+        traced = {at: tree for at in asked if (tree := run.traced.outputs[at]) is not None}
+        found |= dict(zip(traced, run.rowwise(list(traced.values()), answered.groups), strict=True))
+    rest = [at for at in asked if at not in found]
+    if rest and len(table):
+        more, problem = run.replicated(table, answered.groups, rest)
+        found |= more
+        notes += [f"no error bar for {table.field(at).name}: {problem}" for at in rest if problem]
+    nothing = Interval.unknown(len(table))
+    ordered = [found.get(at, nothing) for at in range(len(answered.noisy))]
+    low, high, error = (
+        pa.Table.from_arrays([_nullable(_end(one, end)) for one in ordered], names=table.column_names)
+        for end in ("dp_interval_low", "dp_interval_high", "dp_error")
+    )
+    return Bars(low, high, error, tuple(dict.fromkeys(notes)))
+
+
+def _end(interval: Interval, word: str) -> Floats:
+    return {"dp_interval_low": interval.low, "dp_interval_high": interval.high}.get(word, interval.error)
+
+
+def _nullable(values: Floats) -> pa.Array:
+    return pa.array(values, pa.float64(), from_pandas=True)
+
+
+class _Run:
+    """One remainder, traced and ready to run."""
+
+    def __init__(
+        self, sandbox: Sandbox, remainder: Remainder, confidence: float, key: str, extra: Extra | None = None
+    ) -> None:
+        self.sandbox = sandbox
+        self.remainder = remainder
+        self.confidence = confidence
+        self.key = key
+        self.known: Lineage = lineage(remainder)
+        known = self.known.noisy  # a star over JOIN ... USING has fewer columns than its tables
+        self.noisy = known if len(known) == len(remainder.names) else (True,) * len(remainder.names)
+        self.traced: Traced | None = trace(remainder)
+        self.tree = remainder.tree.copy() if self.traced is None else self.traced.tree
+        self.pending = _pending(self.tree)
+        self.extra: Extra = self._extra() if extra is None else extra
+        self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
+
+    def _extra(self) -> Extra:
+        """Values of the DP_ functions over row-wise expressions: hidden columns of the block."""
+        if self.traced is None or not self.traced.intervals:
+            return {}
+        columns: dict[str, Floats] = {}
+        for at, (word, tree) in enumerate(self.traced.intervals):  # one may stand inside the next
+            (interval,) = self._intervals([tree], None, columns)
+            columns[interval_name(at)] = _end(interval, word)
+        return {self.traced.block: columns}
+
+    def _intervals(
+        self, trees: list[exp.Expr], rows: npt.NDArray[np.int64] | None, columns: dict[str, Floats]
+    ) -> list[Interval]:
+        assert self.traced is not None
+        block = self.remainder.block(self.traced.block)
+        assert block is not None
+        with self.sandbox.room() as room:
+            return intervals(room, Groups(block, columns, rows, self.confidence, self.key), trees)
+
+    def rowwise(self, trees: list[exp.Expr], rows: npt.NDArray[np.int64] | None) -> list[Interval]:
+        """Intervals of row-wise expressions at the groups shown."""
+        assert self.traced is not None
+        return self._intervals(trees, rows, self.extra.get(self.traced.block, {})) if trees else []
+
+    def tables(self) -> dict[str, pa.Table]:
+        """All that the remainder reads."""
+        blocks = {block.name: block.table(self.extra.get(block.name, {})) for block in self.remainder.blocks}
+        return dict(self.remainder.public) | blocks
+
+    def ordered(self) -> exp.Query:
+        """The tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
+        tree = self.tree.copy()
+        mixes = any(tree.args.get(part) for part in ("group", "distinct", "joins"))
+        mixes = mixes or (isinstance(tree, exp.SetOperation) and not isinstance(tree, exp.Union))
+        exact = [at for at, noisy in enumerate(self.noisy, 1) if not noisy]
+        if self.traced is None and mixes and exact and tree.args.get("order") is None:
+            items = [exp.Ordered(this=exp.Literal.number(at)) for at in exact if at - 1 not in self.pending]
+            tree.set("order", exp.Order(expressions=items) if items else None)
+        return tree
+
+    def replicated(
+        self, table: pa.Table, groups: npt.NDArray[np.int64] | None, wanted: list[int]
+    ) -> tuple[dict[int, Interval], str]:
+        """Intervals from replicates of the whole remainder; unknown, and the reason, where rows cannot be matched."""
+        exact = [at for at, noisy in enumerate(self.noisy) if not noisy and at not in self.pending]
+        tree = self.ordered()
+        keys: tuple[int, ...] | None = None
+        if groups is not None:
+            keys = (table.num_columns,)
+            table = table.append_column("dp#row", pa.array(groups))
+        elif exact and len(set(zip(*(table.column(at).to_pylist() for at in exact), strict=True))) == len(table):
+            keys = tuple(exact)
+        if keys is not None:  # rows are told apart by their keys, so those that noise would cut off may stay
+            for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
+                tree.set(part, None)
+        rerun = Rerun(runnable(tree, self.remainder, self.hidden), keys, self.extra, self.confidence, self.key)
+        unknown = {at: Interval.unknown(len(table)) for at in wanted}
+        if keys is None and (self.known.rows or self.known.order):
+            return unknown, "its rows have no key; select the group keys too"
+        try:
+            return bootstrap(self.sandbox, self.remainder, rerun, table, wanted), ""
+        except Unmatched as reason:
+            return unknown, str(reason)
+        except Error as error:
+            return unknown, error.message
+
+
+def _pending(tree: exp.Query) -> dict[int, str]:
+    """Take DP_ functions that are output columns of their own out of `tree` (their bars come from replicates): column
+    and word. Refuses the ones that stand anywhere else."""
+    pending: dict[int, str] = {}
+    names: set[str] = set()
+    for at, item in enumerate(tree.expressions if isinstance(tree, exp.Select) else ()):
+        node = item.unalias()
+        word = interval_function(node)
+        if word is not None:
+            node.replace(node.expressions[0])
+            pending[at] = word
+            names.add(item.alias_or_name.lower())
+    for node in tree.find_all(exp.Anonymous, exp.Column, exp.Ordered):
+        word = interval_function(node) or (next(iter(pending.values())) if _refers(node, names, pending) else None)
+        if word is not None:
+            raise refuse("interval_place", function=word.upper(), position=place(node))
+    return pending
+
+
+def _refers(node: exp.Expr, names: set[str], pending: Mapping[int, str]) -> bool:
+    """Whether an ORDER BY, WHERE or QUALIFY names one of the `pending` columns, which are filled in afterwards."""
+    if isinstance(node, exp.Column):
+        return node.name.lower() in names and not node.table
+    return isinstance(node, exp.Ordered) and node.this.is_number and int(node.this.name) - 1 in pending

@@ -1,0 +1,103 @@
+"""One question planned to the end before data is touched: bound, priced, written for the engine, rehearsed.
+
+Everything here is a function of the text, its parameters, the policy and the options, so it is kept and used again
+when the same question comes back (a dashboard asks the same twelve all day).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from dpsql.accountant import Accountant, make_accountant
+from dpsql.bind import bind
+from dpsql.options import Options
+from dpsql.parse import Parameters, Statement, parse
+from dpsql.plan import Block, BoundedBlock, Plan, fingerprint
+from dpsql.policy import Policy
+from dpsql.pricing import Price, price
+from dpsql.release import OutputColumn
+from dpsql.rewrite import bounded
+
+MOST_KEPT = 512
+Value = TypeVar("Value")
+
+
+@dataclass(eq=False)
+class Planned:
+    """A priced question. `keys` names each block's release (without the version of the data), in block order.
+
+    `columns` is filled in when the remainder has been rehearsed.
+    """
+
+    statement: Statement
+    options: Options
+    plan: Plan
+    price: Price
+    keys: tuple[str, ...]
+    columns: tuple[OutputColumn, ...] | None = None
+
+
+class _Memory(Generic[Value]):
+    """The last values made, by key; a value made twice at the same time is harmless."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value kept under `key`, made now when there is none."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        value = make()
+        with self._lock:
+            self._kept[key] = value
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return value
+
+
+class Planner:
+    """Plans statements for one policy; remembers the last `MOST_KEPT` of them. Thread-safe."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        budget = policy.budget
+        self.accountant: Accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
+        self._statements: _Memory[Statement] = _Memory()
+        self._plans: _Memory[Planned] = _Memory()
+
+    def parse(self, sql: str, parameters: Parameters) -> Statement:
+        """The statement of a text."""
+        if parameters:
+            return parse(sql, parameters)
+        return self._statements.get(sql, lambda: parse(sql))
+
+    def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
+        """The priced plan of a query (or of what is explained). Raises refusals only."""
+        for name, value in statement.options:
+            options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
+        if not cacheable:
+            return self._plan(statement, options)
+        return self._plans.get((statement.sql, options), lambda: self._plan(statement, options))
+
+    def _plan(self, statement: Statement, options: Options) -> Planned:
+        plan = bind(statement, self.policy)
+        blocks = tuple(self._bounded(block, options) for block in plan.blocks)
+        priced = price(blocks, options, self.policy, self.accountant)
+        keys = tuple(
+            fingerprint((replace(one.block, name="", formulas=()), one.noise.terms, one.noise.selection, self.policy.version))
+            for one in priced.blocks
+        )
+        return Planned(statement, options, plan, priced, keys)
+
+    def _bounded(self, block: Block, options: Options) -> BoundedBlock:
+        return bounded(block, self.policy, options.max_groups, options.max_rows_per_group)
+
+
+_BIGQUERY = {"max_groups_contributed": "max_groups", "max_rows_contributed": "max_rows_per_group"}

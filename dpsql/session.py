@@ -1,0 +1,371 @@
+"""The one place that knows the order: plan, price, reserve, touch data, noise, store, answer (privacy.md 7).
+
+Every door calls a `Session`; no door knows a privacy rule. A session may be used from any thread.
+"""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dpsql.accountant import Accountant, make_accountant
+from dpsql.emit import Emitter
+from dpsql.engines import Engine
+from dpsql.errors import Error, Fault, refuse
+from dpsql.explain import PrivacyPlan, describe_loss, planned_outputs
+from dpsql.ledger import ChargeRequest, decimal_text, open_ledger
+from dpsql.ledger.chain import mac
+from dpsql.ledger.ledger import Ledger
+from dpsql.options import Options
+from dpsql.parse import Parameters, Statement
+from dpsql.perturb import Gate, NoisyAnswer, NoisyTerm, perturb
+from dpsql.plan import Relation, Scan, fingerprint
+from dpsql.planning import Planned, Planner
+from dpsql.policy import Policy, load_policy
+from dpsql.pricing import PricedBlock
+from dpsql.privacy import PrivacyLoss
+from dpsql.release import OutputColumn, Receipt, Release, make_release, rehearse
+from dpsql.releases import ReleaseStore, open_releases
+from dpsql.remainder import ARROW, ReleasedBlock, Remainder, unanswered
+from dpsql.sandbox import Sandbox, shared_sandbox
+from dpsql.statements import answer_statement, statement_columns
+
+OWNER = "owner"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One account that a charge must fit: its name in the ledger and how it counts."""
+
+    name: str
+    accountant: Accountant
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What each scope has spent and has left: scope -> dimension -> exact decimal text."""
+
+    spent: dict[str, dict[str, str]]
+    remaining: dict[str, dict[str, str]]
+    epsilon: dict[str, tuple[float, float]]
+
+    def text(self) -> str:
+        """One line for each scope."""
+        return "\n".join(f"{scope}: {self.words(scope)}" for scope in self.spent)
+
+    def words(self, scope: str) -> str:
+        """What one scope has left, in words."""
+        spent, limit = self.epsilon[scope]
+        left = ", ".join(f"{dimension} {amount}" for dimension, amount in self.remaining[scope].items())
+        return f"{left} left (epsilon {spent:.4g} of {limit:.4g} spent)"
+
+
+class Session:
+    """One analyst's (or the owner's) way to answers. Made by `open_session`."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        engine: Engine,
+        ledger: Ledger,
+        store: ReleaseStore,
+        *,
+        analyst: str | None = None,
+        gate: Gate | None = None,
+        sandbox: Sandbox | None = None,
+        planner: Planner | None = None,
+    ) -> None:
+        self.policy = policy
+        self.analyst = analyst
+        self.id = uuid.uuid4().hex
+        self.options = Options.of_policy(policy)
+        self.planner = planner or Planner(policy)
+        self.sandbox = sandbox or shared_sandbox()
+        self.ledger = ledger
+        self._engine = engine
+        self._store = store
+        self._gate = gate or Gate()
+        self._scopes = _scopes(policy, analyst, self.id, self.planner.accountant)
+        for scope in self._scopes:
+            ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    def execute(self, sql: str, parameters: Parameters = None, *, request_id: str | None = None) -> Release:
+        """Answer one statement of any kind. Raises refusals (nothing charged) and faults (`charged` tells).
+
+        `request_id` is an idempotency key: a request that was charged before under it is answered from its stored
+        release, or refused, never charged again.
+        """
+        statement = self.planner.parse(sql, parameters)
+        if statement.kind != "query":
+            return answer_statement(self, statement)
+        planned = self.plan(statement, parameters)
+        self.rehearse(planned)
+        try:
+            return self._answer(planned, request_id)
+        except Error as error:
+            raise error.at(sql)
+
+    def plan(self, statement: Statement, parameters: Parameters = None) -> Planned:
+        """The priced plan of a statement under the options of now."""
+        return self.planner.plan(statement, self.options, cacheable=not parameters)
+
+    def describe(self, sql: str, parameters: Parameters = None) -> tuple[OutputColumn, ...]:
+        """The columns that a statement returns; nothing is charged, data is not touched, no option changes."""
+        statement = self.planner.parse(sql, parameters)
+        if statement.kind != "query":
+            return statement_columns(self, statement)
+        return self.rehearse(self.plan(statement, parameters))
+
+    def explain(self, sql: str, parameters: Parameters = None) -> PrivacyPlan:
+        """The privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not touched."""
+        statement = self.planner.parse(sql, parameters)
+        if statement.query is None:
+            raise refuse("not_a_query", word=statement.kind.upper(), position=1).at(sql)
+        return self.explain_planned(self.plan(statement, parameters))
+
+    def price_all(self, statements: Sequence[str]) -> tuple[PrivacyPlan, ...]:
+        """Privacy plans of several queries, each at the options of now."""
+        return tuple(self.explain(sql) for sql in statements)
+
+    def explain_planned(self, planned: Planned) -> PrivacyPlan:
+        """The privacy plan of what is planned."""
+        columns = self.rehearse(planned)
+        names = [one.block.name for one in planned.price.blocks]
+        emitter = self._emitter("0" * 64)
+        stored = self._stored(planned)
+        charged = PrivacyLoss.nothing()
+        for one, found in zip(planned.price.blocks, stored, strict=True):
+            charged = charged if found is not None else charged + one.loss
+        budget = self.budget()
+        return PrivacyPlan(
+            outputs=planned_outputs(planned.plan, planned.price.blocks, planned.options.confidence),
+            loss=planned.price.loss,
+            charged=charged,
+            remaining=tuple((scope.name, budget.words(scope.name)) for scope in self._scopes),
+            stored=tuple(name for name, found in zip(names, stored, strict=True) if found is not None),
+            engine_sql=tuple((one.block.name, emitter.block(one.block).sql) for one in planned.price.blocks),
+            confidence=float(planned.options.confidence),
+            columns=tuple((column.name, column.type.value) for column in columns),
+        )
+
+    def rehearse(self, planned: Planned) -> tuple[OutputColumn, ...]:
+        """Run the public remainder over empty tables: what it would refuse is refused before anything is charged."""
+        if planned.columns is None:
+            blocks = tuple(
+                unanswered(
+                    one.block.name,
+                    [key.expression.facts.type for key in one.block.keys],
+                    [term.name for term in one.noise.terms],
+                    one.block.formulas,
+                )
+                for one in planned.price.blocks
+            )
+            public = {entry.name: _empty(entry.scan) for entry in planned.plan.public_inputs}
+            remainder = Remainder(planned.plan.remainder, planned.plan.output_names, blocks, public)
+            try:
+                planned.columns = rehearse(self.sandbox, remainder, float(planned.options.confidence))
+            except Error as error:
+                raise error.at(planned.statement.sql) from None
+        return planned.columns
+
+    # --- the order ----------------------------------------------------------------------------------------------------
+
+    def _answer(self, planned: Planned, request_id: str | None) -> Release:
+        blocks = planned.price.blocks
+        found = self._stored(planned)
+        missing = [at for at, one in enumerate(found) if one is None]
+        loss = PrivacyLoss.nothing()
+        for at in missing:
+            loss = loss + blocks[at].loss
+        emitter = self._emitter(self._view_key(planned)) if missing else None
+        queries = {at: emitter.block(blocks[at].block) for at in missing if emitter is not None}
+        receipt = request_id or uuid.uuid4().hex
+        reservation = self._reserve(receipt, loss, planned) if missing else None
+        try:
+            for at in missing:
+                exact = self._engine.run(queries[at], self.policy.per_query.timeout_seconds)
+                noisy = perturb(exact, blocks[at].noise, self._gate)
+                found[at] = self._keep(planned, at, noisy, receipt)
+            if reservation is not None:
+                reservation.commit()
+        except BaseException as error:
+            if reservation is not None:
+                reservation.fail(getattr(error, "slug", type(error).__name__))
+            if isinstance(error, Error):
+                error.charged = reservation is not None
+            raise
+        released = tuple(one for one in found if one is not None)
+        return self._release(planned, released, loss, receipt, reused=bool(blocks) and not missing)
+
+    def _reserve(self, receipt: str, loss: PrivacyLoss, planned: Planned) -> Any:
+        request = ChargeRequest(
+            id=receipt,
+            analyst=self.analyst or OWNER,
+            session=self.id,
+            scopes=tuple(scope.name for scope in self._scopes),
+            charge=self.planner.accountant.units(loss),
+            what=fingerprint(tuple(planned.keys)),
+            policy_version=self.policy.version,
+        )
+        return self.ledger.reserve(request)
+
+    def _release(
+        self, planned: Planned, blocks: tuple[ReleasedBlock, ...], loss: PrivacyLoss, receipt: str, reused: bool
+    ) -> Release:
+        public = {entry.name: self._public(entry.scan) for entry in planned.plan.public_inputs}
+        remainder = Remainder(planned.plan.remainder, planned.plan.output_names, blocks, public)
+        budget = self.budget()
+        remaining = {scope.name: budget.words(scope.name) for scope in self._scopes}
+        told = Receipt(receipt, loss, remaining, describe_loss(loss), reused)
+        return make_release(self.sandbox, remainder, float(planned.options.confidence), told)
+
+    # --- stored releases ----------------------------------------------------------------------------------------------
+
+    def _block_key(self, planned: Planned, at: int) -> str:
+        tables = tuple(sorted(_tables(planned.price.blocks[at].block.source)))
+        return fingerprint((planned.keys[at], self._engine.data_version(tables)))
+
+    def _stored(self, planned: Planned) -> list[ReleasedBlock | None]:
+        """For each block the stored release that answers it, if any."""
+        if not planned.options.reuse:
+            return [None] * len(planned.keys)
+        found: list[ReleasedBlock | None] = []
+        for at, one in enumerate(planned.price.blocks):
+            stored = self._store.get(self._block_key(planned, at))
+            found.append(None if stored is None else _opened(one, stored.payload))
+        return found
+
+    def _keep(self, planned: Planned, at: int, noisy: NoisyAnswer, receipt: str) -> ReleasedBlock:
+        """Store the release of a block before anybody sees it; when another process was first, its numbers stand."""
+        one = planned.price.blocks[at]
+        payload = _packed(noisy)
+        if planned.options.reuse:
+            facts = {"receipt": receipt, "loss": describe_loss(one.loss), "analyst": self.analyst or OWNER}
+            payload = self._store.put(self._block_key(planned, at), payload, facts, block=planned.keys[at]).payload
+        return _opened(one, payload)
+
+    # --- helpers ------------------------------------------------------------------------------------------------------
+
+    def _view_key(self, planned: Planned) -> str:
+        """The secret of the bounded view: the same for every question about one version of the data."""
+        tables = tuple(sorted({t for one in planned.price.blocks for t in _tables(one.block.source)}))
+        return mac(self.ledger.witness.key, "bounded view", self._engine.data_version(tables).encode())
+
+    def _emitter(self, view_key: str) -> Emitter:
+        return Emitter(self.policy, self._engine.source, view_key)
+
+    def _public(self, scan: Scan) -> pa.Table:
+        return self._engine.public_table(self._emitter("").relation(scan))
+
+    def budget(self) -> Budget:
+        """Spent and remaining of every scope that this session's charges must fit."""
+        accounts = self.ledger.accounts()
+        spent, remaining, epsilon = {}, {}, {}
+        for scope in self._scopes:
+            account = accounts[scope.name]
+            left = {dimension: account.limits[dimension] - amount for dimension, amount in account.spent.items()}
+            spent[scope.name] = {d: decimal_text(d, amount) for d, amount in account.spent.items()}
+            remaining[scope.name] = {d: decimal_text(d, max(0, amount)) for d, amount in left.items()}
+            limit = float(getattr(scope.accountant, "epsilon", 0))
+            epsilon[scope.name] = (scope.accountant.epsilon_of(account.spent), limit)
+        return Budget(spent, remaining, epsilon)
+
+    def interrupt(self) -> None:
+        """Stop what runs in the engine now; what was charged stays charged."""
+        self._engine.interrupt()
+
+    def close(self) -> None:
+        """Give engine and ledger back."""
+        self._engine.close()
+        self._store.close()
+        self.ledger.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+
+def _scopes(policy: Policy, analyst: str | None, session: str, dataset: Accountant) -> tuple[Scope, ...]:
+    """The accounts that a charge of this analyst must fit. Refuses an analyst whom the policy does not name."""
+    scopes = [Scope("dataset", dataset)]
+    kind, delta = policy.budget.accountant, policy.budget.delta
+    if analyst is not None:
+        if analyst not in policy.analysts:
+            raise refuse("analyst_unknown", name=analyst)
+        own = policy.analysts[analyst]
+        limited = make_accountant(kind, own.epsilon, delta if own.delta is None else own.delta)
+        scopes.append(Scope(f"analyst:{analyst}", limited))
+    if policy.session is not None:
+        scopes.append(Scope(f"session:{session}", make_accountant(kind, policy.session.epsilon, delta)))
+    return tuple(scopes)
+
+
+def _tables(relation: Relation) -> set[str]:
+    if isinstance(relation, Scan):
+        return {relation.table}
+    parts = [getattr(relation, field, None) for field in ("source", "left", "right")]
+    below = [part for part in parts if part is not None] + list(getattr(relation, "sources", ()))
+    return set().union(*(_tables(part) for part in below))
+
+
+def _empty(scan: Scan) -> pa.Table:
+    return pa.table({column.name: pa.array([], ARROW[column.facts.type]) for column in scan.columns})
+
+
+def _packed(noisy: NoisyAnswer) -> bytes:
+    """Keys and noisy terms as an Arrow stream; nothing else of an answer is ever written down."""
+    columns = {name: noisy.keys.column(name) for name in noisy.keys.column_names}
+    for term in noisy.terms:
+        columns[term.name] = pa.array(term.values)
+    columns["#row"] = pa.array(range(noisy.row_count), pa.int64())
+    table = pa.table(columns)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _opened(one: PricedBlock, payload: bytes) -> ReleasedBlock:
+    """A released block from its stored form; the noise laws are those of the (equal) plan."""
+    with pa.ipc.open_stream(payload) as reader:
+        table = reader.read_all()
+    keys = table.select([key.name for key in one.block.keys])
+    terms = tuple(
+        NoisyTerm(
+            term.name, table.column(term.name).to_numpy(), 2.0 ** (term.noise.shift - term.grid), term.noise, term.grid,
+            term.whole,
+        )
+        for term in one.noise.terms
+    )  # fmt: skip
+    return ReleasedBlock(one.block.name, keys, terms, one.block.formulas, table.num_rows)
+
+
+def open_session(
+    policy: str | Path | Policy, *, analyst: str | None = None, source: Any = None, create_ledger: bool = False
+) -> Session:
+    """Open a policy, its data and its ledger.
+
+    `source`: a DuckDB connection or Arrow tables instead of the policy's own source. `create_ledger` is the owner's
+    explicit act for a data set that never had a ledger. Raises PolicyRefusal, Fault, IntegrityError.
+    """
+    from dpsql.engines.duckdb_engine import open_duckdb
+
+    checked = policy if isinstance(policy, Policy) else load_policy(policy)
+    engine = open_duckdb(checked, source)
+    try:
+        ledger = open_ledger(checked.ledger_url(), checked.dataset, create=create_ledger)
+    except Fault:
+        engine.close()
+        raise
+    return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst)
+

@@ -1,0 +1,80 @@
+"""Reference laws of the noise, computed from their definitions, and goodness of fit. Tests only."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+ALPHA = 1e-9
+"""Chance of a false alarm of one accepted law."""
+
+Cdf = Callable[[int], float]
+
+
+def laplace_cdf(scale: float) -> Cdf:
+    """P(Z <= k) of the discrete Laplace law of `scale`."""
+    q = math.exp(-1 / scale)
+
+    def cdf(k: int) -> float:
+        return 1 - q ** (k + 1) / (1 + q) if k >= 0 else q**-k / (1 + q)
+
+    return cdf
+
+
+def gaussian_cdf(sigma: float) -> Cdf:
+    """P(Z <= k) of the discrete Gaussian law, by summing its pmf (small sigma) or by the midpoint rule (large)."""
+    if sigma > 1000:
+        return lambda k: float(stats.norm.cdf((k + 0.5) / sigma))
+    reach = math.ceil(12 * sigma) + 2
+    points = np.arange(-reach, reach + 1)
+    mass = np.exp(-(points**2) / (2 * sigma * sigma))
+    total = np.cumsum(mass) / mass.sum()
+    return lambda k: 0.0 if k < -reach else float(total[min(k + reach, 2 * reach)])
+
+
+def fit(values: np.ndarray, cdf: Cdf, scale: float) -> float:
+    """p-value of a chi-square test of `values` against `cdf`, in about 60 cells of at least 20 expected values."""
+    step = max(1, round(scale / 8))
+    uppers = [k * step for k in range(-32, 33)]
+    expected, observed, before, low = [], [], 0.0, -np.inf
+    for upper in uppers:
+        share = cdf(upper) - before
+        if share * values.size >= 20:
+            expected.append(share)
+            observed.append(int(((values > low) & (values <= upper)).sum()))
+            before, low = cdf(upper), upper
+    expected.append(1 - before)
+    observed.append(int((values > low).sum()))
+    if expected[-1] * values.size < 20:
+        expected[-2:] = [sum(expected[-2:])]
+        observed[-2:] = [sum(observed[-2:])]
+    return float(stats.chisquare(observed, np.array(expected) * values.size).pvalue)
+
+
+class Seeded:
+    """Repeatable bytes, for tests whose power and not whose randomness is in question."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._block = 0
+        self.sizes: list[int] = []
+
+    def read(self, size: int) -> bytes:
+        self._block += 1
+        self.sizes.append(size)
+        return hashlib.shake_128(f"{self._seed}/{self._block}".encode()).digest(size)
+
+
+class Scripted:
+    """Words from a list, one after the other."""
+
+    def __init__(self, words: list[int]) -> None:
+        self._words = list(words)
+
+    def read(self, size: int) -> bytes:
+        taken, self._words = self._words[: size // 8], self._words[size // 8 :]
+        return b"".join(word.to_bytes(8, "little") for word in taken)

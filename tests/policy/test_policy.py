@@ -1,0 +1,278 @@
+"""What an accepted policy says: exact values, defaults, the way to the privacy unit, addresses, its version."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields, replace
+from datetime import date, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql.policy import Analyst, Column, PerQuery, Policy, PrivacyUnit, Session, load_policy, parse_policy
+from dpsql.policy.reach import find_cycle, joins_of, paths_to_unit
+from dpsql.privacy import Neighbours
+
+POLICY = """\
+dataset: clinic
+source: duckdb:///data/clinic.duckdb
+privacy_unit: {table: patients, column: patient_id}
+budget: {epsilon: 10, delta: 1e-6, accountant: zcdp}
+ledger: sqlite:///ledger.db
+analysts: {research: {epsilon: 0.30, delta: 1e-7}}
+tables:
+  patients:
+    max_rows: 1
+    columns:
+      patient_id: {type: integer, nullable: false}
+      region: {type: text, domain: [no, null, "null", 1e3, ""]}
+      age: {type: integer, lower: -1, upper: 1.2e2, domain: [30, 10, 20]}
+      dose: {type: real, lower: .1, upper: 5000}
+      born: {type: date, lower: 1900-01-01, upper: 2024-02-29}
+      seen: {type: timestamp, lower: 2024-01-01, upper: "2024-01-02T03:04:05.25"}
+      smoker: {type: boolean, domain: [true, false, ~]}
+  visits:
+    source: raw.visits_2024
+    foreign_keys: {patient: patients.patient_id, ward: wards.ward}
+    primary_key: [visit_id]
+    max_rows: 20
+    columns: {visit_id: {type: text}}
+  labs:
+    source: labs/*.parquet
+    foreign_keys: {visit_id: visits.visit_id}
+    max_rows: 100
+    max_groups: 4
+    max_rows_per_group: 5
+    columns: {value: {type: real, lower: 0, upper: 10, description: mmol per litre}}
+  notes:
+    foreign_keys: {patient: visits.patient}
+    max_rows: 3
+    columns: {length: {type: integer, lower: 0, upper: 9}}
+  wards:
+    public: true
+    primary_key: [ward]
+    unique: [[building, floor], telephone]
+    max_multiplicity: {building: 30, "floor, telephone": 2, floor: 5}
+    columns: {ward: {type: text}, building: {type: text}, floor: {type: integer}, telephone: {type: text}}
+"""
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return parse_policy(POLICY)
+
+
+def test_values_are_exact_and_typed(policy: Policy) -> None:
+    columns = policy.tables["patients"].columns
+    assert columns["age"] == Column("age", "integer", -1, 120, (30, 10, 20))
+    assert type(columns["age"].upper) is int
+    assert (columns["dose"].lower, columns["dose"].upper) == (Fraction(1, 10), Fraction(5000))
+    assert columns["region"].domain == ("no", None, "null", "1e3", "")
+    assert (columns["born"].lower, columns["born"].upper) == (date(1900, 1, 1), date(2024, 2, 29))
+    assert columns["seen"].lower == datetime(2024, 1, 1)
+    assert columns["seen"].upper == datetime(2024, 1, 2, 3, 4, 5, 250_000)
+    assert columns["smoker"].domain == (True, False, None)
+    assert not columns["patient_id"].nullable
+    assert policy.tables["labs"].columns["value"].description == "mmol per litre"
+
+
+def test_budget_and_defaults(policy: Policy) -> None:
+    assert policy.privacy_unit == PrivacyUnit("patients", "patient_id")
+    assert policy.neighbours is Neighbours.ADD_REMOVE
+    assert policy.budget.epsilon == 10
+    assert policy.budget.delta == Fraction(1, 10**6)
+    assert policy.analysts == {"research": Analyst(Fraction(3, 10), Fraction(1, 10**7))}
+    assert policy.session is None
+    assert policy.per_query == PerQuery(
+        epsilon=Fraction(1, 10),
+        max_epsilon=None,
+        delta=Fraction(1, 10**9),
+        max_groups=None,
+        max_rows_per_group=None,
+        mechanism="auto",
+        confidence=Fraction(19, 20),
+        timeout_seconds=300,
+        max_public_groups=1_000_000,
+    )
+    assert (policy.tables["labs"].max_groups, policy.tables["labs"].max_rows_per_group) == (4, 5)
+
+
+def test_every_option_arrives() -> None:
+    given = "per_query: {epsilon: 0.2, max_epsilon: 2, delta: 1e-8, max_groups: 3, max_rows_per_group: 4, "
+    given += "mechanism: laplace, confidence: 0.9, timeout_seconds: 7, max_public_groups: 99}\n"
+    given += "session: {epsilon: 1.5, delta: 2e-7}\nneighbours: change_one\n"
+    policy = parse_policy(POLICY.replace("ledger:", given + "ledger:"))
+    expected = PerQuery(Fraction(1, 5), Fraction(2), Fraction(1, 10**8), 3, 4, "laplace", Fraction(9, 10), 7, 99)
+    assert policy.per_query == expected
+    assert policy.session == Session(Fraction(3, 2), Fraction(2, 10**7))
+    assert policy.neighbours is Neighbours.CHANGE_ONE
+
+
+def test_a_small_budget_lowers_the_default_of_a_query() -> None:
+    small = POLICY.replace("epsilon: 10,", "epsilon: 0.05,").replace("epsilon: 0.30", "epsilon: 0.01")
+    assert parse_policy(small).per_query.epsilon == Fraction(1, 20)
+    limited = POLICY.replace("ledger:", "per_query: {max_epsilon: 0.04}\nledger:")
+    assert parse_policy(limited).per_query.epsilon == Fraction(4, 100)
+
+
+def test_key_columns_take_their_type_from_the_other_end(policy: Policy) -> None:
+    assert policy.tables["visits"].columns["patient"] == Column("patient", "integer")
+    assert policy.tables["labs"].columns["visit_id"] == Column("visit_id", "text")
+    assert policy.tables["notes"].columns["patient"] == Column("patient", "integer")
+    implied = POLICY.replace("columns: {ward: {type: text}, ", "columns: {")
+    visits = implied.replace("{visit_id: {type: text}}", "{visit_id: {type: text}, ward: {type: date}}")
+    assert parse_policy(visits).tables["wards"].columns["ward"] == Column("ward", "date")
+
+
+def test_the_way_to_the_privacy_unit(policy: Policy) -> None:
+    to_patient = ("visits", "patient", "patients", "patient_id")
+    to_visit = ("labs", "visit_id", "visits", "visit_id")
+    assert policy.unit_path("patients") == policy.unit_path("wards") == ()
+    assert policy.unit_path("visits") == (to_patient,)
+    assert policy.unit_path("labs") == (to_visit, to_patient)
+    assert policy.unit_joins("visits") == ()
+    assert policy.unit_joins("labs") == (to_visit,)
+    assert policy.unit_joins("notes") == ()
+    columns = [policy.unit_column(name) for name in ("patients", "visits", "labs", "notes", "wards")]
+    assert columns == ["patient_id", "patient", "patient", "patient", None]
+    assert [name for name in policy.tables if policy.is_protected(name)] == ["patients", "visits", "labs", "notes"]
+
+
+def test_a_foreign_key_to_another_column_of_the_units_table_is_joined() -> None:
+    text = POLICY.replace("patient: patients.patient_id", "card: patients.card").replace(
+        "max_rows: 1\n", "max_rows: 1\n    unique: [card]\n"
+    )
+    text = text.replace("{patient: visits.patient}", "{card: visits.card}").replace(
+        "columns:\n      patient_id", "columns:\n      card: {type: text}\n      patient_id"
+    )
+    text = text.replace("primary_key: [visit_id]\n", "primary_key: [visit_id]\n    unique: [card]\n")
+    policy = parse_policy(text)
+    assert policy.unit_joins("visits") == (("visits", "card", "patients", "card"),)
+    assert policy.unit_column("visits") == "patient_id"
+    assert policy.unit_joins("notes") == (("notes", "card", "visits", "card"), ("visits", "card", "patients", "card"))
+
+
+def test_row_privacy_needs_no_way() -> None:
+    text = POLICY.replace("{table: patients, column: patient_id}", "row")
+    for rows in ("20", "100", "3"):
+        text = text.replace(f"    max_rows: {rows}\n", "")
+    policy = parse_policy(text)
+    assert policy.privacy_unit is None
+    assert {table.max_rows for table in policy.tables.values()} == {1, None}
+    assert policy.unit_path("labs") == policy.unit_joins("labs") == ()
+    assert policy.unit_column("labs") is None
+    assert policy.tables["wards"].max_rows is None
+
+
+def test_promises_about_repetition(policy: Policy) -> None:
+    wards = policy.tables["wards"]
+    assert wards.is_unique(("ward",))
+    assert wards.is_unique(("floor", "building"))
+    assert wards.is_unique(("telephone", "floor"))
+    assert not wards.is_unique(("building",))
+    assert not wards.is_unique(())
+    assert wards.multiplicity(("ward",)) == 1
+    assert wards.multiplicity(("building",)) == 30
+    assert wards.multiplicity(("floor",)) == 5
+    assert replace(wards, unique=()).multiplicity(("floor", "telephone")) == 2
+    assert wards.multiplicity(()) is None
+    assert not policy.tables["patients"].is_unique(("age",))
+
+
+def test_names_are_found_without_regard_to_case(policy: Policy) -> None:
+    assert policy.table("VISITS") is policy.tables["visits"]
+    assert policy.table("visit") is None
+    assert policy.tables["patients"].column("Age") is policy.tables["patients"].columns["age"]
+    assert policy.tables["patients"].column("agee") is None
+
+
+def test_addresses_start_at_the_folder_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "clinic.yaml").write_text(POLICY)
+    policy = load_policy(tmp_path / "clinic.yaml")
+    assert policy.source_path() == str(tmp_path / "data/clinic.duckdb")
+    assert policy.ledger_url() == f"sqlite:///{tmp_path}/ledger.db"
+    assert policy.table_source("patients") == "patients"
+    assert policy.table_source("visits") == "raw.visits_2024"
+    assert policy.table_source("labs") == str(tmp_path / "labs/*.parquet")
+    absolute = POLICY.replace("duckdb:///data", "duckdb:////data").replace("sqlite:///ledger", "sqlite:////var/ledger")
+    policy = parse_policy(absolute, folder=tmp_path)
+    assert (policy.source_path(), policy.ledger_url()) == ("/data/clinic.duckdb", "sqlite:////var/ledger.db")
+    servers = replace(policy, source="postgresql://h/d", ledger="postgresql://h/l")
+    assert (servers.source_path(), servers.ledger_url()) == (None, "postgresql://h/l")
+    one = replace(policy, source="visits-*.csv", tables={"patients": policy.tables["patients"]})
+    assert one.table_source("patients") == one.source_path() == str(tmp_path / "visits-*.csv")
+
+
+def test_a_policy_is_a_value(policy: Policy) -> None:
+    again = parse_policy(POLICY)
+    assert again == policy
+    assert hash(again) == hash(policy)
+    assert pickle.loads(pickle.dumps(policy)) == policy
+
+
+CHANGES = [
+    ("dataset: clinic", "dataset: other"),
+    ("data/clinic.duckdb", "data/other.duckdb"),
+    ("epsilon: 10,", "epsilon: 11,"),
+    ("delta: 1e-6", "delta: 2e-6"),
+    ("accountant: zcdp", "accountant: pure"),
+    ("ledger: sqlite:///ledger.db", "ledger: sqlite:///other.db"),
+    ("ledger:", "neighbours: change_one\nledger:"),
+    ("ledger:", "session: {epsilon: 1}\nledger:"),
+    ("ledger:", "per_query: {epsilon: 0.2}\nledger:"),
+    ("epsilon: 0.30", "epsilon: 0.31"),
+    ("research", "Research"),
+    ("    max_rows: 20", "    max_rows: 21"),
+    ("lower: -1", "lower: -2"),
+    ("upper: 5000", "upper: 5001"),
+    ("2024-02-29", "2024-02-28"),
+    ("[30, 10, 20]", "[10, 20, 30]"),
+    ('[no, null, "null"', '[no, "null", null'),
+    ("nullable: false", "nullable: true"),
+    ("primary_key: [visit_id]", "unique: [visit_id]"),
+    ("building: 30", "building: 31"),
+    ("raw.visits_2024", "raw.visits_2025"),
+    ("max_groups: 4", "max_groups: 5"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES)
+def test_the_version_changes_with_what_matters(policy: Policy, old: str, new: str) -> None:
+    assert POLICY.count(old) == 1
+    assert parse_policy(POLICY.replace(old, new)).version != policy.version
+
+
+def test_the_version_stays_with_what_does_not_matter(policy: Policy, tmp_path: Path) -> None:
+    assert len(policy.version) == 64
+    same = POLICY.replace("epsilon: 0.30", "epsilon: 0.3").replace("lower: .1", "lower: 0.10")
+    same = "# comment\n" + same.replace("mmol per litre", "millimoles")
+    assert parse_policy(same, folder=tmp_path).version == policy.version
+
+
+def test_the_version_knows_every_field_of_the_policy(policy: Policy) -> None:
+    """A field added later must not be forgotten: each one is changed here."""
+    for field in fields(Policy):
+        other = replace(policy, **{field.name: "different"})
+        assert (other.version == policy.version) == (field.name in ("description", "folder")), field.name
+
+
+def test_paths_on_names_alone() -> None:
+    keys = {"a": {"x": ("b", "x"), "y": ("c", "y")}, "b": {"u": ("u", "k")}, "c": {"u": ("u", "k")}, "u": {}, "d": {}}
+    found = paths_to_unit(keys, "u")
+    assert found["u"] == [()]
+    assert found["d"] == []
+    assert found["b"] == [(("b", "u", "u", "k"),)]
+    assert [[hop[1] for hop in path] for path in found["a"]] == [["x", "u"], ["y", "u"]]
+    assert find_cycle(keys) is None
+    assert find_cycle(keys | {"u": {"back": ("a", "k")}}) is not None
+    assert find_cycle({"e": {"boss": ("e", "id")}}) == ["e", "e"]
+
+
+def test_a_long_chain_of_foreign_keys_is_no_recursion() -> None:
+    keys = {f"t{i}": {"k": (f"t{i + 1}", "k")} for i in range(2000)} | {"t2000": {}}
+    path = paths_to_unit(keys, "t2000")["t0"][0]
+    assert len(path) == 2000
+    assert joins_of(path, "k") == ()
+    assert len(joins_of(path, "other")) == 2000
+    assert find_cycle(keys) is None
