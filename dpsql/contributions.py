@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpsql.errors import refuse
-from dpsql.plan import Filter, Join, Project, Relation, Scan, Union_, UnitAggregate
+from dpsql.plan import Filter, Join, Project, Relation, Scan, SemiJoin, Union_, UnitAggregate
 from dpsql.policy import Policy
 
 MOST_ROWS_PER_UNIT = 10**9
@@ -34,6 +34,10 @@ def _rows(relation: Relation, policy: Policy) -> int:
         return most
     if isinstance(relation, (Filter, Project)):
         return _rows(relation.source, policy)
+    if isinstance(relation, SemiJoin):
+        # Whether a row of `left` stays depends on public rows, or on rows of its own unit (the emitted join compares
+        # the units): adding a unit never changes another unit's rows.
+        return _rows(relation.left, policy)
     if isinstance(relation, Union_):
         return sum(_rows(source, policy) for source in relation.sources)
     if isinstance(relation, Join):

@@ -1,4 +1,4 @@
-"""The relational language in which everything about privacy is proven: six relations, three expressions, one block.
+"""The relational language in which everything about privacy is proven: seven relations, three expressions, one block.
 
 Plans are frozen values: two questions are the same question exactly when their plans are equal. Column names inside
 a plan are ours (deterministic from the shape of the plan), never the analyst's aliases.
@@ -96,6 +96,22 @@ class Join:
 
 
 @dataclass(frozen=True)
+class SemiJoin:
+    """Rows of `left` for which `right` has (or, `negated`, has not) a row with equal keys.
+
+    Keys of `right` are over its own columns. `on_unit`: `right` is protected, and only rows of the same unit count.
+    `in_list`: NULLs count as in SQL's IN, else as in EXISTS.
+    """
+
+    left: Relation
+    right: Relation
+    keys: tuple[tuple[Expr, Expr], ...]
+    on_unit: bool
+    negated: bool
+    in_list: bool
+
+
+@dataclass(frozen=True)
 class Union_:
     """UNION ALL: rows of both, columns matched by position and named as in the first."""
 
@@ -115,7 +131,7 @@ class UnitAggregate:
     columns: tuple[tuple[str, str, Expr | None, Expr | None, Facts], ...]
 
 
-Relation = Union[Scan, Filter, Project, Join, Union_, UnitAggregate]
+Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate]
 
 
 # --- private blocks -------------------------------------------------------------------------------------------------

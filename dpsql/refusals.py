@@ -174,6 +174,7 @@ _("clamp_over_results", "42883", "clamp works on protected rows; over results it
   "write least(greatest(x, lower), upper)")
 _("join", "ZP009", "this join is not proven: {reason}", "{way}")
 _("set_of_rows", "ZP010", "this set operation over protected rows is not proven: {reason}", "{way}")
+_("semi_join", "ZP015", "this subquery is not proven: {reason}", "{way}")
 _("many_blocks", "54000", "the statement has more than {most} private aggregations", "split it")
 _("many_measures", "54000", "a SELECT has more than {most} different aggregates", "split it")
 _("many_keys", "54000", "GROUP BY has more than {most} keys", "group by fewer")

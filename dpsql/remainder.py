@@ -7,7 +7,7 @@ filters, orders and limits) can be traced back to the groups it shows, whatever 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -78,15 +78,19 @@ class ReleasedBlock:
         """Each measure as an expression over terms."""
         return {name: exp.Paren(this=sqlglot.parse_one(text, read=DIALECT)) for name, text, _ in self.formulas}
 
-    def table(self, extra: Mapping[str, npt.NDArray[Any]], less: Sequence[npt.NDArray[Any]] = ()) -> pa.Table:
-        """Keys, terms (each minus its entry of `less`, when given), row numbers and `extra` columns."""
-        columns: dict[str, Any] = {name: self.keys.column(name) for name in self.keys.column_names}
+    def table(
+        self, extra: Mapping[str, npt.NDArray[Any]], less: Sequence[npt.NDArray[Any]] = (), times: int = 1
+    ) -> pa.Table:
+        """Keys, terms, row numbers and `extra` columns, `times` over; each term minus its entry of `less`, if given."""
+        again = np.tile(np.arange(self.rows, dtype=np.int64), times)
+        keys = self.keys.take(pa.array(again)) if times > 1 else self.keys
+        columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
         for at, term in enumerate(self.terms):
-            values = np.asarray(term.values, dtype=np.float64)
+            values = np.asarray(term.values, dtype=np.float64)[again]
             columns[term.name] = pa.array(values - less[at] if less else values)
-        columns[ROW] = pa.array(np.arange(self.rows, dtype=np.int64))
+        columns[ROW] = pa.array(again)
         for name, values in extra.items():
-            columns[name] = pa.array(values, pa.float64(), from_pandas=True)
+            columns[name] = pa.array(values[again], pa.float64(), from_pandas=True)
         return pa.table(columns)
 
     def query(self, extra: Sequence[str] = ()) -> exp.Select:
@@ -148,16 +152,21 @@ class Remainder:
         self.__dict__.update({**state, "tree": sqlglot.parse_one(state["tree"], read=DIALECT)})
 
 
-def runnable(tree: exp.Query, remainder: Remainder, extra: Mapping[str, Sequence[str]]) -> str:
-    """The SQL text of `tree` with every block replaced by its query; `extra` names hidden columns of each block."""
-    copy = tree.copy()
-    for table in list(copy.find_all(exp.Table)):
+def runnable(
+    tree: exp.Query,
+    remainder: Remainder,
+    extra: Mapping[str, Sequence[str]],
+    adapt: Callable[[exp.Select], exp.Select] = lambda query: query,
+) -> str:
+    """The SQL text of `tree`, which is used up: every block in it is replaced by its query, as `adapt` returns it;
+    `extra` names hidden columns of each block."""
+    for table in list(tree.find_all(exp.Table)):
         block = remainder.block(table.name)
         if block is None:
             continue
         alias = table.args.get("alias") or exp.TableAlias(this=identifier(block.name))
-        table.replace(exp.Subquery(this=block.query(extra.get(block.name, ())), alias=alias.copy()))
-    return copy.sql(dialect=DIALECT)
+        table.replace(exp.Subquery(this=adapt(block.query(extra.get(block.name, ()))), alias=alias))
+    return tree.sql(dialect=DIALECT)
 
 
 def column(name: str, table: str = "") -> exp.Column:

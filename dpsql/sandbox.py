@@ -7,8 +7,11 @@ and no other analyst's table, and stops when its time, its memory or its number 
 
 from __future__ import annotations
 
+import atexit
+import math
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -47,6 +50,11 @@ class Room:
         self._most_rows = most_rows
         self.expired = False
 
+    def interrupt(self) -> None:
+        """Stop the running statement and refuse further ones; called by the watchdog."""
+        self.expired = True
+        self._connection.interrupt()
+
     def query(self, sql: str, tables: Mapping[str, pa.Table], most_rows: int | None = None) -> pa.Table:
         """Rows of one SELECT over `tables`, as DuckDB types them; at most `most_rows` (the sandbox's own limit).
 
@@ -61,9 +69,6 @@ class Room:
             return self._fetch(sql, self._most_rows if most_rows is None else most_rows)
         except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
             raise _own(error, self.expired) from None
-        finally:
-            for name in tables:
-                self._forget(name)
 
     def _fetch(self, sql: str, most_rows: int) -> pa.Table:
         """Stream the rows, so that a result too long is noticed before it fills the process's memory."""
@@ -79,11 +84,51 @@ class Room:
         finally:
             reader.close()
 
-    def _forget(self, name: str) -> None:
-        try:
-            self._connection.unregister(name)
-        except duckdb.Error:
-            self.expired = True  # the connection is of no further use; the room is thrown away with it
+
+class Watchdog:
+    """One thread that interrupts rooms past their deadline, again and again until they are left: a single interrupt
+    between two statements would be lost."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[Room, float] = {}
+        self._changed = threading.Condition()
+        self._watched_until = math.inf
+        self._stopped = False
+        self._thread = threading.Thread(target=self._watch, name="dpsql-sandbox-watchdog", daemon=True)
+        self._thread.start()
+        atexit.register(self.stop)  # DuckDB's extension complains on stderr when a thread outlives the interpreter
+
+    def stop(self) -> None:
+        """End the thread; rooms that are open lose their deadline."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        self._thread.join()
+        atexit.unregister(self.stop)
+
+    def enter(self, room: Room, timeout_seconds: float) -> None:
+        """Interrupt `room` when `timeout_seconds` have passed."""
+        deadline = time.monotonic() + timeout_seconds
+        with self._changed:
+            self._rooms[room] = deadline
+            if deadline < self._watched_until:  # else it wakes early enough by itself, and waking it costs a switch
+                self._changed.notify()
+
+    def leave(self, room: Room) -> None:
+        """Afterwards `room` is never interrupted again, so its connection may be closed."""
+        with self._changed:
+            del self._rooms[room]
+
+    def _watch(self) -> None:
+        with self._changed:
+            while not self._stopped:
+                now = time.monotonic()
+                for room, deadline in self._rooms.items():
+                    if deadline <= now:
+                        room.interrupt()
+                waits = [max(deadline - now, _NAG_SECONDS) for deadline in self._rooms.values()]
+                self._watched_until = now + min(waits, default=math.inf)
+                self._changed.wait(min(waits, default=None))
 
 
 class Sandbox:
@@ -94,17 +139,16 @@ class Sandbox:
         self._most_rows = most_rows
         self._lock = threading.Lock()
         self._base: duckdb.DuckDBPyConnection | None = None
+        self._watchdog: Watchdog | None = None
         self._process = 0
 
     @contextmanager
     def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> Iterator[Room]:
         """A room whose statements together may run `timeout_seconds`; then they are interrupted."""
-        base = self._open()
+        base, watchdog = self._open()
         connection = base.cursor()
         room = Room(connection, self._most_rows)
-        done = threading.Event()
-        watch = threading.Thread(target=_watch, args=(room, connection, done, timeout_seconds), daemon=True)
-        watch.start()
+        watchdog.enter(room, timeout_seconds)
         try:
             yield room
         except Error as error:
@@ -112,36 +156,34 @@ class Sandbox:
                 self._discard(base)
             raise
         finally:
-            done.set()
-            watch.join()
+            watchdog.leave(room)
             connection.close()
 
-    def query(
-        self, sql: str, tables: Mapping[str, pa.Table], timeout_seconds: float = TIMEOUT_SECONDS
-    ) -> pa.Table:
+    def query(self, sql: str, tables: Mapping[str, pa.Table], timeout_seconds: float = TIMEOUT_SECONDS) -> pa.Table:
         """One statement in a room of its own; see `Room.query`."""
         with self.room(timeout_seconds) as room:
             return room.query(sql, tables)
 
     def close(self) -> None:
-        """Let the database go; the next use opens a new one."""
+        """Let the engine go, once no room is open; the next use starts another."""
         with self._lock:
-            if self._base is not None and self._process == os.getpid():
-                self._base.close()
-            self._base = None
+            if self._watchdog is not None and self._process == os.getpid():
+                self._watchdog.stop()
+            self._watchdog = self._base = None
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
+    def _open(self) -> tuple[duckdb.DuckDBPyConnection, Watchdog]:
         with self._lock:
-            if self._base is None or self._process != os.getpid():  # a forked child must not use its parent's engine
-                base = duckdb.connect(":memory:", config=self._config())
+            forked = self._process != os.getpid()  # a child must not use its parent's engine; threads stay behind
+            if forked or self._watchdog is None:
+                self._watchdog = Watchdog()
+            if forked or self._base is None:
+                # One thread for each statement: the same rows in the same order every time, and callers side by side.
+                limit = f"{self._memory_megabytes}MB"
+                self._base = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": limit})
                 for statement in _LOCKDOWN:
-                    base.execute(statement)
-                self._base, self._process = base, os.getpid()
-            return self._base
-
-    def _config(self) -> dict[str, str | bool | int | float | list[str]]:
-        # One thread for each statement: rows come in the same order every time, and callers run side by side.
-        return {"threads": 1, "memory_limit": f"{self._memory_megabytes}MB"}
+                    self._base.execute(statement)
+                self._process = os.getpid()
+            return self._base, self._watchdog
 
     def _discard(self, broken: duckdb.DuckDBPyConnection) -> None:
         """After an internal error DuckDB answers nothing any more; other threads may have replaced it already."""
@@ -154,19 +196,6 @@ class Sandbox:
 def shared_sandbox() -> Sandbox:
     """The process's sandbox: releases that were pickled elsewhere compute their error bars here."""
     return Sandbox()
-
-
-def _watch(
-    room: Room, connection: duckdb.DuckDBPyConnection, done: threading.Event, timeout_seconds: float
-) -> None:
-    """Interrupt again and again until the room is left: one interrupt between two statements would be lost."""
-    if done.wait(timeout_seconds):
-        return
-    room.expired = True
-    while True:
-        connection.interrupt()
-        if done.wait(_NAG_SECONDS):
-            return
 
 
 _CATEGORIES: tuple[tuple[type[Exception], str], ...] = (

@@ -30,6 +30,15 @@ SHAPES: dict[type[exp.Expr], Shape] = {
     exp.Stddev: Shape("stddev_samp", 1),
     exp.StddevSamp: Shape("stddev_samp", 1),
     exp.StddevPop: Shape("stddev_pop", 1),
+    exp.CovarPop: Shape("covar_pop", 2),
+    exp.CovarSamp: Shape("covar_samp", 2),
+    exp.Corr: Shape("corr", 2),
+    exp.RegrSlope: Shape("regr_slope", 2),
+    exp.RegrIntercept: Shape("regr_intercept", 2),
+    exp.RegrR2: Shape("regr_r2", 2),
+    exp.RegrCount: Shape("regr_count", 2),
+    exp.RegrAvgx: Shape("regr_avgx", 2),
+    exp.RegrAvgy: Shape("regr_avgy", 2),
 }
 OTHER_WORDS = {"mean": exp.Avg}
 LEAKING = (exp.ArrayAgg, exp.GroupConcat, exp.AnyValue, exp.First, exp.Last, exp.JSONObjectAgg)
@@ -41,7 +50,7 @@ def is_aggregate(node: exp.Expr) -> bool:
         return is_aggregate(node.this)
     if isinstance(node, exp.Anonymous):
         return str(node.this).lower() in OTHER_WORDS
-    return isinstance(node, exp.AggFunc)
+    return isinstance(node, exp.AggFunc) and not isinstance(node, exp.Grouping)
 
 
 def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = False) -> Measure:
@@ -66,6 +75,10 @@ def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = F
         if condition is not None:
             both = scalars.call("and", inner, condition, both)
         return Measure(name, "count", (), False, both)
+    if isinstance(inner, (exp.LogicalAnd, exp.LogicalOr)):
+        only(inner, "this")
+        word = "bool_and" if isinstance(inner, exp.LogicalAnd) else "bool_or"
+        return Measure(name, word, (scalars.boolean(inner.this),), False, condition)
     if per_unit and isinstance(inner, (exp.Min, exp.Max)):
         only(inner, "this")
         return Measure(name, "min" if isinstance(inner, exp.Min) else "max", (scalars.bind(inner.this),), False, condition)

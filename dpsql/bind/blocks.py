@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from dpsql.bind.aggregates import bind_measure, is_aggregate
 from dpsql.bind.allowed import check_node
+from dpsql.bind.grouping import grouping_call, grouping_sets, over_set, united
 from dpsql.bind.names import Bound, Environment, Released, Scope, only, same_unit
 from dpsql.bind.scalars import Scalars
 from dpsql.bind.trees import output_name, rebuild
@@ -55,21 +57,36 @@ def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, enviro
     if unit is not None:
         others = [key.expression for key in work.keys if key is not unit]
         return per_unit(cutter.policy, node, scope, source, others, unit.expression)
-    items = [work.output(item) for item in node.expressions]
-    copy = exp.Select(expressions=items)
-    for clause, target in (("having", "where"), ("qualify", "qualify"), ("order", "order")):
-        if node.args.get(clause) is None:
-            continue
-        part = work.part(node.args[clause])
-        copy.set(target, exp.Where(this=part.this) if clause == "having" else part)
+    copy = exp.Select(expressions=[work.output(item) for item in node.expressions])
+    for clause, target in (("having", "where"), ("qualify", "qualify")):
+        if node.args.get(clause) is not None:
+            part = work.part(node.args[clause])
+            copy.set(target, exp.Where(this=part.this) if clause == "having" else part)
+    order = None if node.args.get("order") is None else work.order(node.args["order"])
+    tree = _over_blocks(cutter, work, source, copy, order)
     for clause in ("limit", "offset"):
         if node.args.get(clause) is not None:
-            copy.set(clause, cutter.released_part(node.args[clause], environment))
+            tree.set(clause, cutter.released_part(node.args[clause], environment))
     if node.args.get("distinct") is not None and work.grouped:
-        copy.set("distinct", cutter.released_part(node.args["distinct"], environment))
-    name = cutter.add_block(Block("", source, tuple(work.keys), tuple(work.measures)))
-    copy.set("from_", exp.From(this=exp.to_table(name)))
-    return Released(copy, tuple(output_name(item) for item in node.expressions))
+        tree.set("distinct", cutter.released_part(node.args["distinct"], environment))
+    return Released(tree, tuple(output_name(item) for item in node.expressions))
+
+
+def _over_blocks(cutter: Cutter, work: _Cut, source: Relation, copy: exp.Select, order: exp.Expr | None) -> exp.Query:
+    """Enter the block of every key set, and put the SELECT over it (over their union, when there are several)."""
+    measures = tuple(work.measures)
+    if len(work.sets) == 1:
+        name = cutter.add_block(Block("", source, tuple(work.keys), measures))
+        copy.set("from_", exp.From(this=exp.to_table(name)))
+        if order is not None:
+            copy.set("order", order)
+        return copy
+    selects = []
+    for chosen in work.sets:
+        keys = [key for key in work.keys if key.name in chosen]
+        own = tuple(replace(key, name=f"k{at}") for at, key in enumerate(keys))
+        selects.append(over_set(copy, cutter.add_block(Block("", source, own, measures)), work.keys, keys))
+    return united(selects, work.node, order)
 
 
 class _Cut:
@@ -83,6 +100,7 @@ class _Cut:
         self.scalars = Scalars(scope)
         self.keys: list[Key] = []
         self.measures: list[Measure] = []
+        self.sets: list[set[str]] = []
         self.grouped = True
         self.aliases = {item.alias.lower() for item in node.expressions if item.alias}
 
@@ -91,18 +109,21 @@ class _Cut:
     def find_keys(self) -> None:
         """GROUP BY expressions: columns, aliases, positions, ALL; SELECT DISTINCT without aggregates groups by its items."""
         group, distinct = self.node.args.get("group"), self.node.args.get("distinct")
-        items: list[exp.Expr] = []
+        sets: list[tuple[exp.Expr, ...]] = [()]
         if group is not None:
-            only(group, "expressions", "all")
-            items = [self._grouping(item) for item in group.expressions]
+            only(group, "expressions", "all", "rollup", "cube", "grouping_sets")
+            items = [*group.expressions]
+            for name in ("rollup", "cube", "grouping_sets"):
+                items += [part for part in group.args.get(name) or () if isinstance(part, exp.Expr)]
             if group.args.get("all"):
-                items = [item.unalias() for item in self.node.expressions if not _has_aggregate(item)]
+                items += [item.unalias() for item in self.node.expressions if not _has_aggregate(item)]
+            sets = grouping_sets(items)
         elif distinct is not None and not any(_has_aggregate(item) for item in self.node.expressions):
             only(distinct)
             self.grouped = False
-            items = [self._not_star(item.unalias()) for item in self.node.expressions]
-        for item in items:
-            self._add_key(item)
+            sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
+        for items_of_set in sets:
+            self.sets.append({self._add_key(self._grouping(item)) for item in items_of_set})
 
     def _not_star(self, item: exp.Expr) -> exp.Expr:
         if isinstance(item, exp.Star) or isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
@@ -122,18 +143,20 @@ class _Cut:
                     return output.unalias()  # type: ignore[no-any-return]
         return item
 
-    def _add_key(self, item: exp.Expr) -> None:
+    def _add_key(self, item: exp.Expr) -> str:
         if _has_aggregate(item):
             raise refuse("nested_aggregate", function="GROUP BY", position=place(item))
         expression = self.scalars.bind(item)
-        if any(key.expression == expression for key in self.keys):
-            return
+        for key in self.keys:
+            if key.expression == expression:
+                return key.name
         if len(self.keys) >= MOST_KEYS:
             raise refuse("many_keys", most=MOST_KEYS, position=place(item))
         if expression.facts.type is Type.NULL:
             raise refuse("null_key", position=place(item))
         name = f"k{len(self.keys)}"
         self.keys.append(Key(name, expression, domain_of(expression)))
+        return name
 
     # --- outputs ------------------------------------------------------------------------------------------------------
 
@@ -142,6 +165,16 @@ class _Cut:
         self._not_star(item)
         alias = exp.to_identifier(output_name(item), quoted=True)
         return exp.Alias(this=self.part(item.unalias()), alias=alias)
+
+    def order(self, value: exp.Expr) -> exp.Expr:
+        """ORDER BY: an output's own expression is named by its position, so that it may stand over a union."""
+        order = self.part(value)
+        if len(self.sets) > 1:
+            outputs = [self.part(item.unalias()) for item in self.node.expressions]
+            for ordered in order.expressions:
+                if ordered.this in outputs:
+                    ordered.set("this", exp.Literal.number(outputs.index(ordered.this) + 1))
+        return order
 
     def part(self, value: exp.Expr) -> exp.Expr:
         """A part of the SELECT, rewritten over the block."""
@@ -157,6 +190,8 @@ class _Cut:
             return self._window(node)
         if is_aggregate(node):
             return exp.column(self._measure(node), quoted=True)
+        if isinstance(node, exp.Anonymous) and str(node.this).lower() == "grouping" or isinstance(node, exp.Grouping):
+            return self._grouping_number(node)
         if isinstance(node, (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)):
             return None
         key = self._key_of(node)
@@ -178,6 +213,14 @@ class _Cut:
         check_node(inner)
         parts = {name: rebuild(part, self._special) for name, part in node.args.items() if name != "this"}
         return exp.Window(this=function, **parts)
+
+    def _grouping_number(self, node: exp.Expr) -> exp.Expr:
+        keys = [self._key_of(part) for part in node.expressions]
+        if not keys or None in keys:
+            raise refuse("wrong_arguments", function="GROUPING", reason="takes keys of GROUP BY", position=place(node))
+        if len(self.sets) == 1:
+            return exp.Literal.number(0)
+        return grouping_call([key for key in keys if key is not None])
 
     def _measure(self, node: exp.Expr) -> str:
         measure = bind_measure("", node, self.scalars)

@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from dpsql.bind import blocks, joins
+from dpsql.bind import blocks, joins, semijoins
 from dpsql.bind.names import Bound, Common, Environment, Protected, Released, Scope, only
 from dpsql.bind.relations import base_table, project
 from dpsql.bind.scalars import Scalars
-from dpsql.bind.trees import aliased, as_query, output_name, rebuild, rename, with_names
+from dpsql.bind.trees import aliased, as_query, check_names, output_name, rebuild, rename, with_names
 from dpsql.errors import refuse
 from dpsql.parse import place
-from dpsql.plan import Block, Expr, Filter, PublicInput, fingerprint
+from dpsql.plan import Block, Expr, PublicInput, fingerprint
 from dpsql.policy import Policy
 
 MOST_BLOCKS = 50
@@ -33,6 +33,7 @@ class Cutter:
         self.blocks: dict[str, Block] = {}
         self.public: dict[str, PublicInput] = {}
         self.common: list[tuple[str, exp.Expr]] = []
+        self._inside = 0  # depth of subqueries in expressions, which may name columns of the query around them
 
     def query(self, tree: exp.Expr, environment: Environment) -> Bound:
         """Bind a SELECT, a set operation or a bracketed query."""
@@ -131,10 +132,9 @@ class Cutter:
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
         scope, relation = joins.joined(node, bound, self.public, self.policy)
-        scalars = Scalars(scope)
         where = node.args.get("where")
         if where is not None:
-            relation = Filter(relation, scalars.boolean(where.this))
+            relation = semijoins.filtered(self, where, scope, relation, environment)
         if blocks.aggregates(node):
             return blocks.cut(self, node, scope, relation, environment)
         return self._rows(node, scope, Protected(relation, (), scope.unit_names()))
@@ -161,6 +161,8 @@ class Cutter:
 
     def _released(self, node: exp.Select, bound: list[tuple[str, Bound]], environment: Environment) -> Released:
         """A SELECT over released and public tables: its text, with every table replaced by the sandbox's own."""
+        if not self._inside:
+            check_names(node, [(alias, source.columns) for alias, source in bound if isinstance(source, Released)])
         trees = iter([aliased(source.tree, alias) for alias, source in bound if isinstance(source, Released)])
         copy = exp.Select()
         for name, value in node.args.items():
@@ -196,7 +198,9 @@ class Cutter:
         """The released form of a subquery inside an expression, None for any other node."""
         if not isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
             return None
+        self._inside += 1
         bound = self.query(node, environment)
+        self._inside -= 1
         if isinstance(bound, Protected):
             raise refuse("raw_rows", position=place(node))
         query = as_query(bound)

@@ -11,7 +11,7 @@ from dpsql.bind.names import Bound, Protected, Released, meant, same_unit
 from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Column, Expr, Project, PublicInput, Scan
-from dpsql.policy import Policy
+from dpsql.policy import Policy, Table
 from dpsql.policy import Column as PolicyColumn
 from dpsql.ranges import Facts, Type
 
@@ -42,15 +42,19 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
     name = next((name for name in policy.tables if name.lower() == node.name.lower()), None)
     if name is None:
         raise refuse("unknown_table", name=node.name, position=place(node), hint=meant(node.name, policy.tables))
-    table = policy.tables[name]
-    columns = tuple(Column(column.name, facts_of(column)) for column in table.columns.values())
-    scan = Scan(name, columns)
+    scan = base_scan(policy.tables[name])
+    columns = scan.columns
     if not policy.is_protected(name):
         entry = public.setdefault(name, PublicInput(f"pub_{name.lower()}", scan))
         return Released(exp.to_table(entry.name), tuple(column.name for column in columns))
     own = None if policy.unit_joins(name) else policy.unit_column(name)
     units = frozenset({own}) if own is not None else frozenset[str]()
     return Protected(scan, tuple((column.name, column) for column in columns), units)
+
+
+def base_scan(table: Table) -> Scan:
+    """All columns of a policy table."""
+    return Scan(table.name, tuple(Column(column.name, facts_of(column)) for column in table.columns.values()))
 
 
 def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpsql.bind.allowed import check_node
-from dpsql.bind.names import Bound, Protected, Released
+from dpsql.bind.names import Bound, Protected, Released, meant
 from dpsql.errors import refuse
 from dpsql.parse import place
 
@@ -79,3 +79,27 @@ def aliased(tree: exp.Expr, alias: str) -> exp.Expr:
 def as_query(bound: Released) -> exp.Query:
     """What is released as a query of its own."""
     return bound.tree if isinstance(bound.tree, exp.Query) else exp.select("*").from_(bound.tree)
+
+
+def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) -> None:
+    """Refuse columns of a SELECT over results that none of its sources (alias, columns) has, with the place.
+
+    Names inside its subqueries are theirs to check; what is let through here is still rehearsed in the sandbox.
+    """
+    aliases = {item.alias.lower() for item in node.expressions if item.alias}
+    inner = {id(part) for query in _subqueries(node) for part in query.walk()}
+    for column in node.find_all(exp.Column):
+        if id(column) in inner or isinstance(column.this, exp.Star):
+            continue
+        qualifier, name = column.table.lower(), column.name.lower()
+        here = [columns for alias, columns in sources if not qualifier or alias.lower() == qualifier]
+        if qualifier and not here:
+            known = [alias for alias, _ in sources if alias]
+            raise refuse("unknown_table", name=column.table, position=place(column), hint=meant(column.table, known))
+        labels = [label for columns in here for label in columns]
+        if name not in {label.lower() for label in labels} and (qualifier or name not in aliases):
+            raise refuse("unknown_column", name=column.name, position=place(column), hint=meant(column.name, labels))
+
+
+def _subqueries(node: exp.Select) -> list[exp.Expr]:
+    return [part for part in node.find_all(exp.Select, exp.SetOperation) if part is not node]

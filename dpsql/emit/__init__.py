@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dpsql.basis import grid_value, summed
 from dpsql.emit import duckdb as text
 from dpsql.engines import EngineQuery, Source
 from dpsql.plan import (
@@ -23,6 +24,7 @@ from dpsql.plan import (
     Project,
     Relation,
     Scan,
+    SemiJoin,
     Term,
     TermKind,
     Union_,
@@ -30,7 +32,7 @@ from dpsql.plan import (
 )
 from dpsql.policy import Policy
 from dpsql.ranges import Facts, Type
-from dpsql.rewrite import SELECTION, grid_value, summed
+from dpsql.rewrite import SELECTION
 
 MOST_LISTED = 1_000
 
@@ -56,6 +58,8 @@ class Emitter:
             return f"SELECT {', '.join(columns + self._unit(node.source))} FROM ({self.relation(node.source)})"
         if isinstance(node, Join):
             return self._join(node)
+        if isinstance(node, SemiJoin):
+            return self._semi_join(node)
         if isinstance(node, Union_):
             names = ", ".join([*map(text.name, columns_of(node)), *self._unit(node)])
             return " UNION ALL ".join(f"SELECT {names} FROM ({self.relation(source)})" for source in node.sources)
@@ -76,6 +80,22 @@ class Emitter:
             kept.append(f"{text.name('a.' + UNIT)} AS {text.name(UNIT)}")
         join = "LEFT JOIN" if node.kind == "left" else "JOIN"
         return f"SELECT {', '.join(kept)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on)}"
+
+    def _semi_join(self, node: SemiJoin) -> str:
+        """The right side's columns are prefixed, so that no name of the left side is captured."""
+        no = "NOT " if node.negated else ""
+        if node.in_list and not node.on_unit:
+            ((left, right),) = node.keys
+            listed = f"SELECT {text.expression(right)} FROM ({self.relation(node.right)})"
+            return f"SELECT * FROM ({self.relation(node.left)}) WHERE {text.expression(left)} {no}IN ({listed})"
+        columns = [f"{text.expression(b)} AS \"s.{at}\"" for at, (_, b) in enumerate(node.keys)]
+        on = [f"\"s.{at}\" = {text.expression(a)}" for at, (a, _) in enumerate(node.keys)]
+        if node.on_unit:
+            columns.append(f"{text.name(UNIT)} AS \"s.unit\"")
+            on.append(f"\"s.unit\" = {text.name(UNIT)}")
+        right = f"SELECT {', '.join(columns)} FROM ({self.relation(node.right)})"
+        exists = f"{no}EXISTS (SELECT 1 FROM ({right}) WHERE {' AND '.join(on)})"
+        return f"SELECT * FROM ({self.relation(node.left)}) WHERE {exists}"
 
     def _per_unit(self, node: UnitAggregate) -> str:
         """Sums are of grid integers here too: a float sum could differ between two runs over the same rows."""
@@ -98,7 +118,7 @@ class Emitter:
             return self.policy.is_protected(node.table)
         if isinstance(node, (Filter, Project, UnitAggregate)):
             return self._has_unit_column(node.source)
-        if isinstance(node, Join):
+        if isinstance(node, (Join, SemiJoin)):
             return self._has_unit_column(node.left)
         return all(self._has_unit_column(source) for source in node.sources)
 
@@ -219,6 +239,8 @@ def columns_of(node: Relation) -> list[str]:
         return [label for label, _ in node.columns]
     if isinstance(node, Join):
         return ["a." + name for name in columns_of(node.left)] + ["b." + name for name in columns_of(node.right)]
+    if isinstance(node, SemiJoin):
+        return columns_of(node.left)
     if isinstance(node, Union_):
         return columns_of(node.sources[0])
     return ["u", *(label for label, _ in node.keys), *(column[0] for column in node.columns)]

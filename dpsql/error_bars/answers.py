@@ -17,7 +17,7 @@ from dpsql.error_bars.lineage import Lineage, lineage
 from dpsql.error_bars.rowwise import Traced, interval_function, interval_name, trace
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
-from dpsql.remainder import Remainder, runnable
+from dpsql.remainder import ROW, Remainder, runnable
 from dpsql.sandbox import Sandbox, numeric, plain
 
 Extra = dict[str, dict[str, Floats]]
@@ -25,12 +25,13 @@ Extra = dict[str, dict[str, Floats]]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Rows of a remainder. `noisy`: one flag for each column; `groups`: the group that each row is, when row-wise."""
+    """Rows of a remainder. `noisy`: one flag for each column; `place`: what tells the rows apart besides exact columns
+    (row-wise: the number of the group that each row is; UNION ALL: the number of the branch)."""
 
     remainder: Remainder
     table: pa.Table
     noisy: tuple[bool, ...]
-    groups: npt.NDArray[np.int64] | None
+    place: npt.NDArray[np.int64] | None
     confidence: float
     key: str
     extra: Extra
@@ -56,17 +57,16 @@ def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, key: str, 
     run = _Run(sandbox, remainder, confidence, key)
     sql = runnable(run.ordered(), remainder, run.hidden)
     result = sandbox.query(sql, run.tables())
-    groups = None
-    if run.traced is not None:
-        groups = np.asarray(result.column(result.num_columns - 1).to_numpy(), dtype=np.int64)
+    numbered = result.num_columns > len(remainder.names)
+    place = np.asarray(result.column(result.num_columns - 1).to_numpy(), dtype=np.int64) if numbered else None
     count = len(remainder.names)
     columns = [plain(values) for values in result.columns[:count]]
     table = pa.Table.from_arrays(columns, names=list(remainder.names))
     if run.pending and not rehearsal:
-        found, _ = run.replicated(table, groups, list(run.pending))
+        found, _ = run.replicated(table, place, list(run.pending))
         for at, word in run.pending.items():
             table = table.set_column(at, table.field(at).with_type(pa.float64()), _nullable(_end(found[at], word)))
-    return Answer(remainder, table, run.noisy, groups, confidence, key, run.extra)
+    return Answer(remainder, table, run.noisy, place, confidence, key, run.extra)
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
@@ -80,10 +80,10 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     found: dict[int, Interval] = {}
     if run.traced is not None:
         traced = {at: tree for at in asked if (tree := run.traced.outputs[at]) is not None}
-        found |= dict(zip(traced, run.rowwise(list(traced.values()), answered.groups), strict=True))
+        found |= dict(zip(traced, run.rowwise(list(traced.values()), answered.place), strict=True))
     rest = [at for at in asked if at not in found]
     if rest and len(table):
-        more, problem = run.replicated(table, answered.groups, rest)
+        more, problem = run.replicated(table, answered.place, rest)
         found |= more
         notes += [f"no error bar for {table.field(at).name}: {problem}" for at in rest if problem]
     nothing = Interval.unknown(len(table))
@@ -117,7 +117,7 @@ class _Run:
         known = self.known.noisy  # a star over JOIN ... USING has fewer columns than its tables
         self.noisy = known if len(known) == len(remainder.names) else (True,) * len(remainder.names)
         self.traced: Traced | None = trace(remainder)
-        self.tree = remainder.tree.copy() if self.traced is None else self.traced.tree
+        self.tree = _numbered(remainder.tree) if self.traced is None else self.traced.tree
         self.pending = _pending(self.tree)
         self.extra: Extra = self._extra() if extra is None else extra
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
@@ -163,30 +163,50 @@ class _Run:
         return tree
 
     def replicated(
-        self, table: pa.Table, groups: npt.NDArray[np.int64] | None, wanted: list[int]
+        self, table: pa.Table, place: npt.NDArray[np.int64] | None, wanted: list[int]
     ) -> tuple[dict[int, Interval], str]:
         """Intervals from replicates of the whole remainder; unknown, and the reason, where rows cannot be matched."""
-        exact = [at for at, noisy in enumerate(self.noisy) if not noisy and at not in self.pending]
+        keys = tuple(at for at, noisy in enumerate(self.noisy) if not noisy and at not in self.pending)
         tree = self.ordered()
-        keys: tuple[int, ...] | None = None
-        if groups is not None:
-            keys = (table.num_columns,)
-            table = table.append_column("dp#row", pa.array(groups))
-        elif exact and len(set(zip(*(table.column(at).to_pylist() for at in exact), strict=True))) == len(table):
-            keys = tuple(exact)
-        if keys is not None:  # rows are told apart by their keys, so those that noise would cut off may stay
+        if place is not None:
+            keys = (table.num_columns,) if self.traced is not None else (*keys, table.num_columns)
+            table = table.append_column(ROW, pa.array(place))
+        if keys:  # rows are told apart by their keys, so those that noise would cut off may stay
             for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
                 tree.set(part, None)
-        rerun = Rerun(runnable(tree, self.remainder, self.hidden), keys, self.extra, self.confidence, self.key)
-        unknown = {at: Interval.unknown(len(table)) for at in wanted}
-        if keys is None and (self.known.rows or self.known.order):
-            return unknown, "its rows have no key; select the group keys too"
+        rerun = Rerun(
+            self.remainder, tree, table.num_columns, keys, self.hidden, self.extra, self.confidence, self.key
+        )
         try:
-            return bootstrap(self.sandbox, self.remainder, rerun, table, wanted), ""
+            return bootstrap(self.sandbox, rerun, table, wanted), ""
         except Unmatched as reason:
-            return unknown, str(reason)
+            problem = str(reason)
         except Error as error:
-            return unknown, error.message
+            problem = error.message
+        return {at: Interval.unknown(len(table)) for at in wanted}, problem
+
+
+def _numbered(tree: exp.Query) -> exp.Query:
+    """A copy; the branches of UNION ALL carry their number as a last column, so that equal rows can be told apart."""
+    copy = tree.copy()
+    branches = _branches(copy)
+    if branches is not None and isinstance(copy, exp.Union):
+        for number, branch in enumerate(branches):
+            literal = exp.Literal.number(number)
+            branch.append("expressions", exp.Alias(this=literal, alias=exp.to_identifier(ROW, quoted=True)))
+    return copy
+
+
+def _branches(tree: exp.Expr) -> list[exp.Select] | None:
+    """The SELECTs of nested UNION ALL, None when there is anything else."""
+    if isinstance(tree, exp.Subquery):
+        return _branches(tree.this)
+    if isinstance(tree, exp.Select):
+        return None if tree.args.get("distinct") else [tree]
+    if not isinstance(tree, exp.Union) or tree.args.get("distinct") or tree.args.get("by_name"):
+        return None
+    left, right = _branches(tree.this), _branches(tree.expression)
+    return None if left is None or right is None else [*left, *right]
 
 
 def _pending(tree: exp.Query) -> dict[int, str]:

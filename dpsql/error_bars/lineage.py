@@ -21,7 +21,6 @@ class Lineage:
 
     columns: tuple[tuple[str, bool], ...]
     rows: bool
-    order: bool = False
 
     @property
     def noisy(self) -> tuple[bool, ...]:
@@ -67,7 +66,7 @@ def _set_operation(node: exp.SetOperation, tables: Sources, outer: list[Sources]
     columns = tuple((name, a or b) for (name, a), (_, b) in zip(left.columns, right.columns, strict=True))
     any_noisy = any(flag for _, flag in columns)
     mixes = not isinstance(node, exp.Union) or bool(node.args.get("distinct"))
-    return Lineage(columns, left.rows or right.rows or (any_noisy and (mixes or _cut(node))), any_noisy)
+    return Lineage(columns, left.rows or right.rows or (any_noisy and (mixes or _cut(node))))
 
 
 def _cut(node: exp.Expr) -> bool:
@@ -112,7 +111,7 @@ class _Select:
         order = self._any([self.node.args.get("order")]) or rows
         order = order or (self.node.args.get("order") is not None and any(flag for _, flag in columns))
         limits = self._any([self.node.args.get("limit"), self.node.args.get("offset")])
-        return Lineage(tuple(columns), rows or limits or (order and _cut(self.node)), order)
+        return Lineage(tuple(columns), rows or limits or (order and _cut(self.node)))
 
     def _source(self, item: exp.Expr) -> Lineage:
         if isinstance(item, exp.Table):

@@ -36,27 +36,28 @@ def open_checked(
     place = parse_place(url)
     store = Store(place, timeout_seconds, step)
     try:
-        if place.path is not None and not place.path.exists():
-            _require_unknown(create, state, dataset, place)
-            touch(place.path, "the ledger")
-        names = store.table_names()
-        if "dpsql_entries" not in names:
-            if names and place.path is not None:
-                raise refuse("ledger-foreign", address=place.address, dataset=dataset)
-            _require_unknown(create, state, dataset, place)
-            _create(store, state, dataset)
+        if not _has_ledger(store, dataset):
+            known = known_ledger(state, dataset, place.address)
+            if known is None:
+                if not create:
+                    raise refuse("ledger-missing", address=place.address)
+                _create(store, state, dataset)
+            elif not _has_ledger(store, dataset):  # looked at again: it may have been created in between
+                raise refuse("ledger-known", dataset=dataset, address=place.address, place=str(known))
         return _open(store, state, dataset, unfinished=create, adopt=adopt)
     except BaseException:
         store.close()
         raise
 
 
-def _require_unknown(create: bool, state: Path, dataset: str, place: Place) -> None:
-    known = known_ledger(state, dataset, place.address)
-    if known is not None:
-        raise refuse("ledger-known", dataset=dataset, address=place.address, place=str(known))
-    if not create:
-        raise refuse("ledger-missing", address=place.address)
+def _has_ledger(store: Store, dataset: str) -> bool:
+    """Whether there are tables of a ledger; a SQLite file with tables of others is refused."""
+    if store.place.path is not None and not store.place.path.exists():
+        return False
+    names = store.table_names()
+    if names and store.place.path is not None and "dpsql_entries" not in names:
+        raise refuse("ledger-foreign", address=store.place.address, dataset=dataset)
+    return "dpsql_entries" in names
 
 
 def touch(path: Path, what: str) -> None:
@@ -74,6 +75,8 @@ def _create(store: Store, state: Path, dataset: str) -> None:
 
     A crash in between leaves a directory without a head, or a ledger of one entry; asking again finishes the work.
     """
+    if store.place.path is not None:
+        touch(store.place.path, "the ledger")
     witness = new_witness(state, dataset, store.place.address)
     store.step("key made")
     with store.writing() as connection:

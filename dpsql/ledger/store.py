@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -72,6 +73,7 @@ class Store:
         self.timeout_seconds = timeout_seconds
         self._engine = self._new_engine()
         self._connection: Connection | None = None
+        self._lossy = "FULL"
         self._lock = threading.RLock()
         self._process = os.getpid()
         _LIVE.add(self)
@@ -151,7 +153,7 @@ class Store:
         self._begin_writing(connection, "FULL", "on")
 
     def _begin_lossy(self, connection: Connection) -> None:
-        self._begin_writing(connection, "NORMAL", "off")
+        self._begin_writing(connection, self._lossy, "off")
 
     def _begin_writing(self, connection: Connection, synchronous: str, synchronous_commit: str) -> None:
         if self.is_sqlite:
@@ -215,12 +217,27 @@ class Store:
             check_same_thread=False,
         )
         try:
-            for pragma in ("journal_mode=WAL", "fullfsync=1", "checkpoint_fullfsync=1", "trusted_schema=0"):
+            self._use_wal(connection)
+            for pragma in ("fullfsync=1", "checkpoint_fullfsync=1", "trusted_schema=0"):
                 connection.execute(f"PRAGMA {pragma}")
         except sqlite3.Error:
             connection.close()
             raise
         return connection
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch a new file to WAL. SQLite does not wait when two processes try that at once, so we do."""
+        deadline = time.monotonic() + self.timeout_seconds
+        while True:
+            try:
+                (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.002)
+        # Where there is no WAL (no shared memory) only FULL keeps the file whole when the power goes.
+        self._lossy = "NORMAL" if mode == "wal" else "FULL"
 
     @contextmanager
     def _in_words(self, committing: bool = False) -> Iterator[None]:

@@ -166,13 +166,15 @@ def _domain(shape: ColumnShape, place: Place, problems: Problems) -> tuple[Value
         problems.add((*place, "domain"), "a real column has no list of values; give lower and upper")
         return None
     found: list[Value | None] = []
+    known: set[Value | None] = set()
     for index, raw in enumerate(shape.domain):
         try:
             value = None if raw is None else values.typed(raw, shape.type)
         except ValueError as error:
             problems.add((*place, "domain", index), str(error))
             continue
-        if value in found:
+        if value in known:
             problems.add((*place, "domain", index), f"{raw if raw is not None else 'null'} is listed twice")
+        known.add(value)
         found.append(value)
     return tuple(found)

@@ -234,7 +234,7 @@ def _folded(named: Mapping[str, _Named], name: str) -> _Named | None:
 
 
 def _canonical(value: object) -> object:
-    """`value` as JSON in which different values look different (1 and "1", a date and its text)."""
+    """`value` as JSON; the type beside a column's values tells 1 from its text."""
     if isinstance(value, Mapping):
         return {json.dumps(_canonical(key)): _canonical(item) for key, item in value.items()}
     if isinstance(value, tuple):
@@ -243,4 +243,4 @@ def _canonical(value: object) -> object:
     if fields is not None:
         return {name: _canonical(getattr(value, name)) for name in fields if name not in ("description", "folder")}
     value = value.value if isinstance(value, Enum) else value
-    return None if value is None else f"{type(value).__name__}:{value}"
+    return None if value is None else str(value)

@@ -12,6 +12,9 @@ import yaml
 
 from dpsql.policy.problems import Place, Problems
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml where PyYAML was built with it: ten times faster, the same events."""
+
 MOST_DEPTH = 10
 MOST_NODES = 200_000
 
@@ -31,7 +34,7 @@ def read_yaml(text: str, problems: Problems) -> Node:
     """
     reader = _Reader(problems)
     try:
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        for event in yaml.parse(text, Loader=_LOADER):
             reader.take(event)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

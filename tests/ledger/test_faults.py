@@ -270,3 +270,13 @@ def test_importing_the_package_loads_no_database() -> None:
     code = "import sys, dpsql.ledger; print(sorted({'sqlalchemy', 'sqlite3', 'psycopg'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_ledger_file_that_vanishes_between_look_and_open_is_not_made_again(sqlite_home: Home) -> None:
+    ledger = sqlite_home.new()
+    ledger.close()
+    assert sqlite_home.file is not None
+    sqlite_home.file.unlink()
+    error = refused(lambda: ledger.reserve(charge(1)))
+    assert error.slug == "ledger-read-only"
+    assert not sqlite_home.file.exists()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
+from clinic_policy import CLINIC
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from clinic_policy import CLINIC
 
 from dpsql.policy import parse_policy, policy_problems
 from dpsql.policy.problems import Problems

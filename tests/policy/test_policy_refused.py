@@ -97,6 +97,12 @@ ONE_PROBLEM = [
     ("upper: 250}", "upper: 250, domain: [1]}", "$.tables.patients.columns.weight.domain", "real"),
     # tables and the privacy unit
     ("    max_rows: 20\n", "", "$.tables.visits.max_rows", "missing"),
+    (
+        "    primary_key: [visit_id]\n    max_rows: 20\n    columns:\n",
+        "    primary_key: [visit_id]\n    max_rows: 20\n    columns:\n      patient_id: {type: text}\n",
+        "$.tables.visits.foreign_keys.patient_id",
+        "of type text",
+    ),
     ("max_rows: 20", "max_rows: 0", "$.tables.visits.max_rows", "whole number"),
     ("max_rows: 20", "max_rows: 2.5", "$.tables.visits.max_rows", "whole number"),
     ("max_rows: 20", "max_rows: 1e10", "$.tables.visits.max_rows", "whole number"),

@@ -1,0 +1,95 @@
+"""Where the time of one question goes: a stopwatch that is put around the steps of the staircase."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import dpsql.planning
+import dpsql.session
+from dpsql.emit import Emitter
+from dpsql.engines.duckdb_engine import DuckDBEngine
+from dpsql.ledger.ledger import Ledger
+from dpsql.releases import ReleaseStore
+from dpsql.sandbox import Sandbox
+
+STEPS: tuple[tuple[Any, str, str], ...] = (
+    (dpsql.planning, "parse", "parse"),
+    (dpsql.planning, "bind", "bind"),
+    (dpsql.planning, "bounded", "rewrite"),
+    (dpsql.planning, "price", "price"),
+    (dpsql.planning, "fingerprint", "fingerprint"),
+    (dpsql.session, "rehearse", "rehearse"),
+    (Emitter, "block", "emit"),
+    (Ledger, "reserve", "ledger: reserve"),
+    (DuckDBEngine, "run", "engine"),
+    (dpsql.session, "perturb", "perturb"),
+    (ReleaseStore, "get", "store: look up"),
+    (ReleaseStore, "put", "store: keep"),
+    (Ledger, "resolve", "ledger: note"),
+    (Ledger, "accounts", "ledger: budget"),
+    (dpsql.session, "make_release", "release"),
+    (Sandbox, "query", "sandbox"),
+)
+REST = "session"
+
+
+class Stopwatch:
+    """Own milliseconds of each step: a step inside another one (the sandbox in the release) is taken off the outer."""
+
+    def __init__(self) -> None:
+        self.samples: list[dict[str, float]] = []
+        self._now: defaultdict[str, float] = defaultdict(float)
+        self._inside: list[float] = []
+
+    def step(self, label: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        """`work`, timed under `label`."""
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            self._inside.append(0.0)
+            start = time.perf_counter()
+            try:
+                return work(*arguments, **named)
+            finally:
+                spent = time.perf_counter() - start
+                self._now[label] += (spent - self._inside.pop()) * 1000
+                if self._inside:
+                    self._inside[-1] += spent
+
+        return timed
+
+    def time(self, work: Callable[[], object]) -> None:
+        """One question; its steps become one sample."""
+        self._now.clear()
+        self.step(REST, work)()
+        self.samples.append(dict(self._now))
+
+    def medians(self) -> dict[str, float]:
+        """Step -> median milliseconds, in the order of `STEPS`, and "total"."""
+        labels = [*(label for _, _, label in STEPS), REST]
+        rows = {label: _median([sample.get(label, 0.0) for sample in self.samples]) for label in labels}
+        return {label: value for label, value in rows.items() if value > 0} | {
+            "total": _median([sum(sample.values()) for sample in self.samples])
+        }
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+@contextmanager
+def stopwatch() -> Iterator[Stopwatch]:
+    """A stopwatch around every step, taken off again at the end."""
+    watch, before = Stopwatch(), [(place, name, getattr(place, name)) for place, name, _ in STEPS]
+    try:
+        for place, name, label in STEPS:
+            setattr(place, name, watch.step(label, getattr(place, name)))
+        yield watch
+    finally:
+        for place, name, work in before:
+            setattr(place, name, work)

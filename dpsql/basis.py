@@ -1,0 +1,81 @@
+"""The basis of a block: sums of one bounded integer per row, each measured once (privacy.md 4)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from dpsql.plan import Expr, Measure, Term, TermKind
+from dpsql.ranges import Type
+
+GRID_BITS = 52
+"""Row values fill at most this many bits: |q| <= 2**52, so HUGEINT sums of fewer than 2**63 rows cannot overflow."""
+MOST_GRID = 900
+CENTRED = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
+"""Aggregates that measure the centred sum of their argument and its count."""
+
+
+class Basis:
+    """Basis terms found so far; asking for an equal term again gives the same name."""
+
+    def __init__(self, measures: tuple[Measure, ...]) -> None:
+        self.terms: list[Term] = []
+        self.centred = {(measure.arguments[0], measure.filter) for measure in measures if measure.aggregate in CENTRED}
+
+    def _name(self, term: Term) -> str:
+        for known in self.terms:
+            if replace(known, name="") == term:
+                return known.name
+        name = f"t{len(self.terms)}"
+        self.terms.append(replace(term, name=name))
+        return name
+
+    def count(self, value: Expr | None, condition: Expr | None) -> str:
+        """Rows that pass `condition` and whose `value` is there."""
+        if value is not None and not value.facts.nullable and value.facts.type is not Type.REAL:
+            value = None
+        return self._name(Term("", TermKind.COUNT, value, condition, 1))
+
+    def units(self, condition: Expr | None) -> str:
+        """Distinct privacy units among rows that pass `condition`."""
+        return self._name(Term("", TermKind.UNITS, None, condition, 1))
+
+    def distinct(self, value: Expr, condition: Expr | None) -> str:
+        """Distinct values; one row moves their number by at most one."""
+        return self._name(Term("", TermKind.DISTINCT, value, condition, 1))
+
+    def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[str, float | int]:
+        """Sum of clamp(value) - centre on the grid; returns the term and the centre."""
+        term, centre = summed(value, condition, centred)
+        return self._name(term), centre
+
+
+def summed(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term, float | int]:
+    """The SUM term of a bounded value: integers as they are, reals on a power-of-two grid."""
+    low, high = value.facts.lower, value.facts.upper
+    if value.facts.type is not Type.INTEGER or max(abs(low), abs(high)) >= 2**GRID_BITS:
+        return _real_sum(value, condition, centred)
+    lower, upper = int(low), int(high)
+    centre = (lower + upper) // 2 if centred else 0
+    magnitude = max(abs(lower - centre), abs(upper - centre))
+    return Term("", TermKind.SUM, value, condition, magnitude, 0, lower, upper, centre), centre
+
+
+def _real_sum(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term, float]:
+    """The grid of a real: 2**-j with |clamp(x) - centre| * 2**j <= 2**52.
+
+    The engine computes fl(fl(x - centre) * 2**j) and rounds to an integer. IEEE subtraction is monotone and scaling
+    by a power of two is exact, so the two ends computed here in the same doubles bound every row.
+    """
+    lower, upper = float(value.facts.lower), float(value.facts.upper)
+    centre = (lower + upper) / 2 if centred else 0.0
+    most = max(abs(lower - centre), abs(upper - centre))
+    grid = 0 if most == 0 else min(GRID_BITS - math.frexp(most)[1], MOST_GRID)
+    magnitude = max(abs(grid_value(end, centre, grid)) for end in (lower, upper))
+    return Term("", TermKind.SUM, value, condition, magnitude, grid, lower, upper, centre), centre
+
+
+def grid_value(value: float, centre: float, grid: int) -> int:
+    """The integer of one real on the grid, computed as the engines do: round half away from zero."""
+    scaled = math.ldexp(value - centre, grid)
+    return int(math.copysign(math.floor(abs(scaled) + 0.5), scaled)) if scaled else 0

@@ -1,0 +1,162 @@
+"""IN and EXISTS subqueries in WHERE over protected rows: semi-joins that keep rows_per_unit (privacy.md 3).
+
+Two kinds are proven. A subquery over public tables is a fixed list. A subquery over protected rows that is tied to the
+row by the privacy unit looks at the unit's own rows alone, so removing a unit changes nobody else's rows.
+Both stand as whole conjuncts of WHERE, with or without NOT.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dpsql.bind.names import Environment, Protected, Released, Scope, only, same_unit
+from dpsql.bind.relations import base_scan, base_table, project
+from dpsql.bind.scalars import Scalars
+from dpsql.bind.trees import output_name
+from dpsql.contributions import rows_per_unit
+from dpsql.errors import Error, refuse
+from dpsql.parse import place
+from dpsql.plan import Expr, Filter, Relation, SemiJoin
+
+if TYPE_CHECKING:
+    from dpsql.bind.cut import Cutter
+
+
+def filtered(cutter: Cutter, where: exp.Where, scope: Scope, relation: Relation, environment: Environment) -> Relation:
+    """The rows of `relation` that pass a WHERE clause."""
+    plain: list[exp.Expr] = []
+    for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+        bare, negated = _bare(part)
+        if isinstance(bare, exp.In) and bare.args.get("query") is not None:
+            relation = _in(cutter, bare, negated, scope, relation, environment)
+        elif isinstance(bare, exp.Exists):
+            relation = _exists(cutter, bare, negated, scope, relation, environment)
+        else:
+            plain.append(part)
+    scalars = Scalars(scope)
+    conditions = tuple(scalars.boolean(part) for part in plain)
+    if not conditions:
+        return relation
+    whole = conditions[0] if len(conditions) == 1 else scalars.call("and", where, *conditions)
+    return Filter(relation, whole)
+
+
+def _bare(part: exp.Expr) -> tuple[exp.Expr, bool]:
+    negated = False
+    while isinstance(part, (exp.Paren, exp.Not)):
+        negated ^= isinstance(part, exp.Not)
+        part = part.this
+    return part, negated
+
+
+def _in(
+    cutter: Cutter, node: exp.In, negated: bool, scope: Scope, relation: Relation, environment: Environment
+) -> Relation:
+    only(node, "this", "query")
+    query = node.args["query"]
+    right = _rows(cutter, query, environment)
+    if len(right.columns) != 1:
+        raise refuse("semi_join", reason="the subquery returns several columns", way="select one", position=place(query))
+    left = Scalars(scope).bind(node.this)
+    column = right.columns[0][1]
+    Scalars(scope).call("eq", node, left, column)
+    on_unit = _is_protected(right, cutter)
+    if on_unit and not (same_unit(left, scope.unit_names()) and same_unit(column, right.unit_names)):
+        raise _untied(query)
+    return SemiJoin(relation, right.relation, ((left, column),), on_unit, negated, True)
+
+
+def _exists(
+    cutter: Cutter, node: exp.Exists, negated: bool, scope: Scope, relation: Relation, environment: Environment
+) -> Relation:
+    """EXISTS (SELECT ... FROM t WHERE t.key = outer.key AND conditions on t alone)."""
+    select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
+    if not isinstance(select, exp.Select) or any(select.args.get(c) for c in ("group", "having", "limit", "joins")):
+        way = "write EXISTS (SELECT 1 FROM one_table t WHERE t.key = outer.key AND ...)"
+        raise refuse("semi_join", reason="this EXISTS is not a plain one", way=way, position=place(node))
+    inner = exp.Select(expressions=[exp.Star()], from_=select.args.get("from_"))
+    right = _rows(cutter, inner, environment)
+    source = select.args["from_"].this
+    here, there = Scalars(scope), Scalars(Scope([(source.alias_or_name, right)]))
+    pairs: list[tuple[Expr, Expr]] = []
+    rest: list[Expr] = []
+    where = select.args.get("where")
+    for part in [] if where is None else where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+        bare = part.unnest()
+        pair = _pair(here, there, bare) if isinstance(bare, exp.EQ) else None
+        if pair is None:
+            rest.append(there.boolean(part))
+        else:
+            here.call("eq", bare, *pair)
+            pairs.append(pair)
+    on_unit = _is_protected(right, cutter)
+    tied = any(same_unit(a, scope.unit_names()) and same_unit(b, right.unit_names) for a, b in pairs)
+    if not pairs or (on_unit and not tied):
+        raise _untied(node)
+    source_rows = right.relation
+    for condition in rest:
+        source_rows = Filter(source_rows, condition)
+    return SemiJoin(relation, source_rows, tuple(pairs), on_unit, negated, False)
+
+
+def _pair(here: Scalars, there: Scalars, node: exp.EQ) -> tuple[Expr, Expr] | None:
+    """One side belongs to the subquery's table, the other to the row outside (the subquery's names go first)."""
+    for outer, inner in ((node.this, node.expression), (node.expression, node.this)):
+        if outer.find(exp.Column) is None or inner.find(exp.Column) is None:
+            return None
+        if _bound(there, outer) is None and (b := _bound(there, inner)) is not None:
+            return here.bind(outer), b
+    return None
+
+
+def _bound(scalars: Scalars, node: exp.Expr) -> Expr | None:
+    try:
+        return scalars.bind(node)
+    except Error:
+        return None
+
+
+def _rows(cutter: Cutter, query: exp.Expr, environment: Environment) -> Protected:
+    """The rows of a subquery as a relation of the plan: protected ones, or those of one public table."""
+    public = _public_rows(cutter, query, environment)
+    if public is not None:
+        return public
+    bound = cutter.query(query, environment)
+    if isinstance(bound, Released):
+        way = "ask for the inner result first and write its values as a list"
+        raise refuse("semi_join", reason="the subquery is a noisy result", way=way, position=place(query))
+    return bound
+
+
+def _public_rows(cutter: Cutter, query: exp.Expr, environment: Environment) -> Protected | None:
+    """SELECT columns FROM a_public_table WHERE ...: read by the engine beside the protected rows."""
+    select = query.unnest()
+    source = select.args.get("from_") if isinstance(select, exp.Select) else None
+    if source is None or not isinstance(source.this, exp.Table) or environment.find(source.this.name) is not None:
+        return None
+    table = cutter.policy.table(source.this.name)
+    if table is None or not table.public:
+        return None
+    only(select, "expressions", "from_", "where")
+    only(source.this, "this", "alias", "db", "catalog")
+    base_table(cutter.policy, source.this, {})
+    scan = base_scan(table)
+    below = Protected(scan, tuple((column.name, column) for column in scan.columns))
+    scope = Scope([(source.this.alias_or_name, below)])
+    scalars = Scalars(scope)
+    if select.args.get("where") is not None:
+        below = Protected(Filter(scan, scalars.boolean(select.args["where"].this)), below.columns)
+    if all(isinstance(item, exp.Star) for item in select.expressions):
+        return below
+    return project(below, [(output_name(item), scalars.bind(item.unalias())) for item in select.expressions])
+
+
+def _is_protected(right: Protected, cutter: Cutter) -> bool:
+    return rows_per_unit(right.relation, cutter.policy) > 0
+
+
+def _untied(node: exp.Expr) -> Exception:
+    way = "compare the privacy unit's key on both sides"
+    return refuse("semi_join", reason="the subquery would look at other people's rows", way=way, position=place(node))

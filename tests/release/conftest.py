@@ -1,0 +1,16 @@
+"""One sandbox for all tests of this room, as in a running process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dpsql.sandbox import Sandbox
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    found = Sandbox()
+    yield found
+    found.close()

@@ -1,0 +1,105 @@
+"""Released blocks with real noise: exact numbers we choose, the package's own samplers, a keyed source of bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from dpsql.mechanisms import Constant, Noise, Sensitivity, gaussian, laplace
+from dpsql.mechanisms.gaussian import Gaussian
+from dpsql.perturb import NoisyTerm
+from dpsql.privacy import PrivacyLoss
+from dpsql.ranges import Type
+from dpsql.release import Receipt, Release, make_release
+from dpsql.remainder import ReleasedBlock, Remainder
+from dpsql.samplers import discrete_gaussian, discrete_laplace
+from dpsql.sandbox import Sandbox
+
+ONE = Sensitivity(1, 1, 1, 1)
+COUNT = ("CAST(round({}) AS BIGINT)", Type.INTEGER)
+
+
+class Keyed:
+    """Bytes that are the same in every run of a test."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.reads = 0
+
+    def read(self, size: int) -> bytes:
+        self.reads += 1
+        return hashlib.shake_256(f"{self.key}/{self.reads}".encode()).digest(size)
+
+
+def laplace_noise(epsilon: str, l1: int = 1) -> Noise:
+    return laplace.noise_for(Sensitivity(1, l1, l1 * l1, l1), Fraction(epsilon))
+
+
+def gaussian_noise(rho: str, l2: int = 1) -> Noise:
+    return gaussian.noise_for(Sensitivity(1, l2, l2 * l2, l2), Fraction(rho))
+
+
+def drawn(noise: Noise, count: int, key: str) -> np.ndarray:
+    """`count` noise values in row-grid units, from the samplers that the gate uses."""
+    if isinstance(noise, Constant):
+        return np.zeros(count)
+    if isinstance(noise, Gaussian):
+        steps = discrete_gaussian(count, noise.sigma, Keyed(key))
+    else:
+        steps = discrete_laplace(count, noise.t, noise.s, Keyed(key))
+    return steps[:count] * 2.0**noise.shift
+
+
+def noisy(name: str, exact: Sequence[float], noise: Noise, key: str, *, whole: bool, worse: float = 1.0) -> NoisyTerm:
+    """A released term; `worse` multiplies the noise behind the back of its claimed law."""
+    values = np.asarray(exact, dtype=np.float64) + worse * drawn(noise, len(exact), f"{key}/{name}")
+    if whole:
+        values = np.rint(values).astype(np.int64)
+    return NoisyTerm(name, values, 2.0**noise.shift, noise, 0, whole)
+
+
+def block(
+    keys: dict[str, Sequence[object]], terms: Sequence[NoisyTerm], formulas: Sequence[tuple[str, Type]],
+    name: str = "dp_0",
+) -> ReleasedBlock:
+    named = tuple((f"m{at}", text, type_) for at, (text, type_) in enumerate(formulas))
+    return ReleasedBlock(name, pa.table(keys), tuple(terms), named, len(terms[0].values))
+
+
+def counts(
+    exact: Sequence[float], noise: Noise, key: str, *, worse: float = 1.0, name: str = "dp_0", keys: Sequence[object] = ()
+) -> ReleasedBlock:
+    """A block with key k0 (g0, g1, ...) and one count m0."""
+    term = noisy("t0", exact, noise, f"{key}/{name}", whole=True, worse=worse)
+    labels = keys or [f"g{at:05d}" for at in range(len(exact))]
+    return block({"k0": labels}, [term], [(COUNT[0].format("t0"), COUNT[1])], name)
+
+
+def remainder(sql: str, blocks: Sequence[ReleasedBlock], public: dict[str, pa.Table] | None = None) -> Remainder:
+    tree = sqlglot.parse_one(sql, read="duckdb")
+    assert isinstance(tree, exp.Query)
+    names = tuple(item.alias_or_name or "?column?" for item in tree.selects)
+    return Remainder(tree, names, tuple(blocks), public or {})
+
+
+def release(
+    sandbox: Sandbox, sql: str, blocks: Sequence[ReleasedBlock], *, receipt: str = "r-1", confidence: float = 0.95,
+    public: dict[str, pa.Table] | None = None,
+) -> Release:
+    paid = Receipt(receipt, PrivacyLoss.pure(Fraction(1, 10)), {"dataset": "epsilon 9.9"})
+    return make_release(sandbox, remainder(sql, blocks, public), confidence, paid)
+
+
+def covered(found: Release, column: int, truth: Sequence[float]) -> np.ndarray:
+    """Which rows' intervals hold the truth; every row must have one."""
+    low, high = (np.asarray(t.column(column).to_numpy(), dtype=float) for t in (found.low, found.high))
+    assert np.isfinite(low).all(), found.bars.notes
+    assert np.isfinite(high).all()
+    slack = 1e-9 * np.maximum(1, np.abs(np.asarray(truth, dtype=float)))
+    return (low - slack <= truth) & (truth <= high + slack)
