@@ -194,7 +194,7 @@ def epsilon_to_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     _check_delta(delta)
     if not 0 < epsilon <= _MOST_EPSILON:
         raise ValueError("epsilon out of range")
-    low, high = 0.0, float(epsilon) + 1.0  # epsilon >= rho (1 - small): alpha > 1
+    low, high = 0.0, 2 * float(epsilon) + 100  # a large delta alone allows some rho, whatever epsilon is
     for _ in range(120):
         middle = (low + high) / 2
         x = float(_best_alpha(Fraction(middle), delta)) - 1 if middle > 0 else inf

@@ -63,7 +63,9 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...]) -> Layout:
         return Layout(Groups(pa.table({}), 1, True), row, row)
     columns = [plain_column(table, key.name) for key in keys]
     domains = [key.values for key in keys]
-    places = [None if domain is None else _places(column, domain) for column, domain in zip(columns, domains, strict=True)]
+    places = [
+        None if domain is None else _places(column, domain) for column, domain in zip(columns, domains, strict=True)
+    ]
     inside = np.ones(table.num_rows, dtype=bool)
     for place in places:
         if place is not None:
@@ -79,8 +81,9 @@ def plain_column(table: Any, name: str) -> Any:
     if table.column_names.count(name) != 1:
         raise refuse("noise-answer", charged=True)
     column = table.column(name)
-    values = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([pa.array([], column.type), *column.chunks])
-    return _plain(values)
+    if column.num_chunks == 1:
+        return _plain(column.chunk(0))
+    return _plain(pa.concat_arrays([pa.array([], column.type), *column.chunks]))
 
 
 def _plain(values: Any) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from dpsql.errors import refuse
-from dpsql.plan import Filter, Join, Project, Relation, Scan, SemiJoin, Union_, UnitAggregate
+from dpsql.plan import Column, Filter, Join, Project, Relation, Scan, SemiJoin, Union_, UnitAggregate
 from dpsql.policy import Policy
 
 MOST_ROWS_PER_UNIT = 10**9
@@ -49,3 +50,43 @@ def _rows(relation: Relation, policy: Policy) -> int:
     sizes = [expression.facts.size() for _, expression in relation.keys]
     below = _rows(relation.source, policy)
     return min(below, math.prod(size for size in sizes if size is not None)) if None not in sizes else below
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the policy says of a table and stability relies on: at most `most` rows agree on `columns`."""
+
+    table: str
+    columns: tuple[str, ...]
+    most: int
+
+
+def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
+    """Every promise that `rows_per_unit` of a relation, or its way to the unit, relies on. The engine checks them."""
+    found: set[Promise] = set()
+    if isinstance(relation, Scan):
+        for _, _, parent, column in policy.unit_joins(relation.table):
+            found.add(Promise(parent, (column,), 1))
+        return frozenset(found)
+    if isinstance(relation, Join) and isinstance(relation.right, Scan):
+        names = tuple(sorted(key.name[2:] for _, key in relation.keys if isinstance(key, Column)))
+        most = policy.tables[relation.right.table].multiplicity(names)
+        if most is not None:
+            found.add(Promise(relation.right.table, names, most))
+    return frozenset(found).union(*(promises(part, policy) for part in parts(relation)))
+
+
+def parts(relation: Relation) -> tuple[Relation, ...]:
+    """The relations right below."""
+    if isinstance(relation, Scan):
+        return ()
+    if isinstance(relation, (Join, SemiJoin)):
+        return (relation.left, relation.right)
+    return relation.sources if isinstance(relation, Union_) else (relation.source,)
+
+
+def tables(relation: Relation) -> frozenset[str]:
+    """Names of all tables that a relation reads."""
+    if isinstance(relation, Scan):
+        return frozenset({relation.table})
+    return frozenset().union(*(tables(part) for part in parts(relation)))

@@ -148,7 +148,7 @@ def _check(plan: NoisePlan) -> None:
     if isinstance(plan.selection, Threshold):
         counted = [term.noise for term in plan.terms if term.name == plan.selection.column]
         if counted != [plan.selection.noise]:
-            raise refuse("noise-plan", charged=True, problem="the threshold was made for other noise than its count has")
+            raise refuse("noise-plan", charged=True, problem="the threshold was made for other noise")
 
 
 def _released(term: TermNoise, noisy: Int128) -> NoisyTerm:

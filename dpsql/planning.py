@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from sqlglot import exp
 
 from dpsql.accountant import Accountant, make_accountant
 from dpsql.bind import bind
+from dpsql.engines import Engine
 from dpsql.options import Options
 from dpsql.parse import Parameters, Statement, parse
 from dpsql.plan import Block, BoundedBlock, Plan, fingerprint
-from dpsql.policy import Policy
+from dpsql.policy import Policy, Table
 from dpsql.pricing import Price, price
 from dpsql.release import OutputColumn
 from dpsql.rewrite import bounded
 
 MOST_KEPT = 512
+MOST_DOMAIN = 2_000
+"""Columns of public tables with more values than this are grouped by as private keys are."""
 Value = TypeVar("Value")
 
 
@@ -65,8 +70,11 @@ class _Memory(Generic[Value]):
 class Planner:
     """Plans statements for one policy; remembers the last `MOST_KEPT` of them. Thread-safe."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, engine: Engine) -> None:
         self.policy = policy
+        self._engine = engine
+        self._public = tuple(name for name, table in policy.tables.items() if table.public)
+        self._widened: tuple[str, Policy] | None = None
         budget = policy.budget
         self.accountant: Accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
         self._statements: _Memory[Statement] = _Memory()
@@ -82,16 +90,34 @@ class Planner:
         """The priced plan of a query (or of what is explained). Raises refusals only."""
         for name, value in statement.options:
             options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
+        policy, version = self._bound_policy(statement)
         if not cacheable:
-            return self._plan(statement, options)
-        return self._plans.get((statement.sql, options), lambda: self._plan(statement, options))
+            return self._plan(statement, options, policy)
+        return self._plans.get((statement.sql, options, version), lambda: self._plan(statement, options, policy))
 
-    def _plan(self, statement: Statement, options: Options) -> Planned:
-        plan = bind(statement, self.policy)
+    def _bound_policy(self, statement: Statement) -> tuple[Policy, str]:
+        """The policy that names mean; where a public table is read, its columns have the values found in it as domain.
+
+        Public tables are public: grouping by their columns needs no partition selection, whoever the rows belong to.
+        """
+        assert statement.query is not None
+        read = {table.name.lower() for table in statement.query.find_all(exp.Table)}
+        if not any(name.lower() in read for name in self._public):
+            return self.policy, ""
+        version = self._engine.data_version(self._public)
+        if self._widened is None or self._widened[0] != version:
+            tables = dict(self.policy.tables)
+            for name in self._public:
+                tables[name] = _with_domains(tables[name], self._engine.public_domains(name, MOST_DOMAIN))
+            self._widened = (version, replace(self.policy, tables=tables))
+        return self._widened[1], version
+
+    def _plan(self, statement: Statement, options: Options, policy: Policy) -> Planned:
+        plan = bind(statement, policy)
         blocks = tuple(self._bounded(block, options) for block in plan.blocks)
         priced = price(blocks, options, self.policy, self.accountant)
         keys = tuple(
-            fingerprint((replace(one.block, name="", formulas=()), one.noise.terms, one.noise.selection, self.policy.version))
+            fingerprint((replace(one.block, name="", formulas=()), one.noise.terms, one.noise.selection, self.policy.meaning))
             for one in priced.blocks
         )
         return Planned(statement, options, plan, priced, keys)
@@ -101,3 +127,11 @@ class Planner:
 
 
 _BIGQUERY = {"max_groups_contributed": "max_groups", "max_rows_contributed": "max_rows_per_group"}
+
+
+def _with_domains(table: Table, found: Mapping[str, tuple[Any, ...]]) -> Table:
+    columns = {
+        name: replace(column, domain=found[name]) if column.domain is None and name in found else column
+        for name, column in table.columns.items()
+    }
+    return replace(table, columns=columns)

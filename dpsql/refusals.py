@@ -107,6 +107,8 @@ _("source_unreadable", "58030", "the data of this data set cannot be opened ({so
 _("source_table_missing", "42P01", "table {table} of the policy is not in the source", "mend the policy or the source", Fault)
 _("source_column_missing", "42703", "column {table}.{column} of the policy is not in the source",
   "mend the policy or the source", Fault)
+_("promise_broken", "55000", "the data break a promise of the policy: more than {most} rows of {table} agree on ({columns})",
+  "the owner mends the data or the policy (primary_key, unique, max_multiplicity, foreign_keys)", Fault)
 _("source_unsupported", "0A000", "no engine for source {source}", "this version reads duckdb:///file, Parquet and CSV", Fault)
 
 # --- parse: text and statements -------------------------------------------------------------------------------------

@@ -55,10 +55,9 @@ class StoredRelease:
 class ReleaseStore:
     """Made by `open_releases`. Every method raises `Fault` when the storage fails (releases-damaged: unreadable)."""
 
-    def __init__(self, store: Store, key: bytes, ledger_id: str) -> None:
+    def __init__(self, store: Store, key: bytes) -> None:
         self._store = store
         self._key = key
-        self._ledger_id = ledger_id
 
     def put(self, key: str, payload: bytes, metadata: Mapping[str, Any], *, block: str = "") -> StoredRelease:
         """Store a release under 64 hexadecimal digits, whole or not at all, and return what stands there.
@@ -125,7 +124,7 @@ class ReleaseStore:
         return None
 
     def _mac(self, facts: Mapping[str, Any], payload: bytes) -> str:
-        return mac(self._key, "dpsql release", self._ledger_id.encode(), canonical(facts).encode(), payload)
+        return mac(self._key, "dpsql release", canonical(facts).encode(), payload)
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
@@ -152,7 +151,7 @@ def open_releases(ledger: Ledger) -> ReleaseStore:
         if "dpsql_releases" not in store.table_names():
             with store.writing() as connection:
                 release_tables.create_all(connection)
-    return ReleaseStore(store, ledger.witness.key, ledger.ledger_id)
+    return ReleaseStore(store, ledger.witness.key)
 
 
 def _note(facts: Mapping[str, Any]) -> ReleaseNote:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from dpsql.accountant import Accountant, make_accountant
+from dpsql.contributions import promises, tables
 from dpsql.emit import Emitter
 from dpsql.engines import Engine
 from dpsql.errors import Error, Fault, refuse
@@ -25,7 +26,7 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.options import Options
 from dpsql.parse import Parameters, Statement
 from dpsql.perturb import Gate, NoisyAnswer, NoisyTerm, perturb
-from dpsql.plan import Relation, Scan, fingerprint
+from dpsql.plan import Scan, fingerprint
 from dpsql.planning import Planned, Planner
 from dpsql.policy import Policy, load_policy
 from dpsql.pricing import PricedBlock
@@ -85,7 +86,7 @@ class Session:
         self.analyst = analyst
         self.id = uuid.uuid4().hex
         self.options = Options.of_policy(policy)
-        self.planner = planner or Planner(policy)
+        self.planner = planner or Planner(policy, engine)
         self.sandbox = sandbox or shared_sandbox()
         self.ledger = ledger
         self._engine = engine
@@ -190,6 +191,7 @@ class Session:
         receipt = request_id or uuid.uuid4().hex
         reservation = self._reserve(receipt, loss, planned) if missing else None
         try:
+            self._check_promises(planned, missing)
             for at in missing:
                 exact = self._engine.run(queries[at], self.policy.per_query.timeout_seconds)
                 noisy = perturb(exact, blocks[at].noise, self._gate)
@@ -204,6 +206,15 @@ class Session:
             raise
         released = tuple(one for one in found if one is not None)
         return self._release(planned, released, loss, receipt, reused=bool(blocks) and not missing)
+
+    def _check_promises(self, planned: Planned, missing: list[int]) -> None:
+        """Keys that the policy calls unique must be so in the data: stability was computed from it (privacy.md 3)."""
+        emitter = self._emitter("")
+        for at in missing:
+            for promise in sorted(promises(planned.price.blocks[at].block.source, self.policy), key=repr):
+                if not self._engine.holds(emitter.promise(promise)):
+                    columns = ", ".join(promise.columns)
+                    raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
 
     def _reserve(self, receipt: str, loss: PrivacyLoss, planned: Planned) -> Any:
         request = ChargeRequest(
@@ -230,8 +241,8 @@ class Session:
     # --- stored releases ----------------------------------------------------------------------------------------------
 
     def _block_key(self, planned: Planned, at: int) -> str:
-        tables = tuple(sorted(_tables(planned.price.blocks[at].block.source)))
-        return fingerprint((planned.keys[at], self._engine.data_version(tables)))
+        read = tuple(sorted(tables(planned.price.blocks[at].block.source)))
+        return fingerprint((planned.keys[at], self._engine.data_version(read)))
 
     def _stored(self, planned: Planned) -> list[ReleasedBlock | None]:
         """For each block the stored release that answers it, if any."""
@@ -256,8 +267,8 @@ class Session:
 
     def _view_key(self, planned: Planned) -> str:
         """The secret of the bounded view: the same for every question about one version of the data."""
-        tables = tuple(sorted({t for one in planned.price.blocks for t in _tables(one.block.source)}))
-        return mac(self.ledger.witness.key, "bounded view", self._engine.data_version(tables).encode())
+        read = tuple(sorted({t for one in planned.price.blocks for t in tables(one.block.source)}))
+        return mac(self.ledger.witness.key, "bounded view", self._engine.data_version(read).encode())
 
     def _emitter(self, view_key: str) -> Emitter:
         return Emitter(self.policy, self._engine.source, view_key)
@@ -308,14 +319,6 @@ def _scopes(policy: Policy, analyst: str | None, session: str, dataset: Accounta
     if policy.session is not None:
         scopes.append(Scope(f"session:{session}", make_accountant(kind, policy.session.epsilon, delta)))
     return tuple(scopes)
-
-
-def _tables(relation: Relation) -> set[str]:
-    if isinstance(relation, Scan):
-        return {relation.table}
-    parts = [getattr(relation, field, None) for field in ("source", "left", "right")]
-    below = [part for part in parts if part is not None] + list(getattr(relation, "sources", ()))
-    return set().union(*(_tables(part) for part in below))
 
 
 def _empty(scan: Scan) -> pa.Table:

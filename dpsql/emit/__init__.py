@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpsql.basis import grid_value, summed
+from dpsql.contributions import Promise
 from dpsql.emit import duckdb as text
 from dpsql.engines import EngineQuery, Source
 from dpsql.plan import (
@@ -93,8 +94,8 @@ class Emitter:
         if node.on_unit:
             columns.append(f"{text.name(UNIT)} AS \"s.unit\"")
             on.append(f"\"s.unit\" = {text.name(UNIT)}")
-        right = f"SELECT {', '.join(columns)} FROM ({self.relation(node.right)})"
-        exists = f"{no}EXISTS (SELECT 1 FROM ({right}) WHERE {' AND '.join(on)})"
+        others = f"SELECT {', '.join(columns)} FROM ({self.relation(node.right)})"
+        exists = f"{no}EXISTS (SELECT 1 FROM ({others}) WHERE {' AND '.join(on)})"
         return f"SELECT * FROM ({self.relation(node.left)}) WHERE {exists}"
 
     def _per_unit(self, node: UnitAggregate) -> str:
@@ -158,6 +159,20 @@ class Emitter:
         """A window rank in keyed-hash order of `content`; the content itself breaks ties of the hash."""
         order = [f"hash({text.constant(self.view_key)}, {', '.join(content)})", *content]
         return f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
+
+    def promise(self, promise: Promise) -> str:
+        """A query that returns a row exactly when a promise of the policy is broken (NULL keys meet nothing)."""
+        source = self.source(promise.table)
+        table = self.policy.tables[promise.table]
+        values = [
+            text.cast_column(text.name(column), Type(table.columns[column].type), source.types[column])
+            for column in promise.columns
+        ]
+        keys = ", ".join(f"{value} AS c{at}" for at, value in enumerate(values))
+        names = [f"c{at}" for at in range(len(values))]
+        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        rows = f"SELECT {', '.join(names)} FROM (SELECT {keys} FROM {source.sql}) WHERE {there}"
+        return f"SELECT 1 AS broken FROM ({rows}) GROUP BY {', '.join(names)} HAVING count(*) > {promise.most} LIMIT 1"
 
     # --- blocks -------------------------------------------------------------------------------------------------------
 

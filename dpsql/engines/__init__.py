@@ -66,6 +66,12 @@ class Engine(Protocol):
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one generated aggregation over protected data."""
 
+    def holds(self, query: str) -> bool:
+        """Whether a generated check of a promise of the policy finds no row; remembered for the version of the data."""
+
+    def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
+        """Values (ascending, without NULL) of each text, integer, boolean or date column that has at most `most`."""
+
     def public_table(self, sql: str) -> Any:
         """Rows (pyarrow.Table) of one generated query over public tables only."""
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import duckdb
 
-from dpsql.emit.duckdb import constant, name
+from dpsql.emit.duckdb import cast_column, constant, name
 from dpsql.engines import EngineQuery, ExactAnswer, Source
 from dpsql.errors import Error, Fault, refuse
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 from dpsql.policy.types import SERVERS
+from dpsql.ranges import Type
 
 CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
 """Engine errors go here, with the incident's id; never to an analyst. The owner decides where it is written."""
@@ -39,6 +40,7 @@ class DuckDBEngine:
         self._owned = owned
         self._sources: dict[str, Source] = {}
         self._running: set[duckdb.DuckDBPyConnection] = set()
+        self._checked: dict[tuple[str, str], bool] = {}
         self._lock = threading.Lock()
 
     # --- structure ----------------------------------------------------------------------------------------------------
@@ -93,6 +95,32 @@ class DuckDBEngine:
         """Run one aggregation. Whatever the engine says in an error may quote data: one fixed text leaves."""
         with self._cursor(timeout_seconds) as cursor:
             return ExactAnswer(_arrow(cursor.execute(query.sql)))
+
+    def holds(self, query: str) -> bool:
+        """Whether a check of a promise finds no row; asked once for each version of the data."""
+        known = (query, self.data_version(tuple(self._policy.tables)))
+        with self._lock:
+            if known in self._checked:
+                return self._checked[known]
+        with self._cursor(None) as cursor:
+            found = cursor.execute(query).fetchone() is None
+        with self._lock:
+            self._checked[known] = found
+        return found
+
+    def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
+        """Values of the columns of a public table that have few of them."""
+        source, found = self.source(table), {}
+        with self._cursor(None) as cursor:
+            for column in self._policy.tables[table].columns.values():
+                if column.type in ("real", "timestamp"):
+                    continue
+                value = cast_column(name(column.name), Type(column.type), source.types[column.name])
+                listed = f"SELECT DISTINCT {value} AS v FROM {source.sql} WHERE {value} IS NOT NULL ORDER BY v"
+                rows = cursor.execute(f"{listed} LIMIT {most + 1}").fetchall()
+                if len(rows) <= most:
+                    found[column.name] = tuple(row[0] for row in rows)
+        return found
 
     def public_table(self, sql: str) -> Any:
         """Rows of a generated query over public tables."""

@@ -7,7 +7,8 @@ the answer itself; if it does not, the engine did not repeat the question, and n
 Intervals are bias-corrected percentiles (Efron 1981; chapter 14.3 with a = 0), which stay inside the range of the
 expression. Where the replicates lie mostly on one side of the answer (a maximum over groups that noise cannot tell
 apart), the interval is the hull with the reflected one (2 answer - q). A maximum or minimum is moreover chosen for its
-noise, which no replicate can see: its bar must hold for all groups at once, (1 - confidence) / groups each (Bonferroni).
+noise, which no replicate can see: its bar is always that hull, and may miss with (1 - confidence) / groups only, so
+that it holds for all groups at once (Bonferroni).
 """
 
 from __future__ import annotations
@@ -77,21 +78,16 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, wanted: Sequence
     present = np.zeros(shape, dtype=bool)
     present.flat[place] = True
     found = {}
+    extreme = rerun.tree.find(exp.Max, exp.Min, exp.ArgMax, exp.ArgMin) is not None
+    miss = (1 - rerun.confidence) / (max(block.rows for block in blocks) if extreme and blocks else 1)
     for number, position in enumerate(wanted, 2):
         cells = np.full(shape, np.nan)
         cells.flat[place] = floats(result.column(number))
         value = floats(answer.column(position))
         if not np.allclose(cells[0], value, rtol=1e-9, atol=1e-12, equal_nan=True):
             raise Unmatched("the order of its rows decides the result")
-        found[position] = _corrected(value, cells[1:], present[1:], _confidence(rerun))
+        found[position] = _corrected(value, cells[1:], present[1:], 1 - miss, extreme)
     return found
-
-
-def _confidence(rerun: Rerun) -> float:
-    """What each interval must hold with; more when an extreme over noisy groups is asked for."""
-    if rerun.tree.find(exp.Max, exp.Min, exp.ArgMax, exp.ArgMin) is None:
-        return rerun.confidence
-    return 1 - (1 - rerun.confidence) / max(1, *(block.rows for block in rerun.remainder.blocks))
 
 
 def _run(room: Room, rerun: Rerun, answer: pa.Table, wanted: Sequence[int], draws: int) -> pa.Table:
@@ -131,7 +127,9 @@ def _noisy_again(rerun: Rerun, draws: int) -> dict[str, pa.Table]:
     return tables
 
 
-def _corrected(value: Floats, cells: Floats, present: npt.NDArray[np.bool_], confidence: float) -> Interval:
+def _corrected(
+    value: Floats, cells: Floats, present: npt.NDArray[np.bool_], confidence: float, extreme: bool
+) -> Interval:
     """Bias-corrected percentiles of each row. Unknown when a replicate has no number more often than an end may be
     missed, or when the row is in fewer than half of the replicates."""
     normal, tail = NormalDist(), NormalDist().inv_cdf((1 + confidence) / 2)
@@ -146,7 +144,7 @@ def _corrected(value: Floats, cells: Floats, present: npt.NDArray[np.bool_], con
         share = min(max(below / 2 / len(drawn), 0.5 / len(drawn)), 1 - 0.5 / len(drawn))
         bias = normal.inv_cdf(share)
         low[row], high[row] = np.quantile(drawn, [normal.cdf(2 * bias - tail), normal.cdf(2 * bias + tail)])
-        if abs(bias) > _LARGE_BIAS:
+        if extreme or abs(bias) > _LARGE_BIAS:
             first, last = np.quantile(drawn, [normal.cdf(-tail), normal.cdf(tail)])
             low[row], high[row] = min(low[row], 2 * value[row] - last), max(high[row], 2 * value[row] - first)
     return Interval(value, low, high)

@@ -32,7 +32,7 @@ def tip(connection: Connection, head: Head) -> Head:
     rows = connection.execute(_SINCE, {"seq": head.seq}).all()
     if head.seq == 0:
         return Head(rows[-1].seq, rows[-1].digest) if rows else head
-    if not rows or rows[0].seq != head.seq:
+    if not rows:
         raise refuse("ledger-older", entry=head.seq)
     if not same(head.digest, rows[0].digest):
         raise refuse("ledger-tampered", entry=head.seq, problem="it is not the entry that was seen before")

@@ -149,7 +149,7 @@ def lone_count(noise: Noise) -> int:
 def choose_selection(
     column: str, l0: int, allowed: PrivacyLoss, count_column: str | None = None, count_noise: Noise | None = None
 ) -> Selection:
-    """The rule that keeps smaller groups within `allowed`: lower `half_point`; on a tie the threshold, which is cheaper.
+    """The rule that keeps smaller groups within `allowed`: lower `half_point`; on a tie the threshold (cheaper).
 
     `column` counts units per key; it is the count `count_column` that the query releases with `count_noise` anyway, if
     there is one. The threshold spends allowed.delta only. To compare at the same price, pass the noise the count would

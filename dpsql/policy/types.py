@@ -222,6 +222,13 @@ class Policy:
         return str(self.folder.resolve() / path)
 
     @cached_property
+    def meaning(self) -> str:
+        """SHA-256 (hex) over what answers depend on: data, unit, neighbours, tables; not budgets, names or places."""
+        parts = (self.dataset, self.source, self.privacy_unit, self.neighbours, self.tables)
+        text = json.dumps(_canonical(parts), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @cached_property
     def version(self) -> str:
         """SHA-256 (hex) over everything the policy says; descriptions, order of names and comments do not matter."""
         text = json.dumps(_canonical(self), sort_keys=True, separators=(",", ":"), ensure_ascii=True)

@@ -197,21 +197,61 @@ def test_twelve_processes_on_thirty_charges_get_thirty(home: Home) -> None:
     assert ledger.witness.head().seq == max(entry.seq for entry in ledger.history() if entry.kind == "charge")
 
 
-def test_two_machines_share_one_budget(home: Home, tmp_path: Path) -> None:
-    """Second places of their own, so that only the database keeps the writers apart."""
+def machines(home: Home, elsewhere: Path) -> list[Ledger]:
+    """One ledger opened with two second places, so that only the database keeps the writers apart."""
     ledger = home.new(limit=20 * EPSILON)
-    shutil.copytree(home.state, tmp_path / "elsewhere")
-    (tmp_path / "elsewhere" / ledger.ledger_id / "head").unlink()
-    ledgers = [home.open(), home.open(state=tmp_path / "elsewhere", adopt=True)]
+    shutil.copytree(home.state, elsewhere)
+    (elsewhere / ledger.ledger_id / "head").unlink()
+    return [home.open(), home.open(state=elsewhere, adopt=True)]
+
+
+def race(ledgers: list[Ledger], attempts: int) -> int:
+    """How many charges were made in all when every ledger is charged by a thread at the same time."""
     made: list[int] = []
-    threads = [threading.Thread(target=lambda n=n: made.append(reserve_some(ledgers[n], f"t{n}", 14))) for n in (0, 1)]
+    threads = [
+        threading.Thread(target=lambda n=n, ledger=ledger: made.append(reserve_some(ledger, f"t{n}", attempts)))
+        for n, ledger in enumerate(ledgers)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(made) == 2
-    assert sum(made) == 20
-    assert ledger.verify().sound
+    assert len(made) == len(ledgers)
+    return sum(made)
+
+
+def test_two_machines_share_one_budget(home: Home, tmp_path: Path) -> None:
+    ledgers = machines(home, tmp_path / "elsewhere")
+    assert race(ledgers, 14) == 20
+    assert ledgers[0].verify().sound
+
+
+def test_a_server_that_defaults_to_stale_snapshots_changes_nothing(postgres_home: Home, tmp_path: Path) -> None:
+    postgres_home.sql("ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable'")
+    try:
+        ledgers = machines(postgres_home, tmp_path / "elsewhere")
+        assert race(ledgers, 14) == 20
+    finally:
+        postgres_home.sql("ALTER ROLE CURRENT_USER RESET default_transaction_isolation")
+    assert ledgers[0].verify().sound
+
+
+def test_the_head_never_moves_back(home: Home) -> None:
+    """A second process comes between the commit and the head of the first: it has to wait its turn."""
+    ledger, other = home.new(), home.open(timeout_seconds=0.1)
+
+    def intrude(step: str) -> None:
+        if step == "after commit":
+            ledger.store.step = lambda name: None
+            with pytest.raises(Fault) as error:
+                other.reserve(charge("second"))
+            assert slug(error) == "ledger-locked"
+
+    ledger.store.step = intrude
+    seq = ledger.reserve(charge("first")).seq
+    assert ledger.witness.head().seq == seq
+    assert seq == other.reserve(charge("second")).seq - 1
+    assert ledger.witness.head().seq == seq + 1
 
 
 def test_a_charge_is_flushed_and_a_note_need_not_be(home: Home) -> None:
@@ -231,25 +271,6 @@ def test_a_charge_is_flushed_and_a_note_need_not_be(home: Home) -> None:
     assert seen == (["2", "1", "2"] if home.file else ["on", "off", "on"])
 
 
-def test_a_server_that_defaults_to_stale_snapshots_changes_nothing(postgres_home: Home) -> None:
-    postgres_home.new(limit=10 * EPSILON).close()
-    postgres_home.sql("ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable'")
-    try:
-        ledgers = [postgres_home.open() for _ in range(4)]
-        made: list[int] = []
-        threads = [
-            threading.Thread(target=lambda n=n: made.append(reserve_some(ledgers[n], f"t{n}", 4))) for n in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        postgres_home.sql("ALTER ROLE CURRENT_USER RESET default_transaction_isolation")
-    assert len(made) == 4
-    assert sum(made) == 10
-
-
 def test_many_creators_make_one_ledger(home: Home) -> None:
     def work(number: int) -> None:
         home.new(limit=100 * EPSILON).reserve(charge(number))
@@ -266,16 +287,7 @@ def test_many_creators_make_one_ledger(home: Home) -> None:
 
 def test_threads_of_one_ledger_get_exactly_the_budget(home: Home) -> None:
     ledger = home.new(limit=30 * EPSILON)
-    made: list[int] = []
-    threads = [
-        threading.Thread(target=lambda n=number: made.append(reserve_some(ledger, f"t{n}", 4))) for number in range(12)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made) == 12
-    assert sum(made) == 30
+    assert race([ledger] * 12, 4) == 30
     assert ledger.verify().sound
 
 

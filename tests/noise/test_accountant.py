@@ -57,9 +57,9 @@ def test_conversion_is_the_optimum_rounded_up(rho: Fraction, delta: Fraction) ->
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=1000, max_denominator=10**9), deltas)
 def test_the_way_back_is_safe_and_tight(epsilon: Fraction, delta: Fraction) -> None:
     rho = epsilon_to_rho(epsilon, delta)
-    assert 0 < rho < epsilon
+    assert rho > 0
     assert rho_to_epsilon(rho, delta) <= epsilon
-    assert rho_to_epsilon(rho * Fraction(1_000_001, 1_000_000), delta) > epsilon * (1 - Fraction(1, 10**8))
+    assert rho_to_epsilon(rho * Fraction(1_000_001, 1_000_000), delta) > epsilon
     assert rho_to_epsilon(rho, delta) >= epsilon * (1 - Fraction(1, 10**6))
 
 

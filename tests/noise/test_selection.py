@@ -117,7 +117,9 @@ def test_selection_costs_add_up_over_the_keys_of_a_unit() -> None:
         optimal("n", 0, allowed)
 
 
-@pytest.mark.parametrize(("t", "s", "l0", "delta"), [(1, 1, 1, 0.01), (10, 1, 1, 1e-9), (10, 1, 20, 1e-6), (7, 3, 2, 1e-4)])
+@pytest.mark.parametrize(
+    ("t", "s", "l0", "delta"), [(1, 1, 1, 0.01), (10, 1, 1, 1e-9), (10, 1, 20, 1e-6), (7, 3, 2, 1e-4)]
+)
 def test_laplace_threshold_is_the_smallest_that_counts_its_own_mass(t: int, s: int, l0: int, delta: float) -> None:
     noise = Laplace(UNIT, 0, t, s)
     allowed = Fraction(str(delta))

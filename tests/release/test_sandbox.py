@@ -1,0 +1,185 @@
+"""The sandbox by itself: what its configuration alone stops, limits, isolation, types."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import weakref
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from dpsql.errors import Error
+from dpsql.sandbox import Sandbox, plain, shared_sandbox
+
+PRIVATE = pa.table({"ssn": ["123-45-6789"]})
+
+ATTACKS = {
+    "file": "SELECT * FROM read_csv('{file}')",
+    "file as table": "SELECT * FROM '{file}'",
+    "text": "SELECT * FROM read_text('{file}')",
+    "blob": "SELECT * FROM read_blob('{file}')",
+    "parquet": "SELECT * FROM read_parquet('{file}')",
+    "json": "SELECT * FROM read_json_objects('{file}')",
+    "sniff": "SELECT * FROM sniff_csv('{file}')",
+    "glob": "SELECT * FROM glob('/*')",
+    "network": "SELECT * FROM read_csv('http://127.0.0.1:9/x')",
+    "environment": "SELECT getenv('HOME')",
+    "attach": "ATTACH '{file}' AS other",
+    "copy out": "COPY (SELECT 1) TO '{file}.out'",
+    "export": "EXPORT DATABASE '{file}.dir'",
+    "install": "INSTALL httpfs",
+    "load": "LOAD httpfs",
+    "setting": "SET enable_external_access = true",
+    "unlock": "SET lock_configuration = false",
+    "reset": "RESET lock_configuration",
+    "pragma": "PRAGMA enable_external_access = true",
+    "python variable": "SELECT * FROM PRIVATE",
+    "pointer": "SELECT * FROM arrow_scan(1, 2, 3)",
+    "other database": "SELECT * FROM sqlite_scan('{file}', 't')",
+    "nested": "SELECT * FROM query('SELECT * FROM read_csv(''{file}'')')",
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_configuration_alone_stops(sandbox: Sandbox, name: str, tmp_path: Path) -> None:
+    target = tmp_path / "secret.csv"
+    target.write_text("ssn\n123-45-6789\n")
+    private = PRIVATE  # a local name that DuckDB would find, were it allowed to look
+    with pytest.raises(Error) as caught:
+        sandbox.query(ATTACKS[name].format(file=target), {})
+    assert caught.value.slug.startswith("sandbox_")
+    assert "123-45" not in caught.value.text()
+    assert str(tmp_path) not in caught.value.text()
+    assert sorted(os.listdir(tmp_path)) == ["secret.csv"]
+    assert private is PRIVATE
+
+
+ENDLESS = [
+    "SELECT sum(a.range * b.range) FROM range(1000000000) AS a, range(1000000000) AS b",
+    "SELECT count(*) FROM range(1000000000000) WHERE hash(range) = 1",
+    "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r",
+    "SELECT count(*) FROM range(10000000000) WHERE regexp_matches(repeat('a', 30) || range, '(a|aa)+$')",
+]
+
+
+@pytest.mark.parametrize("sql", ENDLESS)
+def test_time_is_limited(sandbox: Sandbox, sql: str) -> None:
+    with pytest.raises(Error) as caught:
+        sandbox.query(sql, {}, timeout_seconds=0.2)
+    assert (caught.value.slug, caught.value.sqlstate) == ("sandbox_time", "57014")
+    assert sandbox.query("SELECT 1 AS x", {}).to_pydict() == {"x": [1]}
+
+
+def test_time_is_shared_by_the_statements_of_a_room(sandbox: Sandbox) -> None:
+    with pytest.raises(Error, match="too long"), sandbox.room(0.05) as room:
+        while True:
+            room.query("SELECT 1", {})
+
+
+def test_memory_is_limited_and_nothing_is_spilled() -> None:
+    small = Sandbox(memory_megabytes=64)
+    with pytest.raises(Error) as caught:
+        small.query("SELECT count(DISTINCT hash(range)) FROM range(50000000)", {})
+    assert caught.value.slug == "sandbox_memory"
+    assert small.query("SELECT 1 AS x", {}).num_rows == 1
+    small.close()
+
+
+def test_rows_are_limited_while_they_stream() -> None:
+    small = Sandbox(most_rows=1000)
+    assert small.query("SELECT * FROM range(1000)", {}).num_rows == 1000
+    with pytest.raises(Error) as caught:
+        small.query("SELECT * FROM range(100000000000)", {}, timeout_seconds=60)
+    assert caught.value.slug == "sandbox_rows"
+    small.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "slug"),
+    [
+        ("SELECT CAST('123-45' AS INTEGER)", "sandbox_value"),
+        ("SELECT 9223372036854775807 + 1", "sandbox_value"),
+        ("SELECT 1 // 0", "sandbox_value"),
+        ("SELECT error('123-45')", "sandbox_value"),
+        ("SELECT nothing FROM t", "sandbox_query"),
+        ("SELECT 1 + DATE '2020-01-01' + 'x'", "sandbox_query"),
+        ("SELEC 1", "sandbox_query"),
+    ],
+)
+def test_errors_are_our_own(sandbox: Sandbox, sql: str, slug: str) -> None:
+    with pytest.raises(Error) as caught:
+        sandbox.query(sql, {"t": pa.table({"x": [1]})})
+    assert caught.value.slug == slug
+    assert "123-45" not in caught.value.text()
+
+
+def test_nothing_is_left_behind(sandbox: Sandbox) -> None:
+    table = pa.table({"x": [1, 2]})
+    gone = weakref.ref(table)
+    with sandbox.room() as other:
+        assert sandbox.query("SELECT sum(x) AS s FROM analyst_a", {"analyst_a": table}).num_rows == 1
+        with pytest.raises(Error) as caught:
+            other.query("SELECT * FROM analyst_a", {})
+        assert caught.value.slug == "sandbox_query"
+    seen = sandbox.query("SELECT count(*) AS n FROM duckdb_views() WHERE NOT internal", {})
+    assert seen.to_pydict() == {"n": [0]}
+    del table
+    gc.collect()
+    assert gone() is None
+
+
+def test_threads_do_not_see_each_other(sandbox: Sandbox) -> None:
+    wrong: list[object] = []
+
+    def ask(number: int) -> None:
+        for _ in range(15):
+            got = sandbox.query("SELECT x FROM t", {"t": pa.table({"x": [number]})}).to_pydict()
+            if got != {"x": [number]}:
+                wrong.append(got)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_forked_child_opens_its_own(sandbox: Sandbox) -> None:
+    sandbox.query("SELECT 1", {})
+    child = os.fork()
+    if child == 0:
+        fine = sandbox.query("SELECT 41 + 1 AS x", {}).to_pydict() == {"x": [42]}
+        os._exit(0 if fine else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_shared_sandbox_is_one_per_process() -> None:
+    assert shared_sandbox() is shared_sandbox()
+
+
+TYPES = [
+    ("sum(x)", pa.int64(), 3),
+    ("sum(x) * 9000000000000000000", pa.float64(), 2.7e19),
+    ("sum(x * 1.5)", pa.float64(), 4.5),
+    ("CAST(7 AS UTINYINT)", pa.int64(), 7),
+    ("CAST(0.5 AS FLOAT)", pa.float64(), 0.5),
+    ("DATE '2020-02-03' - DATE '2020-02-01'", pa.int64(), 2),
+    ("TIME '10:11:12'", pa.string(), "10:11:12"),
+    ("[1, 2]", pa.string(), "[1, 2]"),
+    ("'a'", pa.string(), "a"),
+    ("true", pa.bool_(), True),
+    ("CAST(NULL AS HUGEINT)", pa.int64(), None),
+]
+
+
+@pytest.mark.parametrize(("sql", "type_", "value"), TYPES)
+def test_plain_types(sandbox: Sandbox, sql: str, type_: pa.DataType, value: object) -> None:
+    table = sandbox.query(f"SELECT {sql} FROM t", {"t": pa.table({"x": [1, 2]})})
+    found = plain(table.column(0))
+    assert (found.type, found[0].as_py()) == (type_, value)
+    assert not isinstance(found[0].as_py(), Decimal)
