@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from dpsql.errors import BudgetRefusal, DataError, Fault, IntegrityError, InterfaceError, InternalError, PolicyRefusal
+from dpsql.errors import (
+    BudgetRefusal,
+    DataError,
+    Fault,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    PolicyRefusal,
+    Refusal,
+)
 from dpsql.errors import register as _
 
 # --- policy ---------------------------------------------------------------------------------------------------------
@@ -95,6 +106,28 @@ _("interval_place", "0A000", "{function} cannot stand here",
   "over aggregated, joined or windowed results it is an output column of its own, and ORDER BY does not name it")
 
 # --- doors ----------------------------------------------------------------------------------------------------------
+
+_("connection_closed", "08003", "this {thing} is closed", "open a new one", InterfaceError)
+_("no_result", "24000", "there is no answer to fetch from", "call execute first; SET and the like return no rows", InterfaceError)
+_("executemany", "0A000", "executemany is not supported: each set of values is charged, and all answers but the last would be "
+  "lost", "call execute for each set of values", NotSupportedError)
+_("statement_cancelled", "57014", "the question was stopped", "", OperationalError)
+_("unexpected", "XX000", "dpsql stopped on something it did not expect (incident {incident})",
+  "the custodian's log has the details under this id; please report them", InternalError)
+_("file_read", "58P01", "cannot read {place}: {problem}", "name a text file in UTF-8", InterfaceError)
+_("file_write", "58030", "cannot write {place}: {problem}", "name a place that can be written", Fault)
+_("text_unfinished", "42601", "the {what} that starts here does not end", "close it", Refusal)
+_("batch_budget", "53400", "the whole set costs {cost}, which does not fit: {short}", "nothing was run; ask for less "
+  "(SET dp.epsilon, fewer statements), or ask the owner for more", BudgetRefusal)
+_("batch_lost", "55000", "{place} was charged before (receipt {receipt}) and its answer is lost",
+  "`--charge-again` asks it anew and is charged once more", Fault)
+_("batch_manifest", "58030", "{place} is not the record of a run", "name another folder for --out", Fault)
+_("batch_other", "55000", "{place} holds the run of data set {found}, not of {asked}", "name another folder for --out", Fault)
+_("batch_running", "55006", "another `dpsql run` is at work in {place}", "wait for it, or name another folder", Fault)
+_("init_source", "58P01", "cannot read the structure of {place}: {problem}", "name a DuckDB, Parquet or CSV file",
+  InterfaceError)
+_("init_unit", "42703", "there is no {what} for --unit {unit}", "{way}", InterfaceError)
+_("init_exists", "58P02", "{place} exists", "name another file with --out, or move it away", InterfaceError)
 
 # --- engines --------------------------------------------------------------------------------------------------------
 
@@ -202,3 +235,24 @@ _("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner a
 _("price_disagrees", "XX000", "two computations of the price disagree; nothing was run", "report this as a bug", InternalError)
 _("internal", "XX000", "dpsql found itself inconsistent and stopped ({what})", "report this as a bug", InternalError)
 
+
+
+def register_page() -> str:
+    """docs/refusals.md: every sentence of the register."""
+    lines = [
+        "# Refusals and faults",
+        "",
+        "Written by `python -m dpsql.refusals > docs/refusals.md`. `{...}` stands for names from the policy or from your",
+        "own SQL, never for anything read from data. A refusal comes before data is touched: nothing was charged.",
+        "",
+        "| slug | SQLSTATE | kind | sentence | way out |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for entry in sorted(REGISTER.values(), key=lambda entry: entry.slug):
+        cells = [f"`{entry.slug}`", entry.sqlstate, entry.raises.__name__, entry.sentence, entry.hint]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(register_page(), end="")

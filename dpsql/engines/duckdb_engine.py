@@ -159,10 +159,10 @@ class DuckDBEngine:
 
 
 def engine_fault(error: Exception) -> Error:
-    """One fixed text with an id; the detail goes to the custodian's log alone."""
+    """One fixed text with an id; the detail goes to the custodian's log alone. The session knows whether it was charged."""
     incident = uuid.uuid4().hex[:12]
     CUSTODIAN_LOG.error("incident %s: %s", incident, error)
-    fault = refuse("engine_failed", incident=incident, charged=True)
+    fault = refuse("engine_failed", incident=incident)
     if isinstance(fault, Fault):
         fault.incident = incident
     return fault

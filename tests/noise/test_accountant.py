@@ -120,6 +120,11 @@ def test_a_tenth_ten_times_is_one() -> None:
     assert spent == tenth.limit_units()["epsilon"]
 
 
+def test_limits_are_rounded_down() -> None:
+    accountant = make_accountant("pure", Fraction(1, 3), Fraction(2, 3))
+    assert accountant.limit_units() == {"epsilon": 10**18 // 3, "delta": 2 * 10**18 // 3}
+
+
 def test_unknown_costs_infinity() -> None:
     pure, zcdp = ACCOUNTANTS
     gauss = gaussians.noise_for(Sensitivity(1, 1, 1, 1), Fraction(1, 200))

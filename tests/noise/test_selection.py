@@ -12,11 +12,13 @@ import pytest
 from laws import gaussian_cdf
 from scipy import stats
 
+from dpsql.cells import Groups
 from dpsql.errors import Refusal
 from dpsql.int128 import Int128
 from dpsql.mechanisms import Constant, Noise, Sensitivity
 from dpsql.mechanisms import gaussian as gaussians
 from dpsql.mechanisms import laplace as laplaces
+from dpsql.mechanisms import selection as selections
 from dpsql.mechanisms.gaussian import Gaussian
 from dpsql.mechanisms.laplace import Laplace
 from dpsql.mechanisms.selection import (
@@ -29,7 +31,7 @@ from dpsql.mechanisms.selection import (
     threshold,
     verify_table,
 )
-from dpsql.perturb import Gate, Groups
+from dpsql.perturb import Gate
 from dpsql.privacy import PrivacyLoss
 
 UNIT = Sensitivity(1, 1, 1, 1)
@@ -99,6 +101,23 @@ def test_bad_tables_are_noticed() -> None:
         verify_table(table, epsilon / 2, delta)
     with pytest.raises(ValueError):
         verify_table(table, epsilon, delta / 2)
+
+
+def test_a_table_that_breaks_its_promise_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The constructor checks the finished table and does not trust the recursion."""
+    monkeypatch.setattr(selections, "_growth", lambda epsilon: round(2**64 * math.exp(epsilon) * 1.001))
+    with pytest.raises(ValueError):
+        TruncatedGeometric("n", 1, Fraction(1, 7), Fraction(1, 1234567))
+
+
+def test_no_word_admits_a_group_of_nobody() -> None:
+    class Zeros:
+        def read(self, size: int) -> bytes:
+            return b"\0" * size
+
+    rule = optimal("n", 1, PrivacyLoss.pure(Fraction(1), Fraction(1, 100)))
+    admitted = Gate(Zeros()).select("n", Int128.from_ints([0, 1, -1]), rule, Groups(pa.table({}), 3, False))
+    assert admitted.tolist() == [False, True, False]
 
 
 def test_selection_costs_add_up_over_the_keys_of_a_unit() -> None:
