@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from dpsql.errors import refuse
@@ -47,9 +46,9 @@ def _rows(relation: Relation, policy: Policy) -> int:
         if relation.on_unit:
             return left * min(relation.multiplicity, _rows(relation.right, policy))
         return left * relation.multiplicity
-    sizes = [expression.facts.size() for _, expression in relation.keys]
-    below = _rows(relation.source, policy)
-    return min(below, math.prod(size for size in sizes if size is not None)) if None not in sizes else below
+    # UnitAggregate: each of the unit's rows is in one group, so it has at most as many groups as rows. (The size of a
+    # declared domain is no bound here: nothing keeps values outside it from being groups of their own.)
+    return 1 if not relation.keys else _rows(relation.source, policy)
 
 
 @dataclass(frozen=True)

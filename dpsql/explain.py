@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.plan import Block, Call, Column, Expr, Literal, Measure, Plan
+from dpsql.plan import Block, Call, Column, Expr, Literal, Measure, Plan, Term, TermKind
 from dpsql.pricing import PricedBlock
 from dpsql.privacy import PrivacyLoss, plain_decimal
 
@@ -125,7 +125,9 @@ def _kind(one: PricedBlock) -> str:
 
 def _terms(block: Block, one: PricedBlock, used: dict[str, list[str]], confidence: float) -> list[PlannedOutput]:
     rows = []
-    for term, noisy in zip(one.block.terms, one.noise.terms, strict=True):
+    named = {term.name: term for term in one.block.terms}
+    for noisy in one.noise.terms:
+        term = named.get(noisy.name) or Term(noisy.name, TermKind.UNITS, None, None, 1)  # counted for selection alone
         measures = [
             measure
             for measure, (_, text, _) in zip(block.measures, one.block.formulas, strict=True)

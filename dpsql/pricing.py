@@ -11,11 +11,13 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpsql.accountant import Accountant, gaussian_as_pure, rho_to_epsilon
+import pyarrow as pa
+
+from dpsql.accountant import Accountant, epsilon_to_rho, gaussian_as_pure, rho_to_epsilon
 from dpsql.errors import refuse
 from dpsql.mechanisms import KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise, gaussian, laplace
 from dpsql.mechanisms.rational import sqrt_lower
-from dpsql.mechanisms.selection import choose_selection
+from dpsql.mechanisms.selection import choose_selection, threshold
 from dpsql.options import Options
 from dpsql.plan import BoundedBlock, Term, TermKind
 from dpsql.policy import Policy
@@ -115,8 +117,6 @@ def expected_error(noise: Noise) -> float:
 
 def _gaussian_within(moved: Sensitivity, epsilon: Fraction, delta: Fraction) -> Noise:
     """The Gaussian whose rho converts to at most (epsilon, delta)."""
-    from dpsql.accountant import epsilon_to_rho
-
     return gaussian.noise_for(moved, epsilon_to_rho(epsilon, delta))
 
 
@@ -128,7 +128,8 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     )
     keys = tuple(KeyColumn(key.name, None if key.values is None else _arrow(key.values)) for key in block.keys)
     _check_grid(block, policy)
-    selection = _selection(block, terms, shares, policy)
+    selection, counted = _selection(block, terms, shares, policy)
+    terms += counted
     plan = NoisePlan(keys, terms, selection)
     loss = PrivacyLoss.nothing() if selection is None else selection.loss
     for term in terms:
@@ -141,9 +142,7 @@ def _whole(term: Term) -> bool:
 
 
 def _arrow(values: tuple[object, ...]) -> object:
-    import pyarrow
-
-    return pyarrow.array(list(values))
+    return pa.array(list(values))
 
 
 def _check_grid(block: BoundedBlock, policy: Policy) -> None:
@@ -154,23 +153,25 @@ def _check_grid(block: BoundedBlock, policy: Policy) -> None:
         raise refuse("public_grid", size=size, most=policy.per_query.max_public_groups)
 
 
-def _selection(block: BoundedBlock, terms: tuple[TermNoise, ...], shares: _Shares, policy: Policy) -> Selection | None:
-    if block.selection_term is None:
-        return None
+def _selection(
+    block: BoundedBlock, terms: tuple[TermNoise, ...], shares: _Shares, policy: Policy
+) -> tuple[Selection | None, tuple[TermNoise, ...]]:
+    """The rule that admits private keys, and the noisy count that it needs for itself, if it does.
+
+    Where the question releases the count of units anyway, a threshold on it costs delta alone. Else one part of the
+    budget buys either the optimal rule or a noisy count with a threshold: the one that admits smaller groups.
+    """
+    column = block.selection_term
+    if column is None:
+        return None, ()
     l0 = groups_per_unit(block.caps, policy.neighbours)
-    counted = next((term for term in terms if term.name == block.selection_term), None)
+    counted = next((term for term in terms if term.name == column), None)
     if counted is not None:
-        # The count is released anyway: the threshold on it costs delta alone.
-        allowed = PrivacyLoss(Fraction(0), shares.delta, Fraction(0))
-        return _threshold(block.selection_term, l0, counted.noise, allowed)
-    part = replace(shares.loss(), delta=shares.delta)
-    return choose_selection(block.selection_term, l0, part)
-
-
-def _threshold(column: str, l0: int, noise: Noise, allowed: PrivacyLoss) -> Selection:
-    from dpsql.mechanisms.selection import threshold
-
-    return threshold(column, l0, noise, allowed.delta)
+        return threshold(column, l0, counted.noise, shares.delta), ()
+    units = Term(column, TermKind.UNITS, None, None, 1)
+    hidden = TermNoise(column, shares.noise(sensitivity(units, block.caps, policy.neighbours)), 0, True)
+    rule = choose_selection(column, l0, replace(shares.loss(), delta=shares.delta), column, hidden.noise)
+    return rule, ((hidden,) if rule.kind == "threshold" else ())
 
 
 def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Shares) -> None:

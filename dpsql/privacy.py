@@ -58,9 +58,9 @@ class PrivacyLoss:
     def pure(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> PrivacyLoss:
         """(epsilon, delta)-DP; it implies delta-approximate (epsilon^2 / 2)-zCDP.
 
-        Bun and Steinke 2016 (arXiv 1605.02065), Proposition 1.4 for delta = 0. For delta > 0 the pair of answers is, but
-        for events of probability delta, a pair that is epsilon-DP (Kairouz, Oh, Viswanath 2015, arXiv 1311.0776), to
-        which that proposition applies (Bun and Steinke 2016, section 8).
+        Bun and Steinke 2016 (arXiv 1605.02065), Proposition 1.4 for delta = 0. For delta > 0 the two laws are, but
+        for events of probability delta, an epsilon-DP pair (Kairouz, Oh, Viswanath 2015, arXiv 1311.0776), to which
+        that proposition applies (Bun and Steinke 2016, section 8).
         """
         return cls(epsilon, delta, epsilon * epsilon / 2)
 

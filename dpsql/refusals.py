@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dpsql.errors import (
+    REGISTER,
+    REGISTER,
     BudgetRefusal,
-    DataError,
     Fault,
     IntegrityError,
     InterfaceError,
@@ -12,7 +13,6 @@ from dpsql.errors import (
     NotSupportedError,
     OperationalError,
     PolicyRefusal,
-    Refusal,
 )
 from dpsql.errors import register as _
 
@@ -108,26 +108,28 @@ _("interval_place", "0A000", "{function} cannot stand here",
 # --- doors ----------------------------------------------------------------------------------------------------------
 
 _("connection_closed", "08003", "this {thing} is closed", "open a new one", InterfaceError)
-_("no_result", "24000", "there is no answer to fetch from", "call execute first; SET and the like return no rows", InterfaceError)
-_("executemany", "0A000", "executemany is not supported: each set of values is charged, and all answers but the last would be "
-  "lost", "call execute for each set of values", NotSupportedError)
-_("statement_cancelled", "57014", "the question was stopped", "", OperationalError)
-_("unexpected", "XX000", "dpsql stopped on something it did not expect (incident {incident})",
-  "the custodian's log has the details under this id; please report them", InternalError)
+_("no_result", "24000", "there is no answer to fetch from", "execute a question first; SET and the like return no rows",
+  InterfaceError)
+_("executemany", "0A000", "executemany is refused: each set of values would be charged, and only the last answer kept",
+  "call execute for each set of values", NotSupportedError)
+_("stopped", "57014", "the question was stopped{charge}", "", OperationalError)
+_("unexpected", "XX000", "dpsql met something it did not expect and stopped (incident {incident})",
+  "the custodian's log has the details under this id", InternalError)
 _("file_read", "58P01", "cannot read {place}: {problem}", "name a text file in UTF-8", InterfaceError)
 _("file_write", "58030", "cannot write {place}: {problem}", "name a place that can be written", Fault)
-_("text_unfinished", "42601", "the {what} that starts here does not end", "close it", Refusal)
+_("text_unfinished", "42601", "the {what} that starts here does not end", "close it")
 _("batch_budget", "53400", "the whole set costs {cost}, which does not fit: {short}", "nothing was run; ask for less "
   "(SET dp.epsilon, fewer statements), or ask the owner for more", BudgetRefusal)
-_("batch_lost", "55000", "{place} was charged before (receipt {receipt}) and its answer is lost",
-  "`--charge-again` asks it anew and is charged once more", Fault)
-_("batch_manifest", "58030", "{place} is not the record of a run", "name another folder for --out", Fault)
-_("batch_other", "55000", "{place} holds the run of data set {found}, not of {asked}", "name another folder for --out", Fault)
-_("batch_running", "55006", "another `dpsql run` is at work in {place}", "wait for it, or name another folder", Fault)
+_("batch_lost", "55000", "it was charged before (receipt {receipt}) and its answer is lost",
+  "`--charge-again` asks it anew, which is charged once more", Fault)
+_("batch_record", "55000", "{place} is not the record of a run of data set {dataset}", "name another folder for --out",
+  InterfaceError)
+_("batch_running", "55006", "another `dpsql run` is at work in {place}", "wait, or name another folder for --out",
+  InterfaceError)
 _("init_source", "58P01", "cannot read the structure of {place}: {problem}", "name a DuckDB, Parquet or CSV file",
   InterfaceError)
-_("init_unit", "42703", "there is no {what} for --unit {unit}", "{way}", InterfaceError)
-_("init_exists", "58P02", "{place} exists", "name another file with --out, or move it away", InterfaceError)
+_("init_unit", "42703", "--unit {unit}: {problem}", "{way}", InterfaceError)
+_("init_exists", "58P02", "{place} exists already", "name another file with --out, or move it away", InterfaceError)
 
 # --- engines --------------------------------------------------------------------------------------------------------
 

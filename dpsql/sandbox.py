@@ -141,6 +141,7 @@ class Sandbox:
         self._base: duckdb.DuckDBPyConnection | None = None
         self._watchdog: Watchdog | None = None
         self._process = 0
+        self._inherited: list[object] = []
 
     @contextmanager
     def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> Iterator[Room]:
@@ -173,7 +174,9 @@ class Sandbox:
 
     def _open(self) -> tuple[duckdb.DuckDBPyConnection, Watchdog]:
         with self._lock:
-            forked = self._process != os.getpid()  # a child must not use its parent's engine; threads stay behind
+            forked = self._process != os.getpid()
+            if forked:  # its threads stayed behind in the parent: it can be neither used nor, without hanging, freed
+                self._inherited.append(self._base)
             if forked or self._watchdog is None:
                 self._watchdog = Watchdog()
             if forked or self._base is None:

@@ -12,10 +12,9 @@ from dpsql.errors import refuse
 from dpsql.parse import place
 
 NODES: frozenset[type[exp.Expr]] = frozenset({
-    # query structure
-    exp.Select, exp.Subquery, exp.From, exp.Join, exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Ordered,
-    exp.Limit, exp.Offset, exp.Fetch, exp.With, exp.CTE, exp.Table, exp.TableAlias, exp.Alias, exp.Identifier, exp.Column,
-    exp.Star, exp.Distinct, exp.Union, exp.Intersect, exp.Except, exp.Values, exp.Tuple, exp.Rollup, exp.Cube,
+    # clauses; tables, joins, subqueries and set operations are bound one by one (`cut`), never copied
+    exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Fetch, exp.Alias,
+    exp.Identifier, exp.Column, exp.Star, exp.Distinct, exp.Tuple, exp.Rollup, exp.Cube,
     exp.GroupingSets, exp.Paren, exp.Filter, exp.Window, exp.WindowSpec, exp.WithinGroup, exp.IgnoreNulls,
     exp.RespectNulls, exp.Var, exp.DataType, exp.Interval,
     # literals and operators

@@ -102,6 +102,7 @@ class _Cut:
         self.measures: list[Measure] = []
         self.sets: list[set[str]] = []
         self.grouped = True
+        self._expanding: set[str] = set()
         self.aliases = {item.alias.lower() for item in node.expressions if item.alias}
 
     # --- keys ---------------------------------------------------------------------------------------------------------
@@ -198,11 +199,20 @@ class _Cut:
         if key is not None:
             return exp.column(key, quoted=True)
         if isinstance(node, exp.Column):
-            if not node.table and node.name.lower() in self.aliases:
-                return exp.column(node.this.copy())
-            self.scope.resolve(node)
-            raise refuse("not_grouped", name=node.name, position=place(node))
+            return self._alias(node)
         return None
+
+    def _alias(self, node: exp.Column) -> exp.Expr:
+        """An output that is referred to by name: its expression, so that no name of ours can be meant instead."""
+        name = node.name.lower()
+        if not node.table and name in self.aliases and name not in self._expanding:
+            self._expanding.add(name)
+            item = next(item for item in self.node.expressions if item.alias.lower() == name)
+            expanded = self.part(item.unalias())
+            self._expanding.discard(name)
+            return exp.Paren(this=expanded)
+        self.scope.resolve(node)
+        raise refuse("not_grouped", name=node.name, position=place(node))
 
     def _window(self, node: exp.Window) -> exp.Expr:
         """A window over groups: its own function stays, what is inside refers to the block."""

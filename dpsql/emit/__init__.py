@@ -136,21 +136,26 @@ class Emitter:
         kept = ", ".join([*names, text.name(UNIT)])
         return f'SELECT {kept} FROM (SELECT *, {rank} AS "#rank" FROM ({rows})) WHERE "#rank" <= {most}'
 
-    def _unit_path(self, table: str, source: Source) -> tuple[str, str]:
-        """FROM text that leads from `table` along its foreign keys to the unit's key, and that key's column.
+    def _unit_path(self, node_table: str, source: Source) -> tuple[str, str]:
+        """FROM text that leads from `node_table` along its foreign keys to the unit's key, and that key's column.
 
         Parent keys are unique (declared, and checked against the data), so a row meets at most one parent; a row
         without a parent belongs to nobody and is dropped (privacy.md 2).
         """
-        tables, last = f"{source.sql} AS s0", "s0"
-        for number, (_, column, parent, parent_column) in enumerate(self.policy.unit_joins(table), 1):
-            here = f"s{number}"
-            on = f"{last}.{text.name(column)} = {here}.{text.name(parent_column)}"
-            tables += f" JOIN {self.source(parent).sql} AS {here} ON {on}"
-            last = here
-        key = self.policy.unit_column(table)
+        table, tables, last, here = node_table, f"{source.sql} AS s0", "s0", source
+        for number, (child, column, parent, parent_column) in enumerate(self.policy.unit_joins(node_table), 1):
+            above, alias = self.source(parent), f"s{number}"
+            keys = [self._key(last, child, column, here), self._key(alias, parent, parent_column, above)]
+            tables += f" JOIN {above.sql} AS {alias} ON {keys[0]} = {keys[1]}"
+            last, here, table = alias, above, parent
+        key = self.policy.unit_column(node_table)
         assert key is not None
-        return tables, f"{last}.{text.name(key)}"
+        return tables, self._key(last, table, key, here)
+
+    def _key(self, alias: str, table: str, column: str, source: Source) -> str:
+        """A key column in the type that the policy gives it, so that equal keys of two tables are equal here."""
+        type_ = Type(self.policy.tables[table].columns[column].type)
+        return text.cast_column(f"{alias}.{text.name(column)}", type_, source.types[column])
 
     def _cast(self, column: Column, source: Source) -> str:
         return text.cast_column(f"s0.{text.name(column.name)}", column.facts.type, source.types[column.name])
@@ -182,14 +187,24 @@ class Emitter:
         terms = [f"{self._term(term, values)} AS {text.name(term.name)}" for term in block.terms]
         names = [term.name for term in block.terms]
         if block.selection_term == SELECTION:
-            units = f"count(DISTINCT {text.name(UNIT)})" if self._has_unit_column(block.source) else "count(*)"
-            terms.append(f"{units} AS {SELECTION}")
+            terms.append(f"{self._selection_count(block)} AS {SELECTION}")
             names.append(SELECTION)
         keys = [key.name for key in block.keys]
         if not terms:
             terms = ["count(*) AS present"]
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         return EngineQuery(f"SELECT {', '.join([*keys, *terms])} FROM ({inner}){group}", tuple(keys), tuple(names))
+
+    def _selection_count(self, block: BoundedBlock) -> str:
+        """What partition selection looks at: a number that one unit moves by at most 1 in each group.
+
+        Under row privacy one row may have become several (a join): n rows count as ceil(n / c), and adding up to c rows
+        to n adds at most 1 to that.
+        """
+        if self._has_unit_column(block.source):
+            return f"count(DISTINCT {text.name(UNIT)})"
+        most = block.caps.rows_per_unit
+        return "count(*)" if most == 1 else f"(count(*) + {most - 1}) // {most}"
 
     def _rows(self, block: BoundedBlock) -> tuple[str, dict[str, tuple[str, str]]]:
         """Row expressions computed once: keys k0.., values v0.. and conditions f0..; caps applied.
