@@ -18,7 +18,9 @@ CENTRED = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 class Basis:
     """Basis terms found so far; asking for an equal term again gives the same name."""
 
-    def __init__(self, measures: tuple[Measure, ...]) -> None:
+    def __init__(self, measures: tuple[Measure, ...], one_row: bool) -> None:
+        """`one_row`: a unit has at most one row, so that counting units is counting rows."""
+        self.one_row = one_row
         self.terms: list[Term] = []
         self.centred = {(measure.arguments[0], measure.filter) for measure in measures if measure.aggregate in CENTRED}
 
@@ -38,7 +40,13 @@ class Basis:
 
     def units(self, condition: Expr | None) -> str:
         """Distinct privacy units among rows that pass `condition`."""
-        return self._name(Term("", TermKind.UNITS, None, condition, 1))
+        return self._name(Term("", TermKind.COUNT if self.one_row else TermKind.UNITS, None, condition, 1))
+
+    def known_units(self) -> str | None:
+        """The term that counts all units of a group, if it is measured."""
+        kind = TermKind.COUNT if self.one_row else TermKind.UNITS
+        wanted = Term("", kind, None, None, 1)
+        return next((term.name for term in self.terms if replace(term, name="") == wanted), None)
 
     def distinct(self, value: Expr, condition: Expr | None) -> str:
         """Distinct values; one row moves their number by at most one."""

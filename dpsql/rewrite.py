@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dpsql.basis import Basis
 from dpsql.contributions import rows_per_unit
 from dpsql.formulas import FORMULAS
-from dpsql.plan import Block, BoundedBlock, Caps, Term, TermKind
+from dpsql.plan import Block, BoundedBlock, Caps
 from dpsql.policy import Policy
 
 SELECTION = "sel"
@@ -24,13 +22,9 @@ def bounded(block: Block, policy: Policy, max_groups: int | None, max_rows_per_g
         max_groups = None
     if max_rows_per_group is not None and max_rows_per_group >= rows:
         max_rows_per_group = None
-    basis = Basis(block.measures)
+    basis = Basis(block.measures, rows == 1 or policy.privacy_unit is None)
     formulas = tuple((measure.name, *FORMULAS[measure.aggregate](basis, measure)) for measure in block.measures)
-    selection = None
-    if private_keys:
-        kind = TermKind.COUNT if policy.privacy_unit is None else TermKind.UNITS
-        wanted = Term("", kind, None, None, 1)
-        same = next((term.name for term in basis.terms if replace(term, name="") == wanted), None)
-        selection = same or SELECTION
+    # Under row privacy with c > 1 a count of rows moves by up to c; a threshold on it allows for that (`lone_count`).
+    selection = (basis.known_units() or SELECTION) if private_keys else None
     caps = Caps(rows, max_groups, max_rows_per_group)
     return BoundedBlock(block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps)
