@@ -36,7 +36,7 @@ class Accountant(Protocol):
         """What may be spent, by dimension."""
 
     def units(self, loss: PrivacyLoss) -> dict[str, int]:
-        """What a mechanism is charged, in ledger units rounded up. Raises Refusal loss-infinite."""
+        """What a mechanism is charged, in ledger units rounded up. Raises Refusal loss_infinite."""
 
     def limit_units(self) -> dict[str, int]:
         """`limits` in ledger units, rounded down."""
@@ -125,7 +125,7 @@ class Zcdp:
 def make_accountant(kind: str, epsilon: Fraction, delta: Fraction) -> Accountant:
     """The accountant `kind` ("pure", "zcdp") of a budget of epsilon (nats) and delta.
 
-    Raises PolicyRefusal accountant-budget for an unknown kind, epsilon outside (0, 10**6], delta outside [0, 1), or
+    Raises PolicyRefusal accountant_budget for an unknown kind, epsilon outside (0, 10**6], delta outside [0, 1), or
     zCDP without delta (rho-zCDP has no finite epsilon at delta = 0).
     """
     problem = ""
@@ -140,7 +140,7 @@ def make_accountant(kind: str, epsilon: Fraction, delta: Fraction) -> Accountant
     elif kind not in ("pure", "zcdp"):
         problem = "there are pure and zcdp"
     if problem:
-        raise refuse("accountant-budget", accountant=kind, problem=problem)
+        raise refuse("accountant_budget", accountant=kind, problem=problem)
     return Zcdp(epsilon, delta) if kind == "zcdp" else Pure(epsilon, delta)
 
 
@@ -154,7 +154,7 @@ def _units(loss: Mapping[str, Fraction | None], accountant: str) -> dict[str, in
     charge = {}
     for dimension, value in loss.items():
         if value is None:
-            raise refuse("loss-infinite", accountant=accountant)
+            raise refuse("loss_infinite", accountant=accountant)
         charge[dimension] = ceil(value * UNITS[dimension])
     return charge
 
@@ -247,7 +247,7 @@ def gaussian_as_pure(noise: Noise, delta: Fraction) -> PrivacyLoss:
     if loss.epsilon is not None:
         return loss
     if loss.rho is None:
-        raise refuse("loss-infinite", accountant="pure")
+        raise refuse("loss_infinite", accountant="pure")
     return PrivacyLoss(rho_to_epsilon(loss.rho, delta), loss.delta + delta, loss.rho)
 
 

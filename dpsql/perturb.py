@@ -42,7 +42,7 @@ class Gate:
     def add(self, name: str, exact: Int128, noise: Noise, groups: Groups) -> Int128:
         """The noisy integers of term `name` in noise-grid units; `exact` is in row-grid units, one per group.
 
-        Raises Fault noise-guard when a sampler's guard fires, InternalError noise-plan for an unknown mechanism.
+        Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for an unknown mechanism.
         """
         drawn = self._draw(noise, groups.draws)
         if drawn is None:
@@ -63,7 +63,7 @@ class Gate:
             uniform = words(groups.draws, self._randomness)[: groups.count] >> np.uint64(2)
             table = selection.table
             return uniform < table[counts.clipped_index(table.size)].view(np.uint64)
-        raise refuse("noise-plan", charged=True, problem="unknown partition selection")
+        raise refuse("noise_plan", charged=True, problem="unknown partition selection")
 
     def _draw(self, noise: Noise, count: int) -> Integers | None:
         if isinstance(noise, Laplace):
@@ -72,7 +72,7 @@ class Gate:
             return discrete_gaussian(count, noise.sigma, self._randomness)
         if isinstance(noise, Constant):
             return None
-        raise refuse("noise-plan", charged=True, problem="unknown mechanism")
+        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +117,8 @@ def perturb(exact: ExactAnswer, plan: NoisePlan, gate: Gate) -> NoisyAnswer:
 
     Public keys: every combination of `KeyColumn.values`, first key slowest, noise alone where the engine has no row.
     No keys: one row. Any private key: the combinations the engine saw, as far as `plan.selection` admits them, sorted
-    (public keys in the order of their values, private keys ascending, NULL last). Raises InternalError noise-plan,
-    and Fault noise-answer or noise-guard with the charge kept.
+    (public keys in the order of their values, private keys ascending, NULL last). Raises InternalError noise_plan,
+    and Fault noise_answer or noise_guard with the charge kept.
     """
     _check(plan)
     table = exact.unseal()
@@ -142,13 +142,13 @@ def _check(plan: NoisePlan) -> None:
     names = [term.name for term in plan.terms]
     private = any(key.values is None for key in plan.keys)
     if len(set(names)) != len(names) or len({key.name for key in plan.keys}) != len(plan.keys):
-        raise refuse("noise-plan", charged=True, problem="a name occurs twice")
+        raise refuse("noise_plan", charged=True, problem="a name occurs twice")
     if private != (plan.selection is not None):
-        raise refuse("noise-plan", charged=True, problem="private keys and partition selection come together")
+        raise refuse("noise_plan", charged=True, problem="private keys and partition selection come together")
     if isinstance(plan.selection, Threshold):
         counted = [term.noise for term in plan.terms if term.name == plan.selection.column]
         if counted != [plan.selection.noise]:
-            raise refuse("noise-plan", charged=True, problem="the threshold was made for other noise")
+            raise refuse("noise_plan", charged=True, problem="the threshold was made for other noise")
 
 
 def _released(term: TermNoise, noisy: Int128) -> NoisyTerm:

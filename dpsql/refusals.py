@@ -18,76 +18,76 @@ from dpsql.errors import register as _
 
 # --- policy ---------------------------------------------------------------------------------------------------------
 
-_("policy-file", "58P01", "cannot read the policy {origin}: {problem}", "name a YAML file in UTF-8", PolicyRefusal)
-_("policy-invalid", "F0000", "the policy {origin} is not acceptable: {path} {sentence}{more}",
+_("policy_file", "58P01", "cannot read the policy {origin}: {problem}", "name a YAML file in UTF-8", PolicyRefusal)
+_("policy_invalid", "F0000", "the policy {origin} is not acceptable: {path} {sentence}{more}",
   "`dpsql check` lists every problem", PolicyRefusal)
-_("demo-missing", "58P01", "the demo's data is not installed", "install it with the extra: pip install 'dpsql[demo]'", Fault)
-_("demo-write", "58030", "cannot write the demo at {place}: {problem}", "name a folder that can be written", Fault)
+_("demo_missing", "58P01", "the demo's data is not installed", "install it with the extra: pip install 'dpsql[demo]'", Fault)
+_("demo_write", "58030", "cannot write the demo at {place}: {problem}", "name a folder that can be written", Fault)
 
 # --- ledger and budget ----------------------------------------------------------------------------------------------
 
-_("budget-exceeded", "53400", "the charge does not fit the budget: {short}", "ask a coarser question or use a smaller "
+_("budget_exceeded", "53400", "the charge does not fit the budget: {short}", "ask a coarser question or use a smaller "
   "epsilon; the owner can raise the limit in the policy", BudgetRefusal)
-_("request-repeated", "ZP101", "a request with this id has been charged before (entry {entry})",
+_("request_repeated", "ZP101", "a request with this id has been charged before (entry {entry})",
   "its answer, if there is one, is in the stored releases; a new attempt needs a new id")
-_("ledger-request", "XX000", "a charge was not well formed: {problem}", "", InternalError)
-_("ledger-shape", "XX000", "a charge in {left} cannot be compared with a limit in {right}", "", InternalError)
-_("ledger-account", "XX000", "scope {scope} has no account in the ledger", "", InternalError)
-_("ledger-resolved", "XX000", "entry {entry} has been resolved before", "", InternalError)
-_("ledger-url", "08001", "a ledger is named sqlite:///PATH or postgresql://USER@HOST/DATABASE",
+_("ledger_request", "XX000", "a charge was not well formed: {problem}", "", InternalError)
+_("ledger_shape", "XX000", "a charge in {left} cannot be compared with a limit in {right}", "", InternalError)
+_("ledger_account", "XX000", "scope {scope} has no account in the ledger", "", InternalError)
+_("ledger_resolved", "XX000", "entry {entry} has been resolved before", "", InternalError)
+_("ledger_url", "08001", "a ledger is named sqlite:///PATH or postgresql://USER@HOST/DATABASE",
   "mend `ledger:` in the policy", Fault)
-_("ledger-missing", "58P01", "there is no ledger at {address}", "`dpsql init` or `dpsql check --create-ledger` makes one "
+_("ledger_missing", "58P01", "there is no ledger at {address}", "`dpsql init` or `dpsql check --create-ledger` makes one "
   "for a data set that never had one", Fault)
-_("ledger-known", "58P01", "data set {dataset} has a ledger at {address}, and it is gone or empty",
+_("ledger_known", "58P01", "data set {dataset} has a ledger at {address}, and it is gone or empty",
   "put the newest copy back; what it had spent is not forgotten. The note of it is kept in {place}", Fault)
-_("ledger-foreign", "58P01", "what is at {address} is not the ledger of data set {dataset}",
+_("ledger_foreign", "58P01", "what is at {address} is not the ledger of data set {dataset}",
   "give each data set a ledger of its own", Fault)
-_("ledger-format", "0A000", "the ledger has format {found}, this dpsql reads format {known}",
+_("ledger_format", "0A000", "the ledger has format {found}, this dpsql reads format {known}",
   "use the version of dpsql that wrote it", Fault)
-_("ledger-accountant", "55000", "scope {scope} is accounted in {found}, not in {asked}",
+_("ledger_accountant", "55000", "scope {scope} is accounted in {found}, not in {asked}",
   "the accountant of a scope is fixed when its account is opened; put it back in the policy", Fault)
-_("ledger-tampered", "XX001", "the ledger does not hold at entry {entry}: {problem}",
+_("ledger_tampered", "XX001", "the ledger does not hold at entry {entry}: {problem}",
   "nothing is charged to it until its newest true copy is put back; `dpsql budget verify` tells more", IntegrityError)
-_("ledger-older", "XX001", "the ledger is older than its head: it ends before entry {entry}, which has been seen",
+_("ledger_older", "XX001", "the ledger is older than its head: it ends before entry {entry}, which has been seen",
   "put the newest copy back; what it had spent is not forgotten", IntegrityError)
-_("ledger-damaged", "XX001", "the ledger cannot be read: {problem}", "put its newest copy back", IntegrityError)
-_("ledger-key-missing", "58P01", "there is no usable ledger key at {place}", "put the key file back; without it no entry "
+_("ledger_damaged", "XX001", "the ledger cannot be read: {problem}", "put its newest copy back", IntegrityError)
+_("ledger_key_missing", "58P01", "there is no usable ledger key at {place}", "put the key file back; without it no entry "
   "can be checked or written", Fault)
-_("ledger-key-open", "42501", "the ledger key {place} is open to others than its owner", "chmod 600 the file", Fault)
-_("ledger-key-wrong", "28000", "the ledger key is not the one this ledger was made with", "put the key file back", Fault)
-_("ledger-head-missing", "58P01", "the head of the ledger is not in its second place ({place})",
+_("ledger_key_open", "42501", "the ledger key {place} is open to others than its owner", "chmod 600 the file", Fault)
+_("ledger_key_wrong", "28000", "the ledger key is not the one this ledger was made with", "put the key file back", Fault)
+_("ledger_head_missing", "58P01", "the head of the ledger is not in its second place ({place})",
   "put it back; on a new machine the owner adopts a ledger known to be the newest copy", Fault)
-_("ledger-head-not-written", "58030", "the charge was recorded, its head could not be written",
+_("ledger_head_not_written", "58030", "the charge was recorded, its head could not be written",
   "see that the state directory can be written", Fault)
-_("ledger-state", "58030", "cannot use {place}", "the state directory must be the owner's own and writable; DPSQL_STATE "
+_("ledger_state", "58030", "cannot use {place}", "the state directory must be the owner's own and writable; DPSQL_STATE "
   "names another", Fault)
-_("ledger-locked", "55P03", "{what} was busy for {seconds} seconds", "try again", Fault)
-_("ledger-read-only", "25006", "{what} cannot be written", "see that its file and directory (or table) are writable",
+_("ledger_locked", "55P03", "{what} was busy for {seconds} seconds", "try again", Fault)
+_("ledger_read_only", "25006", "{what} cannot be written", "see that its file and directory (or table) are writable",
   Fault)
-_("ledger-disk-full", "53100", "the disk of {what} is full or does not take the write", "make room and ask again",
+_("ledger_disk_full", "53100", "the disk of {what} is full or does not take the write", "make room and ask again",
   Fault)
-_("ledger-unreachable", "08006", "the database of {what} cannot be reached", "try again", Fault)
-_("ledger-commit-unknown", "08007", "the ledger could not confirm the charge, which counts as spent if it was recorded",
+_("ledger_unreachable", "08006", "the database of {what} cannot be reached", "try again", Fault)
+_("ledger_commit_unknown", "08007", "the ledger could not confirm the charge, which counts as spent if it was recorded",
   "see the room on its disk and the connection, then ask again", Fault)
-_("ledger-format-unknown", "22023", "the ledger is exported as json or csv, not as {format}", "", InterfaceError)
-_("releases-damaged", "XX001", "the store of releases cannot be read", "the owner may delete it: only free repeats of "
+_("ledger_format_unknown", "22023", "the ledger is exported as json or csv, not as {format}", "", InterfaceError)
+_("releases_damaged", "XX001", "the store of releases cannot be read", "the owner may delete it: only free repeats of "
   "answers are lost", Fault)
-_("release-key", "XX000", "a stored release is named by 64 hexadecimal digits", "", InternalError)
+_("release_key", "XX000", "a stored release is named by 64 hexadecimal digits", "", InternalError)
 
 # --- noise ----------------------------------------------------------------------------------------------------------
 
-_("noise-too-large", "ZP201", "the {mechanism} noise this question needs is beyond what is drawn exactly",
+_("noise_too_large", "ZP201", "the {mechanism} noise this question needs is beyond what is drawn exactly",
   "ask for a larger epsilon, or let each privacy unit touch fewer groups (max_groups)")
-_("noise-guard", "XX000", "the noise could not be drawn", "try again; if it stays, the custodian's log tells more", Fault)
-_("noise-plan", "XX000", "the noise plan does not hold together: {problem}", "", InternalError)
-_("noise-answer", "XX000", "the engine's answer does not have the shape that was asked for", "", Fault)
-_("selection-delta", "ZP202", "delta {delta} over {keys} keys is out of the range of partition selection",
+_("noise_guard", "XX000", "the noise could not be drawn", "try again; if it stays, the custodian's log tells more", Fault)
+_("noise_plan", "XX000", "the noise plan does not hold together: {problem}", "", InternalError)
+_("noise_answer", "XX000", "the engine's answer does not have the shape that was asked for", "", Fault)
+_("selection_delta", "ZP202", "delta {delta} over {keys} keys is out of the range of partition selection",
   "give partition selection a larger delta, let each privacy unit touch fewer groups, or group by public keys")
-_("selection-epsilon", "ZP203", "epsilon {epsilon} for each key is too small for partition selection alone",
+_("selection_epsilon", "ZP203", "epsilon {epsilon} for each key is too small for partition selection alone",
   "ask for a larger epsilon, release COUNT(*) in the same question, or group by public keys")
-_("loss-infinite", "ZP204", "under the accountant {accountant} this question has no finite price",
+_("loss_infinite", "ZP204", "under the accountant {accountant} this question has no finite price",
   "use the Laplace mechanism, or an accountant that knows this one")
-_("accountant-budget", "22023", "the accountant {accountant} cannot be opened: {problem}", "mend `budget:` in the policy",
+_("accountant_budget", "22023", "the accountant {accountant} cannot be opened: {problem}", "mend `budget:` in the policy",
   PolicyRefusal)
 
 # --- sandbox and release --------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class StoredRelease:
 
 
 class ReleaseStore:
-    """Made by `open_releases`. Every method raises `Fault` when the storage fails (releases-damaged: unreadable)."""
+    """Made by `open_releases`. Every method raises `Fault` when the storage fails (releases_damaged: unreadable)."""
 
     def __init__(self, store: Store, key: bytes) -> None:
         self._store = store
@@ -160,7 +160,7 @@ def _note(facts: Mapping[str, Any]) -> ReleaseNote:
 
 def _checked(key: str) -> str:
     if _KEY.fullmatch(key) is None:
-        raise refuse("release-key")
+        raise refuse("release_key")
     return key
 
 
@@ -170,6 +170,6 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except Error as error:
-        if error.slug == "ledger-damaged":
-            raise refuse("releases-damaged") from error
+        if error.slug == "ledger_damaged":
+            raise refuse("releases_damaged") from error
         raise

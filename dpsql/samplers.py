@@ -110,7 +110,7 @@ def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integer
 
 def _guard(holds: bool) -> None:
     if not holds:
-        raise refuse("noise-guard", charged=True)
+        raise refuse("noise_guard", charged=True)
 
 
 def _first(count: int, candidates: Callable[[int], Integers]) -> Integers:

@@ -67,7 +67,7 @@ class Room:
             for name, table in tables.items():
                 self._connection.register(name, table)
             return self._fetch(sql, self._most_rows if most_rows is None else most_rows)
-        except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
+        except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, MemoryError) as error:
             raise _own(error, self.expired) from None
 
     def _fetch(self, sql: str, most_rows: int) -> pa.Table:
@@ -201,25 +201,29 @@ def shared_sandbox() -> Sandbox:
     return Sandbox()
 
 
-_CATEGORIES: tuple[tuple[type[Exception], str], ...] = (
-    (duckdb.ConversionException, "a value cannot be converted to the type asked for"),
-    (duckdb.OutOfRangeException, "a number is out of range"),
-    (duckdb.InvalidInputException, "a function does not take this value (a division by zero, perhaps)"),
-)
+_CATEGORIES = {
+    "Conversion": "a value cannot be converted to the type asked for",
+    "Out of Range": "a number is out of range",
+    "Invalid Input": "a function does not take this value (a division by zero, perhaps)",
+}
+_SHAPES = ("Binder", "Catalog", "Parser", "Permission", "Not implemented", "Mismatch Type", "Syntax")
 
 
 def _own(error: Exception, expired: bool) -> Error:
-    """Our refusal for an engine error; the engine quotes values, so its sentence stays here."""
-    if expired or isinstance(error, duckdb.InterruptException):
+    """Our refusal for an engine error; the engine quotes values, so its sentence stays here.
+
+    An error in the middle of a stream reaches us as Arrow's OSError, with DuckDB's kind only in front of its text.
+    """
+    kind = str(error).partition(" Error:")[0]
+    if expired or kind == "INTERRUPT":
         return refuse("sandbox_time")
-    if isinstance(error, (duckdb.OutOfMemoryException, pa.ArrowMemoryError)):
+    if kind == "Out of Memory" or isinstance(error, MemoryError):
         return refuse("sandbox_memory")
-    if isinstance(error, (duckdb.InternalException, duckdb.FatalException)) or not isinstance(error, duckdb.Error):
-        return refuse("sandbox_broken")
-    for kind, category in _CATEGORIES:
-        if isinstance(error, kind):
-            return refuse("sandbox_value", category=category)
-    return refuse("sandbox_query", category=type(error).__name__.removesuffix("Exception").lower())
+    if kind in _CATEGORIES:
+        return refuse("sandbox_value", category=_CATEGORIES[kind])
+    if kind in _SHAPES:
+        return refuse("sandbox_query", category=kind.lower())
+    return refuse("sandbox_broken")
 
 
 # --- types of results -------------------------------------------------------------------------------------------------

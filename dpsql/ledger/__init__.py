@@ -43,7 +43,7 @@ def open_ledger(
     """Open the ledger of `dataset` at `url` (sqlite:///PATH or postgresql://...), checked from end to end.
 
     `create` is the owner's explicit act: a ledger is made where there never was one for this data set (and an
-    unfinished creation is finished); one that is known and gone is refused (ledger-known), never made again.
+    unfinished creation is finished); one that is known and gone is refused (ledger_known), never made again.
     `adopt` is the owner's word that this is the newest copy, on a machine that has the key and no head yet.
     `state` is the second place, by default `dpsql.ledger.witness.state_directory()`.  `step` is called with the name
     of each step, for tests that stop a process there.

@@ -34,13 +34,13 @@ class Account:
     def fits(self, charge: Mapping[str, int]) -> bool:
         """Whether spent + charge <= limit in every dimension; the dimensions must be the same."""
         if charge.keys() != self.limits.keys():
-            raise refuse("ledger-shape", left=", ".join(sorted(charge)), right=", ".join(sorted(self.limits)))
+            raise refuse("ledger_shape", left=", ".join(sorted(charge)), right=", ".join(sorted(self.limits)))
         return all(self.spent[dimension] + amount <= self.limits[dimension] for dimension, amount in charge.items())
 
     def must_change(self, accountant: str, limits: Units) -> bool:
         """Whether `limits` differ from the account's; another accountant or other dimensions are refused."""
         if accountant != self.accountant or limits.keys() != self.limits.keys():
-            raise refuse("ledger-accountant", scope=self.scope, found=self.accountant, asked=accountant)
+            raise refuse("ledger_accountant", scope=self.scope, found=self.accountant, asked=accountant)
         return limits != self.limits
 
     def at(self, seq: int, *, spent: Units | None = None, limits: Units | None = None) -> Account:
@@ -72,7 +72,7 @@ _UPDATE = (
 def load_accounts(
     connection: Connection, key: bytes, ledger_id: str, scopes: Iterable[str] | None = None
 ) -> dict[str, Account]:
-    """The accounts of `scopes` that exist (None: all), by scope. Raises ledger-tampered when a row was edited."""
+    """The accounts of `scopes` that exist (None: all), by scope. Raises ledger_tampered when a row was edited."""
     if scopes is None:
         rows = connection.execute(_ALL)
     else:
@@ -102,4 +102,4 @@ def _account(row: dict[str, Any], key: bytes, ledger_id: str) -> Account:
             return Account(row["scope"], row["accountant"], limits, spent, row["seq"])
     except (ValueError, TypeError, AttributeError):
         pass
-    raise refuse("ledger-tampered", entry=row["seq"], problem="the running totals of a scope were edited")
+    raise refuse("ledger_tampered", entry=row["seq"], problem="the running totals of a scope were edited")

@@ -107,8 +107,8 @@ class _Replay:
 
 
 def require_sound(connection: Connection, witness: Witness, dataset: str, head: Head) -> None:
-    """Raise ledger-older or ledger-tampered unless the whole ledger holds."""
+    """Raise ledger_older or ledger_tampered unless the whole ledger holds."""
     tip(connection, head)
     verdict = first_problem(connection, witness, dataset, head)
     if not verdict.sound:
-        raise refuse("ledger-tampered", entry=verdict.first_bad, problem=verdict.problem)
+        raise refuse("ledger_tampered", entry=verdict.first_bad, problem=verdict.problem)

@@ -28,14 +28,14 @@ def now() -> str:
 
 
 def tip(connection: Connection, head: Head) -> Head:
-    """The last entry of a ledger that must contain `head`. Raises ledger-older or ledger-tampered when it does not."""
+    """The last entry of a ledger that must contain `head`. Raises ledger_older or ledger_tampered when it does not."""
     rows = connection.execute(_SINCE, {"seq": head.seq}).all()
     if head.seq == 0:
         return Head(rows[-1].seq, rows[-1].digest) if rows else head
     if not rows:
-        raise refuse("ledger-older", entry=head.seq)
+        raise refuse("ledger_older", entry=head.seq)
     if not same(head.digest, rows[0].digest):
-        raise refuse("ledger-tampered", entry=head.seq, problem="it is not the entry that was seen before")
+        raise refuse("ledger_tampered", entry=head.seq, problem="it is not the entry that was seen before")
     return Head(rows[-1].seq, rows[-1].digest)
 
 

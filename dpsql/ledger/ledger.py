@@ -52,7 +52,7 @@ class Ledger:
     def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
         """Open the account of `scope`, or record that its limits have changed; nothing is written when they have not.
 
-        The accountant of a scope is fixed when it is opened: another one is refused (ledger-accountant).
+        The accountant of a scope is fixed when it is opened: another one is refused (ledger_accountant).
         """
         checked_scope(scope)
         checked_text("accountant", accountant, 40)
@@ -76,7 +76,7 @@ class Ledger:
     def reserve(self, request: ChargeRequest) -> Reservation:
         """Charge `request` to all its scopes at once; on disk, and its head moved, when this returns.
 
-        Raises BudgetRefusal (nothing written; `remaining` tells what is left of each scope), request-repeated for an
+        Raises BudgetRefusal (nothing written; `remaining` tells what is left of each scope), request_repeated for an
         id that was charged before, and `Fault` with `charged` set when nobody can know whether it was recorded.
         From here on the charge is spent, whatever happens to the process or is noted on the reservation.
         """
@@ -100,8 +100,8 @@ class Ledger:
         except IntegrityError as error:
             known = self.find(request.id)
             if known is None:
-                raise refuse("ledger-damaged", problem="two writers took one number") from error
-            raise refuse("request-repeated", entry=known.seq) from error
+                raise refuse("ledger_damaged", problem="two writers took one number") from error
+            raise refuse("request_repeated", entry=known.seq) from error
         self.store.step("reserved")
         return Reservation(self, request, seq)
 
@@ -114,7 +114,7 @@ class Ledger:
             with self._turn(durable=False) as turn:
                 turn.append(outcome, {"resolves": seq, "note": note[:500]})
         except IntegrityError as error:
-            raise refuse("ledger-resolved", entry=seq) from error
+            raise refuse("ledger_resolved", entry=seq) from error
 
     def spent(self, scope: str = DATASET) -> Units:
         """What `scope` has spent."""
@@ -156,7 +156,7 @@ class Ledger:
     def export(self, out: TextIO, format: str = "json") -> None:
         """Write the history for an outside auditor: "json" (lines) or "csv"; see `dpsql.ledger.export`."""
         if format not in ("json", "csv"):
-            raise refuse("ledger-format-unknown", format=format)
+            raise refuse("ledger_format_unknown", format=format)
         write = write_json_lines if format == "json" else write_csv
         write(self.history(), out)
 
@@ -190,12 +190,12 @@ class Ledger:
         found = self._accounts(connection, request.scopes)
         for scope in request.scopes:
             if scope not in found:
-                raise refuse("ledger-account", scope=scope)
+                raise refuse("ledger_account", scope=scope)
         if all(account.fits(request.charge) for account in found.values()):
             return list(found.values())
         left = {scope: _left(account) for scope, account in found.items()}
         short = [scope for scope, account in found.items() if not account.fits(request.charge)]
-        error = refuse("budget-exceeded", short="; ".join(f"{scope} has {left[scope]} left" for scope in short))
+        error = refuse("budget_exceeded", short="; ".join(f"{scope} has {left[scope]} left" for scope in short))
         assert isinstance(error, BudgetRefusal)
         error.remaining = left
         raise error
@@ -207,7 +207,7 @@ class Ledger:
         with self.store.reading() as connection:
             found = self._accounts(connection, [scope])
         if scope not in found:
-            raise refuse("ledger-account", scope=scope)
+            raise refuse("ledger_account", scope=scope)
         return found[scope]
 
 

@@ -40,10 +40,10 @@ def open_checked(
             known = known_ledger(state, dataset, place.address)
             if known is None:
                 if not create:
-                    raise refuse("ledger-missing", address=place.address)
+                    raise refuse("ledger_missing", address=place.address)
                 _create(store, state, dataset)
             elif not _has_ledger(store, dataset):  # looked at again: it may have been created in between
-                raise refuse("ledger-known", dataset=dataset, address=place.address, place=str(known))
+                raise refuse("ledger_known", dataset=dataset, address=place.address, place=str(known))
         return _open(store, state, dataset, unfinished=create, adopt=adopt)
     except BaseException:
         store.close()
@@ -56,7 +56,7 @@ def _has_ledger(store: Store, dataset: str) -> bool:
         return False
     names = store.table_names()
     if names and store.place.path is not None and "dpsql_entries" not in names:
-        raise refuse("ledger-foreign", address=store.place.address, dataset=dataset)
+        raise refuse("ledger_foreign", address=store.place.address, dataset=dataset)
     return "dpsql_entries" in names
 
 
@@ -67,7 +67,7 @@ def touch(path: Path, what: str) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        raise refuse("ledger-read-only", what=what) from error
+        raise refuse("ledger_read_only", what=what) from error
 
 
 def _create(store: Store, state: Path, dataset: str) -> None:
@@ -94,7 +94,7 @@ def _open(store: Store, state: Path, dataset: str, *, unfinished: bool, adopt: b
     with store.reading() as connection:
         found = connection.execute(sqlalchemy.select(layout.c.version)).scalars().all()
         if found != [FORMAT]:
-            raise refuse("ledger-format", found=", ".join(map(str, found)) or "none", known=FORMAT)
+            raise refuse("ledger_format", found=", ".join(map(str, found)) or "none", known=FORMAT)
         first = page_after(connection, 0)[:2]
     witness = _witness(first[0].body if first else "", state, dataset, store.place)
     ledger = Ledger(store, witness, dataset)
@@ -111,12 +111,12 @@ def _witness(body: str, state: Path, dataset: str, place: Place) -> Witness:
         facts = json.loads(body)
         ledger_id, mark, named = str(facts["ledger"]), facts["key"], facts["dataset"]
     except (ValueError, KeyError, TypeError) as error:
-        raise refuse("ledger-tampered", entry=1, problem="it does not say whose ledger this is") from error
+        raise refuse("ledger_tampered", entry=1, problem="it does not say whose ledger this is") from error
     if named != dataset:
-        raise refuse("ledger-foreign", address=place.address, dataset=dataset)
+        raise refuse("ledger_foreign", address=place.address, dataset=dataset)
     witness = Witness(state, ledger_id)
     if key_mark(witness.key, ledger_id) != mark:
-        raise refuse("ledger-key-wrong")
+        raise refuse("ledger_key_wrong")
     return witness
 
 

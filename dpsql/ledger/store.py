@@ -50,7 +50,7 @@ def parse_place(text: str) -> Place:
     try:
         url = make_url(text)
     except ArgumentError as error:
-        raise refuse("ledger-url") from error
+        raise refuse("ledger_url") from error
     backend = url.get_backend_name()
     if backend == "sqlite" and url.database and url.database != ":memory:" and not url.query:
         path = Path(url.database).resolve()
@@ -58,7 +58,7 @@ def parse_place(text: str) -> Place:
     if backend == "postgresql":
         named = URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
         return Place(url.set(drivername="postgresql+psycopg"), None, named.render_as_string())
-    raise refuse("ledger-url")
+    raise refuse("ledger_url")
 
 
 class Store:
@@ -87,7 +87,7 @@ class Store:
     def alone(self) -> Iterator[None]:
         """Keep the other threads of this process out; `Fault` when that takes longer than the timeout."""
         if not self._lock.acquire(timeout=self.timeout_seconds):
-            raise refuse("ledger-locked", what=self.name, seconds=f"{self.timeout_seconds:g}")
+            raise refuse("ledger_locked", what=self.name, seconds=f"{self.timeout_seconds:g}")
         try:
             yield
         finally:
@@ -145,9 +145,9 @@ class Store:
                 return connection
             except Error as error:
                 self._disconnect()
-                if fresh or attempt == 2 or error.slug != "ledger-unreachable":
+                if fresh or attempt == 2 or error.slug != "ledger_unreachable":
                     raise
-        raise refuse("ledger-unreachable", what=self.name)
+        raise refuse("ledger_unreachable", what=self.name)
 
     def _begin_durable(self, connection: Connection) -> None:
         self._begin_writing(connection, "FULL", "on")
@@ -248,8 +248,8 @@ class Store:
             raise
         except DBAPIError as error:
             slug = _slug(error.orig)
-            if committing and slug != "ledger-damaged":
-                raise refuse("ledger-commit-unknown", charged=True) from error
+            if committing and slug != "ledger_damaged":
+                raise refuse("ledger_commit_unknown", charged=True) from error
             seconds = f"{self.timeout_seconds:g}"
             raise refuse(slug, what=self.name, seconds=seconds, problem="its database is damaged") from error
 
@@ -261,29 +261,29 @@ def _slug(error: Any) -> str:
         for start, slug in _SQLITE_SLUGS:
             if name.startswith(start):
                 return slug
-        return "ledger-damaged"
-    return _POSTGRES_SLUGS.get(getattr(error, "sqlstate", None) or "", "ledger-unreachable")
+        return "ledger_damaged"
+    return _POSTGRES_SLUGS.get(getattr(error, "sqlstate", None) or "", "ledger_unreachable")
 
 
 _SQLITE_SLUGS = (
-    ("SQLITE_BUSY", "ledger-locked"),
-    ("SQLITE_LOCKED", "ledger-locked"),
-    ("SQLITE_READONLY", "ledger-read-only"),
-    ("SQLITE_CANTOPEN", "ledger-read-only"),
-    ("SQLITE_PERM", "ledger-read-only"),
-    ("SQLITE_FULL", "ledger-disk-full"),
-    ("SQLITE_IOERR", "ledger-disk-full"),
-    ("SQLITE_CORRUPT", "ledger-damaged"),
-    ("SQLITE_NOTADB", "ledger-damaged"),
+    ("SQLITE_BUSY", "ledger_locked"),
+    ("SQLITE_LOCKED", "ledger_locked"),
+    ("SQLITE_READONLY", "ledger_read_only"),
+    ("SQLITE_CANTOPEN", "ledger_read_only"),
+    ("SQLITE_PERM", "ledger_read_only"),
+    ("SQLITE_FULL", "ledger_disk_full"),
+    ("SQLITE_IOERR", "ledger_disk_full"),
+    ("SQLITE_CORRUPT", "ledger_damaged"),
+    ("SQLITE_NOTADB", "ledger_damaged"),
 )
 _POSTGRES_SLUGS = {
-    "55P03": "ledger-locked",
-    "57014": "ledger-locked",
-    "25006": "ledger-read-only",
-    "42501": "ledger-read-only",
-    "53100": "ledger-disk-full",
-    "42P01": "ledger-damaged",
-    "42703": "ledger-damaged",
+    "55P03": "ledger_locked",
+    "57014": "ledger_locked",
+    "25006": "ledger_read_only",
+    "42501": "ledger_read_only",
+    "53100": "ledger_disk_full",
+    "42P01": "ledger_damaged",
+    "42703": "ledger_damaged",
 }
 
 _LIVE: weakref.WeakSet[Store] = weakref.WeakSet()

@@ -50,7 +50,7 @@ def state_directory() -> Path:
     try:
         return (Path(base) if base else Path.home() / ".local" / "state") / "dpsql"
     except RuntimeError as error:
-        raise refuse("ledger-state", place="the home directory") from error
+        raise refuse("ledger_state", place="the home directory") from error
 
 
 class Witness:
@@ -58,7 +58,7 @@ class Witness:
 
     def __init__(self, state: Path, ledger_id: str) -> None:
         if _ID.fullmatch(ledger_id) is None:
-            raise refuse("ledger-damaged", problem="its identity is not readable")
+            raise refuse("ledger_damaged", problem="its identity is not readable")
         self.ledger_id = ledger_id
         self.directory = state / ledger_id
         self._key: bytes | None = None
@@ -82,9 +82,9 @@ class Witness:
             with path.open("rb") as file:
                 return self._newest(file.read())
         except FileNotFoundError as error:
-            raise refuse("ledger-head-missing", place=str(path)) from error
+            raise refuse("ledger_head_missing", place=str(path)) from error
         except OSError as error:
-            raise refuse("ledger-state", place=str(path)) from error
+            raise refuse("ledger_state", place=str(path)) from error
 
     def start(self, head: Head) -> None:
         """Write the first head, whole and durable before it appears. A head that is there already stays."""
@@ -96,7 +96,7 @@ class Witness:
             whole.unlink()
             _sync_directory(self.directory)
         except OSError as error:
-            raise refuse("ledger-state", place=str(self.directory)) from error
+            raise refuse("ledger_state", place=str(self.directory)) from error
 
     @contextmanager
     def held(self, timeout_seconds: float) -> Iterator[Seat]:
@@ -108,9 +108,9 @@ class Witness:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError as error:
-            raise refuse("ledger-head-missing", place=str(path)) from error
+            raise refuse("ledger_head_missing", place=str(path)) from error
         except OSError as error:
-            raise refuse("ledger-state", place=str(path)) from error
+            raise refuse("ledger_state", place=str(path)) from error
         try:
             _wait_for_lock(descriptor, timeout_seconds)
             yield Seat(self, descriptor)
@@ -133,7 +133,7 @@ class Witness:
                 if same(self._head_mac(head), fields[2]):
                     found.append(head)
         if not found:
-            raise refuse("ledger-tampered", entry=0, problem="the head kept in the second place does not hold")
+            raise refuse("ledger_tampered", entry=0, problem="the head kept in the second place does not hold")
         return max(found, key=lambda head: head.seq)
 
 
@@ -157,9 +157,9 @@ class Seat:
         try:
             written = os.pwrite(self._descriptor, self._witness._slot(head), self._slot * _SLOT)
         except OSError as error:
-            raise refuse("ledger-head-not-written", charged=True) from error
+            raise refuse("ledger_head_not_written", charged=True) from error
         if written != _SLOT:
-            raise refuse("ledger-head-not-written", charged=True)
+            raise refuse("ledger_head_not_written", charged=True)
 
 
 def new_witness(state: Path, dataset: str, address: str) -> Witness:
@@ -173,7 +173,7 @@ def new_witness(state: Path, dataset: str, address: str) -> Witness:
         _sync_directory(witness.directory)
         _sync_directory(state)
     except OSError as error:
-        raise refuse("ledger-state", place=str(witness.directory)) from error
+        raise refuse("ledger_state", place=str(witness.directory)) from error
     return witness
 
 
@@ -195,18 +195,18 @@ def _read_key(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise refuse("ledger-key-missing", place=str(path)) from error
+        raise refuse("ledger_key_missing", place=str(path)) from error
     except OSError as error:
-        raise refuse("ledger-state", place=str(path)) from error
+        raise refuse("ledger_state", place=str(path)) from error
     with os.fdopen(descriptor, "rb") as file:
         if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-            raise refuse("ledger-key-open", place=str(path))
+            raise refuse("ledger_key_open", place=str(path))
         try:
             key = bytes.fromhex(file.read(200).decode("ascii"))
         except ValueError as error:
-            raise refuse("ledger-key-missing", place=str(path)) from error
+            raise refuse("ledger_key_missing", place=str(path)) from error
     if len(key) != 32:
-        raise refuse("ledger-key-missing", place=str(path))
+        raise refuse("ledger_key_missing", place=str(path))
     return key
 
 
@@ -219,7 +219,7 @@ def _write_once(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise refuse("ledger-state", place=str(path)) from error
+        raise refuse("ledger_state", place=str(path)) from error
 
 
 def _sync_directory(path: Path) -> None:
@@ -239,6 +239,6 @@ def _wait_for_lock(descriptor: int, timeout_seconds: float) -> None:
             return
         except BlockingIOError as error:
             if time.monotonic() > deadline:
-                raise refuse("ledger-locked", what="the ledger", seconds=f"{timeout_seconds:g}") from error
+                raise refuse("ledger_locked", what="the ledger", seconds=f"{timeout_seconds:g}") from error
         time.sleep(pause)
         pause = min(pause * 2, 0.004)

@@ -48,7 +48,7 @@ class ChargeRequest:
         for scope in self.scopes:
             checked_scope(scope)
         if DATASET not in self.scopes or len(set(self.scopes)) != len(self.scopes):
-            raise refuse("ledger-request", problem="every charge names the dataset scope, and each scope once")
+            raise refuse("ledger_request", problem="every charge names the dataset scope, and each scope once")
         checked_units(self.charge)
 
 
@@ -96,7 +96,7 @@ def canonical(facts: Mapping[str, Any]) -> str:
 def checked_text(name: str, text: object, longest: int) -> str:
     """`text` when it is a non-empty text of at most `longest` characters; an internal error otherwise."""
     if not isinstance(text, str) or not 0 < len(text) <= longest:
-        raise refuse("ledger-request", problem=f"{name} must be a text of 1 to {longest} characters")
+        raise refuse("ledger_request", problem=f"{name} must be a text of 1 to {longest} characters")
     return text
 
 
@@ -104,7 +104,7 @@ def checked_scope(scope: str) -> str:
     """`scope` when it is "dataset", "analyst:NAME", "session:ID" or "project:NAME"."""
     checked_text("a scope", scope, _LONGEST_NAME + 10)
     if _SCOPE.fullmatch(scope) is None:
-        raise refuse("ledger-request", problem="a scope is dataset, analyst:NAME, session:ID or project:NAME")
+        raise refuse("ledger_request", problem="a scope is dataset, analyst:NAME, session:ID or project:NAME")
     return scope
 
 
@@ -112,9 +112,9 @@ def checked_units(units: Mapping[str, int]) -> Units:
     """A copy of `units` when it has dimensions and every amount is an integer >= 0 (True is not an amount)."""
     for dimension, amount in units.items():
         if dimension not in DECIMALS or type(amount) is not int or not 0 <= amount < 10**_MOST_DIGITS:
-            raise refuse("ledger-request", problem="amounts are integers >= 0 of epsilon, delta or rho")
+            raise refuse("ledger_request", problem="amounts are integers >= 0 of epsilon, delta or rho")
     if not units:
-        raise refuse("ledger-request", problem="an amount without dimensions says nothing")
+        raise refuse("ledger_request", problem="an amount without dimensions says nothing")
     return dict(units)
 
 
@@ -133,7 +133,7 @@ def from_text(units: Mapping[str, str]) -> Units:
 def added(left: Mapping[str, int], right: Mapping[str, int]) -> Units:
     """The sum by dimension; both must have the same dimensions, because an unknown dimension is not zero."""
     if left.keys() != right.keys():
-        raise refuse("ledger-shape", left=", ".join(sorted(left)), right=", ".join(sorted(right)))
+        raise refuse("ledger_shape", left=", ".join(sorted(left)), right=", ".join(sorted(right)))
     return {dimension: amount + right[dimension] for dimension, amount in left.items()}
 
 

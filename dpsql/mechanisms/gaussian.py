@@ -91,7 +91,7 @@ def noise_for(sensitivity: Sensitivity, rho: Fraction) -> Noise:
     """The least Gaussian noise whose loss is at most `rho` (> 0) of zCDP; `Constant` for zero sensitivity.
 
     The finest noise grid on which sigma <= 2**20 is taken, so that rounding sigma up costs at most a millionth.
-    Raises ValueError for a rho that is not a positive Fraction, Refusal noise-too-large when no grid helps.
+    Raises ValueError for a rho that is not a positive Fraction, Refusal noise_too_large when no grid helps.
     """
     if not isinstance(rho, Fraction) or rho <= 0:
         raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
@@ -101,7 +101,7 @@ def noise_for(sensitivity: Sensitivity, rho: Fraction) -> Noise:
         sigma = ceil_sqrt(ceil(square_moved(sensitivity, shift) / (2 * rho)))
         if sigma <= MOST_SIGMA:
             return Gaussian(sensitivity, shift, sigma)
-    raise refuse("noise-too-large", mechanism="gaussian")
+    raise refuse("noise_too_large", mechanism="gaussian")
 
 
 def square_moved(sensitivity: Sensitivity, shift: int) -> int:

@@ -79,7 +79,7 @@ def noise_for(sensitivity: Sensitivity, epsilon: Fraction) -> Noise:
     """The least Laplace noise whose loss is at most `epsilon` (> 0, nats); `Constant` for zero sensitivity.
 
     t/s >= l1/epsilon, rounded up; the grid is coarsened while that is above 2**40. Raises ValueError for an epsilon
-    that is not a positive Fraction, Refusal noise-too-large when so many entries move that no grid helps.
+    that is not a positive Fraction, Refusal noise_too_large when so many entries move that no grid helps.
     """
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise ValueError(f"epsilon must be a Fraction > 0, not {epsilon!r}")
@@ -89,7 +89,7 @@ def noise_for(sensitivity: Sensitivity, epsilon: Fraction) -> Noise:
         scale = steps_moved(sensitivity, shift) / epsilon
         if scale <= MOST_SCALE:
             return Laplace(sensitivity, shift, *_rounded_up(scale))
-    raise refuse("noise-too-large", mechanism="laplace")
+    raise refuse("noise_too_large", mechanism="laplace")
 
 
 def steps_moved(sensitivity: Sensitivity, shift: int) -> int:

@@ -116,7 +116,7 @@ class Threshold:
 def optimal(column: str, l0: int, allowed: PrivacyLoss) -> TruncatedGeometric:
     """The optimal rule for l0 keys per unit within `allowed`, whose epsilon or rho (not both) may be None: unlimited.
 
-    Raises Refusal selection-delta or selection-epsilon when a share per key is too small for a table, ValueError when
+    Raises Refusal selection_delta or selection_epsilon when a share per key is too small for a table, ValueError when
     `allowed` limits neither epsilon nor rho.
     """
     if l0 < 1 or (allowed.epsilon is None and allowed.rho is None):
@@ -132,11 +132,11 @@ def optimal(column: str, l0: int, allowed: PrivacyLoss) -> TruncatedGeometric:
 def threshold(column: str, l0: int, noise: Noise, delta: Fraction) -> Threshold:
     """The lowest threshold on the count `column`, released with `noise`, that spends at most `delta` on l0 keys.
 
-    Raises Refusal selection-delta for a delta that is 0 or out of range, ValueError for a count that cannot move.
+    Raises Refusal selection_delta for a delta that is 0 or out of range, ValueError for a count that cannot move.
     """
     share = delta / l0
     if not Fraction(1, 10**200) <= share < 1:
-        raise refuse("selection-delta", delta=f"{float(delta):.3g}", keys=l0)
+        raise refuse("selection_delta", delta=f"{float(delta):.3g}", keys=l0)
     return Threshold(column, l0, noise, lone_count(noise) + noise.tail_point(share), delta)
 
 
@@ -154,7 +154,7 @@ def choose_selection(
     `column` counts units per key; it is the count `count_column` that the query releases with `count_noise` anyway, if
     there is one. The threshold spends allowed.delta only. To compare at the same price, pass the noise the count would
     have if the query's whole epsilon went to its terms, and in `allowed` what would be set aside for selection.
-    Raises Refusal selection-delta or selection-epsilon when neither rule fits.
+    Raises Refusal selection_delta or selection_epsilon when neither rule fits.
     """
     rules: list[Selection] = []
     if count_column is not None and count_noise is not None and not count_noise.sensitivity.is_zero:
@@ -172,10 +172,10 @@ def _keep_table(epsilon: Fraction, delta: Fraction) -> NDArray[np.int64]:
     """The recursion of Theorem 1 in integers, every product rounded toward keeping less."""
     share = floor(delta * ONE)
     if share < 1 or delta >= 1:
-        raise refuse("selection-delta", delta=f"{float(delta):.3g}", keys=1)
+        raise refuse("selection_delta", delta=f"{float(delta):.3g}", keys=1)
     growth = _growth(epsilon)
     if _expected_counts(float(growth / 2**_FRACTION_BITS), float(delta)) > MOST_COUNTS:
-        raise refuse("selection-epsilon", epsilon=f"{float(epsilon):.3g}")
+        raise refuse("selection_epsilon", epsilon=f"{float(epsilon):.3g}")
     table = [0]
     while table[-1] < ONE:
         kept = table[-1]

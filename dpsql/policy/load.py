@@ -18,14 +18,14 @@ MOST_BYTES = 1 << 20
 def load_policy(path: str | Path) -> Policy:
     """The policy in the file at `path`; relative paths in it start at the file's folder.
 
-    Raises PolicyRefusal: `policy-file` when it cannot be read as text, `policy-invalid` with all `.problems` else.
+    Raises PolicyRefusal: `policy_file` when it cannot be read as text, `policy_invalid` with all `.problems` else.
     """
     place = Path(path)
     return parse_policy(policy_text(place), str(place), place.parent)
 
 
 def parse_policy(text: str, origin: str = "policy", folder: Path = Path(".")) -> Policy:
-    """The policy in `text`; `origin` names it in messages. Raises PolicyRefusal (`policy-invalid`)."""
+    """The policy in `text`; `origin` names it in messages. Raises PolicyRefusal (`policy_invalid`)."""
     policy, found = _read(text, folder)
     if policy is None or found:
         raise _refusal(origin, found)
@@ -38,28 +38,28 @@ def policy_problems(text: str) -> list[tuple[str, str]]:
 
 
 def policy_text(path: Path) -> str:
-    """The text of a policy file. Raises PolicyRefusal (`policy-file`)."""
+    """The text of a policy file. Raises PolicyRefusal (`policy_file`)."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise refuse("policy-file", origin=str(path), problem="it is not a file")
+            raise refuse("policy_file", origin=str(path), problem="it is not a file")
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or "no such place"
-        raise refuse("policy-file", origin=str(path), problem=reason.lower()) from None
+        raise refuse("policy_file", origin=str(path), problem=reason.lower()) from None
     if len(data) > MOST_BYTES:
-        raise refuse("policy-file", origin=str(path), problem=f"it is longer than {MOST_BYTES} bytes")
+        raise refuse("policy_file", origin=str(path), problem=f"it is longer than {MOST_BYTES} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise refuse("policy-file", origin=str(path), problem=f"line {line} is not UTF-8") from None
+        raise refuse("policy_file", origin=str(path), problem=f"line {line} is not UTF-8") from None
 
 
 def _refusal(origin: str, found: list[tuple[str, str]]) -> Error:
     path, sentence = found[0]
     more = "" if len(found) == 1 else f" (and {len(found) - 1} more)"
-    error = refuse("policy-invalid", origin=origin, path=path, sentence=sentence, more=more)
+    error = refuse("policy_invalid", origin=origin, path=path, sentence=sentence, more=more)
     error.path = path
     if isinstance(error, PolicyRefusal):
         error.problems = tuple(found)

@@ -96,10 +96,10 @@ def test_every_dimension_must_fit(home: Home) -> None:
         ledger.reserve(request(2, rho=1, delta=1))
     with pytest.raises(Error) as error:
         ledger.reserve(request(3, delta=0))
-    assert slug(error) == "ledger-shape"
+    assert slug(error) == "ledger_shape"
     with pytest.raises(Error) as error:
         ledger.reserve(request(4, rho=0, delta=0, epsilon=1))
-    assert slug(error) == "ledger-shape"
+    assert slug(error) == "ledger_shape"
     ledger.reserve(request(5, rho=1, delta=0))
     assert ledger.remaining() == {"rho": 0, "delta": 0}
 
@@ -109,7 +109,7 @@ def test_an_id_is_charged_once(home: Home) -> None:
     seq = ledger.reserve(charge("same")).seq
     with pytest.raises(Error) as error:
         ledger.reserve(charge("same"))
-    assert slug(error) == "request-repeated"
+    assert slug(error) == "request_repeated"
     assert str(seq) in error.value.message
     assert ledger.spent()["epsilon"] == EPSILON
     found = ledger.find("same")
@@ -124,7 +124,7 @@ def test_a_charge_is_resolved_once(home: Home) -> None:
     assert reservation.commit()
     with pytest.raises(Error) as error:
         reservation.fail()
-    assert slug(error) == "ledger-resolved"
+    assert slug(error) == "ledger_resolved"
 
 
 def test_limits_change_on_the_record_and_the_accountant_does_not(home: Home) -> None:
@@ -142,7 +142,7 @@ def test_limits_change_on_the_record_and_the_accountant_does_not(home: Home) -> 
     for accountant, limits in (("zcdp", {"epsilon": 9, "delta": 0}), ("pure", {"rho": 9, "delta": 0})):
         with pytest.raises(Fault) as error:
             ledger.open_account("dataset", accountant, limits)
-        assert slug(error) == "ledger-accountant"
+        assert slug(error) == "ledger_accountant"
     assert ledger.spent() == {"epsilon": 4, "delta": 0}
     assert home.open().verify().sound
 
@@ -151,7 +151,7 @@ def test_a_scope_without_an_account_is_not_free(home: Home) -> None:
     ledger = home.new()
     with pytest.raises(Error) as error:
         ledger.reserve(charge(1, scopes=("dataset", "analyst:bob")))
-    assert slug(error) == "ledger-account"
+    assert slug(error) == "ledger_account"
     assert ledger.spent()["epsilon"] == 0
 
 
@@ -174,7 +174,7 @@ def test_malformed_requests_are_refused(change: dict[str, Any]) -> None:
     good: dict[str, Any] = {"id": "1", "analyst": "a", "session": "s", "scopes": ("dataset",), "what": "w"}
     with pytest.raises(Error) as error:
         ChargeRequest(**{**good, "charge": {"epsilon": 1}, "policy_version": "v", **change})
-    assert slug(error) == "ledger-request"
+    assert slug(error) == "ledger_request"
 
 
 def test_twelve_processes_on_thirty_charges_get_thirty(home: Home) -> None:
@@ -245,7 +245,7 @@ def test_the_head_never_moves_back(home: Home) -> None:
             ledger.store.step = lambda name: None
             with pytest.raises(Fault) as error:
                 other.reserve(charge("second"))
-            assert slug(error) == "ledger-locked"
+            assert slug(error) == "ledger_locked"
 
     ledger.store.step = intrude
     seq = ledger.reserve(charge("first")).seq

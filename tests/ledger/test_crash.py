@@ -80,7 +80,7 @@ def test_killed_while_creating(home: Home, window: str) -> None:
     try:
         home.open()
     except Error as error:
-        assert error.slug in {"ledger-missing", "ledger-head-missing"}
+        assert error.slug in {"ledger_missing", "ledger_head_missing"}
     ledger = home.new()
     ledger.reserve(charge(1))
     assert home.open().verify().sound
@@ -109,7 +109,7 @@ def test_killed_while_charging(home: Home, tmp_path: Path, window: str, nth: int
         answer(ledger, f"second-{number}", answers)
     with pytest.raises(Error) as error:
         ledger.reserve(charge("one more"))
-    assert error.value.slug == "budget-exceeded"
+    assert error.value.slug == "budget_exceeded"
     assert ledger.spent()["epsilon"] == 8 * EPSILON
     assert answered(answers) <= 8
 

@@ -63,7 +63,7 @@ def test_a_locked_database_is_a_fault_and_charges_nothing(home: Home) -> None:
         other = psycopg.connect(home.url)
         other.execute(f"SELECT pg_advisory_xact_lock({0x647073716C})")
     error = refused(lambda: ledger.reserve(charge(1)))
-    assert (error.slug, error.sqlstate, error.charged) == ("ledger-locked", "55P03", False)
+    assert (error.slug, error.sqlstate, error.charged) == ("ledger_locked", "55P03", False)
     other.rollback()
     other.close()
     assert ledger.spent()["epsilon"] == 0
@@ -83,7 +83,7 @@ def test_a_thread_that_never_ends_its_turn_is_a_fault(sqlite_home: Home) -> None
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait(10)
-    assert refused(lambda: ledger.reserve(charge(1))).slug == "ledger-locked"
+    assert refused(lambda: ledger.reserve(charge(1))).slug == "ledger_locked"
     done.set()
     thread.join()
     ledger.reserve(charge(1))
@@ -101,7 +101,7 @@ def test_a_stopped_process_is_a_fault_not_a_hang(sqlite_home: Home) -> None:
     assert child.pid is not None
     os.waitpid(child.pid, os.WUNTRACED)
     ledger = sqlite_home.open(timeout_seconds=0.3)
-    assert refused(lambda: ledger.reserve(charge(1))).slug == "ledger-locked"
+    assert refused(lambda: ledger.reserve(charge(1))).slug == "ledger_locked"
     os.kill(child.pid, signal.SIGCONT)
     child.join()
     assert ledger.spent()["epsilon"] == EPSILON
@@ -124,7 +124,7 @@ def test_a_full_disk_is_a_fault_and_nothing_is_lost(sqlite_home: Home) -> None:
         assert ledger.spent()["epsilon"] == spent + EPSILON
         return error.slug
 
-    assert in_child(work) in {"ledger-disk-full", "ledger-commit-unknown"}
+    assert in_child(work) in {"ledger_disk_full", "ledger_commit_unknown"}
     ledger = home.open()
     assert ledger.verify().sound
     assert ledger.spent()["epsilon"] == EPSILON * sum(entry.kind == "charge" for entry in ledger.history())
@@ -142,7 +142,7 @@ def test_a_database_that_may_not_grow_says_full(sqlite_home: Home) -> None:
 
     ledger.store.step = limit
     error = refused(lambda: [ledger.reserve(charge(number)) for number in range(100)])
-    assert error.slug == "ledger-disk-full"
+    assert error.slug == "ledger_disk_full"
     assert not error.charged
     ledger.close()
     ledger = sqlite_home.open()
@@ -177,7 +177,7 @@ def test_a_read_only_directory(sqlite_home: Home) -> None:
     slug = as_nobody(home, lambda: str(home.open().reserve(charge(1)).seq))
     home.file.parent.chmod(0o755)
     home.file.chmod(0o600)
-    assert slug == "ledger-read-only"
+    assert slug == "ledger_read_only"
 
 
 def test_a_second_place_that_cannot_be_written(sqlite_home: Home) -> None:
@@ -187,7 +187,7 @@ def test_a_second_place_that_cannot_be_written(sqlite_home: Home) -> None:
     ledger = home.new()
     head = home.state / ledger.ledger_id / "head"
     aside = head.rename(head.with_name("aside"))
-    assert refused(lambda: ledger.reserve(charge(1))).slug == "ledger-head-missing"
+    assert refused(lambda: ledger.reserve(charge(1))).slug == "ledger_head_missing"
     aside.rename(head)
     assert ledger.spent()["epsilon"] == 0
 
@@ -200,7 +200,7 @@ def test_a_head_that_cannot_be_written_keeps_the_charge(sqlite_home: Home, monke
 
     monkeypatch.setattr(os, "pwrite", full)
     error = refused(lambda: ledger.reserve(charge(1)))
-    assert (error.slug, error.charged) == ("ledger-head-not-written", True)
+    assert (error.slug, error.charged) == ("ledger_head_not_written", True)
     monkeypatch.undo()
     assert ledger.spent()["epsilon"] == EPSILON
     assert sqlite_home.open().verify().sound
@@ -243,7 +243,7 @@ def test_a_lost_postgres_connection_while_charging(postgres_home: Home, window: 
     ledger.store.step = lose(postgres_home, ledger, window)
     error = refused(lambda: ledger.reserve(charge("lost")))
     unknown = window == "before commit"
-    assert error.slug == ("ledger-commit-unknown" if unknown else "ledger-unreachable")
+    assert error.slug == ("ledger_commit_unknown" if unknown else "ledger_unreachable")
     assert error.charged == unknown
     assert ledger.spent()["epsilon"] == 0
     ledger.reserve(charge("next"))
@@ -261,7 +261,7 @@ def test_a_postgres_connection_lost_between_turns_is_replaced(postgres_home: Hom
 
 def test_an_unreachable_server(tmp_path: Path) -> None:
     error = refused(lambda: Home(f"postgresql://u:secret@/x?host={tmp_path}", tmp_path / "state").open())
-    assert error.slug == "ledger-unreachable"
+    assert error.slug == "ledger_unreachable"
     assert isinstance(error, Fault)
     assert "secret" not in error.text()
 
@@ -278,5 +278,5 @@ def test_a_ledger_file_that_vanishes_between_look_and_open_is_not_made_again(sql
     assert sqlite_home.file is not None
     sqlite_home.file.unlink()
     error = refused(lambda: ledger.reserve(charge(1)))
-    assert error.slug == "ledger-read-only"
+    assert error.slug == "ledger_read_only"
     assert not sqlite_home.file.exists()

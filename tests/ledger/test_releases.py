@@ -147,7 +147,7 @@ def test_the_side_file_is_the_owners_and_the_ledger_does_not_need_it(sqlite_home
     side.write_bytes(b"no database at all" * 500)
     with pytest.raises(Fault) as error:
         open_releases(home.open())
-    assert error.value.slug == "releases-damaged"
+    assert error.value.slug == "releases_damaged"
     side.unlink()
     assert open_releases(home.open()).get(key("a")) is None
     assert home.open().verify().sound
@@ -158,4 +158,4 @@ def test_keys_are_digests(sqlite_home: Home, bad: str) -> None:
     store = opened(sqlite_home)
     with pytest.raises(Error) as error:
         store.put(bad, b"", {})
-    assert error.value.slug == "release-key"
+    assert error.value.slug == "release_key"

@@ -90,7 +90,7 @@ def test_tampering_is_named_by_verify_and_refused_on_open(home: Home, name: str)
     assert verdict.first_bad == first_bad
     with pytest.raises(Error) as error:
         home.open()
-    assert error.value.slug in {"ledger-tampered", "ledger-older"}
+    assert error.value.slug in {"ledger_tampered", "ledger_older"}
     assert error.value.sqlstate == "XX001"
     with pytest.raises(Error):
         home.open(create=True)
@@ -145,13 +145,13 @@ def test_an_older_copy_is_refused_on_open_and_under_a_running_process(sqlite_hom
     copied(tmp_path / "copy", home.file.parent)
     with pytest.raises(IntegrityError) as error:
         ledger.reserve(charge("e", 1))
-    assert error.value.slug == "ledger-older"
+    assert error.value.slug == "ledger_older"
     assert ledger.verify().first_bad == 8
     every: tuple[dict[str, Any], ...] = ({}, {"create": True}, {"adopt": True})
     for options in every:
         with pytest.raises(IntegrityError) as error:
             home.open(**options)
-        assert error.value.slug == "ledger-older"
+        assert error.value.slug == "ledger_older"
 
 
 def test_a_copy_used_beside_the_ledger_is_refused(sqlite_home: Home, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_copy_used_beside_the_ledger_is_refused(sqlite_home: Home, tmp_path: P
     moved.close()
     with pytest.raises(IntegrityError) as error:
         home.open()
-    assert error.value.slug == "ledger-older"
+    assert error.value.slug == "ledger_older"
 
 
 def test_a_missing_ledger_is_never_made_again(sqlite_home: Home) -> None:
@@ -174,7 +174,7 @@ def test_a_missing_ledger_is_never_made_again(sqlite_home: Home) -> None:
     assert home.file is not None
     with pytest.raises(Fault) as error:
         home.open()
-    assert error.value.slug == "ledger-missing"
+    assert error.value.slug == "ledger_missing"
     assert not home.file.exists()
     filled(home).close()
     for path in home.file.parent.iterdir():
@@ -183,12 +183,12 @@ def test_a_missing_ledger_is_never_made_again(sqlite_home: Home) -> None:
     for options in every:
         with pytest.raises(Fault) as error:
             home.open(**options)
-        assert error.value.slug == "ledger-known"
+        assert error.value.slug == "ledger_known"
         assert not home.file.exists()
     home.file.touch()
     with pytest.raises(Fault) as error:
         home.open(create=True)
-    assert error.value.slug == "ledger-known"
+    assert error.value.slug == "ledger_known"
 
 
 def test_emptied_postgres_tables_are_never_made_again(postgres_home: Home) -> None:
@@ -196,7 +196,7 @@ def test_emptied_postgres_tables_are_never_made_again(postgres_home: Home) -> No
     postgres_home.sql("DROP TABLE dpsql_entries, dpsql_accounts, dpsql_format", "DROP FUNCTION dpsql_append_only")
     with pytest.raises(Fault) as error:
         postgres_home.open(create=True)
-    assert error.value.slug == "ledger-known"
+    assert error.value.slug == "ledger_known"
 
 
 def test_the_ledger_of_another_data_set_is_refused(home: Home) -> None:
@@ -205,14 +205,14 @@ def test_the_ledger_of_another_data_set_is_refused(home: Home) -> None:
     for options in every:
         with pytest.raises(Fault) as error:
             home.open("flights", **options)
-        assert error.value.slug == "ledger-foreign"
+        assert error.value.slug == "ledger_foreign"
 
 
 def test_another_database_is_not_turned_into_a_ledger(sqlite_home: Home) -> None:
     sqlite_home.sql("CREATE TABLE patients (id INTEGER)")
     with pytest.raises(Fault) as error:
         sqlite_home.open(create=True)
-    assert error.value.slug == "ledger-foreign"
+    assert error.value.slug == "ledger_foreign"
 
 
 @pytest.mark.parametrize("left", [0, 100, 5000])
@@ -223,7 +223,7 @@ def test_a_truncated_file_is_refused(sqlite_home: Home, left: int) -> None:
     for create in (False, True):
         with pytest.raises(Error) as error:
             sqlite_home.open(create=create)
-        assert error.value.slug in {"ledger-known", "ledger-damaged"}
+        assert error.value.slug in {"ledger_known", "ledger_damaged"}
 
 
 def test_the_key_is_needed_and_is_the_owners_alone(home: Home) -> None:
@@ -236,18 +236,18 @@ def test_the_key_is_needed_and_is_the_owners_alone(home: Home) -> None:
         key.chmod(mode)
         with pytest.raises(Fault) as error:
             home.open()
-        assert error.value.slug == "ledger-key-open"
+        assert error.value.slug == "ledger_key_open"
     key.chmod(0o600)
     key.write_text("00" * 32)
     with pytest.raises(Fault) as error:
         home.open()
-    assert error.value.slug == "ledger-key-wrong"
+    assert error.value.slug == "ledger_key_wrong"
     key.unlink()
     every: tuple[dict[str, Any], ...] = ({}, {"create": True}, {"adopt": True})
     for options in every:
         with pytest.raises(Fault) as error:
             home.open(**options)
-        assert error.value.slug == "ledger-key-missing"
+        assert error.value.slug == "ledger_key_missing"
     assert not key.exists()
     key.write_bytes(content)
     key.chmod(0o600)
@@ -261,7 +261,7 @@ def test_a_new_machine_adopts_only_when_told(home: Home) -> None:
     for create in (False, True):
         with pytest.raises(Fault) as error:
             home.open(create=create)
-        assert error.value.slug == "ledger-head-missing"
+        assert error.value.slug == "ledger_head_missing"
     adopted = home.open(adopt=True)
     assert list(adopted.history())[-1].kind == "adopted"
     assert adopted.verify().sound
@@ -280,7 +280,7 @@ def test_a_forged_or_torn_head(home: Home) -> None:
     head.write_bytes(b"".join(b" ".join((b"4", digest, mac)).ljust(512) for _, digest, mac in slots))
     with pytest.raises(IntegrityError) as error:
         home.open()
-    assert error.value.slug == "ledger-tampered"
+    assert error.value.slug == "ledger_tampered"
 
 
 def test_a_newer_format_is_left_alone(home: Home) -> None:
@@ -288,7 +288,7 @@ def test_a_newer_format_is_left_alone(home: Home) -> None:
     home.sql("UPDATE dpsql_format SET version = 2")
     with pytest.raises(Fault) as error:
         home.open(create=True)
-    assert error.value.slug == "ledger-format"
+    assert error.value.slug == "ledger_format"
     assert "2" in error.value.message
 
 
@@ -303,4 +303,4 @@ def test_what_the_second_place_says(home: Home) -> None:
 def test_addresses_that_are_no_ledger(url: str, tmp_path: Path) -> None:
     with pytest.raises(Fault) as error:
         Home(url, tmp_path).open(create=True)
-    assert error.value.slug == "ledger-url"
+    assert error.value.slug == "ledger_url"

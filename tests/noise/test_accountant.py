@@ -131,7 +131,7 @@ def test_unknown_costs_infinity() -> None:
     for accountant, loss in ((pure, gauss.loss), (zcdp, PrivacyLoss(Fraction(1), Fraction(0), None))):
         with pytest.raises(Refusal) as caught:
             accountant.units(loss)
-        assert caught.value.slug == "loss-infinite" and not caught.value.charged
+        assert caught.value.slug == "loss_infinite" and not caught.value.charged
     assert zcdp.units(gauss.loss)["rho"] == 5 * 10**33
 
 

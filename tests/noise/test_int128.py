@@ -71,7 +71,7 @@ def test_integers_from_arrow() -> None:
 def test_other_types_are_a_charged_fault(kind: pa.DataType) -> None:
     with pytest.raises(Fault) as caught:
         Int128.from_arrow(pa.array([None], kind))
-    assert caught.value.slug == "noise-answer" and caught.value.charged
+    assert caught.value.slug == "noise_answer" and caught.value.charged
 
 
 def test_scatter_and_refused_width() -> None:

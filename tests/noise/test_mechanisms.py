@@ -171,7 +171,7 @@ def test_scales_out_of_range() -> None:
     for make_noise in (laplaces.noise_for, gaussians.noise_for):
         with pytest.raises(Refusal) as caught:
             make_noise(crowd, Fraction(1, 10**9))
-        assert caught.value.slug == "noise-too-large"
+        assert caught.value.slug == "noise_too_large"
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99, 0.999999])

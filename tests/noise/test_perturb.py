@@ -123,7 +123,7 @@ def test_key_types_meet() -> None:
     assert rows(answer(columns, plan)) == [("a", day, 0), ("b", day, 3)]
     with pytest.raises(Fault) as caught:
         answer({"k": [True], "n": [1]}, NoisePlan(public(k=[day]), (COUNT,), None))
-    assert caught.value.slug == "noise-answer" and caught.value.charged
+    assert caught.value.slug == "noise_answer" and caught.value.charged
 
 
 def test_an_empty_domain_gives_no_rows() -> None:
@@ -210,7 +210,7 @@ def test_inconsistent_plans_never_open_the_answer() -> None:
     ):
         with pytest.raises(InternalError) as caught:
             perturb(Untouchable(pa.table({})), plan, Gate())
-        assert caught.value.slug == "noise-plan"
+        assert caught.value.slug == "noise_plan"
 
 
 def test_wrong_answers_of_an_engine_are_faults() -> None:
@@ -218,7 +218,7 @@ def test_wrong_answers_of_an_engine_are_faults() -> None:
     for columns in ({"k": [1]}, {"n": [1]}, {"k": [1, 1], "n": [1, 2]}, {"k": [1], "n": [0.5]}):
         with pytest.raises(Fault) as caught:
             answer(columns, plan)
-        assert caught.value.slug == "noise-answer" and caught.value.charged
+        assert caught.value.slug == "noise_answer" and caught.value.charged
 
 
 def test_an_unknown_mechanism_is_not_free() -> None:

@@ -130,7 +130,7 @@ def test_small_draws_are_padded() -> None:
 def test_laplace_scales_out_of_range_raise(t: int, s: int) -> None:
     with pytest.raises(Fault) as caught:
         discrete_laplace(1, t, s, KernelRandomness())
-    assert caught.value.slug == "noise-guard" and caught.value.charged
+    assert caught.value.slug == "noise_guard" and caught.value.charged
 
 
 @pytest.mark.parametrize("sigma", [0, -3, (1 << 20) + 1])

@@ -235,14 +235,14 @@ def test_choice_takes_the_lower_half_point() -> None:
     assert choose_selection("u", 1, tiny, "n", poor).kind == "threshold"
     with pytest.raises(Refusal) as caught:
         choose_selection("u", 1, tiny)
-    assert caught.value.slug == "selection-epsilon"
+    assert caught.value.slug == "selection_epsilon"
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**19), Fraction(1)])
 def test_deltas_out_of_range_are_refused(delta: Fraction) -> None:
     with pytest.raises(Refusal) as caught:
         optimal("n", 1, PrivacyLoss.pure(Fraction(1), delta))
-    assert caught.value.slug == "selection-delta"
+    assert caught.value.slug == "selection_delta"
     if delta in (0, 1):
         with pytest.raises(Refusal):
             threshold("n", 1, laplaces.noise_for(UNIT, Fraction(1)), delta)

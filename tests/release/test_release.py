@@ -128,7 +128,6 @@ def test_linear_bars_are_exact(sandbox: Sandbox) -> None:
     formulas = [(COUNT[0].format("t0"), COUNT[1]), ("(t1)", Type.REAL), ("(t2)", Type.REAL)]
     made = block({"k0": ["a"]}, terms, [*formulas, (COUNT[0].format("t1 + 5e0::DOUBLE * t2"), Type.INTEGER)])
     sql = "SELECT m0 * 3 - 7, m1 / 4, m1 - 2 * m2, m1 - m1, m3, CAST(m0 AS DOUBLE) FROM dp_0"
-    found = [values[0] for values in release(sandbox, sql, [made]).error.to_pydict().values()] if False else None
     table = release(sandbox, sql, [made]).error
     found = [column(table, at)[0] for at in range(6)]
     sigma = two.standard_deviation()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from dpsql.errors import Error
-from dpsql.sandbox import Sandbox, plain, shared_sandbox
+from dpsql.sandbox import Room, Sandbox, plain, shared_sandbox
 
 PRIVATE = pa.table({"ssn": ["123-45-6789"]})
 
@@ -115,6 +115,37 @@ def test_errors_are_our_own(sandbox: Sandbox, sql: str, slug: str) -> None:
         sandbox.query(sql, {"t": pa.table({"x": [1]})})
     assert caught.value.slug == slug
     assert "123-45" not in caught.value.text()
+
+
+LATE = "(CASE WHEN range < 900000 THEN '1' ELSE '123-45' END)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "slug"),
+    [
+        (f"SELECT CAST({LATE} AS INTEGER) FROM range(1000000)", "sandbox_value"),
+        (f"SELECT error({LATE}) FROM range(1000000) WHERE {LATE} <> '1'", "sandbox_value"),
+        ("SELECT range FROM range(100000000000) WHERE range < 5 OR range > 99999999990", "sandbox_time"),
+    ],
+)
+def test_errors_in_the_middle_of_a_stream(sandbox: Sandbox, sql: str, slug: str) -> None:
+    with pytest.raises(Error) as caught:
+        sandbox.query(sql, {}, timeout_seconds=0.3 if slug == "sandbox_time" else 30)
+    assert caught.value.slug == slug
+    assert "123-45" not in caught.value.text()
+
+
+def test_a_broken_engine_is_replaced(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("INTERNAL Error: 123-45")
+
+    before = sandbox._open()[0]
+    with monkeypatch.context() as patch, pytest.raises(Error) as caught:
+        patch.setattr(Room, "_fetch", fails)
+        sandbox.query("SELECT 1", {})
+    assert (caught.value.slug, "123-45" in caught.value.text()) == ("sandbox_broken", False)
+    assert sandbox._open()[0] is not before
+    assert sandbox.query("SELECT 1 AS x", {}).num_rows == 1
 
 
 def test_nothing_is_left_behind(sandbox: Sandbox) -> None:

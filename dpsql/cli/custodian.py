@@ -1,0 +1,48 @@
+"""The custodian's log of the command line: what may quote data is written there and nowhere else."""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from pathlib import Path
+
+from dpsql.errors import Error, refuse
+
+
+class CustodianLog(logging.Handler):
+    """Appends to `custodian.log` in the state directory (see `dpsql.ledger.witness`), which only its owner can read."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record; a log that cannot be written must not stop a question, and its text goes nowhere else."""
+        try:
+            place = self.place()
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
+                file.write(self.format(record) + "\n")
+        except (OSError, Error):
+            return
+
+    @staticmethod
+    def place() -> Path:
+        """Where the log is."""
+        from dpsql.ledger.witness import state_directory
+
+        return state_directory() / "custodian.log"
+
+
+def keep_log() -> None:
+    """Send what dpsql logs to the custodian's log, and nothing of it to the terminal."""
+    logger = logging.getLogger("dpsql")
+    if not any(isinstance(handler, CustodianLog) for handler in logger.handlers):
+        handler = CustodianLog()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+        logger.addHandler(handler)
+    logger.propagate = False
+
+
+def unexpected(error: BaseException) -> Error:
+    """One fixed sentence with an incident's id for an error nobody foresaw: its own text may quote data."""
+    incident = uuid.uuid4().hex[:12]
+    logging.getLogger("dpsql.custodian").error("incident %s", incident, exc_info=error)
+    return refuse("unexpected", incident=incident)
