@@ -1,4 +1,4 @@
-"""Answers as text and files: tables with error bars for people; csv, json, parquet and arrow for programs."""
+"""Answers as text and files: tables for people; csv, json, parquet and arrow for programs; and what they cost."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from dpsql.errors import refuse
+from dpsql.shown import draw, shown_value, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,99 +21,6 @@ if TYPE_CHECKING:
 TEXT_FORMATS = ("table", "csv", "json")
 BINARY_FORMATS = ("parquet", "arrow")
 FORMATS = TEXT_FORMATS + BINARY_FORMATS
-_MOST_DECIMALS = 12
-
-
-# --- cells for people -----------------------------------------------------------------------------------------------
-
-
-def printable(text: str) -> str:
-    """Text from data on a terminal: control characters are spelled out, so that no cell moves the cursor."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-def shown_value(value: object, error: float | None = None) -> str:
-    """A value as a person reads it; a number with an error bar is shown to the digits that the error leaves."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.10g}" if error is None or not math.isfinite(value) else f"{value:.{_decimals(error)}f}"
-    return value.isoformat(" ") if isinstance(value, datetime) else printable(str(value))
-
-
-def shown_error(error: float | None, whole: bool) -> str:
-    """A half width, two digits, rounded up so that it never claims too much; "?" when it is unknown."""
-    if error is None or not math.isfinite(error):
-        return "?"
-    places = 0 if whole else _decimals(error)
-    return f"{math.ceil(round(error * 10**places, 9)) / 10**places:.{places}f}"
-
-
-def _decimals(error: float) -> int:
-    if not math.isfinite(error):
-        return 0
-    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(error)))) if error > 0 else _MOST_DECIMALS
-
-
-def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
-    """The cells of an answer by column, error bars beside noisy values, aligned."""
-    columns = []
-    for at, column in enumerate(release.columns):
-        values = release.table.column(at).to_pylist()
-        if not column.noisy:
-            columns.append([shown_value(value) for value in values])
-            continue
-        errors = release.error.column(at).to_pylist()
-        whole = column.type.value == "integer"
-        left = [shown_value(value, error) for value, error in zip(values, errors, strict=True)]
-        right = ["" if value is None else shown_error(e, whole) for value, e in zip(values, errors, strict=True)]
-        widths = (max(map(len, left), default=0), max(map(len, right), default=0))
-        columns.append([
-            f"{value:>{widths[0]}} {between if bar else ' ' * len(between)} {bar:>{widths[1]}}"
-            for value, bar in zip(left, right, strict=True)
-        ])
-    return columns
-
-
-def write_table(release: Release, out: TextIO, width: int | None = None) -> None:
-    """The answer as a table, or line by line when it does not fit a terminal of `width` characters (None: no limit)."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    names = [printable(column.name) for column in release.columns]
-    columns = shown_columns(release, "±" if _writes(out, "±─") else "+/-")
-    widths = [max([len(name), *map(len, cells)]) for name, cells in zip(names, columns, strict=True)]
-    if width is not None and sum(widths) + 2 * len(widths) > width:
-        _write_lines(names, columns, out)
-        return
-    table = Table(box=box.SIMPLE_HEAD if _writes(out, "─") else box.ASCII2, pad_edge=False, show_edge=False)
-    for name, column in zip(names, release.columns, strict=True):
-        number = column.type.value in ("integer", "real")
-        table.add_column(Text(name), justify="right" if number else "left", no_wrap=True)
-    for row in zip(*columns, strict=True):
-        table.add_row(*map(Text, row))
-    console = Console(file=out, width=max(sum(widths) + 3 * len(widths), 20), highlight=False, markup=False)
-    console.print(table)
-
-
-def _write_lines(names: Sequence[str], columns: Sequence[Sequence[str]], out: TextIO) -> None:
-    wide = max(map(len, names))
-    for number, row in enumerate(zip(*columns, strict=True), 1):
-        out.write(f"row {number}\n")
-        out.writelines(f"  {name:<{wide}}  {cell.strip()}\n" for name, cell in zip(names, row, strict=True))
-
-
-def _writes(out: TextIO, text: str) -> bool:
-    try:
-        text.encode(getattr(out, "encoding", None) or "ascii")
-    except (LookupError, UnicodeEncodeError):
-        return False
-    return True
-
 
 # --- formats for programs -------------------------------------------------------------------------------------------
 
@@ -240,6 +148,18 @@ def write_text(release: Release, out: TextIO, format: str, bars: bool, width: in
         write_json(release, out)
     elif release.columns:
         write_table(release, out, width)
+
+
+def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO, format: str) -> None:
+    """Rows that are no answer (accounts, charges) in one of `TEXT_FORMATS`."""
+    if format == "csv":
+        out.writelines(",".join(map(_csv_cell, row)) + "\n" for row in (names, *rows))
+    elif format == "json":
+        json.dump([dict(zip(names, row, strict=True)) for row in rows], out, ensure_ascii=False)
+        out.write("\n")
+    else:
+        right = [all(isinstance(row[at], (int, float, type(None))) for row in rows) for at in range(len(names))]
+        draw(names, [[shown_value(row[at]) for row in rows] for at in range(len(names))], right, out)
 
 
 # --- price ----------------------------------------------------------------------------------------------------------

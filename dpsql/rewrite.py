@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpsql.basis import Basis
-from dpsql.contributions import rows_per_unit
+from dpsql.contributions import rows_per_unit, tables
 from dpsql.formulas import FORMULAS
 from dpsql.plan import Block, BoundedBlock, Caps
 from dpsql.policy import Policy
@@ -13,8 +13,11 @@ SELECTION = "sel"
 
 
 def bounded(block: Block, policy: Policy, max_groups: int | None, max_rows_per_group: int | None) -> BoundedBlock:
-    """The basis of a block under contribution bounds."""
+    """The basis of a block under contribution bounds: the smallest of those asked for and those of its tables."""
     rows = rows_per_unit(block.source, policy)
+    read = [policy.tables[name] for name in tables(block.source)]
+    max_groups = _smallest(max_groups, *(table.max_groups for table in read))
+    max_rows_per_group = _smallest(max_rows_per_group, *(table.max_rows_per_group for table in read))
     private_keys = any(key.values is None for key in block.keys)
     if policy.privacy_unit is None:
         max_groups = max_rows_per_group = None
@@ -28,3 +31,7 @@ def bounded(block: Block, policy: Policy, max_groups: int | None, max_rows_per_g
     selection = (basis.known_units() or SELECTION) if private_keys else None
     caps = Caps(rows, max_groups, max_rows_per_group)
     return BoundedBlock(block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps)
+
+
+def _smallest(*bounds: int | None) -> int | None:
+    return min((bound for bound in bounds if bound is not None), default=None)

@@ -111,9 +111,7 @@ class Weighed:
     rounded: bool
 
 
-def half_widths(
-    known: Sequence[Weighed], terms: Mapping[str, NoisyTerm], confidence: float, key: str
-) -> Floats | None:
+def half_widths(known: Sequence[Weighed], terms: Mapping[str, NoisyTerm], confidence: float, key: str) -> Floats | None:
     """For each row h with P(|error| <= h) >= confidence, in the units of the expression.
 
     Exact for one term (the quantile of its law); normal for sums of Gaussian noise (a sum of independent normal laws

@@ -174,9 +174,7 @@ class _Run:
         if keys:  # rows are told apart by their keys, so those that noise would cut off may stay
             for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
                 tree.set(part, None)
-        rerun = Rerun(
-            self.remainder, tree, table.num_columns, keys, self.hidden, self.extra, self.confidence, self.key
-        )
+        rerun = Rerun(self.remainder, tree, table.num_columns, keys, self.hidden, self.extra, self.confidence, self.key)
         try:
             return bootstrap(self.sandbox, rerun, table, wanted), ""
         except Unmatched as reason:

@@ -65,7 +65,9 @@ def noisy(name: str, exact: Sequence[float], noise: Noise, key: str, *, whole: b
 
 
 def block(
-    keys: dict[str, Sequence[object]], terms: Sequence[NoisyTerm], formulas: Sequence[tuple[str, Type]],
+    keys: dict[str, Sequence[object]],
+    terms: Sequence[NoisyTerm],
+    formulas: Sequence[tuple[str, Type]],
     name: str = "dp_0",
 ) -> ReleasedBlock:
     named = tuple((f"m{at}", text, type_) for at, (text, type_) in enumerate(formulas))
@@ -73,7 +75,13 @@ def block(
 
 
 def counts(
-    exact: Sequence[float], noise: Noise, key: str, *, worse: float = 1.0, name: str = "dp_0", keys: Sequence[object] = ()
+    exact: Sequence[float],
+    noise: Noise,
+    key: str,
+    *,
+    worse: float = 1.0,
+    name: str = "dp_0",
+    keys: Sequence[object] = (),
 ) -> ReleasedBlock:
     """A block with key k0 (g0, g1, ...) and one count m0."""
     term = noisy("t0", exact, noise, f"{key}/{name}", whole=True, worse=worse)
@@ -89,7 +97,12 @@ def remainder(sql: str, blocks: Sequence[ReleasedBlock], public: dict[str, pa.Ta
 
 
 def release(
-    sandbox: Sandbox, sql: str, blocks: Sequence[ReleasedBlock], *, receipt: str = "r-1", confidence: float = 0.95,
+    sandbox: Sandbox,
+    sql: str,
+    blocks: Sequence[ReleasedBlock],
+    *,
+    receipt: str = "r-1",
+    confidence: float = 0.95,
     public: dict[str, pa.Table] | None = None,
 ) -> Release:
     paid = Receipt(receipt, PrivacyLoss.pure(Fraction(1, 10)), {"dataset": "epsilon 9.9"})

@@ -107,13 +107,11 @@ def test_sum_of_several_terms(sandbox: Sandbox) -> None:
 # --- remainders that are not row by row: many releases of a few groups ------------------------------------------------
 
 
-def many(
-    sandbox: Sandbox, sql: str, exact: list[float], column: int, truth: list[float], worse: float = 1.0, times: int = 80
-) -> float:
+def many(sandbox: Sandbox, sql: str, column: int, truth: list[float], *, worse: float = 1.0, times: int = 80) -> float:
     """Coverage over `times` releases; each has its own noise and receipt."""
     hits = []
     for number in range(times):
-        made = counts(exact, laplace_noise("1/10"), f"{sql}/{number}", worse=worse)
+        made = counts(EXACT, laplace_noise("1/10"), f"{sql}/{number}", worse=worse)
         found = release(sandbox, sql, [made], receipt=f"r-{number}")
         hits.append(covered(found, column, truth))
     return rate(np.concatenate(hits))
@@ -137,8 +135,8 @@ REMAINDERS = {
 @pytest.mark.parametrize("name", REMAINDERS)
 def test_bootstrap(sandbox: Sandbox, name: str) -> None:
     sql, column, truth = REMAINDERS[name]
-    assert 0.90 < many(sandbox, sql, EXACT, column, truth) <= 0.99
-    assert many(sandbox, sql, EXACT, column, truth, worse=2.5, times=40) < 0.86
+    assert 0.90 < many(sandbox, sql, column, truth) <= 0.99
+    assert many(sandbox, sql, column, truth, worse=2.5, times=40) < 0.86
 
 
 def test_top_groups(sandbox: Sandbox) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,7 @@ def made() -> ReleasedBlock:
     return counts([100.0, 400.0, 200.0, 300.0], LAPLACE, "release", keys=NAMES)
 
 
-def column(found: pa.Table, at: int) -> list[object]:
+def column(found: pa.Table, at: int) -> list[Any]:
     return found.column(at).to_pylist()
 
 
@@ -54,7 +55,7 @@ ORDERS = {
     "SELECT DISTINCT left(k0, 1) AS l FROM dp_0": ["e", "n", "s", "w"],
     "SELECT k0 FROM dp_0 EXCEPT SELECT k0 FROM dp_0 WHERE m0 > 250": ["east", "north"],
     "SELECT k0, m0 FROM dp_0 WHERE k0 > 'p' UNION ALL SELECT 'all', sum(m0) FROM dp_0": ["south", "west", "all"],
-    "WITH dp_cte_0 AS (SELECT k0 AS r, m0 AS n FROM dp_0) SELECT r FROM dp_cte_0 WHERE n = (SELECT max(n) FROM dp_cte_0)":
+    "WITH dp_cte_0 AS (SELECT k0, m0 AS n FROM dp_0) SELECT k0 FROM dp_cte_0 WHERE n = (SELECT max(n) FROM dp_cte_0)":
         ["south"],
 }  # fmt: skip
 
@@ -290,7 +291,7 @@ def test_release_object(sandbox: Sandbox, made: ReleasedBlock) -> None:
     found = release(sandbox, "SELECT k0, m0 AS n, m0 AS n FROM dp_0 ORDER BY k0", [made])
     assert found.table.column_names == ["k0", "n", "n"]
     assert [c.type for c in found.columns] == [Type.TEXT, Type.INTEGER, Type.INTEGER]
-    assert list(found.rows())[0] == ("east", *([int(made.terms[0].values[2])] * 2))
+    assert next(iter(found.rows())) == ("east", *([int(made.terms[0].values[2])] * 2))
     assert found.to_polars().columns == ["k0", "n", "n_1"]
     assert list(found.to_pandas().columns) == ["k0", "n", "n"]
     assert (found.epsilon, found.delta, found.rho) == ("0.1", "0", "0.005")
@@ -325,14 +326,20 @@ def test_bars_are_computed_only_when_asked(
 
 
 def test_empty_answers_have_empty_bars(sandbox: Sandbox, made: ReleasedBlock) -> None:
-    for sql in ("SELECT k0, m0, sqrt(m0) FROM dp_0 WHERE false", "SELECT k0, sum(m0) FROM dp_0 WHERE false GROUP BY k0"):
+    for sql in (
+        "SELECT k0, m0, sqrt(m0) FROM dp_0 WHERE false",
+        "SELECT k0, sum(m0) FROM dp_0 WHERE false GROUP BY k0",
+    ):
         found = release(sandbox, sql, [made])
         assert (len(found), len(found.low), found.bars.notes) == (0, 0, ())
 
 
 def test_hidden_columns_do_not_leak(sandbox: Sandbox, made: ReleasedBlock) -> None:
-    for sql in ("SELECT * FROM dp_0", "SELECT q.* FROM (SELECT k0, m0 FROM dp_0) AS q",
-                "WITH dp_cte_0 AS (SELECT k0, m0 FROM dp_0) SELECT a.k0, b.* FROM dp_cte_0 AS a JOIN dp_cte_0 AS b ON true"):
+    for sql in (
+        "SELECT * FROM dp_0",
+        "SELECT q.* FROM (SELECT k0, m0 FROM dp_0) AS q",
+        "WITH dp_cte_0 AS (SELECT k0, m0 FROM dp_0) SELECT a.k0, b.* FROM dp_cte_0 AS a JOIN dp_cte_0 AS b ON true",
+    ):
         asked = remainder(sql, [made])
         names = ("a", "b", "c")[: 2 if "JOIN" not in sql else 3]
         asked = dataclasses.replace(asked, names=names)
@@ -342,5 +349,10 @@ def test_hidden_columns_do_not_leak(sandbox: Sandbox, made: ReleasedBlock) -> No
 
 def test_trace_knows_row_wise_remainders(made: ReleasedBlock) -> None:
     assert trace(remainder("SELECT k0 FROM dp_0", [made])) is not None
-    for sql in ("SELECT sum(m0) FROM dp_0", "SELECT DISTINCT k0 FROM dp_0", "SELECT 1", "SELECT k0 FROM dp_0, dp_0 AS b"):
+    for sql in (
+        "SELECT sum(m0) FROM dp_0",
+        "SELECT DISTINCT k0 FROM dp_0",
+        "SELECT 1",
+        "SELECT k0 FROM dp_0, dp_0 AS b",
+    ):
         assert trace(remainder(sql, [made])) is None
