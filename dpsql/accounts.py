@@ -23,12 +23,13 @@ def account_rows(policy: Policy, ledger: Ledger) -> Rows:
     names = ("scope", "accountant", "epsilon_spent", "epsilon_limit", "spent", "left")
     rows = []
     for scope, account in sorted(ledger.accounts().items(), key=lambda item: (item[0] != "dataset", item[0])):
-        rows.append((scope, account.accountant, *_epsilon(policy, account), _words(account.spent), _words(account.remaining)))
+        exact = (_words(account.spent), _words(account.remaining))
+        rows.append((scope, account.accountant, *_epsilon(policy, account), *exact))
     return names, rows
 
 
 def charge_rows(ledger: Ledger) -> Rows:
-    """Names and rows, one for each charge, oldest first. A charge without an outcome was cut short, and is spent too."""
+    """Names and rows, one for each charge, oldest first. One without an outcome was cut short, and is spent too."""
     names = ("entry", "time", "analyst", "scopes", "charge", "outcome", "receipt")
     charges: dict[int, list[Any]] = {}
     for entry in ledger.history():

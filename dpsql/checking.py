@@ -85,7 +85,8 @@ def _check_source(policy: Policy, found: Findings) -> None:
                 if given is None:
                     found.problems.append(f"column {name}.{column.name} of the policy is not in the source")
                 elif given == "VARCHAR" and column.type != "text":
-                    found.notes.append(f"note: {name}.{column.name} is text in the source; what is no {column.type} is NULL")
+                    what = f"{name}.{column.name} is text in the source"
+                    found.notes.append(f"note: {what}; what does not read as {column.type} counts as NULL")
     finally:
         engine.close()
     if found.problems:

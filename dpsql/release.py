@@ -195,7 +195,7 @@ def make_release(sandbox: Sandbox, remainder: Remainder, confidence: float, rece
     `confidence` in (0, 1). Raises the refusals of the sandbox, with `charged` set when the receipt holds a charge.
     """
     try:
-        return Release(answer(sandbox, remainder, confidence, receipt.id), receipt, sandbox)
+        return Release(answer(sandbox, remainder, confidence), receipt, sandbox)
     except Error as error:
         error.charged = not receipt.reused and receipt.loss != PrivacyLoss.nothing()
         raise
@@ -207,7 +207,7 @@ def rehearse(sandbox: Sandbox, remainder: Remainder, confidence: float) -> tuple
     Refuses what the sandbox would refuse for its shape (types that do not meet, DP_ functions out of place); returns
     the columns the answer will have. Depends on SQL, policy and public tables only.
     """
-    answered = answer(sandbox, remainder, confidence, "rehearsal", rehearsal=True)
+    answered = answer(sandbox, remainder, confidence, rehearsal=True)
     return _columns(answered)
 
 

@@ -7,6 +7,7 @@ filters, orders and limits) can be traced back to the groups it shows, whatever 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -143,6 +144,17 @@ class Remainder:
     def block(self, name: str) -> ReleasedBlock | None:
         """The block of that name."""
         return next((block for block in self.blocks if block.name == name), None)
+
+    @cached_property
+    def seed(self) -> str:
+        """Names the draws of error bars: a function of the released numbers, so that an answer given again from
+        stored releases shows the same error bars."""
+        digest = hashlib.sha256()
+        for block in self.blocks:
+            digest.update(f"{block.name}/{block.rows}/".encode())
+            for term in block.terms:
+                digest.update(np.ascontiguousarray(term.values).tobytes())
+        return digest.hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
         """Trees travel as text: shorter, and independent of the parser's build."""

@@ -26,6 +26,7 @@ _TYPES = (
     (r"TIMESTAMP.*$", "timestamp"),
     (r"(VARCHAR|UUID|ENUM.*)$", "text"),
 )
+_YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 _BOUNDS = {
     "integer": "  #? lower: , upper: (what can be, not what is)",
     "real": "  #? lower: , upper: (what can be, not what is)",
@@ -77,7 +78,8 @@ def _structure(source: Path) -> dict[str, SourceTable]:
             return {_plain(source.stem): SourceTable(_described(scan))}
         return _database(source)
     except duckdb.Error as error:
-        raise refuse("init_source", place=str(source), problem=f"DuckDB cannot open it ({type(error).__name__})") from None
+        problem = f"DuckDB cannot open it ({type(error).__name__})"
+        raise refuse("init_source", place=str(source), problem=problem) from None
 
 
 def _described(scan: str) -> dict[str, str]:
@@ -120,8 +122,8 @@ def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] |
 def _policy(
     source: Path, link: str, tables: dict[str, SourceTable], unit: tuple[str, str] | None, rows: bool
 ) -> Iterator[str]:
-    yield "# A starter policy, written from the structure of the source alone; places marked #? wait for the owner's word."
-    yield "# Bounds, domains and max_rows are knowledge about the subject. Do not look them up in the data: they are public."
+    yield "# A starter policy, written from the structure of the source alone; places marked #? wait for the owner."
+    yield "# Bounds, domains and max_rows are knowledge about the subject, and public: do not look them up in the data."
     yield f"dataset: {_key(_plain(source.stem))}"
     yield f"source: {json.dumps(link if source.suffix.lower() in ('.parquet', '.csv') else f'duckdb:///{link}')}"
     if rows:
@@ -168,7 +170,7 @@ def _table(
 def _key(text: str) -> str:
     """A YAML scalar; quoted when YAML would read it as anything but this text."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", text)
-    return text if plain and text.lower() not in ("null", "true", "false", "yes", "no", "on", "off", "y", "n") else json.dumps(text)
+    return text if plain and text.lower() not in _YAML_WORDS else json.dumps(text)
 
 
 def _plain(text: str) -> str:

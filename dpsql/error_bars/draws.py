@@ -1,7 +1,7 @@
 """Replicates of public noise laws, drawn again from a key: post-processing, so doubles are fine here.
 
-The draws have nothing to do with the noise of the release. They are a function of the release's receipt alone, so the
-same release always shows the same error bars.
+The draws have nothing to do with the randomness of the release. They are a function of the released numbers alone, so
+the same release always shows the same error bars.
 """
 
 from __future__ import annotations
