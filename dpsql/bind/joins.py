@@ -38,12 +38,15 @@ class _Side:
         return frozenset(name for _, source in self.sources for name in source.unit_names)
 
     def renamed(self, prefix: str, nullable: bool = False) -> tuple[tuple[str, Protected], ...]:
-        """The sources with the names that their columns have above a join."""
+        """The sources with the names that their columns have above a join.
+
+        `nullable`: an outer join may leave them out, so that the unit's key on that side may be missing.
+        """
         return tuple(
             (alias, Protected(
                 source.relation,
                 tuple((label, _column(prefix, column, nullable)) for label, column in source.columns),
-                frozenset(prefix + name for name in source.unit_names),
+                frozenset() if nullable else frozenset(prefix + name for name in source.unit_names),
             ))
             for alias, source in self.sources
         )  # fmt: skip

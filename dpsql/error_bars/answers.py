@@ -33,6 +33,7 @@ class Answer:
     noisy: tuple[bool, ...]
     place: npt.NDArray[np.int64] | None
     confidence: float
+    seed: str
     extra: Extra
 
 
@@ -53,7 +54,7 @@ def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal:
     order of the block's keys (row-wise) or of the exact columns (grouped, joined, set operations other than UNION ALL).
     Raises the refusals of the sandbox and interval_place.
     """
-    run = _Run(sandbox, remainder, confidence)
+    run = _Run(sandbox, remainder, confidence, remainder.seed())
     sql = runnable(run.ordered(), remainder, run.hidden)
     result = sandbox.query(sql, run.tables())
     numbered = result.num_columns > len(remainder.names)
@@ -65,12 +66,12 @@ def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal:
         found, _ = run.replicated(table, place, list(run.pending))
         for at, word in run.pending.items():
             table = table.set_column(at, table.field(at).with_type(pa.float64()), _nullable(_end(found[at], word)))
-    return Answer(remainder, table, run.noisy, place, confidence, run.extra)
+    return Answer(remainder, table, run.noisy, place, confidence, run.seed, run.extra)
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     """Intervals of every noisy column; NULL with a remark where they cannot be known."""
-    run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra)
+    run = _Run(sandbox, answered.remainder, answered.confidence, answered.seed, answered.extra)
     table, notes = answered.table, []
     asked = [at for at, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(at).type)]
     for at, noisy in enumerate(answered.noisy):
@@ -105,10 +106,13 @@ def _nullable(values: Floats) -> pa.Array:
 class _Run:
     """One remainder, traced and ready to run."""
 
-    def __init__(self, sandbox: Sandbox, remainder: Remainder, confidence: float, extra: Extra | None = None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, remainder: Remainder, confidence: float, seed: str, extra: Extra | None = None
+    ) -> None:
         self.sandbox = sandbox
         self.remainder = remainder
         self.confidence = confidence
+        self.seed = seed
         self.known: Lineage = lineage(remainder)
         known = self.known.noisy  # a star over JOIN ... USING has fewer columns than its tables
         self.noisy = known if len(known) == len(remainder.names) else (True,) * len(remainder.names)
@@ -135,7 +139,7 @@ class _Run:
         block = self.remainder.block(self.traced.block)
         assert block is not None
         with self.sandbox.room() as room:
-            return intervals(room, Groups(block, columns, rows, self.confidence, self.remainder.seed), trees)
+            return intervals(room, Groups(block, columns, rows, self.confidence, self.seed), trees)
 
     def rowwise(self, trees: list[exp.Expr], rows: npt.NDArray[np.int64] | None) -> list[Interval]:
         """Intervals of row-wise expressions at the groups shown."""
@@ -171,7 +175,7 @@ class _Run:
             for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
                 tree.set(part, None)
         rerun = Rerun(
-            self.remainder, tree, table.num_columns, keys, self.hidden, self.extra, self.confidence, self.remainder.seed
+            self.remainder, tree, table.num_columns, keys, self.hidden, self.extra, self.confidence, self.seed
         )
         try:
             return bootstrap(self.sandbox, rerun, table, wanted), ""

@@ -63,7 +63,7 @@ class PolicyCompleter(Completer):
     def _words(self, start: str, word: str, text: str) -> list[str]:
         if word.startswith("\\"):
             return names() if not start.strip() else []
-        previous = start.split()[-1].upper() if start.split() else ""
+        previous = start.rsplit(maxsplit=1)[-1].upper() if start.split() else ""
         if previous in ("SET", "RESET", "SHOW"):
             return [*self._options, *(["TABLES"] if previous == "SHOW" else [])]
         if previous == "\\SET":

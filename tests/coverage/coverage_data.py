@@ -95,12 +95,11 @@ CREATE TABLE users AS SELECT i AS user_id, ['AT', 'BR', 'DE', 'FR', 'IN', 'US'][
   ['free', 'pro', 'team', NULL][1 + skewed(i, 2, 4)] AS plan,
   CASE WHEN i % 17 = 0 THEN NULL ELSE 18 + pick(i, 3, 82) END AS age, DATE '2023-01-01' + pick(i, 4, 1090) AS signed_up,
   pick(i, 5, 3) > 0 AS is_active, 'user' || i || '@example.org' AS email FROM range(1, 501) t(i);
-CREATE TABLE orders AS SELECT i AS order_id, 1 + skewed(i, 6, 400) AS user_id, 1 + skewed(i, 7, 12) AS product_id,
+CREATE TABLE orders AS SELECT i AS order_id, 1 + pick(i, 6, 400) AS user_id, 1 + skewed(i, 7, 12) AS product_id,
   TIMESTAMP '2024-01-01' + INTERVAL (pick(i, 8, 1040000)) MINUTE AS created_at,
   ['paid', 'shipped', 'pending', 'refunded'][1 + skewed(i, 9, 4)] AS status, 1 + skewed(i, 10, 20) AS quantity,
   pick(i, 11, 50000) / 100.0 AS price, CASE WHEN i % 3 = 0 THEN NULL ELSE pick(i, 12, 100) / 100.0 END AS discount,
-  ['web', 'app', 'phone', 'webshop', 'fair'][1 + skewed(i, 13, 5)] AS channel FROM range(3000) t(i)
-  QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY i) <= 100;
+  ['web', 'app', 'phone', 'webshop', 'fair'][1 + skewed(i, 13, 5)] AS channel FROM range(3000) t(i);
 CREATE TABLE events AS SELECT 1 + pick(i, 14, 450) AS user_id,
   TIMESTAMP '2025-01-01' + INTERVAL (pick(i, 15, 130000)) MINUTE AS occurred_at,
   ['view', 'click', 'search', 'error'][1 + skewed(i, 16, 4)] AS kind,

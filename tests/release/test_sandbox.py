@@ -58,6 +58,20 @@ def test_configuration_alone_stops(sandbox: Sandbox, name: str, tmp_path: Path) 
     assert private is PRIVATE
 
 
+def test_python_variables_are_not_tables(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB looks into the module that calls it, unless told not to."""
+    monkeypatch.setattr("dpsql.sandbox.PRIVATE", PRIVATE, raising=False)
+    with pytest.raises(Error) as caught:
+        sandbox.query("SELECT * FROM PRIVATE", {})
+    assert caught.value.slug == "sandbox_query"
+
+
+def test_settings(sandbox: Sandbox) -> None:
+    wanted = {"temp_directory": "", "threads": 1, "enable_external_access": False, "lock_configuration": True}
+    picked = ", ".join(f"current_setting('{name}') AS {name}" for name in wanted)
+    assert sandbox.query(f"SELECT {picked}", {}).to_pylist() == [wanted]
+
+
 ENDLESS = [
     "SELECT sum(a.range * b.range) FROM range(1000000000) AS a, range(1000000000) AS b",
     "SELECT count(*) FROM range(1000000000000) WHERE hash(range) = 1",
