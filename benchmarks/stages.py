@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -67,19 +68,13 @@ class Stopwatch:
         self.step(REST, work)()
         self.samples.append(dict(self._now))
 
-    def medians(self) -> dict[str, float]:
-        """Step -> median milliseconds, in the order of `STEPS`, and "total"."""
+    def medians(self, warm: int = 0) -> dict[str, float]:
+        """Step -> median milliseconds without the first `warm` questions, in the order of `STEPS`, and "total"."""
+        samples = self.samples[warm:]
         labels = [*(label for _, _, label in STEPS), REST]
-        rows = {label: _median([sample.get(label, 0.0) for sample in self.samples]) for label in labels}
-        return {label: value for label, value in rows.items() if value > 0} | {
-            "total": _median([sum(sample.values()) for sample in self.samples])
-        }
-
-
-def _median(values: list[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+        rows = {label: statistics.median(sample.get(label, 0.0) for sample in samples) for label in labels}
+        total = statistics.median(sum(sample.values()) for sample in samples)
+        return {label: value for label, value in rows.items() if value > 0} | {"total": total}
 
 
 @contextmanager

@@ -141,13 +141,13 @@ class Batch:
             return None
         name = f"{path.stem}-{number:02}.{self._format}"
         options = session.options
-        facts = {"sql": piece.sql, "options": options.show(), "policy": session.policy.version, "who": session.analyst}
+        facts: dict[str, Any] = {"sql": piece.sql, "options": options.show(), "who": session.analyst}
+        facts["policy"] = session.policy.version
         self._asked[repr(facts)] += 1
         facts["time"] = self._asked[repr(facts)]
         request = record.request(facts)
         place = f"{path}:{piece.line}"
         if record.is_done(name, request):
-            self._used.update(self._blocks(statement)[1])
             return Step(place, piece.sql, name, options, facts, request, "done", {})
         if statement.kind != "query":
             session.describe(piece.sql)
@@ -166,8 +166,6 @@ class Batch:
 
         A block that is stored, or that an earlier statement of the set releases, is not charged again.
         """
-        if statement.kind != "query":
-            return {}, []
         session = self._session
         planned = session.plan(statement)
         stored = session.explain_planned(planned).stored
@@ -197,13 +195,13 @@ class Batch:
         if short:
             error = refuse("batch_budget", cost=_words(cost), short="; ".join(short))
             assert isinstance(error, BudgetRefusal)
-            error.remaining = {scope: ", ".join(f"{d} {a}" for d, a in amounts.items()) for scope, amounts in left.items()}
+            error.remaining = {scope: ", ".join(f"{d} {a}" for d, a in of.items()) for scope, of in left.items()}
             raise error
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def _answer_all(self, record: RunRecord, steps: Sequence[Step], watcher: Watcher) -> int:
-        """Answer what is to be asked. A refusal costs nothing and the rest goes on; a fault or an empty budget ends it."""
+        """Answer what is to be asked. After a refusal the rest goes on; a fault or an empty budget ends the run."""
         asked = [step for step in steps if step.state == "ask"]
         status = int(Exit.DONE)
         watcher.begin(len(asked))

@@ -53,7 +53,8 @@ class RunRecord:
             return {"run": secrets.token_hex(16), "dataset": self._dataset, "attempts": {}}
         try:
             facts: dict[str, Any] = json.loads(text)
-            if facts["dataset"] == self._dataset and isinstance(facts["run"], str) and isinstance(facts["attempts"], dict):
+            whole = isinstance(facts["run"], str) and isinstance(facts["attempts"], dict)
+            if whole and facts["dataset"] == self._dataset:
                 return facts
         except (ValueError, KeyError, TypeError):
             pass

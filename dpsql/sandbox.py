@@ -30,15 +30,16 @@ MOST_ROWS = 1_000_000
 _BATCH_ROWS = 65_536
 _NAG_SECONDS = 0.02
 
-# Order matters: external access goes last but one, because the settings before it need a database that still listens.
+# GLOBAL, because a plain SET of some of these holds for one connection only, and every room has its own. Order matters:
+# external access goes last but one, because the settings before it need a database that still listens.
 _LOCKDOWN = (
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET allow_community_extensions = false",
-    "SET python_enable_replacements = false",  # or a table name would find Python variables of the calling frames
-    "SET temp_directory = ''",  # nothing is spilled to disk
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",
+    "SET GLOBAL autoinstall_known_extensions = false",
+    "SET GLOBAL autoload_known_extensions = false",
+    "SET GLOBAL allow_community_extensions = false",
+    "SET GLOBAL python_enable_replacements = false",  # or a table name finds Python variables of the callers
+    "SET GLOBAL temp_directory = ''",  # nothing is spilled to disk
+    "SET GLOBAL enable_external_access = false",
+    "SET GLOBAL lock_configuration = true",
 )
 
 

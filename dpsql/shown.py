@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,7 +26,7 @@ def shown_value(value: object, error: float | None = None) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return f"{value:.10g}" if error is None or not math.isfinite(value) else f"{value:.{_decimals(error)}f}"
+        return f"{value:.{_decimals(error)}f}" if error and math.isfinite(value) else f"{value:.10g}"
     return value.isoformat(" ") if isinstance(value, datetime) else printable(str(value))
 
 
@@ -33,14 +34,14 @@ def shown_error(error: float | None, whole: bool) -> str:
     """A half width, two digits, rounded up so that it never claims too much; "?" when it is unknown."""
     if error is None or not math.isfinite(error):
         return "?"
+    if error == 0:
+        return "0"
     places = 0 if whole else _decimals(error)
     return f"{math.ceil(round(error * 10**places, 9)) / 10**places:.{places}f}"
 
 
 def _decimals(error: float) -> int:
-    if not math.isfinite(error):
-        return 0
-    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(error)))) if error > 0 else _MOST_DECIMALS
+    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(error)))) if math.isfinite(error) else 0
 
 
 def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
@@ -89,8 +90,9 @@ def draw(
     for row in zip(*columns, strict=True):
         table.add_row(*map(Text, row))
     room = 2 * sum(widths) + 3 * len(widths) + 20  # a wide character takes two places
-    console = Console(file=out, width=room, highlight=False, markup=False)
-    console.print(table)
+    drawn = io.StringIO()
+    Console(file=drawn, width=room, highlight=False, markup=False).print(table)
+    out.writelines(line.rstrip() + "\n" for line in drawn.getvalue().splitlines())
 
 
 def _write_lines(names: Sequence[str], columns: Sequence[Sequence[str]], out: TextIO) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpsql.bind.cut import Cutter
+from dpsql.bind.relations import SCHEMAS
 from dpsql.bind.names import Environment, Protected
 from dpsql.bind.trees import as_query
 from dpsql.errors import Error, refuse
@@ -19,6 +20,7 @@ def bind(statement: Statement, policy: Policy) -> Plan:
     """Bind one query or explained query to the policy. Raises a refusal with the place in the text."""
     assert statement.query is not None
     try:
+        _unqualified(statement.query)
         cutter = Cutter(policy)
         bound = cutter.query(statement.query, Environment())
         if isinstance(bound, Protected):
@@ -36,6 +38,16 @@ def bind(statement: Statement, policy: Policy) -> Plan:
         raise error.at(statement.sql)
     except RecursionError:
         raise refuse("too_deep", most=150).at(statement.sql) from None
+
+
+def _unqualified(query: exp.Query) -> None:
+    """Columns written schema.table.column, as BI tools do: the schema says no more than the table, so it is dropped.
+
+    Any schema but ours stays, and is refused with its place.
+    """
+    for column in query.find_all(exp.Column):
+        if column.db.lower() in SCHEMAS and not column.catalog:
+            column.set("db", None)
 
 
 def _per_unit(relation: Relation) -> bool:

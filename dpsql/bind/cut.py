@@ -141,12 +141,16 @@ class Cutter:
 
     def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:
         """A SELECT without aggregates over protected rows: a projection; anything that looks at other rows is refused."""
-        for clause in ("order", "limit", "offset", "qualify", "having"):
+        for clause in ("limit", "offset", "qualify", "having"):
             if node.args.get(clause) is not None:
                 what = clause.upper()
                 raise refuse("rows_clause", what=what, position=place(node.args[clause]) or place(node))
         scalars = Scalars(scope)
         bound: list[tuple[str, Expr]] = []
+        for ordered in node.args["order"].expressions if node.args.get("order") is not None else ():
+            # Without LIMIT the order of a set of rows means nothing: it is left out, its names must exist all the same.
+            if not isinstance(ordered.this, exp.Literal) and ordered.this.name not in node.named_selects:
+                scalars.bind(ordered.this)
         for item in node.expressions:
             star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) else None
             if isinstance(star, exp.Star):

@@ -16,6 +16,8 @@ from dpsql.policy import Column as PolicyColumn
 from dpsql.ranges import Facts, Type
 
 MOST_COLUMNS = 500
+SCHEMAS = ("main", "public")
+"""What the tables of the policy may be qualified with."""
 
 
 def facts_of(column: PolicyColumn) -> Facts:
@@ -37,7 +39,7 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
     if not isinstance(node.this, exp.Identifier):
         raise refuse("table_function", position=place(node))
     schema = [node.args[part].name.lower() for part in ("catalog", "db") if node.args.get(part) is not None]
-    if schema and (schema[-1] not in ("main", "public") or schema[:-1] not in ([], [policy.dataset.lower()])):
+    if schema and (schema[-1] not in SCHEMAS or schema[:-1] not in ([], [policy.dataset.lower()])):
         raise refuse("unknown_table", name=".".join([*schema, node.name]), position=place(node), hint="")
     name = next((name for name in policy.tables if name.lower() == node.name.lower()), None)
     if name is None:

@@ -106,7 +106,9 @@ def temporal(text: str, wanted: Type, node: exp.Expr | None) -> date | datetime:
     except ValueError:
         raise refuse("bad_date", text=text, type=wanted.value, position=place(node)) from None
     if parsed.tzinfo is not None:
-        raise refuse("bad_date", text=text, type=wanted.value, position=place(node))
+        if parsed.utcoffset():
+            raise refuse("bad_date", text=text, type=wanted.value, position=place(node))
+        parsed = parsed.replace(tzinfo=None)  # 'Z' as JavaScript writes it; the engine's timestamps are in UTC too
     if wanted is Type.DATE:
         if parsed.time() != datetime.min.time():
             return parsed
@@ -195,8 +197,19 @@ _BINARY: dict[type[exp.Expr], str] = {
 
 @_handles(*_BINARY)
 def _binary(self: Scalars, node: exp.Expr) -> Expr:
-    only(node, "this", "expression", "typed", "safe")
-    return self.call(_BINARY[type(node)], node, self.bind(node.this), self.bind(node.expression))
+    only(node, "this", "expression", "typed", "safe", "negate")
+    left, right = self.bind(node.this), self.bind(node.expression)
+    found = _folded(node, left, right) or self.call(_BINARY[type(node)], node, left, right)
+    return self.call("not", node, found) if node.args.get("negate") else found
+
+
+def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
+    """Sums and products of literal numbers are exact, as those of DECIMAL literals are in the engine: 0.06 + 0.01 is 0.07."""
+    a, b = (part.value if isinstance(part, Literal) else None for part in (left, right))
+    if type(a) not in (int, Fraction) or type(b) not in (int, Fraction):
+        return None
+    found = {exp.Add: a + b, exp.Sub: a - b, exp.Mul: a * b}.get(type(node))
+    return None if found is None or abs(found) >= 2**53 else literal(found)
 
 
 @_handles(exp.NullSafeNEQ)
@@ -218,7 +231,7 @@ def _add(self: Scalars, node: exp.Expr) -> Expr:
         return self.call("add_days", node, left, days)
     if left.facts.type is Type.DATE and sign == -1 and right.facts.type in (Type.DATE, Type.TEXT):
         return self.call("date_diff", node, literal("day"), right, left)
-    return self.call("add" if sign == 1 else "sub", node, left, right)
+    return _folded(node, left, right) or self.call("add" if sign == 1 else "sub", node, left, right)
 
 
 _INTERVALS = {
@@ -429,6 +442,8 @@ _TYPES = {
 def _cast(self: Scalars, node: exp.Cast) -> Expr:
     only(node, "this", "to", "safe")
     name = node.to.this.name if isinstance(node.to.this, exp.DType) else str(node.to.this)
+    if name == "DECIMAL" and isinstance(scale := node.to.expressions[-1].this if node.to.expressions else None, exp.Literal):
+        return self.call("round", node, self.call("to_real", node, self.bind(node.this)), literal(int(scale.name)))
     target = next((type_ for type_, names in _TYPES.items() if name in names), None)
     if target is None or node.to.expressions or node.to.args.get("nested"):
         raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
@@ -437,6 +452,30 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
         value = temporal(inner.value, target, node)
         return literal(value.date() if target is Type.DATE and isinstance(value, datetime) else value)
     return self.call(f"to_{target.value}", node, inner)
+
+
+_DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US", "YYYY-MM-DD HH24:MI:SS.MS"}
+
+
+@_handles(exp.UnixToTime)
+def _to_timestamp(self: Scalars, node: exp.UnixToTime) -> Expr:
+    """PostgreSQL's to_timestamp('2024-01-31 00:00:00', 'YYYY-MM-DD HH24:MI:SS') with literals: a timestamp."""
+    only(node, "this", "scale")
+    return _formatted(node, [node.this, node.args.get("scale")], Type.TIMESTAMP)
+
+
+def _formatted(node: exp.Expr, parts: list[exp.Expr | None], wanted: Type) -> Expr:
+    texts = [part.name for part in parts if isinstance(part, exp.Literal) and part.is_string]
+    if len(texts) != 2 or texts[1] not in _DATE_FORMATS:
+        reason = "takes a literal text and a literal format such as 'YYYY-MM-DD HH24:MI:SS.US'"
+        raise refuse("wrong_arguments", function=f"TO_{wanted.value.upper()}", reason=reason, position=place(node))
+    return literal(temporal(texts[0], wanted, node))
+
+
+@_handles(exp.Date)
+def _date(self: Scalars, node: exp.Date) -> Expr:
+    only(node, "this")
+    return _cast(self, exp.Cast(this=node.this, to=exp.DataType.build("date")))
 
 
 _ANONYMOUS = {"clamp": "clamp", "prefix": "starts_with", "suffix": "ends_with", "iff": "case"}
@@ -450,6 +489,8 @@ def _anonymous(self: Scalars, node: exp.Anonymous) -> Expr:
         part = parts[0].name.lower()
         word = "date_trunc" if name == "date_trunc" else "date_part"
         return self.call(word, node, literal(_PART_NAMES.get(part, part)), self.bind(parts[1]))
+    if name == "to_date":
+        return _formatted(node, list(parts), Type.DATE)
     ours = _ANONYMOUS.get(name)
     if ours is None or ours not in REGISTRY:
         raise _not_allowed(node)

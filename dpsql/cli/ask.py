@@ -21,7 +21,7 @@ from dpsql.cli.shared import (
 
 _FORMATS = ("table", "csv", "json", "parquet", "arrow")
 _FILE_FORMATS = ("csv", "parquet", "json", "arrow")
-_format = click.option("-f", "--format", type=click.Choice(_FORMATS), default="table", help="How the answer is written.")
+_format = click.option("-f", "--format", type=click.Choice(_FORMATS), default="table", help="How it is written.")
 _sql = click.argument("sql", required=False)
 
 
@@ -35,12 +35,12 @@ _sql = click.argument("sql", required=False)
 @click.option("--explain", "only_explain", is_flag=True, help="Show plan and price; nothing is charged.")
 @_sql
 def query(
-    policy: Path, analyst: str | None, epsilon: str | None, confidence: str | None, settings: tuple[str, ...],
+    *, policy: Path, analyst: str | None, epsilon: str | None, confidence: str | None, settings: tuple[str, ...],
     format: str, out: Path | None, bars: bool, only_explain: bool, sql: str | None,
 ) -> None:  # fmt: skip
     """Answer one statement; without SQL (or with -) it is read from standard input."""
     from dpsql.asking import ask
-    from dpsql.output import BINARY_FORMATS, price_lines, write_binary, write_file, write_text, with_bars
+    from dpsql.output import BINARY_FORMATS, price_lines, with_bars, write_binary, write_file, write_text
 
     text = _statement(sql)
     if format in BINARY_FORMATS and out is None and sys.stdout.isatty():
@@ -69,7 +69,7 @@ def query(
 @click.option("--sql", "engine_sql", is_flag=True, help="The engine's SQL of each block too.")
 @_sql
 def explain(
-    policy: Path, analyst: str | None, epsilon: str | None, confidence: str | None, settings: tuple[str, ...],
+    *, policy: Path, analyst: str | None, epsilon: str | None, confidence: str | None, settings: tuple[str, ...],
     format: str, engine_sql: bool, sql: str | None,
 ) -> None:  # fmt: skip
     """Show what a query would cost and how exact it would be; nothing is charged, data is not touched."""
@@ -105,7 +105,7 @@ def explain(
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.pass_context
 def run(
-    context: click.Context, policy: Path, analyst: str | None, epsilon: str | None, confidence: str | None,
+    context: click.Context, *, policy: Path, analyst: str | None, epsilon: str | None, confidence: str | None,
     settings: tuple[str, ...], out: Path, format: str, dry_run: bool, charge_again: bool, files: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Answer all statements of SQL files: priced as a whole first, one result file each, safe to run again."""
@@ -130,7 +130,7 @@ def run(
 @setting_options
 @click.pass_context
 def repl(
-    context: click.Context, policy: Path, analyst: str | None, epsilon: str | None = None,
+    context: click.Context, *, policy: Path, analyst: str | None, epsilon: str | None = None,
     confidence: str | None = None, settings: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
     """Ask at a prompt, or statement by statement from standard input."""

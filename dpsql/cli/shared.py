@@ -64,7 +64,8 @@ def open_policy(place: Path, analyst: str | None) -> Policy:
     if analyst is not None and analyst not in policy.analysts:
         known = ", ".join(policy.analysts) or "none"
         meant = did_you_mean(analyst, policy.analysts)
-        raise click.BadParameter(f"the policy names no analyst {analyst!r}{meant} (known: {known})", param_hint="--analyst")
+        what = f"the policy names no analyst {analyst!r}{meant} (known: {known})"
+        raise click.BadParameter(what, param_hint="--analyst")
     return policy
 
 

@@ -94,7 +94,7 @@ class DuckDBEngine:
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one aggregation. Whatever the engine says in an error may quote data: one fixed text leaves."""
         with self._cursor(timeout_seconds) as cursor:
-            return ExactAnswer(_arrow(cursor.execute(query.sql)))
+            return ExactAnswer(cursor.sql(query.sql).to_arrow_table())
 
     def holds(self, query: str) -> bool:
         """Whether a check of a promise finds no row; asked once for each version of the data."""
@@ -125,7 +125,7 @@ class DuckDBEngine:
     def public_table(self, sql: str) -> Any:
         """Rows of a generated query over public tables."""
         with self._cursor(None) as cursor:
-            return _arrow(cursor.execute(sql))
+            return cursor.sql(sql).to_arrow_table()
 
     @contextmanager
     def _cursor(self, timeout_seconds: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -166,12 +166,6 @@ def engine_fault(error: Exception) -> Error:
     if isinstance(fault, Fault):
         fault.incident = incident
     return fault
-
-
-def _arrow(result: duckdb.DuckDBPyConnection) -> Any:
-    """Both names exist in DuckDB 1.4, the first one alone in 2.0."""
-    fetch = getattr(result, "to_arrow_table", None) or getattr(result, "fetch_arrow_table")
-    return fetch()
 
 
 def _stamp(path: Path) -> str:

@@ -17,6 +17,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import PostgresLexer
 
+from dpsql.errors import Error
 from dpsql.ledger.witness import state_directory
 from dpsql.repl.commands import names
 from dpsql.script import read_script
@@ -26,16 +27,17 @@ if TYPE_CHECKING:
     from dpsql.session import Session
 
 KEYWORDS = (
-    "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "JOIN", "LEFT JOIN", "ON", "USING", "AS", "WITH",
-    "UNION ALL", "DISTINCT", "CASE", "WHEN", "THEN", "ELSE", "END", "AND", "OR", "NOT", "IN", "IS NULL", "BETWEEN", "LIKE",
-    "FILTER", "OVER", "PARTITION BY", "DESC", "ASC", "EXPLAIN", "SHOW", "SET", "RESET", "DESCRIBE", "CAST", "INTERVAL",
+    "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "JOIN", "LEFT JOIN", "ON", "USING", "AS",
+    "WITH", "UNION ALL", "DISTINCT", "CASE", "WHEN", "THEN", "ELSE", "END", "AND", "OR", "NOT", "IN", "IS NULL",
+    "BETWEEN", "LIKE", "FILTER", "OVER", "PARTITION BY", "DESC", "ASC", "EXPLAIN", "SHOW", "SET", "RESET", "DESCRIBE",
+    "CAST", "INTERVAL",
 )  # fmt: skip
 FUNCTIONS = (
-    "count", "sum", "avg", "stddev", "stddev_pop", "variance", "var_pop", "corr", "covar_pop", "covar_samp", "regr_slope",
-    "regr_intercept", "median", "min", "max", "clamp", "least", "greatest", "coalesce", "nullif", "abs", "sign", "round",
-    "floor", "ceil", "sqrt", "exp", "ln", "log", "lower", "upper", "trim", "substr", "left", "right", "length", "concat",
-    "replace", "date_trunc", "extract", "date_diff", "year", "quarter", "month", "day", "hour", "width_bucket",
-    "dp_interval_low", "dp_interval_high", "dp_error", "row_number", "rank", "lag", "lead",
+    "count", "sum", "avg", "stddev", "stddev_pop", "variance", "var_pop", "corr", "covar_pop", "covar_samp",
+    "regr_slope", "regr_intercept", "median", "min", "max", "clamp", "least", "greatest", "coalesce", "nullif", "abs",
+    "sign", "round", "floor", "ceil", "sqrt", "exp", "ln", "log", "lower", "upper", "trim", "substr", "left", "right",
+    "length", "concat", "replace", "date_trunc", "extract", "date_diff", "year", "quarter", "month", "day", "hour",
+    "width_bucket", "dp_interval_low", "dp_interval_high", "dp_error", "row_number", "rank", "lag", "lead",
 )  # fmt: skip
 _WORD = re.compile(r"[\w.\\?]+\Z")
 
@@ -132,7 +134,7 @@ def _keys() -> KeyBindings:
 
 def _history() -> History:
     """A file that only its owner reads; a prompt without one when the state directory cannot be used."""
-    with suppress(OSError):
+    with suppress(OSError, Error):
         folder = state_directory()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         place = folder / "history"

@@ -410,7 +410,8 @@ GROUP BY u.country ORDER BY u.country
 -- query: first_orders
 -- what: new buyers by month of their first order
 SELECT date_trunc('month', first_at) AS month, count(*) AS new_buyers
-FROM (SELECT user_id, min(created_at) AS first_at FROM orders GROUP BY user_id) AS f GROUP BY 1 ORDER BY 1
+FROM (SELECT user_id, min(created_at) AS first_at FROM orders GROUP BY user_id) AS f
+WHERE first_at < '2024-03-01' GROUP BY 1 ORDER BY 1
 
 -- query: bought_after_search
 -- what: people with a search and an order

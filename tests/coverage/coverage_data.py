@@ -10,8 +10,9 @@ from __future__ import annotations
 import duckdb
 
 _MACROS = """
-CREATE MACRO pick(i, salt, n) AS CAST(hash(i, salt) % n AS INTEGER);
-CREATE MACRO skewed(i, salt, n) AS CAST(floor(n * pow((hash(i, salt) % 100000) / 100000.0, 2.5)) AS INTEGER);
+CREATE MACRO mixed(i, salt) AS hash(CAST(i AS VARCHAR) || '/' || CAST(salt AS VARCHAR));
+CREATE MACRO pick(i, salt, n) AS CAST(mixed(i, salt) % n AS INTEGER);
+CREATE MACRO skewed(i, salt, n) AS CAST(floor(n * pow((mixed(i, salt) % 100000) / 100000.0, 2.5)) AS INTEGER);
 """
 
 _TPCH = """
@@ -99,12 +100,18 @@ CREATE TABLE orders AS SELECT i AS order_id, 1 + pick(i, 6, 400) AS user_id, 1 +
   TIMESTAMP '2024-01-01' + INTERVAL (pick(i, 8, 1040000)) MINUTE AS created_at,
   ['paid', 'shipped', 'pending', 'refunded'][1 + skewed(i, 9, 4)] AS status, 1 + skewed(i, 10, 20) AS quantity,
   pick(i, 11, 50000) / 100.0 AS price, CASE WHEN i % 3 = 0 THEN NULL ELSE pick(i, 12, 100) / 100.0 END AS discount,
-  ['web', 'app', 'phone', 'webshop', 'fair'][1 + skewed(i, 13, 5)] AS channel FROM range(3000) t(i);
+  ['web', 'app', 'phone', 'webshop', 'fair'][1 + skewed(i, 13, 5)] AS channel FROM range(12000) t(i);
 CREATE TABLE events AS SELECT 1 + pick(i, 14, 450) AS user_id,
   TIMESTAMP '2025-01-01' + INTERVAL (pick(i, 15, 130000)) MINUTE AS occurred_at,
   ['view', 'click', 'search', 'error'][1 + skewed(i, 16, 4)] AS kind,
   CASE WHEN i % 11 = 0 THEN NULL ELSE skewed(i, 17, 60000) END AS duration_ms,
-  ['/', '/product/1', '/product/2', '/admin/product', '/cart'][1 + skewed(i, 18, 5)] AS page FROM range(8000) t(i);
+  ['/', '/product/1', '/product/2', '/admin/product', '/cart'][1 + skewed(i, 18, 5)] AS page FROM range(30000) t(i);
+CREATE SCHEMA public;
+CREATE VIEW public.users AS FROM main.users;
+CREATE VIEW public.orders AS FROM main.orders;
+CREATE VIEW public.events AS FROM main.events;
+CREATE VIEW public.products AS FROM main.products;
+CREATE VIEW public.countries AS FROM main.countries;
 """
 
 _BUILDERS = {"tpch": _TPCH, "clickbench": _CLICKBENCH, "bi": _SHOP}

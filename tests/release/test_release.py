@@ -156,6 +156,14 @@ def test_bars_are_the_same_for_the_same_numbers(sandbox: Sandbox, made: Released
     assert not first.equals(release(sandbox, sql, [other]).error)
 
 
+def test_rows_that_noise_chose_keep_their_bars(sandbox: Sandbox) -> None:
+    """Each of eight equal groups is the first one in an eighth of the replicates only."""
+    equal = counts([500.0] * 8, LAPLACE, "chosen")
+    for cut in ("ORDER BY m0 DESC LIMIT 1", "QUALIFY row_number() OVER (ORDER BY m0 DESC) = 1"):
+        found = release(sandbox, f"SELECT k0, m0 / sum(m0) OVER () FROM dp_0 {cut}", [equal])
+        assert 0 < column(found.error, 1)[0] < 0.02
+
+
 UNKNOWN = {
     "SELECT k0, CASE WHEN m0 > 150 THEN 'many' ELSE 'few' END FROM dp_0": "it is no number",
     "SELECT a.m0 - b.m0 FROM dp_0 AS a JOIN dp_0 AS b ON a.k0 < b.k0": "select the group keys",

@@ -9,6 +9,7 @@ import weakref
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -58,18 +59,21 @@ def test_configuration_alone_stops(sandbox: Sandbox, name: str, tmp_path: Path) 
     assert private is PRIVATE
 
 
-def test_python_variables_are_not_tables(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB looks into the module that calls it, unless told not to."""
-    monkeypatch.setattr("dpsql.sandbox.PRIVATE", PRIVATE, raising=False)
-    with pytest.raises(Error) as caught:
-        sandbox.query("SELECT * FROM PRIVATE", {})
-    assert caught.value.slug == "sandbox_query"
-
-
-def test_settings(sandbox: Sandbox) -> None:
-    wanted = {"temp_directory": "", "threads": 1, "enable_external_access": False, "lock_configuration": True}
+def test_settings_hold_in_every_room(sandbox: Sandbox) -> None:
+    """Some of DuckDB's settings belong to one connection: with a plain SET, rooms would find Python variables again."""
+    off = ("python_enable_replacements", "enable_external_access", "autoload_known_extensions",
+           "autoinstall_known_extensions", "allow_community_extensions")  # fmt: skip
+    wanted = dict.fromkeys(off, False) | {"lock_configuration": True, "threads": 1, "temp_directory": ""}
     picked = ", ".join(f"current_setting('{name}') AS {name}" for name in wanted)
     assert sandbox.query(f"SELECT {picked}", {}).to_pylist() == [wanted]
+
+
+def test_python_variables_are_not_tables(sandbox: Sandbox) -> None:
+    with sandbox.room() as room:
+        hidden = PRIVATE
+        with pytest.raises(duckdb.CatalogException):
+            room._connection.sql("SELECT * FROM hidden")
+        assert hidden is PRIVATE
 
 
 ENDLESS = [
