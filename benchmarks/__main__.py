@@ -15,6 +15,8 @@ from benchmarks.measure import run
 from benchmarks.report import write
 from benchmarks.workload import WORKLOAD
 
+SIZES = (1_000, 1_000_000, 10_000_000)
+
 
 def _say(line: str) -> None:
     click.echo(line, err=True)
@@ -29,6 +31,7 @@ def _say(line: str) -> None:
 @click.option("--data", type=click.Path(path_type=Path), help="folder that keeps the generated data between runs")
 @click.option("--out", default="benchmarks/results", show_default=True, type=click.Path(path_type=Path))
 def main(
+    *,
     rows: tuple[int, ...],
     level: tuple[str, ...],
     question: tuple[str, ...],
@@ -44,7 +47,7 @@ def main(
         folder = Path(scratch) if data is None else data
         folder.mkdir(parents=True, exist_ok=True)
         os.environ["DPSQL_STATE"] = str(folder / "state")  # the heads of these ledgers stay with them
-        timings = run(folder, asked, rows or (1_000, 1_000_000, 10_000_000), level or LEVELS, repeat, _say)
+        timings = run(folder, asked, sizes=rows or SIZES, levels=level or LEVELS, repeat=repeat, say=_say)
         costs = fixed_cost(folder, max(repeat, 20) if repeat > 1 else 1) if fixed else []
     for path in write(out, command, timings, costs):
         _say(f"wrote {path}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -44,8 +45,7 @@ def fixed_cost(folder: Path, repeat: int) -> list[FixedCost]:
         with open_session(policy, create_ledger=True) as session, stopwatch() as watch:
             session.execute(f"SET dp.reuse = {'off' if way == 'again' else 'on'}")
             for value in values:
-                sql = QUESTION.format(literal=value)
-                watch.time(lambda sql=sql: session.execute(sql))
+                watch.time(partial(session.execute, QUESTION.format(literal=value)))
             found.append(FixedCost(way, raw, watch.medians(WARM)))
     return found
 

@@ -38,6 +38,7 @@ class Timing:
 def run(
     folder: Path,
     questions: Sequence[Question],
+    *,
     sizes: Sequence[int],
     levels: Sequence[str],
     repeat: int,
@@ -49,17 +50,18 @@ def run(
         database = build(folder, rows)
         for level in levels:
             policy = write_policy(folder, database, level)
-            with duckdb.connect(str(database), read_only=True) as raw, open_session(policy, create_ledger=True) as session:
+            raw = duckdb.connect(str(database), read_only=True)
+            with raw, open_session(policy, create_ledger=True) as session:
                 session.execute("SET dp.reuse = off")
                 for question in questions:
-                    timing = _timing(question, level, rows, repeat, raw, session)
+                    timing = _timing(question, raw, session, level=level, rows=rows, repeat=repeat)
                     found.append(timing)
                     say(_line(timing))
     return found
 
 
 def _timing(
-    question: Question, level: str, rows: int, repeat: int, raw: duckdb.DuckDBPyConnection, session: Session
+    question: Question, raw: duckdb.DuckDBPyConnection, session: Session, *, level: str, rows: int, repeat: int
 ) -> Timing:
     def plain() -> pa.Table:
         return raw.sql(question.sql).to_arrow_table()

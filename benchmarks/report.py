@@ -38,7 +38,10 @@ def write(out: Path, command: str, timings: Sequence[Timing], costs: Sequence[Fi
 def markdown(command: str, timings: Sequence[Timing], costs: Sequence[FixedCost]) -> str:
     """The command, the machine, one table for each level and one of the fixed cost."""
     facts = ", ".join(f"{name} {value}" for name, value in machine().items())
-    parts = [f"```sh\n{command}\n```", f"Measured with {facts}. Milliseconds are medians; a ratio is the median of dpsql / raw."]
+    parts = [
+        f"```sh\n{command}\n```",
+        f"Measured with {facts}. Milliseconds are medians; a ratio is the median of dpsql / raw.",
+    ]
     for level in dict.fromkeys(timing.level for timing in timings):
         parts += [f"### Privacy unit: {level}", _table([timing for timing in timings if timing.level == level])]
     if costs:

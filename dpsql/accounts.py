@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dpsql.accountant import make_accountant
-from dpsql.asking import charge_text
 from dpsql.ledger import decimal_text
+from dpsql.ledger.words import from_text
 
 if TYPE_CHECKING:
     from dpsql.ledger.account import Account
@@ -35,7 +35,7 @@ def charge_rows(ledger: Ledger) -> Rows:
     for entry in ledger.history():
         if entry.kind == "charge":
             facts = entry.facts
-            scopes, charge = ", ".join(facts["scopes"]), charge_text(facts["charge"])
+            scopes, charge = ", ".join(facts["scopes"]), _words(from_text(facts["charge"]))
             charges[entry.seq] = [entry.seq, facts["time"], facts["analyst"], scopes, charge, "cut short", facts["id"]]
         elif entry.resolves in charges:
             charges[entry.resolves][5] = "answered" if entry.kind == "committed" else "failed"

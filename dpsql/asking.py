@@ -6,9 +6,12 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpsql.errors import Error, refuse
+from dpsql.ledger.words import DECIMALS, from_text
+from dpsql.privacy import plain_decimal
 
 if TYPE_CHECKING:
     from dpsql.release import Release
@@ -68,14 +71,14 @@ def _stopped(session: Session, receipt: str, answered: bool) -> Error:
     entry = session.ledger.find(receipt)
     if entry is None:
         return refuse("stopped", charge="")
-    charge = f": {charge_text(entry.facts['charge'])} charged, receipt {receipt}"
+    charge = f": {charge_text(from_text(entry.facts['charge']))} charged, receipt {receipt}"
     hint = "its answer was ready; asking again is free" if answered else "asking again is charged again"
     return refuse("stopped", charge=charge, hint=hint, charged=True)
 
 
-def charge_text(amounts: Mapping[str, str]) -> str:
-    """A charge of the ledger (dimension to decimal digits, as entries hold it) in words: "rho 0.005"."""
-    from dpsql.ledger import decimal_text
-
-    parts = [f"{name} {decimal_text(name, int(amount))}" for name, amount in amounts.items() if int(amount)]
+def charge_text(amounts: Mapping[str, int]) -> str:
+    """A charge in units of the ledger, in words: "rho 0.005"; six digits where there are more."""
+    parts = [
+        f"{name} {plain_decimal(Fraction(amount, 10 ** DECIMALS[name]))}" for name, amount in amounts.items() if amount
+    ]
     return ", ".join(parts) or "nothing"

@@ -14,7 +14,7 @@ from dpsql.asking import ask, charge_text
 from dpsql.errors import BudgetRefusal, Error, Exit, refuse
 from dpsql.ledger import DECIMALS
 from dpsql.options import Options
-from dpsql.output import as_object, left_text, write_file
+from dpsql.output import as_object, left_text, paid, write_file
 from dpsql.parse import Statement
 from dpsql.privacy import PrivacyLoss
 from dpsql.run_record import RunRecord
@@ -179,8 +179,8 @@ class Batch:
     def _tell(self, steps: Sequence[Step], watcher: Watcher) -> None:
         for step in steps:
             what = {"done": "answered by an earlier run", "lost": "charged by an earlier run, its answer is lost"}
-            watcher.say(f"{step.place}  {step.name}  {what.get(step.state) or _words(step.cost)}")
-        watcher.say(f"the whole set: {_words(_total(steps))}; left: {left_text(self._session)}")
+            watcher.say(f"{step.place}  {step.name}  {what.get(step.state) or charge_text(step.cost)}")
+        watcher.say(f"the whole set: {charge_text(_total(steps))}; left: {left_text(self._session)}")
 
     def _require_fit(self, steps: Sequence[Step]) -> None:
         """Raise BudgetRefusal when the set as a whole does not fit every scope."""
@@ -193,7 +193,7 @@ class Batch:
             if Fraction(amount, 10 ** DECIMALS[dimension]) > Fraction(amounts[dimension])
         ]
         if short:
-            error = refuse("batch_budget", cost=_words(cost), short="; ".join(short))
+            error = refuse("batch_budget", cost=charge_text(cost), short="; ".join(short))
             assert isinstance(error, BudgetRefusal)
             error.remaining = {scope: ", ".join(f"{d} {a}" for d, a in of.items()) for scope, of in left.items()}
             raise error
@@ -237,7 +237,11 @@ class Batch:
             "analyst": self._session.analyst,
             **as_object(release),
         }
-        record.keep(step.name, partial(write_file, release, format=self._format, bars=False), note)
+        try:
+            record.keep(step.name, partial(write_file, release, format=self._format, bars=False), note)
+        except Error as error:
+            error.charged = paid(release)
+            raise
 
 
 def _total(steps: Sequence[Step]) -> Units:
@@ -245,7 +249,3 @@ def _total(steps: Sequence[Step]) -> Units:
     for step in steps:
         total.update(step.cost)
     return dict(total)
-
-
-def _words(cost: Units) -> str:
-    return charge_text({name: str(amount) for name, amount in cost.items()})

@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 import operator
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from functools import lru_cache
+from itertools import dropwhile
 from typing import Any
 
 from dpsql.plan import Call, Column, Expr
 from dpsql.ranges import Type
+
+
+_EPOCH = datetime(1970, 1, 1)
 
 
 def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
@@ -47,13 +51,17 @@ def _typed(value: Any, type_: Type) -> Any:
     if type_ is Type.INTEGER:
         number = int(value)
         return number if -(2**63) <= number < 2**63 else None
-    return value
+    return _to_timestamp(value) if type_ is Type.TIMESTAMP else value
 
 
 def compare(left: Any, right: Any, test: Callable[[Any, Any], bool]) -> bool:
-    """SQL comparison where NaN equals itself and is greater than every number."""
-    if isinstance(left, float) and math.isnan(left) or isinstance(right, float) and math.isnan(right):
-        return test(isinstance(left, float) and math.isnan(left), isinstance(right, float) and math.isnan(right))
+    """SQL comparison: NaN equals itself and is greater than every number; an integer meets a real as a real."""
+    if isinstance(left, (float, Fraction)) or isinstance(right, (float, Fraction)):
+        left, right = float(left), float(right)
+        if math.isnan(left) or math.isnan(right):
+            return test(math.isnan(left), math.isnan(right))
+    elif isinstance(left, datetime) or isinstance(right, datetime):
+        left, right = _to_timestamp(left), _to_timestamp(right)
     return test(left, right)
 
 
@@ -137,32 +145,39 @@ def _clamp(value: Any, lower: Any, upper: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else max(min(value, upper), lower)
 
 
-def _finite(function: Callable[..., float]) -> Callable[..., float]:
-    """Overflow to infinity as doubles do."""
-
-    def run(*values: Any) -> float:
-        try:
-            return function(*values)
-        except OverflowError:
-            return math.inf
-
-    return run
+def _exp(value: Any) -> float:
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
 
 
-def _divide(left: Any, right: Any) -> float:
-    return float(left) / float(right)
+def _power(base: Any, exponent: Any) -> float:
+    """C's pow: where Python raises, C has infinity (overflow, a zero divided by) or NaN (a root of a negative number)."""
+    base, exponent = float(base), float(exponent)
+    odd = exponent.is_integer() and exponent % 2 == 1
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and odd else math.inf
+    except ValueError:
+        return math.nan if base else math.copysign(math.inf, base) if odd else math.inf
+
+
+def _remainder(left: int, right: int) -> int | None:
+    """The engine calls the smallest integer modulo -1 an overflow."""
+    return None if (left, right) == (-(2**63), -1) else int(math.copysign(1, left)) * (abs(left) % abs(right))
 
 
 def _round(value: Any, digits: int = 0) -> Any:
-    """Half away from zero, as SQL rounds; on doubles the engine's own algorithm is multiply, round, divide."""
+    """Half away from zero, as SQL rounds; with digits the engine multiplies, rounds and divides in doubles."""
     if isinstance(value, int):
-        return value
-    if not math.isfinite(value):
         return value
     scaled = value * 10.0**digits
     if not math.isfinite(scaled):
         return value
-    return math.copysign(math.floor(abs(scaled) + 0.5) if abs(scaled) < 2**52 else abs(scaled), scaled) / 10.0**digits
+    whole = math.floor(abs(scaled))
+    return math.copysign(float(whole + (abs(scaled) - whole >= 0.5)), scaled) / 10.0**digits
 
 
 def _integral(function: Callable[[Any], int]) -> Callable[[Any], Any]:
@@ -184,6 +199,7 @@ def _trunc_date(unit: str, value: Any) -> Any:
     if unit in starts:
         start = starts[unit]()
         return datetime.combine(start, datetime.min.time()) if isinstance(value, datetime) else start
+    value = _to_timestamp(value)
     kept = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
     return value.replace(minute=kept[0], second=kept[1], microsecond=0)
 
@@ -199,9 +215,16 @@ def _diff(unit: str, start: Any, end: Any) -> int:
     months = {"year": 12, "quarter": 3, "month": 1}.get(unit)
     if months is not None:
         return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
+    if unit == "week":
+        return _weeks(end) - _weeks(start)
     start, end = _trunc_date(unit, start), _trunc_date(unit, end)
-    seconds = {"week": 604800, "day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
-    return int((end - start).total_seconds()) // seconds
+    seconds = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
+    return round((end - start) / timedelta(seconds=1)) // seconds
+
+
+def _weeks(value: Any) -> int:
+    """Whole weeks since 1970-01-01, toward zero: DuckDB counts weeks so."""
+    return math.trunc((value - _EPOCH if isinstance(value, datetime) else value - _EPOCH.date()) / timedelta(weeks=1))
 
 
 def _add_months(value: Any, months: int) -> Any:
@@ -215,31 +238,86 @@ def _add_months(value: Any, months: int) -> Any:
 
 
 def _bucket(value: Any, low: Any, high: Any, buckets: int) -> Any:
-    if isinstance(value, float) and math.isnan(value):
+    value, low, high = float(value), float(low), float(high)
+    if math.isnan(value):
         return None
     if value < low:
         return 0
     if value >= high:
         return buckets + 1
-    return min(buckets, math.floor((float(value) - float(low)) / (float(high) - float(low)) * buckets) + 1)
+    return min(buckets, math.floor((value - low) / (high - low) * buckets) + 1)
 
 
-@lru_cache(maxsize=64)
-def _pattern(text: str, fold: bool) -> re.Pattern[str]:
-    """LIKE without an escape character: % is any text, _ any character."""
-    parts = [".*" if c == "%" else "." if c == "_" else re.escape(c) for c in text]
-    return re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if fold else 0))
+def like(text: str, pattern: str) -> bool:
+    """LIKE without an escape character: % is any text, _ any character. Linear in each, whatever the pattern."""
+    at = here = 0
+    star, retry = -1, 0
+    while at < len(text):
+        if here < len(pattern) and pattern[here] == "%":
+            star, retry, here = here, at, here + 1
+        elif here < len(pattern) and pattern[here] in ("_", text[at]):
+            at, here = at + 1, here + 1
+        elif star >= 0:
+            retry += 1
+            at, here = retry, star + 1
+        else:
+            return False
+    return not pattern[here:].strip("%")
 
 
-_INT = re.compile(r"\s*[+-]?[0-9]+\s*\Z", re.ASCII)
+def _lower(text: str) -> str:
+    """Character by character (the engine's way): no text changes its length, no letter looks at its neighbours."""
+    return "".join("i" if c == "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}" else c.lower() for c in text)
+
+
+def _upper(text: str) -> str:
+    def one(character: str) -> str:
+        if character == "\N{LATIN SMALL LETTER SHARP S}":
+            return "\N{LATIN CAPITAL LETTER SHARP S}"
+        known = [way for way in (character.upper(), character.title()) if len(way) == 1]
+        return known[0] if known else character
+
+    return "".join(map(one, text))
+
+
+def _blank(character: str) -> bool:
+    return unicodedata.category(character) == "Zs"
+
+
+def _left_trim(text: str) -> str:
+    return "".join(dropwhile(_blank, text))
+
+
+def _right_trim(text: str) -> str:
+    return _left_trim(text[::-1])[::-1]
+
+
+WHOLE_TEXT = r" *[+-]?[0-9]{1,19} *"
+NUMBER_TEXT = r" *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})? *"
+TIME_TEXT = (
+    r" *([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
+    r"([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?)? *"
+)
+"""Texts that casts read, as regular expressions that Python and the engines read alike; every other text is NULL.
+
+Engines read more than that (1_000, 0x10, 1e3 as an integer, infinity, epoch), and not the same.
+"""
+TRUE_TEXTS = ("true", "t", "yes", "y", "1")
+FALSE_TEXTS = ("false", "f", "no", "n", "0")
 
 
 def _to_integer(value: Any) -> int | None:
     if isinstance(value, str):
-        return int(value) if _INT.match(value) else None
+        return int(value) if re.fullmatch(WHOLE_TEXT, value) else None
     if isinstance(value, float):
         return None if not math.isfinite(value) else round(value)
     return int(value)
+
+
+def _to_real(value: Any) -> float | None:
+    if isinstance(value, str):
+        return float(value) if re.fullmatch(NUMBER_TEXT, value) else None
+    return float(value)
 
 
 def _to_text(value: Any) -> str:
@@ -248,34 +326,41 @@ def _to_text(value: Any) -> str:
     return value.isoformat(" ") if isinstance(value, datetime) else str(value)
 
 
-def _to_date(value: Any) -> Any:
+def _to_boolean(value: Any) -> bool | None:
     if isinstance(value, str):
-        return date.fromisoformat(value.strip())
+        word = _right_trim(_left_trim(_lower(value)))
+        return word in TRUE_TEXTS if word in TRUE_TEXTS + FALSE_TEXTS else None
+    return bool(value)
+
+
+def _to_date(value: Any) -> Any:
+    value = _to_timestamp(value) if isinstance(value, str) else value
     return value.date() if isinstance(value, datetime) else value
 
 
 def _to_timestamp(value: Any) -> Any:
+    if isinstance(value, str):
+        return datetime.fromisoformat(value.strip()) if re.fullmatch(TIME_TEXT, value) else None
     return value if isinstance(value, datetime) else datetime.combine(value, datetime.min.time())
 
 
 _STRICT: dict[str, Callable[..., Any]] = {
-    "add": _finite(operator.add), "sub": _finite(operator.sub), "mul": _finite(operator.mul), "div": _divide,
-    "intdiv": lambda a, b: int(Fraction(a, b)), "mod": lambda a, b: a - b * int(Fraction(a, b)), "neg": operator.neg,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": lambda a, b: float(a) / float(b),
+    "intdiv": lambda a, b: int(Fraction(a, b)), "mod": _remainder, "neg": operator.neg,
     "abs": abs, "sign": lambda x: (x > 0) - (x < 0), "floor": _integral(math.floor), "ceil": _integral(math.ceil),
-    "round": _round, "sqrt": lambda x: math.sqrt(x), "ln": lambda x: math.log(x), "log10": lambda x: math.log10(x),
-    "exp": _finite(math.exp), "power": _finite(lambda x, y: math.pow(x, y)), "clamp": _clamp,
+    "round": _round, "sqrt": math.sqrt, "ln": lambda x: math.log(float(x)), "log10": lambda x: math.log10(float(x)),
+    "exp": _exp, "power": _power, "clamp": _clamp,
     "eq": lambda a, b: compare(a, b, operator.eq), "ne": lambda a, b: compare(a, b, operator.ne),
     "lt": lambda a, b: compare(a, b, operator.lt), "le": lambda a, b: compare(a, b, operator.le),
     "gt": lambda a, b: compare(a, b, operator.gt), "ge": lambda a, b: compare(a, b, operator.ge),
     "not": operator.not_,
-    "like": lambda x, p: _pattern(p, False).fullmatch(x) is not None,
-    "ilike": lambda x, p: _pattern(p, True).fullmatch(x) is not None,
+    "like": like, "ilike": lambda x, p: like(_lower(x), _lower(p)),
     "starts_with": lambda a, b: a.startswith(b), "ends_with": lambda a, b: a.endswith(b), "contains": lambda a, b: b in a,
-    "lower": str.lower, "upper": str.upper, "trim": lambda x: x.strip(" "), "ltrim": lambda x: x.lstrip(" "),
-    "rtrim": lambda x: x.rstrip(" "), "left": lambda x, n: x[:n], "right": lambda x, n: x[len(x) - n :] if n < len(x) else x,
+    "lower": _lower, "upper": _upper, "trim": lambda x: _right_trim(_left_trim(x)), "ltrim": _left_trim,
+    "rtrim": _right_trim, "left": lambda x, n: x[:n], "right": lambda x, n: x[len(x) - n :] if n < len(x) else x,
     "substr": lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n], "concat": lambda *p: "".join(p),
     "replace": lambda x, a, b: x.replace(a, b) if a else x, "length": len, "date_trunc": _trunc_date, "date_part": _part,
     "date_diff": _diff, "add_days": lambda d, n: d + timedelta(days=n), "add_months": _add_months,
     "add_seconds": lambda t, n: t + timedelta(seconds=n), "width_bucket": _bucket, "to_integer": _to_integer,
-    "to_real": float, "to_text": _to_text, "to_boolean": bool, "to_date": _to_date, "to_timestamp": _to_timestamp,
+    "to_real": _to_real, "to_text": _to_text, "to_boolean": _to_boolean, "to_date": _to_date, "to_timestamp": _to_timestamp,
 }  # fmt: skip

@@ -441,7 +441,7 @@ def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
     unit = _unit(arguments, DIFF_UNITS)
     _want(arguments, Type.TEXT, TEMPORAL, TEMPORAL)
     start, end = arguments[1].facts, arguments[2].facts
-    if start.type is not end.type:
+    if len({start.type, end.type} - {Type.NULL}) > 1:
         raise WrongArguments("takes two dates or two timestamps")
     seconds = {"week": 604800, "day": 86400, "hour": 3600, "minute": 60, "second": 1}
     seconds |= {"month": 28 * 86400, "quarter": 90 * 86400, "year": 365 * 86400}

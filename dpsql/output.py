@@ -137,7 +137,8 @@ def write_file(release: Release, place: Path, format: str, bars: bool) -> None:
         with place.open("w", encoding="utf-8", newline="") as text:
             write_text(release, text, format, bars)
     except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+        problem = error.strerror or "it failed"
+        raise refuse("file_write", place=str(place), problem=problem, charged=paid(release)) from None
 
 
 def write_text(release: Release, out: TextIO, format: str, bars: bool, width: int | None = None) -> None:
@@ -160,6 +161,11 @@ def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO,
     else:
         right = [all(isinstance(row[at], (int, float, type(None))) for row in rows) for at in range(len(names))]
         draw(names, [[shown_value(row[at]) for row in rows] for at in range(len(names))], right, out)
+
+
+def paid(release: Release) -> bool:
+    """Whether something was charged for an answer."""
+    return not release.reused and release.receipt.charged != "nothing"
 
 
 # --- price ----------------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ _("executemany", "0A000", "executemany is refused: each set of values would be c
   "call execute for each set of values", NotSupportedError)
 _("stopped", "57014", "the question was stopped{charge}", "", OperationalError)
 _("unexpected", "XX000", "dpsql met something it did not expect and stopped (incident {incident})",
-  "the custodian's log has the details under this id", InternalError)
+  "the custodian's log has the details under this id; `dpsql budget history` tells what was charged", InternalError)
 _("command_unknown", "42601", "there is no command {word}", "", InterfaceError)
 _("file_read", "58P01", "cannot read {place}: {problem}", "name a text file in UTF-8", InterfaceError)
 _("file_write", "58030", "cannot write {place}: {problem}", "name a place that can be written", Fault)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -73,7 +74,10 @@ class Room:
 
     def _fetch(self, sql: str, most_rows: int) -> pa.Table:
         """Stream the rows, so that a result too long is noticed before it fills the process's memory."""
-        reader = self._connection.sql(sql).to_arrow_reader(_BATCH_ROWS)
+        relation: Any = self._connection.sql(sql)
+        # DuckDB 1.4 knows the older name only, DuckDB 2 warns of it.
+        reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+        reader = reader(_BATCH_ROWS)
         batches, rows = [], 0
         try:
             for batch in reader:

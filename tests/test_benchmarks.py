@@ -11,6 +11,9 @@ import duckdb
 import pytest
 
 import dpsql.session
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # the harness is no part of the installed package
+
 from benchmarks.data import DAYS, MAX_ROWS, MERCHANTS, REGIONS, build, write_policy
 from benchmarks.report import markdown
 from benchmarks.stages import STEPS, stopwatch
@@ -62,13 +65,14 @@ def test_data_is_what_the_policy_says(tmp_path: Path) -> None:
     database = build(tmp_path, 3_000)
     assert build(tmp_path, 3_000) == database
     with duckdb.connect(str(database), read_only=True) as connection:
-        row = connection.sql(
-            "SELECT count(*), count(DISTINCT region), count(DISTINCT day), count(amount), max(length(merchant)) FROM purchases"
-        ).fetchone()
-        most = connection.sql("SELECT max(n) FROM (SELECT count(*) AS n FROM purchases GROUP BY user_id)").fetchone()
-    assert row is not None and most is not None
-    assert row[:3] == (3_000, REGIONS, DAYS) and 2_800 < row[3] < 3_000 and row[4] == len("merchant-00000")
-    assert most[0] > MAX_ROWS, "the bound must cut somebody off"
+        rows, regions, days, amounts = connection.execute(
+            "SELECT count(*), count(DISTINCT region), count(DISTINCT day), count(amount) FROM purchases"
+        ).fetchall()[0]
+        ((most,),) = connection.execute(
+            "SELECT max(n) FROM (SELECT count(*) AS n FROM purchases GROUP BY user_id)"
+        ).fetchall()
+    assert (rows, regions, days) == (3_000, REGIONS, DAYS) and 2_800 < amounts < 3_000
+    assert most > MAX_ROWS, "the bound must cut somebody off"
     for level in ("row", "user"):
         policy = load_policy(write_policy(tmp_path, database, level))
         assert (policy.privacy_unit is None) == (level == "row")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpsql.bind.cut import Cutter
-from dpsql.bind.relations import SCHEMAS
 from dpsql.bind.names import Environment, Protected
+from dpsql.bind.relations import SCHEMAS
 from dpsql.bind.trees import as_query
 from dpsql.errors import Error, refuse
 from dpsql.parse import Statement, place

@@ -205,11 +205,14 @@ def _binary(self: Scalars, node: exp.Expr) -> Expr:
 
 def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
     """Sums and products of literal numbers are exact, as those of DECIMAL literals are in the engine: 0.06 + 0.01 is 0.07."""
-    a, b = (part.value if isinstance(part, Literal) else None for part in (left, right))
+    if not (isinstance(left, Literal) and isinstance(right, Literal)):
+        return None
+    a, b = left.value, right.value
     if type(a) not in (int, Fraction) or type(b) not in (int, Fraction):
         return None
-    found = {exp.Add: a + b, exp.Sub: a - b, exp.Mul: a * b}.get(type(node))
-    return None if found is None or abs(found) >= 2**53 else literal(found)
+    found = a + b if isinstance(node, exp.Add) else a - b if isinstance(node, exp.Sub) else a * b
+    exact = isinstance(node, (exp.Add, exp.Sub, exp.Mul)) and abs(found) < 2**53
+    return literal(found) if exact else None
 
 
 @_handles(exp.NullSafeNEQ)

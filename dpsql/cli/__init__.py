@@ -46,13 +46,14 @@ for command in (
     cli.add_command(command)
 
 
-def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and leave the process with its exit status; never shows a traceback."""
+def main() -> NoReturn:
+    """The command `dpsql`."""
+    sys.exit(status_of(sys.argv[1:]))
+
+
+def status_of(arguments: list[str]) -> int:
+    """Run one command line and return its exit status; whatever goes wrong is told without a traceback."""
     keep_log()
-    sys.exit(_status(arguments))
-
-
-def _status(arguments: list[str] | None) -> int:
     try:
         status = cli.main(arguments, prog_name="dpsql", standalone_mode=False)
         sys.stdout.flush()
@@ -66,10 +67,12 @@ def _status(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("stopped", err=True)
         return STOPPED
+    except SystemExit:  # so click ends when nobody reads standard output any more
+        return NO_READER
     except OSError as error:
         return _unwritten(error)
     except Exception as error:
-        click.echo(unexpected(error).text(), err=True)
+        click.echo(unexpected(error), err=True)
         return Exit.FAULT
 
 
@@ -78,5 +81,5 @@ def _unwritten(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return NO_READER
-    click.echo(unexpected(error).text(), err=True)
+    click.echo(unexpected(error), err=True)
     return Exit.FAULT

@@ -32,17 +32,19 @@ class CustodianLog(logging.Handler):
 
 
 def keep_log() -> None:
-    """Send what dpsql logs to the custodian's log, and nothing of it to the terminal."""
-    logger = logging.getLogger("dpsql")
-    if not any(isinstance(handler, CustodianLog) for handler in logger.handlers):
-        handler = CustodianLog()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-        logger.addHandler(handler)
-    logger.propagate = False
+    """Send what dpsql logs, and what libraries warn of, to the custodian's log and nothing of it to the terminal."""
+    logging.captureWarnings(True)
+    handler = CustodianLog()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    for logger in (logging.getLogger("dpsql"), logging.getLogger("py.warnings")):
+        if not any(isinstance(known, CustodianLog) for known in logger.handlers):
+            logger.addHandler(handler)
+        logger.propagate = False
 
 
-def unexpected(error: BaseException) -> Error:
-    """One fixed sentence with an incident's id for an error nobody foresaw: its own text may quote data."""
+def unexpected(error: BaseException) -> str:
+    """One fixed text with an incident's id for an error nobody foresaw: its own text may quote data."""
     incident = uuid.uuid4().hex[:12]
     logging.getLogger("dpsql.custodian").error("incident %s", incident, exc_info=error)
-    return refuse("unexpected", incident=incident)
+    told = refuse("unexpected", incident=incident)
+    return f"{told.sqlstate} {told.slug}: {told.message}\nhint: {told.hint}"

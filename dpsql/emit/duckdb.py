@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
+from dpsql.evaluate import FALSE_TEXTS, NUMBER_TEXT, TIME_TEXT, TRUE_TEXTS, WHOLE_TEXT
+from dpsql.functions import common_type
 from dpsql.plan import Call, Column, Expr, Literal
 from dpsql.ranges import Type
 
@@ -32,10 +35,11 @@ def constant(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return f"({value}::BIGINT)"
+        return f"CAST({value} AS BIGINT)"
     if isinstance(value, (Fraction, float)):
-        text = repr(float(value))
-        return f"({text}::DOUBLE)" if "e" in text or "inf" in text else f"({text}e0::DOUBLE)"
+        number = float(value)
+        text = repr(number)
+        return f"CAST({text if 'e' in text else text + 'e0'} AS DOUBLE)" if isfinite(number) else f"CAST('{text}' AS DOUBLE)"
     if isinstance(value, datetime):
         return f"(TIMESTAMP '{value.isoformat(' ')}')"
     if isinstance(value, date):
@@ -55,10 +59,18 @@ def expression(node: Expr) -> str:
         return name(node.name)
     if isinstance(node, Literal):
         return constant(node.value)
+    if node.facts.type is Type.NULL:
+        return "NULL"
+    if node.function not in MEETS_NULL and any(argument.facts.type is Type.NULL for argument in node.arguments):
+        return f"CAST(NULL AS {TYPES[node.facts.type]})"
     return FUNCTIONS[node.function](node, [expression(argument) for argument in node.arguments])
 
 
 Template = Callable[[Call, list[str]], str]
+MEETS_NULL = {
+    "and", "or", "case", "coalesce", "least", "greatest", "in", "nullif", "not_distinct", "is_null", "is_true", "is_false",
+}  # fmt: skip
+"""Functions that a bare NULL does not make NULL. For the others the engine may not know which overload NULL means."""
 
 
 def _infix(operator: str) -> Template:
@@ -98,22 +110,43 @@ def _whole_division(operator: str) -> Template:
     return lambda node, texts: f"TRY({texts[0]} {operator} NULLIF({texts[1]}, 0::BIGINT))"
 
 
+def _as(type_: Type, argument: Expr, text: str) -> str:
+    """An alternative in the type that all share: a date beyond the timestamps is NULL, no other widening can fail."""
+    return text if argument.facts.type is type_ else f"TRY_CAST({text} AS {TYPES[type_]})"
+
+
 def _alike(node: Call, texts: list[str]) -> list[str]:
-    """Alternatives in the one type they share."""
-    wanted = TYPES[node.facts.type]
-    same = [argument.facts.type is node.facts.type for argument in node.arguments]
-    return [text if ok else f"CAST({text} AS {wanted})" for text, ok in zip(texts, same, strict=True)]
+    return [_as(node.facts.type, argument, text) for argument, text in zip(node.arguments, texts, strict=True)]
+
+
+def _comparable(node: Call, texts: list[str]) -> list[str]:
+    """Both sides in one type, so that the engine has nothing to widen."""
+    type_ = common_type(node.arguments)
+    return [_as(type_, argument, text) for argument, text in zip(node.arguments, texts, strict=True)]
+
+
+def _compare(operator: str) -> Template:
+    return lambda node, texts: "(" + f" {operator} ".join(_comparable(node, texts)) + ")"
 
 
 def _case(node: Call, texts: list[str]) -> str:
-    wanted = TYPES[node.facts.type]
-    pairs = zip(texts[:-1:2], texts[1:-1:2], strict=True)
-    body = " ".join(f"WHEN {condition} THEN CAST({value} AS {wanted})" for condition, value in pairs)
-    return f"(CASE {body} ELSE CAST({texts[-1]} AS {wanted}) END)"
+    values = [_as(node.facts.type, a, t) for a, t in zip(node.arguments[1:-1:2], texts[1:-1:2], strict=True)]
+    pairs = zip(texts[:-1:2], values, strict=True)
+    body = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
+    return f"(CASE {body} ELSE {_as(node.facts.type, node.arguments[-1], texts[-1])} END)"
 
 
 def _in(node: Call, texts: list[str]) -> str:
-    return f"({texts[0]} IN ({', '.join(texts[1:])}))"
+    value, *items = _comparable(node, texts)
+    return f"({value} IN ({', '.join(items)}))"
+
+
+def _nullif(node: Call, texts: list[str]) -> str:
+    """The engine's nullif, written out where the two types differ: the result keeps the type of the first."""
+    if len({argument.facts.type for argument in node.arguments}) == 1:
+        return f"nullif({', '.join(texts)})"
+    left, right = _comparable(node, texts)
+    return f"(CASE WHEN {left} = {right} THEN NULL ELSE {texts[0]} END)"
 
 
 def _clamp(node: Call, texts: list[str]) -> str:
@@ -146,12 +179,23 @@ def _trunc(node: Call, texts: list[str]) -> str:
     return f"TRY(CAST(date_trunc({texts[0]}, {texts[1]}) AS {TYPES[node.facts.type]}))"
 
 
-def _add_days(node: Call, texts: list[str]) -> str:
-    return f"TRY(CAST({texts[0]} + to_days(CAST({texts[1]} AS INTEGER)) AS {TYPES[node.facts.type]}))"
+_CALENDAR = {
+    Type.DATE: (constant(date.min), constant(date.max)),
+    Type.TIMESTAMP: (constant(datetime.min), constant(datetime.max)),
+}
 
 
 def _add_interval(function: str) -> Template:
-    return lambda node, texts: f"TRY(CAST({texts[0]} + {function}(CAST({texts[1]} AS INTEGER)) AS {TYPES[node.facts.type]}))"
+    """A moved date; NULL outside the years 1 to 9999, unless the facts say that it stays inside."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        moved = f"CAST({texts[0]} + {function}(CAST({texts[1]} AS INTEGER)) AS {TYPES[node.facts.type]})"
+        if node.facts.bounded:
+            return f"TRY({moved})"
+        first, last = _CALENDAR[node.facts.type]
+        return f"TRY(CASE WHEN {moved} BETWEEN {first} AND {last} THEN {moved} END)"
+
+    return emit
 
 
 def _floor(function: str) -> Template:
@@ -168,6 +212,26 @@ def _cast(node: Call, texts: list[str]) -> str:
     return f"TRY_CAST({texts[0]} AS {TYPES[node.facts.type]})"
 
 
+_READ = {Type.INTEGER: WHOLE_TEXT, Type.REAL: NUMBER_TEXT, Type.DATE: TIME_TEXT, Type.TIMESTAMP: TIME_TEXT}
+
+
+def _read(node: Call, texts: list[str]) -> str:
+    """A cast; of texts, those that `evaluate` reads."""
+    target, text = node.facts.type, texts[0]
+    if node.arguments[0].facts.type is not Type.TEXT:
+        return _cast(node, texts)
+    if target is Type.BOOLEAN:
+        word = f"trim(lower({text}))"
+        cases = " ".join(
+            f"WHEN {word} IN ({', '.join(map(constant, words))}) THEN {constant(value)}"
+            for value, words in ((True, TRUE_TEXTS), (False, FALSE_TEXTS))
+        )
+        return f"(CASE {cases} END)"
+    value = f"TRY_CAST({text} AS {'TIMESTAMP' if target is Type.DATE else TYPES[target]})"
+    value = f"CAST({value} AS DATE)" if target is Type.DATE else value
+    return f"(CASE WHEN regexp_full_match({text}, {constant(_READ[target])}) THEN {value} END)"
+
+
 def _text_positions(function: str) -> Template:
     return lambda node, texts: f"{function}({texts[0]}, {', '.join(texts[1:])})"
 
@@ -182,9 +246,9 @@ FUNCTIONS: dict[str, Template] = {
     "power": lambda node, texts: "TRY(power(" + ", ".join(_real(a, t) for a, t in zip(node.arguments, texts, strict=True)) + "))",
     "clamp": _clamp, "least": lambda node, texts: f"least({', '.join(_alike(node, texts))})",
     "greatest": lambda node, texts: f"greatest({', '.join(_alike(node, texts))})",
-    "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _plain("nullif"),
-    "case": _case, "eq": _infix("="), "ne": _infix("<>"), "lt": _infix("<"), "le": _infix("<="), "gt": _infix(">"),
-    "ge": _infix(">="), "not_distinct": _infix("IS NOT DISTINCT FROM"), "in": _in, "and": _infix("AND"),
+    "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _nullif,
+    "case": _case, "eq": _compare("="), "ne": _compare("<>"), "lt": _compare("<"), "le": _compare("<="), "gt": _compare(">"),
+    "ge": _compare(">="), "not_distinct": _compare("IS NOT DISTINCT FROM"), "in": _in, "and": _infix("AND"),
     "or": _infix("OR"), "not": lambda node, texts: f"(NOT {texts[0]})", "is_null": lambda node, texts: f"({texts[0]} IS NULL)",
     "is_true": lambda node, texts: f"({texts[0]} IS TRUE)", "is_false": lambda node, texts: f"({texts[0]} IS FALSE)",
     "like": _infix("LIKE"), "ilike": _infix("ILIKE"), "starts_with": _plain("starts_with"),
@@ -193,9 +257,9 @@ FUNCTIONS: dict[str, Template] = {
     "right": _text_positions("right"), "substr": _text_positions("substr"), "concat": _infix("||"),
     "replace": _plain("replace"), "length": _plain("length"), "date_trunc": _trunc,
     "date_part": lambda node, texts: f"TRY(CAST(date_part({texts[0]}, {texts[1]}) AS BIGINT))",
-    "date_diff": lambda node, texts: f"TRY(CAST(date_diff({', '.join(texts)}) AS BIGINT))", "add_days": _add_days,
+    "date_diff": lambda node, texts: f"TRY(CAST(date_diff({', '.join(texts)}) AS BIGINT))", "add_days": _add_interval("to_days"),
     "add_months": _add_interval("to_months"), "add_seconds": _add_interval("to_seconds"), "width_bucket": _bucket,
-    "to_integer": _cast, "to_real": _cast, "to_text": _cast, "to_boolean": _cast, "to_date": _cast, "to_timestamp": _cast,
+    "to_integer": _read, "to_real": _read, "to_text": _cast, "to_boolean": _read, "to_date": _read, "to_timestamp": _read,
 }  # fmt: skip
 
 

@@ -95,6 +95,6 @@ def _guarded(work: Callable[[], None]) -> int:
         click.secho(error.text(), err=True, fg="red")
         return error.exit_status
     except Exception as error:
-        click.secho(unexpected(error).text(), err=True, fg="red")
+        click.secho(unexpected(error), err=True, fg="red")
         return Exit.FAULT
     return Exit.DONE

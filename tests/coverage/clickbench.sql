@@ -14,6 +14,8 @@ SELECT SUM(AdvEngineID), COUNT(*), AVG(ResolutionWidth) FROM hits
 
 -- query: q04
 -- what: mean of an identifier
+-- refused: unbounded
+-- why: an identifier has no bounds, and its mean says nothing; one visitor could change it without limit
 SELECT AVG(UserID) FROM hits
 
 -- query: q05
@@ -26,6 +28,8 @@ SELECT COUNT(DISTINCT SearchPhrase) FROM hits
 
 -- query: q07
 -- what: first and last day
+-- refused: unknown_aggregate
+-- gap: MIN and MAX of a bounded date, by the exponential mechanism
 SELECT MIN(EventDate), MAX(EventDate) FROM hits
 
 -- query: q08
@@ -67,23 +71,33 @@ GROUP BY SearchEngineID, SearchPhrase ORDER BY c DESC LIMIT 10
 
 -- query: q16
 -- what: most active visitors
+-- refused: rows_clause
+-- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
 SELECT UserID, COUNT(*) FROM hits GROUP BY UserID ORDER BY COUNT(*) DESC LIMIT 10
 
 -- query: q17
 -- what: most active visitors and what they searched
+-- refused: rows_clause
+-- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
 SELECT UserID, SearchPhrase, COUNT(*) FROM hits GROUP BY UserID, SearchPhrase ORDER BY COUNT(*) DESC LIMIT 10
 
 -- query: q18
 -- what: some visitors and what they searched
+-- refused: rows_clause
+-- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
 SELECT UserID, SearchPhrase, COUNT(*) FROM hits GROUP BY UserID, SearchPhrase LIMIT 10
 
 -- query: q19
 -- what: visitors by minute
+-- refused: rows_clause
+-- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
 SELECT UserID, extract(minute FROM EventTime) AS m, SearchPhrase, COUNT(*) FROM hits
 GROUP BY UserID, m, SearchPhrase ORDER BY COUNT(*) DESC LIMIT 10
 
 -- query: q20
 -- what: one visitor
+-- refused: raw_rows
+-- why: whether one visitor is there is what must stay hidden
 SELECT UserID FROM hits WHERE UserID = 435090932899640449
 
 -- query: q21
@@ -92,38 +106,54 @@ SELECT COUNT(*) FROM hits WHERE URL LIKE '%google%'
 
 -- query: q22
 -- what: phrases and an example address
+-- refused: unknown_aggregate
+-- why: MIN of a text is somebody's text as it is
 SELECT SearchPhrase, MIN(URL), COUNT(*) AS c FROM hits WHERE URL LIKE '%google%' AND SearchPhrase <> ''
 GROUP BY SearchPhrase ORDER BY c DESC LIMIT 10
 
 -- query: q23
 -- what: phrases and an example title
+-- refused: unknown_aggregate
+-- why: MIN of a text is somebody's text as it is
 SELECT SearchPhrase, MIN(URL), MIN(Title), COUNT(*) AS c, COUNT(DISTINCT UserID) FROM hits
 WHERE Title LIKE '%Google%' AND URL NOT LIKE '%.google.%' AND SearchPhrase <> ''
 GROUP BY SearchPhrase ORDER BY c DESC LIMIT 10
 
 -- query: q24
 -- what: rows as they are
+-- refused: rows_clause
+-- why: rows of people as they are, chosen by LIMIT
 SELECT * FROM hits WHERE URL LIKE '%google%' ORDER BY EventTime LIMIT 10
 
 -- query: q25
 -- what: first phrases by time
+-- refused: rows_clause
+-- why: rows of people as they are, chosen by LIMIT
 SELECT SearchPhrase FROM hits WHERE SearchPhrase <> '' ORDER BY EventTime LIMIT 10
 
 -- query: q26
 -- what: first phrases by text
+-- refused: rows_clause
+-- why: rows of people as they are, chosen by LIMIT
 SELECT SearchPhrase FROM hits WHERE SearchPhrase <> '' ORDER BY SearchPhrase LIMIT 10
 
 -- query: q27
 -- what: first phrases by time and text
+-- refused: rows_clause
+-- why: rows of people as they are, chosen by LIMIT
 SELECT SearchPhrase FROM hits WHERE SearchPhrase <> '' ORDER BY EventTime, SearchPhrase LIMIT 10
 
 -- query: q28
 -- what: length of addresses by counter
+-- refused: unknown_function
+-- gap: STRLEN; then AVG of a text's length needs a clamp, because the policy bounds no lengths
 SELECT CounterID, AVG(STRLEN(URL)) AS l, COUNT(*) AS c FROM hits WHERE URL <> ''
 GROUP BY CounterID HAVING COUNT(*) > 100000 ORDER BY l DESC LIMIT 25
 
 -- query: q29
 -- what: referring hosts
+-- refused: unknown_function
+-- gap: REGEXP_REPLACE with literal pattern; then MIN(Referer) is refused, somebody's text as it is
 SELECT REGEXP_REPLACE(Referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS k, AVG(STRLEN(Referer)) AS l,
   COUNT(*) AS c, MIN(Referer)
 FROM hits WHERE Referer <> '' GROUP BY k HAVING COUNT(*) > 100000 ORDER BY l DESC LIMIT 25
@@ -162,11 +192,17 @@ WHERE SearchPhrase <> '' GROUP BY SearchEngineID, ClientIP ORDER BY c DESC LIMIT
 
 -- query: q32
 -- what: views and addresses, of searches
+-- why: every view has an identifier of its own, so no group holds two people and none appears
+-- compare: SELECT WatchID, ClientIP, COUNT(*), SUM(IsRefresh), AVG(ResolutionWidth) FROM hits WHERE false GROUP BY ALL
+-- empty: every view has an identifier of its own, so no group holds two people and none appears
 SELECT WatchID, ClientIP, COUNT(*) AS c, SUM(IsRefresh), AVG(ResolutionWidth) FROM hits
 WHERE SearchPhrase <> '' GROUP BY WatchID, ClientIP ORDER BY c DESC LIMIT 10
 
 -- query: q33
 -- what: views and addresses
+-- why: every view has an identifier of its own, so no group holds two people and none appears
+-- compare: SELECT WatchID, ClientIP, COUNT(*), SUM(IsRefresh), AVG(ResolutionWidth) FROM hits WHERE false GROUP BY ALL
+-- empty: every view has an identifier of its own, so no group holds two people and none appears
 SELECT WatchID, ClientIP, COUNT(*) AS c, SUM(IsRefresh), AVG(ResolutionWidth) FROM hits
 GROUP BY WatchID, ClientIP ORDER BY c DESC LIMIT 10
 
@@ -199,6 +235,7 @@ GROUP BY Title ORDER BY PageViews DESC LIMIT 10
 
 -- query: q39
 -- what: popular links of a counter
+-- empty: fewer rows than OFFSET skips in the small data
 SELECT URL, COUNT(*) AS PageViews FROM hits
 WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0 AND IsLink <> 0
   AND IsDownload = 0
@@ -206,6 +243,7 @@ GROUP BY URL ORDER BY PageViews DESC LIMIT 10 OFFSET 1000
 
 -- query: q40
 -- what: traffic sources of a counter
+-- empty: fewer rows than OFFSET skips in the small data
 SELECT TraficSourceID, SearchEngineID, AdvEngineID,
   CASE WHEN (SearchEngineID = 0 AND AdvEngineID = 0) THEN Referer ELSE '' END AS Src, URL AS Dst, COUNT(*) AS PageViews
 FROM hits
@@ -214,6 +252,7 @@ GROUP BY TraficSourceID, SearchEngineID, AdvEngineID, Src, Dst ORDER BY PageView
 
 -- query: q41
 -- what: pages by hash and day
+-- empty: fewer rows than OFFSET skips in the small data
 SELECT URLHash, EventDate, COUNT(*) AS PageViews FROM hits
 WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0
   AND TraficSourceID IN (-1, 6) AND RefererHash = 3594120000172545465
@@ -221,6 +260,8 @@ GROUP BY URLHash, EventDate ORDER BY PageViews DESC LIMIT 10 OFFSET 100
 
 -- query: q42
 -- what: window sizes
+-- refused: public_grid
+-- gap: integer keys with wide bounds make a grid of 10^8: the widest should become private keys instead
 SELECT WindowClientWidth, WindowClientHeight, COUNT(*) AS PageViews FROM hits
 WHERE CounterID = 62 AND EventDate >= '2013-07-01' AND EventDate <= '2013-07-31' AND IsRefresh = 0
   AND DontCountHits = 0 AND URLHash = 2868770270353813622
@@ -228,6 +269,7 @@ GROUP BY WindowClientWidth, WindowClientHeight ORDER BY PageViews DESC LIMIT 10 
 
 -- query: q43
 -- what: page views by minute
+-- empty: fewer rows than OFFSET skips in the small data
 SELECT DATE_TRUNC('minute', EventTime) AS M, COUNT(*) AS PageViews FROM hits
 WHERE CounterID = 62 AND EventDate >= '2013-07-14' AND EventDate <= '2013-07-15' AND IsRefresh = 0
   AND DontCountHits = 0
