@@ -7,10 +7,11 @@ no number), the result is NULL. Binding refuses whatever has no entry here (an a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
 from dpsql import ranges
 from dpsql.plan import Call, Expr, Literal
@@ -241,6 +242,25 @@ def common_type(arguments: tuple[Expr, ...]) -> Type:
     return types.pop()
 
 
+def _midnight(value: Any) -> Any:
+    return datetime.combine(value, datetime.min.time()) if type(value) is date else value
+
+
+def _widened(facts: Facts, type_: Type) -> Facts:
+    """Facts of a date that stands for its midnight among timestamps; the others as they are."""
+    if type_ is not Type.TIMESTAMP or facts.type is not Type.DATE:
+        return facts
+    values = None if facts.values is None else tuple(_midnight(value) for value in facts.values)
+    nullable = facts.nullable or not facts.bounded
+    return Facts(type_, _midnight(facts.lower), _midnight(facts.upper), values, nullable)
+
+
+def _hull(arguments: Sequence[Expr]) -> Facts:
+    """Facts of a value that is one of `arguments`."""
+    type_ = common_type(tuple(arguments))
+    return ranges.hull([_widened(argument.facts, type_) for argument in arguments], type_)
+
+
 def _extreme(name: str) -> None:
     """least/greatest skip NULL, so only an argument that is never NULL bounds the result from its side."""
 
@@ -248,8 +268,9 @@ def _extreme(name: str) -> None:
         type_ = common_type(arguments)
         if not type_.numeric and not type_.temporal or len(arguments) < 2:
             raise WrongArguments("takes two or more numbers or dates")
-        any_of = ranges.hull([argument.facts for argument in arguments], type_)
-        sure = [a.facts for a in arguments if not a.facts.nullable]
+        known_facts = [_widened(argument.facts, type_) for argument in arguments]
+        any_of = ranges.hull(known_facts, type_)
+        sure = [facts for facts in known_facts if not facts.nullable]
         lower, upper = any_of.lower, any_of.upper
         tight = [f.upper if name == "least" else f.lower for f in sure]
         known = [bound for bound in tight if bound is not None]
@@ -270,8 +291,9 @@ _extreme("greatest")
 def _coalesce(arguments: tuple[Expr, ...]) -> Facts:
     if not arguments:
         raise WrongArguments("takes one or more arguments")
-    facts = ranges.hull([argument.facts for argument in arguments], common_type(arguments))
-    return replace(facts, nullable=all(argument.facts.nullable for argument in arguments))
+    facts = _hull(arguments)
+    sure = any(not _widened(argument.facts, facts.type).nullable for argument in arguments)
+    return replace(facts, nullable=not sure)
 
 
 @_function("nullif")
@@ -289,7 +311,7 @@ def _case(arguments: tuple[Expr, ...]) -> Facts:
         if condition.facts.type not in (Type.BOOLEAN, Type.NULL):
             raise WrongArguments("conditions must be boolean")
     results = (*arguments[1:-1:2], arguments[-1])
-    return ranges.hull([result.facts for result in results], common_type(results))
+    return _hull(results)
 
 
 def comparable(arguments: tuple[Expr, ...]) -> None:
@@ -532,6 +554,11 @@ def _cast(target: Type) -> None:
             return Facts(target, low, high, nullable=facts.nullable)
         if target is Type.INTEGER and facts.type is Type.BOOLEAN:
             return Facts(target, Fraction(0), Fraction(1), nullable=facts.nullable)
+        if target is Type.TIMESTAMP and facts.type is Type.DATE:
+            return _widened(facts, target)
+        if target is Type.DATE and facts.type is Type.TIMESTAMP:
+            ends = [None if end is None else end.date() for end in (facts.lower, facts.upper)]
+            return Facts(target, *ends, nullable=facts.nullable)
         return Facts(target, nullable=True)
 
     REGISTRY[f"to_{target.value}"] = Function(f"to_{target.value}", infer)

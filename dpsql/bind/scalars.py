@@ -204,7 +204,7 @@ def _binary(self: Scalars, node: exp.Expr) -> Expr:
 
 
 def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
-    """Sums and products of literal numbers are exact, as those of DECIMAL literals are in the engine: 0.06 + 0.01 is 0.07."""
+    """Sums and products of literal numbers are exact, as those of DECIMALs are in the engine: 0.06 + 0.01 is 0.07."""
     if not (isinstance(left, Literal) and isinstance(right, Literal)):
         return None
     a, b = left.value, right.value
@@ -445,8 +445,9 @@ _TYPES = {
 def _cast(self: Scalars, node: exp.Cast) -> Expr:
     only(node, "this", "to", "safe")
     name = node.to.this.name if isinstance(node.to.this, exp.DType) else str(node.to.this)
-    if name == "DECIMAL" and isinstance(scale := node.to.expressions[-1].this if node.to.expressions else None, exp.Literal):
-        return self.call("round", node, self.call("to_real", node, self.bind(node.this)), literal(int(scale.name)))
+    if name == "DECIMAL" and len(node.to.expressions) == 2:
+        digits = literal(int(node.to.expressions[1].name))
+        return self.call("round", node, self.call("to_real", node, self.bind(node.this)), digits)
     target = next((type_ for type_, names in _TYPES.items() if name in names), None)
     if target is None or node.to.expressions or node.to.args.get("nested"):
         raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))

@@ -1,4 +1,4 @@
--- The 43 queries of ClickBench (github.com/ClickHouse/ClickBench) as written for DuckDB; the visitor is the privacy unit.
+-- The 43 queries of ClickBench as written for DuckDB; the visitor is the privacy unit.
 
 -- query: q01
 -- what: page views

@@ -1,9 +1,9 @@
-"""The corpus of SQL as people write it: `tpch.sql`, `clickbench.sql` and `bi.sql` beside this file, and docs/coverage.md.
+"""The corpus of SQL as people write it: three SQL files beside this one, and docs/coverage.md.
 
 Each query follows a line `-- query: NAME`; further marks in front of or behind its text:
 `what` (title), `refused` (the slug expected), `why` (why the refusal is inherent, or what an expert should know of the
-answer), `gap` (a refusal that a later version should lift), `compare` (the SQL whose plain answer is the expected one, where
-it is not the query itself), `empty` (why the expected answer has no rows).
+answer), `gap` (a refusal that a later version should lift), `compare` (the SQL whose plain answer is the expected one,
+where it is not the query itself), `empty` (why the expected answer has no rows).
 
 `python tests/coverage/coverage_corpus.py` writes docs/coverage.md anew.
 """
@@ -38,7 +38,8 @@ class Case:
 def cases(theme: str) -> list[Case]:
     """The queries of one theme in file order. Raises ValueError for a mark that is not known."""
     found: list[Case] = []
-    for part in re.split(r"^(?=-- query: )", (HERE / f"{theme}.sql").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+    whole = (HERE / f"{theme}.sql").read_text(encoding="utf-8")
+    for part in re.split(r"^(?=-- query: )", whole, flags=re.MULTILINE)[1:]:
         marks: dict[str, list[str]] = {}
         text: list[str] = []
         for line in part.splitlines():
@@ -59,8 +60,9 @@ def document() -> str:
     lines = [
         "# What of SQL as people write it is answered",
         "",
-        "Generated from `tests/coverage/*.sql`, whose test asks every query here: an answered one gives the engine's own value",
-        "at a huge epsilon, a refused one the refusal named. *Inherent* refusals protect people; *gaps* are ours to close.",
+        "Generated from `tests/coverage/*.sql`, whose test asks every query here: an answered one gives the",
+        "engine's own value when no noise is drawn, a refused one the refusal named. *Inherent* refusals protect",
+        "people, *gaps* are ours to close.",
         "",
         "| theme | queries | answered | refused, inherent | refused, gap |",
         "| --- | --- | --- | --- | --- |",

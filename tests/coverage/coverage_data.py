@@ -1,8 +1,8 @@
 """Small data with the shapes of TPC-H, ClickBench and a web shop, made from `range` and `hash` inside DuckDB.
 
-Values stay within the bounds of tests/policies/*.yaml and rows per person below max_rows, so that a plain query over the
-same tables has the answer that the private one has before noise. Popular values are much more popular than others: a
-"top ten" has no ties.
+Values stay within the bounds of tests/policies/*.yaml and rows per person below max_rows, so that a plain query
+over the same tables has the answer that the private one has before noise. Popular values are much more popular than
+others: a "top ten" has no ties.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ CREATE MACRO skewed(i, salt, n) AS CAST(floor(n * pow((mixed(i, salt) % 100000) 
 _TPCH = """
 CREATE TABLE region AS SELECT i AS r_regionkey, ['AFRICA', 'AMERICA', 'ASIA', 'EUROPE', 'MIDDLE EAST'][i + 1] AS r_name
 FROM range(5) t(i);
-CREATE TABLE nation AS SELECT i AS n_nationkey, ['ALGERIA', 'ARGENTINA', 'BRAZIL', 'CANADA', 'EGYPT', 'ETHIOPIA', 'FRANCE',
-  'GERMANY', 'INDIA', 'INDONESIA', 'IRAN', 'IRAQ', 'JAPAN', 'JORDAN', 'KENYA', 'MOROCCO', 'MOZAMBIQUE', 'PERU', 'CHINA',
-  'ROMANIA', 'SAUDI ARABIA', 'VIETNAM', 'RUSSIA', 'UNITED KINGDOM', 'UNITED STATES'][i + 1] AS n_name,
+CREATE TABLE nation AS SELECT i AS n_nationkey, ['ALGERIA', 'ARGENTINA', 'BRAZIL', 'CANADA', 'EGYPT',
+  'ETHIOPIA', 'FRANCE', 'GERMANY', 'INDIA', 'INDONESIA', 'IRAN', 'IRAQ', 'JAPAN', 'JORDAN', 'KENYA', 'MOROCCO', 'MOZAMBIQUE',
+  'PERU', 'CHINA', 'ROMANIA', 'SAUDI ARABIA', 'VIETNAM', 'RUSSIA', 'UNITED KINGDOM', 'UNITED STATES'][i + 1] AS n_name,
   [0, 1, 1, 1, 4, 0, 3, 3, 2, 2, 4, 4, 2, 4, 0, 0, 0, 1, 2, 3, 4, 2, 3, 3, 1][i + 1] AS n_regionkey FROM range(25) t(i);
 CREATE TABLE supplier AS SELECT i AS s_suppkey, printf('Supplier#%09d', i) AS s_name, 'street ' || i AS s_address,
   (i * 7) % 25 AS s_nationkey, printf('%d-555', 10 + (i * 7) % 25) AS s_phone,
@@ -29,7 +29,8 @@ CREATE TABLE supplier AS SELECT i AS s_suppkey, printf('Supplier#%09d', i) AS s_
 CREATE TABLE part AS SELECT i AS p_partkey, ['forest', 'green', 'red', 'blue'][1 + pick(i, 2, 4)] || ' ' ||
   ['green', 'pink', 'lime'][1 + pick(i, 3, 3)] AS p_name, 'Manufacturer#' || (1 + pick(i, 4, 5)) AS p_mfgr,
   'Brand#' || [12, 23, 34, 45][1 + pick(i, 5, 4)] AS p_brand,
-  ['ECONOMY ANODIZED STEEL', 'PROMO BRUSHED BRASS', 'MEDIUM POLISHED TIN', 'LARGE PLATED BRASS'][1 + pick(i, 6, 4)] AS p_type,
+  ['ECONOMY ANODIZED STEEL', 'PROMO BRUSHED BRASS', 'MEDIUM POLISHED TIN',
+    'LARGE PLATED BRASS'][1 + pick(i, 6, 4)] AS p_type,
   [1, 3, 5, 9, 14, 15, 23, 36, 45, 49][1 + pick(i, 7, 10)] AS p_size,
   ['SM CASE', 'SM PKG', 'MED BOX', 'MED BAG', 'LG CASE', 'LG BOX'][1 + pick(i, 8, 6)] AS p_container,
   CAST(900 + i % 1000 AS DECIMAL(15, 2)) AS p_retailprice FROM range(1, 201) t(i);
@@ -57,7 +58,8 @@ FROM (SELECT o_orderkey AS l_orderkey, j, j + 1 AS l_linenumber, 1 + pick(o_orde
   CAST(1000 + pick(o_orderkey, j + 40, 10000000) / 100.0 AS DECIMAL(15, 2)) AS l_extendedprice,
   CAST(pick(o_orderkey, j + 45, 11) / 100.0 AS DECIMAL(15, 2)) AS l_discount,
   CAST(pick(o_orderkey, j + 50, 9) / 100.0 AS DECIMAL(15, 2)) AS l_tax,
-  o_orderdate + 1 + pick(o_orderkey, j + 55, 100) AS l_shipdate, o_orderdate + 30 + pick(o_orderkey, j + 65, 60) AS l_commitdate,
+  o_orderdate + 1 + pick(o_orderkey, j + 55, 100) AS l_shipdate,
+  o_orderdate + 30 + pick(o_orderkey, j + 65, 60) AS l_commitdate,
   ['COLLECT COD', 'DELIVER IN PERSON', 'NONE', 'TAKE BACK RETURN'][1 + pick(o_orderkey, j + 70, 4)] AS l_shipinstruct,
   ['AIR', 'AIR REG', 'FOB', 'MAIL', 'RAIL', 'SHIP', 'TRUCK'][1 + pick(o_orderkey, j + 75, 7)] AS l_shipmode
   FROM orders, range(4) t(j) WHERE j <= pick(o_orderkey, 80, 4));
@@ -73,9 +75,12 @@ CREATE TABLE hits AS SELECT 9000000000 + i AS WatchID, pick(i, 1, 2) AS JavaEnab
   CASE pick(i, 8, 300) WHEN 0 THEN 435090932899640449 ELSE 4000000000 + pick(i, 8, 300) END AS UserID,
   ['', 'http://www.google.com/q', 'http://example.org/', 'https://www.shop.example/cart', 'http://news.example/google',
     'http://blog.example/a/b'][1 + skewed(i, 9, 6)] AS URL,
-  ['', 'https://www.google.com/search', 'http://example.org/index', 'http://t.example/x'][1 + skewed(i, 10, 4)] AS Referer,
-  CAST(pick(i, 11, 10) = 0 AS INTEGER) AS IsRefresh, [1024, 1280, 1366, 1600, 1920, 0][1 + pick(i, 12, 6)] AS ResolutionWidth,
-  skewed(i, 13, 6) AS MobilePhone, ['', 'iPad', 'iPhone', 'A100', 'Lumia'][1 + skewed(i, 13, 6) % 5] AS MobilePhoneModel,
+  ['', 'https://www.google.com/search', 'http://example.org/index', 'http://t.example/x'][1 + skewed(i, 10, 4)]
+    AS Referer,
+  CAST(pick(i, 11, 10) = 0 AS INTEGER) AS IsRefresh,
+  [1024, 1280, 1366, 1600, 1920, 0][1 + pick(i, 12, 6)] AS ResolutionWidth,
+  skewed(i, 13, 6) AS MobilePhone,
+  ['', 'iPad', 'iPhone', 'A100', 'Lumia'][1 + skewed(i, 13, 6) % 5] AS MobilePhoneModel,
   [-1, 0, 1, 2, 3, 6][1 + skewed(i, 14, 6)] AS TraficSourceID, skewed(i, 15, 4) AS SearchEngineID,
   CASE WHEN pick(i, 16, 3) = 0 THEN '' ELSE 'phrase ' || skewed(i, 17, 12) END AS SearchPhrase,
   greatest(skewed(i, 18, 12) - 5, 0) AS AdvEngineID, [800, 1200, 1400][1 + skewed(i, 19, 3)] AS WindowClientWidth,
@@ -88,8 +93,8 @@ FROM range(12000) t(i);
 
 _SHOP = """
 CREATE TABLE countries AS SELECT * FROM (VALUES ('AT', 'Austria', 'Europe'), ('BR', 'Brazil', 'South America'),
-  ('DE', 'Germany', 'Europe'), ('FR', 'France', 'Europe'), ('IN', 'India', 'Asia'), ('US', 'United States', 'North America'))
-  t(code, name, continent);
+  ('DE', 'Germany', 'Europe'), ('FR', 'France', 'Europe'), ('IN', 'India', 'Asia'),
+  ('US', 'United States', 'North America')) t(code, name, continent);
 CREATE TABLE products AS SELECT i AS product_id, 'Product ' || i AS name,
   ['books', 'games', 'garden', 'music'][1 + i % 4] AS category, 10.5 * i AS list_price FROM range(1, 13) t(i);
 CREATE TABLE users AS SELECT i AS user_id, ['AT', 'BR', 'DE', 'FR', 'IN', 'US'][1 + skewed(i, 1, 6)] AS country,

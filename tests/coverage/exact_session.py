@@ -1,8 +1,8 @@
 """A session at the limit of a huge epsilon, and the comparison of its answers with those of plain DuckDB.
 
-Everything runs as for an analyst (plan, price, ledger, engine, remainder, release) except for the draws at the noise gate,
-which are what they tend to as epsilon grows: noise 0, and private keys that appear from two people on. With a share of
-epsilon for each term that makes the Laplace scale t grid steps, real noise differs from 0 with probability
+Everything runs as for an analyst (plan, price, ledger, engine, remainder, release) except for the draws at the
+noise gate, which are what they tend to as epsilon grows: noise 0, and private keys that appear from two people on.
+With a share of epsilon for each term that makes the Laplace scale t grid steps, real noise differs from 0 with probability
 2 / (1 + exp(1 / t)); the largest epsilon that an accountant takes would leave sums of 2**52 grid steps a row noisy.
 """
 
@@ -33,6 +33,7 @@ from dpsql.release import Release
 from dpsql.releases import open_releases
 from dpsql.session import Session
 
+Row = tuple[Any, ...]
 POLICIES = Path(__file__).parent.parent / "policies"
 
 
@@ -77,13 +78,17 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def rows_of(release: Release) -> list[tuple[Any, ...]]:
+def _equal(left: Row, right: Row) -> bool:
+    return len(left) == len(right) and all(map(same, left, right))
+
+
+def rows_of(release: Release) -> list[Row]:
     """The rows of an answer as plain values."""
     columns = [column.to_pylist() for column in release.table.columns]
     return [tuple(plain(value) for value in row) for row in zip(*columns, strict=True)]
 
 
-def assert_equal(sql: str, release: Release, expected: list[tuple[Any, ...]]) -> None:
+def assert_equal(sql: str, release: Release, expected: list[Row]) -> None:
     """Every expected row is in the answer once. What else is there is an empty group of public keys: its keys are those
     of no expected row, and its counts are 0. Rows stand in the order that the question asks for.
     """
@@ -91,7 +96,7 @@ def assert_equal(sql: str, release: Release, expected: list[tuple[Any, ...]]) ->
     wanted = [tuple(plain(value) for value in row) for row in expected]
     left = list(answer)
     for row in wanted:
-        found = next((at for at, other in enumerate(left) if all(map(same, row, other)) and len(row) == len(other)), None)
+        found = next((at for at, other in enumerate(left) if _equal(row, other)), None)
         assert found is not None, f"{row} is missing from {answer[:5]}"
         del left[found]
     noisy = [column.noisy for column in release.columns]
@@ -105,9 +110,7 @@ def assert_equal(sql: str, release: Release, expected: list[tuple[Any, ...]]) ->
     _assert_named(sql, release)
 
 
-def _assert_ordered(
-    sql: str, release: Release, answer: list[tuple[Any, ...]], empty: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]
-) -> None:
+def _assert_ordered(sql: str, release: Release, answer: list[Row], empty: list[Row], wanted: list[Row]) -> None:
     """Output columns that ORDER BY names have the same values, row by row, empty groups left out."""
     order = sqlglot.parse_one(sql, read="duckdb").args.get("order")
     names = [column.name.lower() for column in release.columns]

@@ -17,7 +17,8 @@ from dpsql.session import Session
 
 NUMBERS = ["x", "y", "z", "x + y", "2 * x - 1", "x * y", "abs(x)", "coalesce(x, 5)", "CASE WHEN flag THEN y ELSE z END"]
 ONE = ["SUM", "AVG", "VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV_POP", "STDDEV_SAMP", "STDDEV"]
-TWO = ["COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX", "REGR_AVGY"]
+TWO = ["COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT"]
+TWO += ["REGR_AVGX", "REGR_AVGY"]
 COUNTS = [
     "COUNT(*)", "COUNT(x)", "COUNT(y)", "COUNT(DISTINCT x)", "COUNT(DISTINCT y)", "COUNT(DISTINCT person)",
     "COUNT_IF(x > 3)", "COUNT(DISTINCT x % 7)",
@@ -79,7 +80,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.Duc
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ROWS, st.lists(aggregates(), min_size=3, max_size=6, unique=True), st.sampled_from(CONDITIONS), st.booleans())
 def test_aggregates(
-    world: tuple[duckdb.DuckDBPyConnection, Session], rows: list[Any], wanted: list[Aggregate], where: str, grouped: bool
+    world: tuple[duckdb.DuckDBPyConnection, Session],
+    rows: list[Any],
+    wanted: list[Aggregate],
+    where: str,
+    grouped: bool,
 ) -> None:
     connection, session = world
     connection.execute("DELETE FROM t")
@@ -88,14 +93,10 @@ def test_aggregates(
     sql += (f" WHERE {where}" if where else "") + (" GROUP BY grp" if grouped else "")
     note(sql)
     answer = {row[0]: row for row in rows_of(session.execute(sql))}
-    for row in _engine(connection, sql):
+    for row in connection.execute(sql).fetchall():
         for one, theirs, ours in zip(wanted, row[1:], answer[plain(row[0])][1:], strict=True):
-            if theirs is not None and not _singular(connection, one, where, row[0] if grouped else None):
+            if plain(theirs) is not None and not _singular(connection, one, where, row[0] if grouped else None):
                 assert math.isclose(plain(theirs), ours, rel_tol=1e-6, abs_tol=1e-6), (str(one), theirs, ours)
-
-
-def _engine(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(None if v != v else v for v in row) for row in connection.execute(sql).fetchall()]
 
 
 def _singular(connection: duckdb.DuckDBPyConnection, one: Aggregate, where: str, group: str | None) -> bool:

@@ -1,5 +1,5 @@
--- The 22 queries of TPC-H (specification 3.0, validation parameters). The privacy unit is the customer. Dates are literals
--- with INTERVAL as in the specification; query 15 has WITH in place of its view (variant of appendix B).
+-- The 22 queries of TPC-H (specification 3.0, validation parameters); the customer is the privacy unit. Dates are
+-- literals with INTERVAL as in the specification; query 15 has WITH in place of its view (variant of appendix B).
 
 -- query: q01
 -- what: pricing summary report

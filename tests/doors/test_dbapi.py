@@ -13,7 +13,7 @@ import pyarrow
 import pytest
 
 import dpsql
-from tests.doors.conftest import Clinic
+from doors.conftest import Clinic
 
 BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
 
@@ -165,7 +165,7 @@ def test_threads_share_a_connection(connection: dpsql.Connection) -> None:
     answers: list[Any] = []
 
     def ask(age: int) -> None:
-        answers.append(connection.execute("SELECT COUNT(*) FROM patients WHERE age < ?", (age,)).fetchone())
+        answers.append(connection.execute(f"SELECT COUNT(*) FROM patients WHERE age < {age}").fetchone())
 
     threads = [threading.Thread(target=ask, args=(age,)) for age in range(30, 36)]
     for thread in threads:

@@ -158,9 +158,9 @@ def grow(rng: random.Random, type_: Type, depth: int, columns: dict[str, Column]
 
 def apply(rng: random.Random, spec: Spec, depth: int, columns: dict[str, Column] = COLUMNS) -> Call:
     """A call of `spec`, its arguments `depth - 1` calls deep at most."""
-    name, _, wanted = spec
-    arguments = [grow(rng, w, depth - 1, columns) if isinstance(w, Type) else w(rng) for w in wanted]
-    if name == "clamp":
-        low, high = sorted(arguments[1:], key=lambda bound: bound.value)
-        arguments[1:] = [low, high]
-    return functions.call(name, *arguments)
+    name, result, wanted = spec
+    while True:
+        arguments = [grow(rng, w, depth - 1, columns) if isinstance(w, Type) else w(rng) for w in wanted]
+        typed = all(a.facts.type in (w, Type.NULL) for a, w in zip(arguments, wanted, strict=True) if isinstance(w, Type))
+        if typed and (made := functions.call(name, *arguments)).facts.type is result:
+            return made

@@ -1,0 +1,200 @@
+"""A session whose gate records what it is given and answers fixed vectors, over tables that change from run to run.
+
+Everything else is the product's own: parser, planner, emitter, DuckDB, perturb, remainder. The ledger and the store of
+releases are stand-ins that keep notes, so that a run costs milliseconds; their own guarantees are tested in tests/ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from audit.hospital import SCHEMAS
+from numpy.typing import NDArray
+
+from dpsql.cells import Groups
+from dpsql.engines import EngineQuery, ExactAnswer
+from dpsql.engines.duckdb_engine import DuckDBEngine
+from dpsql.errors import Error
+from dpsql.int128 import Int128
+from dpsql.ledger import ChargeRequest
+from dpsql.mechanisms import Noise, Selection
+from dpsql.options import Options
+from dpsql.perturb import Gate
+from dpsql.policy import Policy
+from dpsql.release import Release
+from dpsql.sandbox import shared_sandbox
+from dpsql.session import Session
+
+Key = tuple[Any, ...]
+Vector = dict[Key, int]
+
+
+@dataclass
+class Measured:
+    """One private block as it came to the gate: exact integers by key for each term, and what selection looked at."""
+
+    keys: list[Key]
+    public: bool
+    noises: dict[str, Noise] = field(default_factory=dict)
+    terms: dict[str, Vector] = field(default_factory=dict)
+    selection: Selection | None = None
+    counts: Vector = field(default_factory=dict)
+
+
+@dataclass
+class Observed:
+    """All that can be seen of one run, and the exact vectors that nobody should see."""
+
+    outcome: str
+    charged: bool
+    columns: list[tuple[str, str]]
+    answer: bytes
+    engine_sql: list[str]
+    charges: list[dict[str, int]]
+    blocks: list[Measured]
+
+
+class RecordingGate(Gate):
+    """Notes exact vectors, noise and keys; adds no noise of its own but answers numbers that depend on the cell alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: list[Measured] = []
+        self._groups: Groups | None = None
+
+    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups) -> Int128:
+        block = self._block(groups)
+        block.noises[name] = noise
+        block.terms[name] = dict(zip(block.keys, exact.to_ints(), strict=True))
+        fixed = [37 + 11 * (cell % 13) for cell in range(groups.count)]
+        return Int128.from_ints(value << max(0, -noise.shift) >> max(0, noise.shift) for value in fixed)
+
+    def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
+        block = self._block(groups)
+        block.selection = selection
+        exact = block.terms.get(name) or dict(zip(block.keys, counts.to_ints(), strict=True))
+        block.counts = exact
+        return np.ones(groups.count, dtype=bool)
+
+    def _block(self, groups: Groups) -> Measured:
+        if self._groups is not groups:
+            self._groups = groups
+            columns = [column.to_pylist() for column in groups.keys.columns]
+            keys = [tuple(map(_plain, key)) for key in zip(*columns, strict=True)] if columns else [()] * groups.count
+            self.blocks.append(Measured(keys, groups.public))
+        return self.blocks[-1]
+
+
+def _plain(value: Any) -> Any:
+    """NaN is one key, as it is for the engine."""
+    return "NaN" if isinstance(value, float) and value != value else value
+
+
+class RecordingEngine(DuckDBEngine):
+    """DuckDB with a note of everything that is asked of protected tables."""
+
+    asked: list[str]
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        self.asked.append(query.sql)
+        return super().run(query, timeout_seconds)
+
+
+class OpenLedger:
+    """Takes every charge."""
+
+    witness = SimpleNamespace(key=b"audit" * 8)
+
+    def __init__(self) -> None:
+        self.charges: list[dict[str, int]] = []
+        self._limits: dict[str, dict[str, int]] = {}
+
+    def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
+        self._limits[scope] = dict(limits)
+
+    def reserve(self, request: ChargeRequest) -> Any:
+        self.charges.append(dict(request.charge))
+        return SimpleNamespace(commit=lambda: True, fail=lambda note: True)
+
+    def accounts(self) -> dict[str, Any]:
+        nothing = {scope: dict.fromkeys(limits, 0) for scope, limits in self._limits.items()}
+        return {s: SimpleNamespace(limits=limits, spent=nothing[s]) for s, limits in self._limits.items()}
+
+
+class NoStore:
+    """Remembers nothing, so that every question reaches the engine."""
+
+    def get(self, key: str) -> None:
+        return None
+
+    def put(self, key: str, payload: bytes, metadata: Any, *, block: str = "") -> Any:
+        return SimpleNamespace(payload=payload)
+
+
+class World:
+    """One policy and one connection whose tables are exchanged before every run."""
+
+    def __init__(self, policy: Policy, gate: Gate | None = None) -> None:
+        self.connection = duckdb.connect(config={"threads": 1})
+        self.engine = RecordingEngine(self.connection, policy, "audit", owned=False)
+        self.engine.asked = []
+        self.ledger = OpenLedger()
+        self.gate = gate or RecordingGate()
+        self.policy = policy
+        ledger: Any = self.ledger
+        store: Any = NoStore()
+        self.session = Session(policy, self.engine, ledger, store, gate=self.gate, sandbox=shared_sandbox())
+
+    def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
+        """Put rows in place of those of the last run."""
+        for table, schema in SCHEMAS.items():
+            self.connection.register(table, pa.Table.from_pylist(data.get(table, []), schema))
+
+    @contextmanager
+    def options(self, settings: list[str]) -> Any:
+        """The options of one query; forgotten afterwards."""
+        try:
+            for setting in settings:
+                self.session.execute(f"SET {setting}")
+            yield
+        finally:
+            self.session.options = Options.of_policy(self.policy)
+
+    def observe(self, sql: str, parameters: Any = None) -> Observed:
+        """Run one question and note everything."""
+        gate = self.gate
+        if isinstance(gate, RecordingGate):
+            gate.blocks = []
+        self.engine.asked = []
+        self.ledger.charges = []
+        charged, columns, answer = False, [], b""
+        try:
+            release = self.session.execute(sql, parameters)
+            outcome = "answered"
+            columns = [(column.name, column.type.value) for column in release.columns]
+            answer = shown(release)
+        except Error as error:
+            outcome, charged = error.text(), error.charged
+        blocks = gate.blocks if isinstance(gate, RecordingGate) else []
+        return Observed(outcome, charged, columns, answer, self.engine.asked, self.ledger.charges, blocks)
+
+
+def shown(release: Release) -> bytes:
+    """The rows of an answer as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, release.table.schema) as writer:
+        writer.write_table(release.table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def per_unit(ledger_units: dict[str, int], units: Mapping[str, int]) -> dict[str, Fraction]:
+    """Ledger units as exact nats and probabilities."""
+    return {name: Fraction(amount, units[name]) for name, amount in ledger_units.items()}
