@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -30,41 +30,47 @@ def ask(session: Session, sql: str, *, request_id: str | None = None, waiting: W
     `waiting` is entered when the answer takes longer than a moment. Raises what `Session.execute` raises.
     """
     receipt = request_id or uuid.uuid4().hex
-    worker = _Worker(session, sql, receipt)
-    worker.start()
+    question = _Question(session, sql, receipt)
+    threading.Thread(target=question.work, name="dpsql-question", daemon=True).start()
     try:
         with ExitStack() as shown:
-            worker.join(_PATIENCE_SECONDS)
-            if worker.is_alive() and waiting is not None:
+            if not question.ended.wait(_PATIENCE_SECONDS) and waiting is not None:
                 shown.enter_context(waiting())
-            worker.join()
+            question.ended.wait()
     except KeyboardInterrupt:
-        worker.stop()
-        raise _stopped(session, receipt, answered=worker.release is not None) from None
-    if worker.release is None:
-        assert worker.error is not None
-        raise worker.error
-    return worker.release
+        question.stop()
+        raise _stopped(session, receipt, answered=question.release is not None) from None
+    if question.release is None:
+        assert question.error is not None
+        raise question.error
+    return question.release
 
 
-class _Worker(threading.Thread):
+class _Question:
+    """What the thread works on. `ended` and not the thread is waited for: a Ctrl-C in `Thread.join` of Python 3.11 makes
+    a running thread look finished."""
+
     def __init__(self, session: Session, sql: str, receipt: str) -> None:
-        super().__init__(name="dpsql-question", daemon=True)
         self._session, self._sql, self._receipt = session, sql, receipt
         self.release: Release | None = None
         self.error: BaseException | None = None
+        self.ended = threading.Event()
 
-    def run(self) -> None:
+    def work(self) -> None:
         try:
             self.release = self._session.execute(self._sql, request_id=self._receipt)
         except BaseException as error:
             self.error = error
+        finally:
+            self.ended.set()
 
     def stop(self) -> None:
-        """Interrupt the engine until the question has ended: one interrupt between two statements would be lost."""
-        while self.is_alive():
-            self._session.interrupt()
-            self.join(_NAG_SECONDS)
+        """Interrupt the engine until the question has ended: one interrupt between two statements would be lost, and
+        a process that ends under a working engine is aborted."""
+        while not self.ended.is_set():
+            with suppress(KeyboardInterrupt):
+                self._session.interrupt()
+                self.ended.wait(_NAG_SECONDS)
 
 
 def _stopped(session: Session, receipt: str, answered: bool) -> Error:

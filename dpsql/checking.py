@@ -46,10 +46,10 @@ def check_policy_file(place: Path, *, create_ledger: bool = False) -> Findings:
 
 
 def _located(place: Path, path: str, sentence: str) -> str:
-    """FILE:LINE: PATH SENTENCE, as editors read it."""
+    """FILE:LINE: PATH: SENTENCE, as editors read it."""
     line = re.match(r"line ([0-9]+): ", sentence)
     where = f"{place}:{line.group(1)}" if line else str(place)
-    return f"{where}: {path} {sentence[line.end() :] if line else sentence}"
+    return f"{where}: {path}: {sentence[line.end() :] if line else sentence}"
 
 
 def _summary(place: Path, policy: Policy) -> str:

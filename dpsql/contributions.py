@@ -67,12 +67,20 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
         for _, _, parent, column in policy.unit_joins(relation.table):
             found.add(Promise(parent, (column,), 1))
         return frozenset(found)
-    if isinstance(relation, Join) and isinstance(relation.right, Scan):
+    right = unfiltered(relation.right) if isinstance(relation, Join) else None
+    if isinstance(relation, Join) and isinstance(right, Scan):
         names = tuple(sorted(key.name[2:] for _, key in relation.keys if isinstance(key, Column)))
-        most = policy.tables[relation.right.table].multiplicity(names)
+        most = policy.tables[right.table].multiplicity(names)
         if most is not None:
-            found.add(Promise(relation.right.table, names, most))
+            found.add(Promise(right.table, names, most))
     return frozenset(found).union(*(promises(part, policy) for part in parts(relation)))
+
+
+def unfiltered(relation: Relation) -> Relation:
+    """The relation below all filters: leaving rows out breaks no promise about keys."""
+    while isinstance(relation, Filter):
+        relation = relation.source
+    return relation
 
 
 def parts(relation: Relation) -> tuple[Relation, ...]:

@@ -7,83 +7,142 @@ outside the set belong to no group.
 from __future__ import annotations
 
 import math
-from itertools import product
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+from itertools import chain, product
 from typing import Any
 
 from dpsql.evaluate import evaluate
+from dpsql.functions import moved_by_months, truncated
 from dpsql.plan import Call, Column, Expr, Literal
 from dpsql.ranges import Facts, Type
 
 MOST_VALUES = 100_000
-_WHOLE = {"floor", "ceil"}
+MOST_STEPS = 20_000
+"""Calls evaluated for one image: about 30 ms. Wider arguments get the range of the result, or private keys."""
+_STEPS = {
+    "week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1),
+    "second": timedelta(seconds=1),
+}  # fmt: skip
+_MONTHS = {"year": 12, "quarter": 3, "month": 1}
+
+Values = tuple[Any, ...]
 
 
-def domain_of(expression: Expr) -> tuple[Any, ...] | None:
-    """Values in key order, None when the set is not finite (or has more than `MOST_VALUES`): private keys then."""
+def domain_of(expression: Expr) -> Values | None:
+    """Values in key order, None when the set is not finite (or has more than `MOST_VALUES`): private keys then.
+
+    NULL is among them only where a column's declared domain lists it; NaN never is. Reals are doubles.
+    """
     values = _domain(expression)
     if values is None:
         return None
-    lists_null = isinstance(expression, Column) and None in values
-    known = list(dict.fromkeys(value for value in values if value is not None))
-    if not isinstance(expression, Column) or expression.facts.values is None:
+    known = list(dict.fromkeys(value for value in values if value is not None and value == value))
+    if not isinstance(expression, Column):
         known.sort()
-    return (*known, None) if lists_null else tuple(known)
+        return tuple(known)
+    return (*known, None) if None in values else tuple(known)
 
 
-def _domain(expression: Expr) -> tuple[Any, ...] | None:
+def _domain(expression: Expr) -> Values | None:
     facts = expression.facts
     if isinstance(expression, Literal):
-        return (expression.value,)
+        return (evaluate(expression, {}),)
     if isinstance(expression, Column):
-        return _column(facts)
+        return _range(facts)
     if facts.type is Type.BOOLEAN:
         return (False, True)
     image = _image(expression)
     if image is not None:
         return image
     if expression.function in ("case", "coalesce"):
-        parts = expression.arguments
-        results = (*parts[1:-1:2], parts[-1]) if expression.function == "case" else parts
-        domains = [_domain(result) for result in results]
-        if any(domain is None for domain in domains):
-            return None
-        merged = tuple(dict.fromkeys(value for domain in domains for value in domain or ()))
-        return merged if len(merged) <= MOST_VALUES else None
-    if expression.function in _WHOLE and facts.bounded and facts.upper - facts.lower < MOST_VALUES:
-        return tuple(float(number) for number in range(math.floor(facts.lower), math.ceil(facts.upper) + 1))
-    inside = [_domain(argument) for argument in expression.arguments]
-    if all(domain is not None for domain in inside) and math.prod(len(d or ()) for d in inside) <= MOST_VALUES:
-        return _over_arguments(expression, [domain or () for domain in inside])
-    return _column(facts)
+        return _one_of(expression)
+    if expression.function == "date_trunc":
+        return _starts(expression)
+    if expression.function in ("floor", "ceil") and facts.bounded and facts.upper - facts.lower < MOST_VALUES:
+        return tuple(float(number) for number in range(int(facts.lower), int(facts.upper) + 1))
+    return _over_arguments(expression) or _range(facts)
 
 
-def _column(facts: Facts) -> tuple[Any, ...] | None:
+def _range(facts: Facts) -> Values | None:
+    """The declared values, or all integers or dates between the bounds."""
     size = facts.size()
-    return facts.domain() if size is not None and size <= MOST_VALUES else None
+    if size is None or size > MOST_VALUES:
+        return None
+    if facts.values is None and facts.type is Type.DATE:
+        return tuple(map(date.fromordinal, range(facts.lower.toordinal(), facts.upper.toordinal() + 1)))
+    values = facts.domain()
+    if values is None or facts.type is not Type.REAL:
+        return values
+    return tuple(None if value is None else float(value) for value in values)
 
 
-def _image(expression: Call) -> tuple[Any, ...] | None:
+def _few(facts: Facts) -> Values | None:
+    """The declared values or range with NULL where it may occur, if they are few enough to be evaluated."""
+    size = facts.size()
+    return _with_null(_range(facts), facts) if size is not None and size <= MOST_STEPS else None
+
+
+def _with_null(values: Values | None, facts: Facts) -> Values | None:
+    return (*values, None) if values is not None and facts.nullable and None not in values else values
+
+
+def _image(expression: Call) -> Values | None:
     """The exact image when the expression reads columns with finite domains only."""
     columns = {column.name: column for column in _columns(expression)}
-    domains = [_column(column.facts) for column in columns.values()]
-    if not columns or any(domain is None for domain in domains):
+    domains = [_few(column.facts) for column in columns.values()]
+    return _evaluated(expression, tuple(columns), domains)
+
+
+def _evaluated(expression: Call, names: tuple[str, ...], domains: list[Values | None]) -> Values | None:
+    """Values of `expression` over all combinations, None where some domain is not known or they are too many."""
+    known = [domain for domain in domains if domain is not None]
+    if len(known) < len(domains) or math.prod(map(len, known)) * _calls(expression) > MOST_STEPS:
         return None
-    if math.prod(len(domain or ()) for domain in domains) > MOST_VALUES:
-        return None
-    rows = (dict(zip(columns, values, strict=True)) for values in product(*(domain or () for domain in domains)))
+    rows: Iterable[Mapping[str, Any]] = (dict(zip(names, values, strict=True)) for values in product(*known))
     return tuple(dict.fromkeys(evaluate(expression, row) for row in rows))
 
 
-def _over_arguments(expression: Call, domains: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    names = [f"x{number}" for number in range(len(domains))]
-    plain = [Facts(argument.facts.type) for argument in expression.arguments]
-    columns = tuple(
-        argument if isinstance(argument, Literal) else Column(name, facts)
-        for name, facts, argument in zip(names, plain, expression.arguments, strict=True)
-    )
-    shape = Call(expression.function, columns, expression.facts)
-    rows = (dict(zip(names, values, strict=True)) for values in product(*domains))
-    return tuple(dict.fromkeys(evaluate(shape, row) for row in rows))
+def _one_of(expression: Call) -> Values | None:
+    """CASE and COALESCE: the union of what their results can be, as values of the type they share."""
+    parts = expression.arguments
+    results = (*parts[1:-1:2], parts[-1]) if expression.function == "case" else parts
+    domains = [_domain(result) for result in results]
+    known = [domain for domain in domains if domain is not None]
+    if len(known) < len(domains) or sum(map(len, known)) > MOST_VALUES:
+        return None
+    union = Column("x", expression.facts)
+    return tuple(dict.fromkeys(evaluate(union, {"x": value}) for value in chain.from_iterable(known)))
+
+
+def _starts(expression: Call) -> Values | None:
+    """date_trunc of a bounded date or timestamp: one start after the other."""
+    facts = expression.facts
+    unit = expression.arguments[0]
+    if not facts.bounded or not isinstance(unit, Literal):
+        return None
+    step = _STEPS.get(unit.value, timedelta(days=28 * _MONTHS.get(unit.value, 1)))
+    if (facts.upper - facts.lower) / step >= MOST_VALUES:
+        return None
+    starts, last = [truncated(unit.value, facts.lower)], truncated(unit.value, facts.upper)
+    while starts[-1] < last:
+        months = _MONTHS.get(unit.value)
+        starts.append(starts[-1] + step if months is None else moved_by_months(starts[-1], months))
+    return tuple(starts)
+
+
+def _over_arguments(expression: Call) -> Values | None:
+    """The image over the domains of the arguments, taken as if they had nothing to do with each other."""
+    arguments = expression.arguments
+    names = tuple(f"x{number}" for number in range(len(arguments)))
+    columns = (Column(name, Facts(argument.facts.type)) for name, argument in zip(names, arguments, strict=True))
+    shape = Call(expression.function, tuple(columns), expression.facts)
+    domains = [_few(a.facts) if isinstance(a, Column) else _with_null(_domain(a), a.facts) for a in arguments]
+    return _evaluated(shape, names, domains)
+
+
+def _calls(expression: Expr) -> int:
+    return 1 + sum(map(_calls, expression.arguments)) if isinstance(expression, Call) else 0
 
 
 def _columns(expression: Expr) -> list[Column]:

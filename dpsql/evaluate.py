@@ -16,11 +16,9 @@ from fractions import Fraction
 from itertools import dropwhile
 from typing import Any
 
+from dpsql.functions import MOST_TEXT, moved_by_months, truncated
 from dpsql.plan import Call, Column, Expr
 from dpsql.ranges import Type
-
-
-_EPOCH = datetime(1970, 1, 1)
 
 
 def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
@@ -164,9 +162,9 @@ def _power(base: Any, exponent: Any) -> float:
         return math.nan if base else math.copysign(math.inf, base) if odd else math.inf
 
 
-def _remainder(left: int, right: int) -> int | None:
-    """The engine calls the smallest integer modulo -1 an overflow."""
-    return None if (left, right) == (-(2**63), -1) else int(math.copysign(1, left)) * (abs(left) % abs(right))
+def _remainder(left: int, right: int) -> int:
+    """With the sign of the dividend, exactly."""
+    return abs(left) % abs(right) * (1 if left >= 0 else -1)
 
 
 def _round(value: Any, digits: int = 0) -> Any:
@@ -187,23 +185,6 @@ def _integral(function: Callable[[Any], int]) -> Callable[[Any], Any]:
     return run
 
 
-def _trunc_date(unit: str, value: Any) -> Any:
-    day = value.date() if isinstance(value, datetime) else value
-    starts = {
-        "year": lambda: day.replace(month=1, day=1),
-        "quarter": lambda: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
-        "month": lambda: day.replace(day=1),
-        "week": lambda: day - timedelta(days=day.weekday()),
-        "day": lambda: day,
-    }
-    if unit in starts:
-        start = starts[unit]()
-        return datetime.combine(start, datetime.min.time()) if isinstance(value, datetime) else start
-    value = _to_timestamp(value)
-    kept = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
-    return value.replace(minute=kept[0], second=kept[1], microsecond=0)
-
-
 def _part(part: str, value: Any) -> int:
     week, weekday = value.isocalendar()[1], value.isoweekday()
     by_name = {"quarter": (value.month - 1) // 3 + 1, "week": week, "dow": weekday % 7, "isodow": weekday}
@@ -216,25 +197,10 @@ def _diff(unit: str, start: Any, end: Any) -> int:
     if months is not None:
         return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
     if unit == "week":
-        return _weeks(end) - _weeks(start)
-    start, end = _trunc_date(unit, start), _trunc_date(unit, end)
+        return math.trunc((_to_date(end) - _to_date(start)).days / 7)
+    start, end = (truncated(unit, _to_timestamp(value)) for value in (start, end))
     seconds = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
     return round((end - start) / timedelta(seconds=1)) // seconds
-
-
-def _weeks(value: Any) -> int:
-    """Whole weeks since 1970-01-01, toward zero: DuckDB counts weeks so."""
-    return math.trunc((value - _EPOCH if isinstance(value, datetime) else value - _EPOCH.date()) / timedelta(weeks=1))
-
-
-def _add_months(value: Any, months: int) -> Any:
-    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
-    for day in range(value.day, 27, -1):
-        try:
-            return value.replace(year=year, month=month + 1, day=day)
-        except ValueError:
-            continue
-    return value.replace(year=year, month=month + 1)
 
 
 def _bucket(value: Any, low: Any, high: Any, buckets: int) -> Any:
@@ -290,6 +256,11 @@ def _left_trim(text: str) -> str:
 
 def _right_trim(text: str) -> str:
     return _left_trim(text[::-1])[::-1]
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    text = text[:MOST_TEXT]
+    return text.replace(old, new)[:MOST_TEXT] if old else text
 
 
 WHOLE_TEXT = r" *[+-]?[0-9]{1,19} *"
@@ -358,9 +329,9 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "starts_with": lambda a, b: a.startswith(b), "ends_with": lambda a, b: a.endswith(b), "contains": lambda a, b: b in a,
     "lower": _lower, "upper": _upper, "trim": lambda x: _right_trim(_left_trim(x)), "ltrim": _left_trim,
     "rtrim": _right_trim, "left": lambda x, n: x[:n], "right": lambda x, n: x[len(x) - n :] if n < len(x) else x,
-    "substr": lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n], "concat": lambda *p: "".join(p),
-    "replace": lambda x, a, b: x.replace(a, b) if a else x, "length": len, "date_trunc": _trunc_date, "date_part": _part,
-    "date_diff": _diff, "add_days": lambda d, n: d + timedelta(days=n), "add_months": _add_months,
+    "substr": lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n], "concat": lambda *p: "".join(p)[:MOST_TEXT],
+    "replace": _replace, "length": len, "date_trunc": truncated, "date_part": _part,
+    "date_diff": _diff, "add_days": lambda d, n: d + timedelta(days=n), "add_months": moved_by_months,
     "add_seconds": lambda t, n: t + timedelta(seconds=n), "width_bucket": _bucket, "to_integer": _to_integer,
     "to_real": _to_real, "to_text": _to_text, "to_boolean": _to_boolean, "to_date": _to_date, "to_timestamp": _to_timestamp,
 }  # fmt: skip

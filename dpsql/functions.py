@@ -6,6 +6,7 @@ no number), the result is NULL. Binding refuses whatever has no entry here (an a
 
 from __future__ import annotations
 
+import calendar
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,9 @@ class Function:
 
 
 REGISTRY: dict[str, Function] = {}
+MOST_TEXT = 10_000
+"""Concatenated and replaced texts are cut here: doubled again and again, a person's text could fill the memory."""
+MOST_PARTS = 20
 DATE_PARTS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
 TRUNC_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 DIFF_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
@@ -80,11 +84,26 @@ NUMERIC = (Type.INTEGER, Type.REAL)
 TEMPORAL = (Type.DATE, Type.TIMESTAMP)
 
 
+LARGEST = Fraction(2**1024 - 2**970)
+_FINEST = 2**1200
+
+
+def _real(interval: Interval, nullable: bool) -> Facts:
+    """A real in `interval`; ends that no double holds are unknown, long fractions are rounded outward."""
+    low, high = interval
+    if low is not None:
+        low = Fraction(math.floor(low * _FINEST), _FINEST) if low.denominator > _FINEST else low
+    if high is not None:
+        high = Fraction(math.ceil(high * _FINEST), _FINEST) if high.denominator > _FINEST else high
+    low, high = (None if end is None or abs(end) > LARGEST else end for end in (low, high))
+    return Facts(Type.REAL, low, high, nullable=nullable)
+
+
 def _result_number(arguments: tuple[Expr, ...], interval: Interval) -> Facts:
     """INTEGER if all arguments are, else REAL; an integer that may pass 64 bits becomes NULL there."""
     nullable = _nullable(arguments)
     if any(argument.facts.type is Type.REAL for argument in arguments):
-        return Facts(Type.REAL, *interval, nullable=nullable)
+        return _real(interval, nullable)
     inside = None not in interval and INT64[0] <= interval[0] and interval[1] <= INT64[1]
     low, high = interval if inside else (None, None)
     return Facts(Type.INTEGER, low, high, nullable=nullable or not inside)
@@ -111,7 +130,7 @@ def _div(arguments: tuple[Expr, ...]) -> Facts:
     """Division of reals; NULL where the divisor is zero."""
     _want(arguments, NUMERIC, NUMERIC)
     interval = ranges.divide(_interval(arguments[0]), _interval(arguments[1]))
-    return Facts(Type.REAL, *interval, nullable=_nullable(arguments) or interval[0] is None)
+    return _real(interval, _nullable(arguments) or interval[0] is None)
 
 
 @_function("intdiv")
@@ -131,11 +150,11 @@ def _mod(arguments: tuple[Expr, ...]) -> Facts:
     low, high = _interval(arguments[1])
     if low is None or high is None:
         return Facts(Type.INTEGER)
-    most = max(abs(low), abs(high)) - 1
-    dividend = _interval(arguments[0])
-    floor = Fraction(0) if dividend[0] is not None and dividend[0] >= 0 else -most
-    ceiling = Fraction(0) if dividend[1] is not None and dividend[1] <= 0 else most
-    return Facts(Type.INTEGER, min(floor, ceiling), max(floor, ceiling), nullable=_nullable(arguments) or low <= 0 <= high)
+    most = max(abs(low), abs(high), Fraction(1)) - 1
+    least, greatest = _interval(arguments[0])
+    floor = -most if least is None else min(max(least, -most), Fraction(0))
+    ceiling = most if greatest is None else max(min(greatest, most), Fraction(0))
+    return Facts(Type.INTEGER, floor, ceiling, nullable=_nullable(arguments) or low <= 0 <= high)
 
 
 @_function("neg")
@@ -156,15 +175,18 @@ def _sign(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, Fraction(-1), Fraction(1), nullable=_nullable(arguments))
 
 
-@_function("floor", "ceil")
-def _floor(arguments: tuple[Expr, ...]) -> Facts:
-    _want(arguments, NUMERIC)
-    low, high = _interval(arguments[0])
-    return replace(
-        arguments[0].facts.without_values(),
-        lower=None if low is None else Fraction(math.floor(low)),
-        upper=None if high is None else Fraction(math.ceil(high)),
-    )
+def _whole(name: str, whole: Callable[[Fraction], int]) -> None:
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        _want(arguments, NUMERIC)
+        ends = (None if end is None else Fraction(whole(end)) for end in _interval(arguments[0]))
+        lower, upper = ends
+        return replace(arguments[0].facts.without_values(), lower=lower, upper=upper)
+
+    REGISTRY[name] = Function(name, infer)
+
+
+_whole("floor", math.floor)
+_whole("ceil", math.ceil)
 
 
 @_function("round")
@@ -211,7 +233,7 @@ def _power(arguments: tuple[Expr, ...]) -> Facts:
     if type(exponent) is not int or not 1 <= exponent <= 8 or low is None or high is None:
         return Facts(Type.REAL)
     corners = [low**exponent, high**exponent, *([Fraction(0)] if low <= 0 <= high else [])]
-    return Facts(Type.REAL, min(corners), max(corners), nullable=_nullable(arguments))
+    return _real((min(corners), max(corners)), _nullable(arguments))
 
 
 @_function("clamp")
@@ -225,7 +247,8 @@ def _clamp(arguments: tuple[Expr, ...]) -> Facts:
     lower = Fraction(low) if known.lower is None else min(max(known.lower, Fraction(low)), Fraction(high))
     upper = Fraction(high) if known.upper is None else max(min(known.upper, Fraction(high)), Fraction(low))
     real = any(a.facts.type is Type.REAL for a in arguments)
-    return Facts(Type.REAL if real else Type.INTEGER, lower, upper, nullable=True)
+    possibly_nan = arguments[0].facts.type is Type.REAL and not arguments[0].facts.bounded
+    return Facts(Type.REAL if real else Type.INTEGER, lower, upper, nullable=known.nullable or possibly_nan)
 
 
 def common_type(arguments: tuple[Expr, ...]) -> Type:
@@ -251,8 +274,7 @@ def _widened(facts: Facts, type_: Type) -> Facts:
     if type_ is not Type.TIMESTAMP or facts.type is not Type.DATE:
         return facts
     values = None if facts.values is None else tuple(_midnight(value) for value in facts.values)
-    nullable = facts.nullable or not facts.bounded
-    return Facts(type_, _midnight(facts.lower), _midnight(facts.upper), values, nullable)
+    return Facts(type_, _midnight(facts.lower), _midnight(facts.upper), values, facts.nullable)
 
 
 def _hull(arguments: Sequence[Expr]) -> Facts:
@@ -266,7 +288,7 @@ def _extreme(name: str) -> None:
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         type_ = common_type(arguments)
-        if not type_.numeric and not type_.temporal or len(arguments) < 2:
+        if not (type_.numeric or type_.temporal or type_ is Type.NULL) or len(arguments) < 2:
             raise WrongArguments("takes two or more numbers or dates")
         known_facts = [_widened(argument.facts, type_) for argument in arguments]
         any_of = ranges.hull(known_facts, type_)
@@ -291,9 +313,7 @@ _extreme("greatest")
 def _coalesce(arguments: tuple[Expr, ...]) -> Facts:
     if not arguments:
         raise WrongArguments("takes one or more arguments")
-    facts = _hull(arguments)
-    sure = any(not _widened(argument.facts, facts.type).nullable for argument in arguments)
-    return replace(facts, nullable=not sure)
+    return replace(_hull(arguments), nullable=all(argument.facts.nullable for argument in arguments))
 
 
 @_function("nullif")
@@ -410,6 +430,8 @@ def _literal_int(argument: Expr, low: int, high: int) -> None:
 @_function("concat")
 def _concat(arguments: tuple[Expr, ...]) -> Facts:
     _want(arguments, *([Type.TEXT] * len(arguments)))
+    if not 1 <= len(arguments) <= MOST_PARTS:
+        raise WrongArguments(f"takes 1 to {MOST_PARTS} texts")
     return Facts(Type.TEXT, nullable=_nullable(arguments))
 
 
@@ -417,8 +439,8 @@ def _concat(arguments: tuple[Expr, ...]) -> Facts:
 def _replace(arguments: tuple[Expr, ...]) -> Facts:
     """The two texts are literals: a replacement taken from a column could make a row's text grow without end."""
     _want(arguments, Type.TEXT, Type.TEXT, Type.TEXT)
-    if not all(isinstance(a, Literal) and isinstance(a.value, str) and len(a.value) <= 100 for a in arguments[1:]):
-        raise WrongArguments("takes literal texts of at most 100 characters to find and to put")
+    if not all(isinstance(a, Literal) and isinstance(a.value, str) and len(a.value) <= 20 for a in arguments[1:]):
+        raise WrongArguments("takes literal texts of at most 20 characters to find and to put")
     return Facts(Type.TEXT, nullable=_nullable(arguments))
 
 
@@ -426,7 +448,7 @@ def _replace(arguments: tuple[Expr, ...]) -> Facts:
 def _length(arguments: tuple[Expr, ...]) -> Facts:
     _want(arguments, Type.TEXT)
     values = arguments[0].facts.values
-    upper = Fraction(max(len(v) for v in values if v is not None)) if values and any(v for v in values) else None
+    upper = None if values is None else Fraction(max((len(v) for v in values if v is not None), default=0))
     return Facts(Type.INTEGER, Fraction(0), upper, nullable=_nullable(arguments))
 
 
@@ -438,8 +460,19 @@ def _date_trunc(arguments: tuple[Expr, ...]) -> Facts:
     facts = arguments[1].facts
     if facts.type is Type.DATE and unit in ("hour", "minute", "second"):
         raise WrongArguments("takes a unit from day up for a date")
-    lower = None if facts.lower is None else facts.lower - timedelta(days=366)
-    return replace(facts.without_values(), lower=lower)
+    lower, upper = (None if end is None else truncated(unit, end) for end in (facts.lower, facts.upper))
+    return replace(facts.without_values(), lower=lower, upper=upper)
+
+
+def truncated(unit: str, value: Any) -> Any:
+    """The start of the year, quarter, ... or second that a date or timestamp is in; weeks start on Monday."""
+    day = value.date() if isinstance(value, datetime) else value
+    if unit in ("hour", "minute", "second"):
+        kept = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
+        return value.replace(minute=kept[0], second=kept[1], microsecond=0)
+    month = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}.get(unit, day.month)
+    start = day if unit == "day" else day - timedelta(days=day.weekday()) if unit == "week" else day.replace(month=month, day=1)
+    return _midnight(start) if isinstance(value, datetime) else start
 
 
 @_function("date_part")
@@ -450,11 +483,11 @@ def _date_part(arguments: tuple[Expr, ...]) -> Facts:
     if part == "year":
         low = None if facts.lower is None else Fraction(facts.lower.year)
         high = None if facts.upper is None else Fraction(facts.upper.year)
-        return Facts(Type.INTEGER, low, high, nullable=True)
+        return Facts(Type.INTEGER, low, high, nullable=facts.nullable)
     if facts.type is Type.DATE and part in ("hour", "minute", "second"):
         raise WrongArguments("a date has no time of day")
     least, most = _PART_RANGE[part]
-    return Facts(Type.INTEGER, Fraction(least), Fraction(most), nullable=True)
+    return Facts(Type.INTEGER, Fraction(least), Fraction(most), nullable=facts.nullable)
 
 
 @_function("date_diff")
@@ -473,7 +506,7 @@ def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
         high = Fraction(math.ceil((end.upper - start.lower).total_seconds() / seconds[unit])) + 1
         if unit == "day" and start.type is Type.DATE:
             low, high = low + 1, high - 1
-    return Facts(Type.INTEGER, low, high, nullable=True)
+    return Facts(Type.INTEGER, low, high, nullable=_nullable(arguments))
 
 
 @_function("add_days")
@@ -495,7 +528,26 @@ def _add_months(arguments: tuple[Expr, ...]) -> Facts:
     """A date or timestamp and a literal number of months (SQL's + INTERVAL)."""
     _want(arguments, TEMPORAL, Type.INTEGER)
     _literal_int(arguments[1], -(10**6), 10**6)
-    return Facts(arguments[0].facts.type)
+    return _moved(arguments, moved_by_months)
+
+
+def _moved(arguments: tuple[Expr, ...], move: Callable[[Any, int], Any]) -> Facts:
+    """Facts of a date moved by a literal number of steps, where `move` is monotone in the date."""
+    facts, steps = arguments[0].facts, arguments[1]
+    if not facts.bounded or not isinstance(steps, Literal):
+        return Facts(facts.type)
+    try:
+        lower, upper = (move(end, steps.value) for end in (facts.lower, facts.upper))
+    except (OverflowError, ValueError):
+        return Facts(facts.type)
+    return Facts(facts.type, lower, upper, nullable=facts.nullable)
+
+
+def moved_by_months(value: Any, months: int) -> Any:
+    """The same day of another month, or that month's last. Raises ValueError outside the years 1 to 9999."""
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else value.day
+    return value.replace(year=year, month=month + 1, day=min(value.day, last))
 
 
 @_function("add_seconds")
@@ -503,7 +555,7 @@ def _add_seconds(arguments: tuple[Expr, ...]) -> Facts:
     """A timestamp and a literal number of seconds."""
     _want(arguments, Type.TIMESTAMP, Type.INTEGER)
     _literal_int(arguments[1], -(10**6), 10**6)
-    return Facts(arguments[0].facts.type)
+    return _moved(arguments, lambda value, seconds: value + timedelta(seconds=seconds))
 
 
 def _unit(arguments: tuple[Expr, ...], units: tuple[str, ...]) -> str:
@@ -522,7 +574,9 @@ def _width_bucket(arguments: tuple[Expr, ...]) -> Facts:
         raise WrongArguments("takes literal bounds, the lower first")
     _literal_int(arguments[3], 1, 100_000)
     assert isinstance(arguments[3], Literal)
-    return Facts(Type.INTEGER, Fraction(0), Fraction(arguments[3].value + 1), nullable=True)
+    nullable = _nullable(arguments) or not math.isfinite(float(high) - float(low))
+    nullable = nullable or arguments[0].facts.type is Type.REAL
+    return Facts(Type.INTEGER, Fraction(0), Fraction(arguments[3].value + 1), nullable=nullable)
 
 
 _CASTS: dict[Type, tuple[Type, ...]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,21 @@ from dpsql.privacy import exact_number, plain_decimal
 
 MECHANISMS = ("auto", "laplace", "gaussian")
 MOST_BOUND = 10**9
+
+
+class Reuse(StrEnum):
+    """Which answers are given from stored releases; true unless none are.
+
+    ON: the same measurement (or a more accurate one of the same numbers). DERIVE: also what can be computed from a
+    stored release.
+    """
+
+    OFF = "off"
+    ON = "on"
+    DERIVE = "derive"
+
+    def __bool__(self) -> bool:
+        return self is not Reuse.OFF
 
 
 @dataclass(frozen=True)
@@ -28,15 +44,16 @@ class Options:
     confidence: Fraction
     target_error: Fraction | None = None
     nonnegative: bool = False
-    reuse: bool = True
+    reuse: Reuse = Reuse.ON
 
     @classmethod
     def of_policy(cls, policy: Policy) -> Options:
         """The defaults of a policy."""
         given = policy.per_query
         return cls(
-            given.epsilon, given.delta, given.mechanism, given.max_groups, given.max_rows_per_group, given.confidence
-        )
+            given.epsilon, given.delta, given.mechanism, given.max_groups, given.max_rows_per_group, given.confidence,
+            reuse=Reuse(policy.reuse.default),
+        )  # fmt: skip
 
     def with_value(self, name: str, text: str, policy: Policy) -> Options:
         """These options with one changed. Raises option_unknown, option_value or option_limit."""
@@ -124,6 +141,10 @@ def _switch(text: str) -> bool:
     return known[text.lower()]
 
 
+def _reuse(text: str) -> Reuse:
+    return Reuse({"true": "on", "1": "on", "false": "off", "0": "off"}.get(text.lower(), text.lower()))
+
+
 def _mechanism(text: str) -> str:
     if text.lower() not in MECHANISMS:
         raise ValueError(text)
@@ -143,5 +164,5 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "confidence": (_confidence, "a number from 0.5 to 0.9999"),
     "target_error": (_target, "a half-width above 0 in the unit of the answer, or none"),
     "nonnegative": (_switch, "on or off"),
-    "reuse": (_switch, "on or off"),
+    "reuse": (_reuse, "off, on or derive"),
 }

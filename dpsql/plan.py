@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Union
 
 from dpsql.ranges import Facts, Type
@@ -258,11 +259,19 @@ def fingerprint(value: Any) -> str:
 
 def canonical_text(value: Any) -> str:
     """A deterministic text of a frozen plan: type names, field names and values, nothing else."""
-    if is_dataclass(value):
-        inside = ",".join(f"{f.name}={canonical_text(getattr(value, f.name))}" for f in fields(value) if f.compare)
+    kind: Any = type(value)
+    names = _compared(kind)
+    if names is not None:
+        inside = ",".join([f"{name}={canonical_text(getattr(value, name))}" for name in names])
         return f"{type(value).__name__}({inside})"
     if isinstance(value, (tuple, list)):
         return "[" + ",".join(canonical_text(item) for item in value) + "]"
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     return f"{type(value).__name__}:{value!r}"
+
+
+@cache
+def _compared(kind: Any) -> tuple[str, ...] | None:
+    """Names of the fields of a dataclass that take part in equality; None for any other type."""
+    return tuple(f.name for f in fields(kind) if f.compare) if is_dataclass(kind) else None

@@ -46,7 +46,7 @@ class Planned:
     columns: tuple[OutputColumn, ...] | None = None
 
 
-class _Memory(Generic[Value]):
+class Memory(Generic[Value]):
     """The last values made, by key; a value made twice at the same time is harmless."""
 
     def __init__(self) -> None:
@@ -77,8 +77,9 @@ class Planner:
         self._widened: tuple[str, Policy] | None = None
         budget = policy.budget
         self.accountant: Accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
-        self._statements: _Memory[Statement] = _Memory()
-        self._plans: _Memory[Planned] = _Memory()
+        self._statements: Memory[Statement] = Memory()
+        self._plans: Memory[Planned] = Memory()
+        self.rehearsals: Memory[tuple[OutputColumn, ...]] = Memory()
 
     def parse(self, sql: str, parameters: Parameters) -> Statement:
         """The statement of a text."""
@@ -91,7 +92,8 @@ class Planner:
         for name, value in statement.options:
             options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
         policy, version = self._bound_policy(statement)
-        if not cacheable:
+        clock = statement.query is not None and statement.query.find(exp.CurrentDate, exp.CurrentTimestamp)
+        if not cacheable or clock:
             return self._plan(statement, options, policy)
         return self._plans.get((statement.sql, options, version), lambda: self._plan(statement, options, policy))
 

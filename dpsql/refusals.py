@@ -147,6 +147,15 @@ _("promise_broken", "55000", "the data break a promise of the policy: more than 
   "the owner mends the data or the policy (primary_key, unique, max_multiplicity, foreign_keys)", Fault)
 _("source_unsupported", "0A000", "no engine for source {source}", "this version reads duckdb:///file, Parquet and CSV", Fault)
 
+_("index_folder", "58030", "cannot write in {place}", "make it writable, or name another place for prepared views in "
+  "DPSQL_CACHE", Fault)
+_("index_not_written", "58030", "table {table} could not be prepared (incident {incident})",
+  "the custodian's log has the reason under this id; questions are answered without it, slower", Fault)
+_("index_source_changed", "55000", "the source of table {table} changed while it was being prepared",
+  "prepare it again when nobody writes to it", Fault)
+_("index_limit", "22023", "the engine takes no such limits (memory {memory}, jobs {jobs})",
+  "memory is written like 4GB, jobs is a number from 1", Fault)
+
 # --- parse: text and statements -------------------------------------------------------------------------------------
 
 _("not_text", "22000", "a statement is a text, not {kind}", "", InterfaceError)

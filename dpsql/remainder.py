@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -77,7 +77,7 @@ class ReleasedBlock:
     @cached_property
     def measures(self) -> dict[str, exp.Expr]:
         """Each measure as an expression over terms."""
-        return {name: exp.Paren(this=sqlglot.parse_one(text, read=DIALECT)) for name, text, _ in self.formulas}
+        return {name: _formula(text) for name, text, _ in self.formulas}
 
     def table(
         self, extra: Mapping[str, npt.NDArray[Any]], less: Sequence[npt.NDArray[Any]] = (), times: int = 1
@@ -105,6 +105,12 @@ class ReleasedBlock:
     def columns(self) -> tuple[str, ...]:
         """Columns that the remainder may name: keys and measures."""
         return (*self.keys.column_names, *(name for name, _, _ in self.formulas))
+
+
+@lru_cache(maxsize=1024)
+def _formula(text: str) -> exp.Expr:
+    """The tree of a formula, in brackets. Nobody changes it: whoever builds with it copies it."""
+    return exp.Paren(this=sqlglot.parse_one(text, read=DIALECT))
 
 
 def unanswered(

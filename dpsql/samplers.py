@@ -82,7 +82,7 @@ def discrete_laplace(count: int, t: int, s: int, randomness: Randomness) -> Inte
         kept: Integers = np.where(negative, -magnitude, magnitude)[~(negative & (magnitude == 0))]
         return kept
 
-    return _first(count, candidates)
+    return _first(count, candidates, share=10)
 
 
 def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integers:
@@ -105,7 +105,7 @@ def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integer
         accepted[far] &= _runs(far.size, randomness).astype(np.uint64) >= whole[far]
         return proposal[accepted]
 
-    return _first(count, candidates)
+    return _first(count, candidates, share=12)
 
 
 def _guard(holds: bool) -> None:
@@ -113,12 +113,15 @@ def _guard(holds: bool) -> None:
         raise refuse("noise_guard", charged=True)
 
 
-def _first(count: int, candidates: Callable[[int], Integers]) -> Integers:
-    """The first `count` values of the endless stream that `candidates(size)` reads in batches."""
+def _first(count: int, candidates: Callable[[int], Integers], share: int) -> Integers:
+    """The first `count` values of the endless stream that `candidates(size)` reads in batches.
+
+    About `share` sixteenths of the candidates are accepted: batches are that much longer, which changes no law.
+    """
     needed = max(count, LEAST_DRAW)
     parts: list[Integers] = []
     while needed > 0:
-        part = candidates(min(2 * needed, _BATCH))
+        part = candidates(min(needed * 16 // share + 128, _BATCH))
         parts.append(part[:needed])
         needed -= part.size
     return np.concatenate(parts)[:count]

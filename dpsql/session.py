@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from dpsql.accountant import Accountant, make_accountant
+from dpsql.contribution_index import ContributionIndex
 from dpsql.contributions import promises, tables
 from dpsql.emit import Emitter
 from dpsql.engines import Engine
 from dpsql.errors import Error, Fault, refuse
 from dpsql.explain import PrivacyPlan, describe_loss, planned_outputs
 from dpsql.ledger import ChargeRequest, decimal_text, open_ledger
-from dpsql.ledger.chain import mac
 from dpsql.ledger.ledger import Ledger
 from dpsql.options import Options
 from dpsql.parse import Parameters, Statement
@@ -33,7 +33,7 @@ from dpsql.pricing import PricedBlock
 from dpsql.privacy import PrivacyLoss
 from dpsql.release import OutputColumn, Receipt, Release, make_release, rehearse
 from dpsql.releases import ReleaseStore, open_releases
-from dpsql.remainder import ARROW, ReleasedBlock, Remainder, unanswered
+from dpsql.remainder import ARROW, DIALECT, ReleasedBlock, Remainder, unanswered
 from dpsql.sandbox import Sandbox, shared_sandbox
 from dpsql.statements import answer_statement, statement_columns
 
@@ -92,6 +92,7 @@ class Session:
         self._engine = engine
         self._store = store
         self._gate = gate or Gate()
+        self._index = ContributionIndex(policy, engine, lambda: ledger.witness.key)
         self._scopes = _scopes(policy, analyst, self.id, self.planner.accountant)
         for scope in self._scopes:
             ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
@@ -140,7 +141,7 @@ class Session:
         """The privacy plan of what is planned."""
         columns = self.rehearse(planned)
         names = [one.block.name for one in planned.price.blocks]
-        emitter = self._emitter("0" * 64)
+        emitter = Emitter(self.policy, self._engine.source, self._index.views(shown=True))
         stored = self._stored(planned)
         charged = PrivacyLoss.nothing()
         for one, found in zip(planned.price.blocks, stored, strict=True):
@@ -155,24 +156,35 @@ class Session:
             engine_sql=tuple((one.block.name, emitter.block(one.block).sql) for one in planned.price.blocks),
             confidence=float(planned.options.confidence),
             columns=tuple((column.name, column.type.value) for column in columns),
+            notes=self._index.notes({t for one in planned.price.blocks for t in tables(one.block.source)}),
         )
 
     def rehearse(self, planned: Planned) -> tuple[OutputColumn, ...]:
         """Run the public remainder over empty tables: what it would refuse is refused before anything is charged."""
         if planned.columns is None:
-            blocks = tuple(
-                unanswered(
+            shapes = tuple(
+                (
                     one.block.name,
-                    [key.expression.facts.type for key in one.block.keys],
-                    [term.name for term in one.noise.terms],
+                    tuple(key.expression.facts.type for key in one.block.keys),
+                    tuple(term.name for term in one.noise.terms),
                     one.block.formulas,
                 )
                 for one in planned.price.blocks
             )
-            public = {entry.name: _empty(entry.scan) for entry in planned.plan.public_inputs}
-            remainder = Remainder(planned.plan.remainder, planned.plan.output_names, blocks, public)
+            scans = tuple((entry.name, entry.scan) for entry in planned.plan.public_inputs)
+            confidence = float(planned.options.confidence)
+            remainder = planned.plan.remainder
+            names = planned.plan.output_names
+
+            def run() -> tuple[OutputColumn, ...]:
+                public = {name: _empty(scan) for name, scan in scans}
+                blocks = tuple(unanswered(*shape) for shape in shapes)
+                return rehearse(self.sandbox, Remainder(remainder, names, blocks, public), confidence)
+
             try:
-                planned.columns = rehearse(self.sandbox, remainder, float(planned.options.confidence))
+                # Many questions differ inside their blocks only (a literal in WHERE): their remainder is the same.
+                key = (remainder.sql(dialect=DIALECT), names, shapes, scans, confidence)
+                planned.columns = self.planner.rehearsals.get(key, run)
             except Error as error:
                 raise error.at(planned.statement.sql) from None
         return planned.columns
@@ -186,7 +198,7 @@ class Session:
         loss = PrivacyLoss.nothing()
         for at in missing:
             loss = loss + blocks[at].loss
-        emitter = self._emitter(self._view_key(planned)) if missing else None
+        emitter = Emitter(self.policy, self._engine.source, self._index.views()) if missing else None
         queries = {at: emitter.block(blocks[at].block) for at in missing if emitter is not None}
         receipt = request_id or uuid.uuid4().hex
         reservation = self._reserve(receipt, loss, planned) if missing else None
@@ -209,7 +221,7 @@ class Session:
 
     def _check_promises(self, planned: Planned, missing: list[int]) -> None:
         """Keys that the policy calls unique must be so in the data: stability was computed from it (privacy.md 3)."""
-        emitter = self._emitter("")
+        emitter = Emitter(self.policy, self._engine.source)
         for at in missing:
             for promise in sorted(promises(planned.price.blocks[at].block.source, self.policy), key=repr):
                 if not self._engine.holds(emitter.promise(promise)):
@@ -265,16 +277,8 @@ class Session:
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
-    def _view_key(self, planned: Planned) -> str:
-        """The secret of the bounded view: the same for every question about one version of the data."""
-        read = tuple(sorted({t for one in planned.price.blocks for t in tables(one.block.source)}))
-        return mac(self.ledger.witness.key, "bounded view", self._engine.data_version(read).encode())
-
-    def _emitter(self, view_key: str) -> Emitter:
-        return Emitter(self.policy, self._engine.source, view_key)
-
     def _public(self, scan: Scan) -> pa.Table:
-        return self._engine.public_table(self._emitter("").relation(scan))
+        return self._engine.public_table(Emitter(self.policy, self._engine.source).relation(scan))
 
     def budget(self) -> Budget:
         """Spent and remaining of every scope that this session's charges must fit."""

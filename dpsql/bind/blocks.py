@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -125,6 +126,14 @@ class _Cut:
             sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
         for items_of_set in sets:
             self.sets.append({self._add_key(self._grouping(item)) for item in items_of_set})
+        self._shorten_grid()
+
+    def _shorten_grid(self) -> None:
+        """Where all combinations of public keys would be too many, the widest keys appear as private keys do."""
+        limits = self.cutter.policy.per_query
+        while limits.delta and math.prod(len(key.values or ()) or 1 for key in self.keys) > limits.max_public_groups:
+            widest = max(self.keys, key=lambda key: len(key.values or ()))
+            self.keys[self.keys.index(widest)] = replace(widest, values=None)
 
     def _not_star(self, item: exp.Expr) -> exp.Expr:
         if isinstance(item, exp.Star) or isinstance(item, exp.Column) and isinstance(item.this, exp.Star):

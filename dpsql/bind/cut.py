@@ -15,7 +15,7 @@ from dpsql.bind import blocks, joins, semijoins
 from dpsql.bind.names import Bound, Common, Environment, Protected, Released, Scope, only
 from dpsql.bind.relations import base_table, project
 from dpsql.bind.scalars import Scalars
-from dpsql.bind.trees import aliased, as_query, check_names, output_name, rebuild, rename, with_names
+from dpsql.bind.trees import aliased, as_query, asks_no_rows, check_names, no_rows, output_name, rebuild, rename, with_names
 from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Block, Expr, PublicInput, fingerprint
@@ -137,6 +137,9 @@ class Cutter:
             relation = semijoins.filtered(self, where, scope, relation, environment)
         if blocks.aggregates(node):
             return blocks.cut(self, node, scope, relation, environment)
+        if asks_no_rows(node):
+            bare = exp.Select(expressions=node.expressions)
+            return no_rows(self._rows(bare, scope, Protected(relation, (), scope.unit_names())))
         return self._rows(node, scope, Protected(relation, (), scope.unit_names()))
 
     def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:

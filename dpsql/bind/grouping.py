@@ -6,17 +6,13 @@ from itertools import chain, combinations, product
 
 from sqlglot import exp
 
+from dpsql.bind.trees import SQL_TYPES
 from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Key
-from dpsql.ranges import Type
 
 MOST_SETS = 16
 GROUPING = "#grouping "
-_NULLS = {
-    Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",
-    Type.TIMESTAMP: "TIMESTAMP",
-}  # fmt: skip
 
 
 def grouping_sets(items: list[exp.Expr]) -> list[tuple[exp.Expr, ...]]:
@@ -58,7 +54,7 @@ def grouping_call(keys: list[str]) -> exp.Column:
 def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key]) -> exp.Select:
     """The SELECT over the block of one set: its keys under the names they have there, NULL for the others."""
     names = {key.name: f"k{at}" for at, key in enumerate(chosen)}
-    types = {key.name: _NULLS[key.expression.facts.type] for key in keys}
+    types = {key.name: SQL_TYPES[key.expression.facts.type] for key in keys}
     copy = select.copy()
     for column in list(copy.find_all(exp.Column)):
         if column.name.startswith(GROUPING):

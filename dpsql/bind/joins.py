@@ -9,7 +9,7 @@ from sqlglot import exp
 from dpsql.bind.names import Bound, Protected, Scope, only, same_unit
 from dpsql.bind.relations import project
 from dpsql.bind.scalars import Scalars
-from dpsql.contributions import rows_per_unit
+from dpsql.contributions import rows_per_unit, unfiltered
 from dpsql.errors import Error, refuse
 from dpsql.functions import WrongArguments, call, common_type
 from dpsql.parse import place
@@ -31,7 +31,9 @@ class _Side:
 
     @property
     def table(self) -> str | None:
-        return self.relation.table if isinstance(self.relation, Scan) else None
+        """The base table whose rows these are, some of them perhaps filtered out."""
+        scan = unfiltered(self.relation)
+        return scan.table if isinstance(scan, Scan) else None
 
     @property
     def unit_names(self) -> frozenset[str]:
@@ -68,10 +70,57 @@ def joined(
     for number, alias in enumerate(aliases):
         if alias and alias in aliases[:number]:
             raise refuse("duplicate_name", name=alias, position=place(items[number]))
-    left = sides[0]
-    for join, right in zip(node.args.get("joins") or (), sides[1:], strict=True):
-        left = _join(left, right, join, policy)
+    joins, equalities = node.args.get("joins") or [], _where_equalities(node)
+    if joins and all(_is_comma(join) for join in joins):
+        left = _any_order(sides, joins, equalities, policy)
+    else:
+        left = sides[0]
+        for join, right in zip(joins, sides[1:], strict=True):
+            left = _join(left, right, join, equalities if _is_comma(join) else None, policy)
     return Scope(left.sources), left.relation
+
+
+def _is_comma(join: exp.Join) -> bool:
+    """FROM a, b (or CROSS JOIN): the keys stand in WHERE."""
+    told = [join.args.get(name) for name in ("on", "using", "side", "method")]
+    return not any(told) and str(join.args.get("kind") or "").upper() in ("", "CROSS")
+
+
+def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.Expr], policy: Policy) -> _Side:
+    """Comma joins in an order in which each is proven, starting at the first protected source."""
+    first = next(at for at, side in enumerate(sides) if side.protected)
+    nodes = [joins[0], *joins]
+    left, waiting = sides[first], [at for at in range(len(sides)) if at != first]
+    while waiting:
+        failure: Error | None = None
+        for at in waiting:
+            try:
+                left = _join(left, sides[at], nodes[at], equalities, policy)
+            except Error as error:
+                failure = failure or error
+                continue
+            waiting.remove(at)
+            failure = None
+            break
+        if failure is not None:
+            raise failure
+    return left
+
+
+def _where_equalities(node: exp.Select) -> list[exp.Expr]:
+    """Equalities that every row passing WHERE fulfils: conjuncts, and what all alternatives of an OR share."""
+    where = node.args.get("where")
+    return [] if where is None else _certain(where.this)
+
+
+def _certain(part: exp.Expr) -> list[exp.Expr]:
+    bare = part.unnest()
+    if isinstance(bare, exp.And):
+        return [found for inner in bare.flatten() for found in _certain(inner)]
+    if isinstance(bare, exp.Or):
+        first, *others = [_certain(inner) for inner in bare.flatten()]
+        return [found for found in first if all(found in other for other in others)]
+    return [bare] if isinstance(bare, exp.EQ) else []
 
 
 def _side(alias: str, source: Bound, public: dict[str, PublicInput], node: exp.Expr) -> _Side:
@@ -85,9 +134,10 @@ def _side(alias: str, source: Bound, public: dict[str, PublicInput], node: exp.E
     return _Side(((alias, Protected(scan, columns)),), scan, False)
 
 
-def _join(left: _Side, right: _Side, node: exp.Join, policy: Policy) -> _Side:
+def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy) -> _Side:
+    """One more source; `equalities` of WHERE are the keys of a comma join (they are filtered by WHERE as well)."""
     only(node, "this", "side", "kind", "on", "using")
-    kind = _kind(node)
+    kind = "inner" if equalities is not None else _kind(node)
     if kind == "right":
         left, right, kind = right, left, "left"
     if not left.protected and right.protected:
@@ -95,7 +145,9 @@ def _join(left: _Side, right: _Side, node: exp.Join, policy: Policy) -> _Side:
             way = "let the protected table be the side that is preserved, or use an inner join"
             raise refuse("join", reason="an outer join would keep public rows without people", way=way, position=place(node))
         left, right = right, left
-    pairs, rest = _condition(left, right, node)
+    pairs, rest = _condition(left, right, node, equalities)
+    if kind == "left":
+        right, rest = _filtered(right, rest)
     if kind == "left" and rest:
         way = "move the condition into WHERE, or into a subquery in FROM"
         raise refuse("join", reason="an outer join takes equalities only", way=way, position=place(rest[0]))
@@ -113,6 +165,18 @@ def _join(left: _Side, right: _Side, node: exp.Join, policy: Policy) -> _Side:
     return _Side(sources, relation, True)
 
 
+def _filtered(right: _Side, rest: list[exp.Expr]) -> tuple[_Side, list[exp.Expr]]:
+    """Conditions of an outer join's ON that name its right side alone filter that side first."""
+    scalars, left_over = Scalars(Scope(right.sources)), []
+    relation = right.relation
+    for part in rest:
+        try:
+            relation = Filter(relation, scalars.boolean(part))
+        except Error:
+            left_over.append(part)
+    return replace(right, relation=relation), left_over
+
+
 def _kind(node: exp.Join) -> str:
     side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
     if kind not in ("", "INNER", "OUTER") or side not in ("", "LEFT", "RIGHT"):
@@ -123,7 +187,9 @@ def _kind(node: exp.Join) -> str:
     return side.lower() if side else "inner"
 
 
-def _condition(left: _Side, right: _Side, node: exp.Join) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
+def _condition(
+    left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None
+) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
     """Equalities between the two sides, and the conditions that are something else."""
     here, there = Scalars(Scope(left.sources)), Scalars(Scope(right.sources))
     pairs: list[tuple[Expr, Expr]] = []
@@ -132,13 +198,14 @@ def _condition(left: _Side, right: _Side, node: exp.Join) -> tuple[list[tuple[Ex
         column = exp.column(name.name if isinstance(name, exp.Expr) else str(name))
         pairs.append((here.bind(column), there.bind(column)))
     on = node.args.get("on")
-    for part in (on.flatten() if isinstance(on, exp.And) else [on] if on is not None else []):
+    parts = equalities or (on.flatten() if isinstance(on, exp.And) else [on] if on is not None else [])
+    for part in parts:
         bare = part.unnest()
         found = None
         if isinstance(bare, exp.EQ):
             found = _pair(here, there, bare.this, bare.expression) or _pair(here, there, bare.expression, bare.this)
         if found is None:
-            rest.append(part)
+            rest += [part] if equalities is None else []
         else:
             here.call("eq", bare, *found)
             pairs.append(found)
@@ -184,7 +251,7 @@ def _unit_multiplicity(
         way = "under row privacy every row is somebody else; join with public tables"
         raise refuse("join", reason="each row of both tables is a privacy unit", way=way, position=place(node))
     same = any(same_unit(a, left.unit_names) and same_unit(b, right.unit_names) for a, b in pairs)
-    if not same and not (_along_key(left, right, pairs, policy) or _along_key(right, left, _swapped(pairs), policy)):
+    if not same and not along_key(left.relation, right.relation, pairs, policy):
         raise refuse("join", reason="rows of different people could meet", way=_UNITS_WAY, position=place(node))
     if right.table is not None:
         most = policy.tables[right.table].multiplicity(_names(pairs))
@@ -193,19 +260,19 @@ def _unit_multiplicity(
     return rows_per_unit(right.relation, policy)
 
 
-def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
-    return [(b, a) for a, b in pairs]
-
-
-def _along_key(child: _Side, parent: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
-    """Whether the pairs hold a foreign key that the policy declares from `child` to `parent`."""
-    if child.table is None or parent.table is None:
-        return False
-    declared = policy.tables[child.table].foreign_keys
-    return any(
-        isinstance(a, Column) and isinstance(b, Column) and declared.get(a.name) == (parent.table, b.name)
-        for a, b in pairs
-    )
+def along_key(one: Relation, other: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
+    """Whether the pairs hold a foreign key that the policy declares between two base tables, in either direction."""
+    tables = [unfiltered(relation) for relation in (one, other)]
+    for (child, parent), turned in ((tables, False), (tables[::-1], True)):
+        if not (isinstance(child, Scan) and isinstance(parent, Scan)):
+            return False
+        declared = policy.tables[child.table].foreign_keys
+        for a, b in pairs:
+            here, there = (b, a) if turned else (a, b)
+            if isinstance(here, Column) and isinstance(there, Column):
+                if declared.get(here.name) == (parent.table, there.name):
+                    return True
+    return False
 
 
 def _moved(prefix: str, expression: Expr) -> Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -176,6 +176,14 @@ def _boolean(self: Scalars, node: exp.Boolean) -> Expr:
 @_handles(exp.Null)
 def _null(self: Scalars, node: exp.Null) -> Expr:
     return literal(None)
+
+
+@_handles(exp.CurrentDate, exp.CurrentTimestamp)
+def _now(self: Scalars, node: exp.Expr) -> Expr:
+    """The clock at planning time is a constant of the question; `Planner` keeps no such plan."""
+    only(node)
+    now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    return literal(now.date() if isinstance(node, exp.CurrentDate) else now)
 
 
 @_handles(exp.Neg)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from dpsql.bind.joins import along_key
 from dpsql.bind.names import Environment, Protected, Released, Scope, only, same_unit
 from dpsql.bind.relations import base_scan, base_table, project
 from dpsql.bind.scalars import Scalars
@@ -63,7 +64,7 @@ def _in(
     column = right.columns[0][1]
     Scalars(scope).call("eq", node, left, column)
     on_unit = _is_protected(right, cutter)
-    if on_unit and not (same_unit(left, scope.unit_names()) and same_unit(column, right.unit_names)):
+    if on_unit and not _tied(cutter, scope, relation, right, [(left, column)]):
         raise _untied(query)
     return SemiJoin(relation, right.relation, ((left, column),), on_unit, negated, True)
 
@@ -92,13 +93,25 @@ def _exists(
             here.call("eq", bare, *pair)
             pairs.append(pair)
     on_unit = _is_protected(right, cutter)
-    tied = any(same_unit(a, scope.unit_names()) and same_unit(b, right.unit_names) for a, b in pairs)
-    if not pairs or (on_unit and not tied):
+    if not pairs or (on_unit and not _tied(cutter, scope, relation, right, pairs)):
         raise _untied(node)
     source_rows = right.relation
     for condition in rest:
         source_rows = Filter(source_rows, condition)
     return SemiJoin(relation, source_rows, tuple(pairs), on_unit, negated, False)
+
+
+def _tied(
+    cutter: Cutter, scope: Scope, relation: Relation, right: Protected, pairs: list[tuple[Expr, Expr]]
+) -> bool:
+    """Whether equal keys mean the same unit: the unit's own key, or a declared foreign key between base tables.
+
+    The emitted semi-join compares the units besides, so this decides what is understood, not what is safe.
+    """
+    units = scope.unit_names()
+    if any(same_unit(a, units) and same_unit(b, right.unit_names) for a, b in pairs):
+        return True
+    return along_key(relation, right.relation, pairs, cutter.policy)
 
 
 def _pair(here: Scalars, there: Scalars, node: exp.EQ) -> tuple[Expr, Expr] | None:

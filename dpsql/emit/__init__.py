@@ -1,19 +1,20 @@
 """From a bounded block to the one aggregation that an engine runs. Only our own few nodes are ever written.
 
-The bounded view (privacy.md 2) keeps `max_rows` rows of each unit in the order of a keyed hash of the row's own
-content, ties broken by the content itself. Which rows stay depends on nothing but the unit's own rows and the key, so
-adding a unit never changes what another unit contributes; rows that tie are equal in every column the policy names.
+Protected tables are read through their bounded view: as the contribution index has prepared it, else through the
+window that makes it now (`dpsql.emit.bounded_view`). Both hold the same rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 from dpsql.basis import grid_value, summed
-from dpsql.contributions import Promise
+from dpsql.contributions import Promise, tables
 from dpsql.emit import duckdb as text
-from dpsql.engines import EngineQuery, Source
+from dpsql.emit.bounded_view import bounded_view, rank
+from dpsql.engines import UNIT_ID, EngineQuery, Source, View
 from dpsql.plan import (
     UNIT,
     BoundedBlock,
@@ -36,15 +37,22 @@ from dpsql.ranges import Facts, Type
 from dpsql.rewrite import SELECTION
 
 MOST_LISTED = 1_000
+MOST_UNIT_SETS = 1_000
+"""Groups (times terms) whose sets of units are held as bits; the index sees to it that one set is small."""
+
+
+def not_prepared(table: str) -> View:
+    """The view of a table where no bounded rows are read (promises, public tables)."""
+    return View(key="")
 
 
 @dataclass(frozen=True)
 class Emitter:
-    """Writes DuckDB text. `view_key` is the secret of the bounded view, fixed for a data version."""
+    """Writes DuckDB text. `view`: how the bounded view of a protected table is read now."""
 
     policy: Policy
     source: Callable[[str], Source]
-    view_key: str
+    view: Callable[[str], View] = not_prepared
 
     # --- relations ----------------------------------------------------------------------------------------------------
 
@@ -56,13 +64,13 @@ class Emitter:
             return f"SELECT * FROM ({self.relation(node.source)}) WHERE {text.expression(node.predicate)}"
         if isinstance(node, Project):
             columns = [f"{text.expression(e)} AS {text.name(label)}" for label, e in node.columns]
-            return f"SELECT {', '.join(columns + self._unit(node.source))} FROM ({self.relation(node.source)})"
+            return f"SELECT {', '.join(columns + self._hidden(node.source))} FROM ({self.relation(node.source)})"
         if isinstance(node, Join):
             return self._join(node)
         if isinstance(node, SemiJoin):
             return self._semi_join(node)
         if isinstance(node, Union_):
-            names = ", ".join([*map(text.name, columns_of(node)), *self._unit(node)])
+            names = ", ".join([*map(text.name, columns_of(node)), *self._hidden(node)])
             return " UNION ALL ".join(f"SELECT {names} FROM ({self.relation(source)})" for source in node.sources)
         return self._per_unit(node)
 
@@ -71,14 +79,13 @@ class Emitter:
         sides = []
         for prefix, side in (("a.", node.left), ("b.", node.right)):
             columns = [f"{text.name(c)} AS {text.name(prefix + c)}" for c in columns_of(side)]
-            unit = [f"{text.name(UNIT)} AS {text.name(prefix + UNIT)}"] if self._unit(side) else []
-            sides.append(f"(SELECT {', '.join(columns + unit)} FROM ({self.relation(side)}))")
+            columns += [f"{text.name(c)} AS {text.name(prefix + c)}" for c in self._hidden_names(side)]
+            sides.append(f"(SELECT {', '.join(columns)} FROM ({self.relation(side)}))")
         on = [f"{text.expression(a)} = {text.expression(b)}" for a, b in node.keys]
         if node.on_unit:
             on.append(f"{text.name('a.' + UNIT)} = {text.name('b.' + UNIT)}")
         kept = [text.name(c) for c in columns_of(node)]
-        if self._unit(node):
-            kept.append(f"{text.name('a.' + UNIT)} AS {text.name(UNIT)}")
+        kept += [f"{text.name('a.' + c)} AS {text.name(c)}" for c in self._hidden_names(node)]
         join = "LEFT JOIN" if node.kind == "left" else "JOIN"
         return f"SELECT {', '.join(kept)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on)}"
 
@@ -101,16 +108,21 @@ class Emitter:
     def _per_unit(self, node: UnitAggregate) -> str:
         """Sums are of grid integers here too: a float sum could differ between two runs over the same rows."""
         unit = text.name(UNIT)
-        items = [f"{text.expression(key)} AS {text.name(label)}" for label, key in node.keys]
+        items = [f"{_group_key(key)} AS {text.name(label)}" for label, key in node.keys]
         rows = f"SELECT *{''.join(', ' + item for item in items)} FROM ({self.relation(node.source)})"
         columns = [f"{unit} AS u", *(text.name(label) for label, _ in node.keys)]
         columns += [f"{_per_unit_aggregate(*column)} AS {text.name(column[0])}" for column in node.columns]
         group = ", ".join([unit, *(text.name(label) for label, _ in node.keys)])
         return f"SELECT {', '.join([*columns, unit])} FROM ({rows}) GROUP BY {group}"
 
-    def _unit(self, node: Relation) -> list[str]:
-        """The hidden unit column as a select item, where rows have one."""
-        return [text.name(UNIT)] if self._has_unit_column(node) else []
+    def _hidden(self, node: Relation) -> list[str]:
+        """The hidden columns as select items, where rows have them."""
+        return [text.name(column) for column in self._hidden_names(node)]
+
+    def _hidden_names(self, node: Relation) -> list[str]:
+        if not self._has_unit_column(node):
+            return []
+        return [UNIT] if self._prepared(node) is None else [UNIT, UNIT_ID]
 
     def _has_unit_column(self, node: Relation) -> bool:
         if self.policy.privacy_unit is None:
@@ -123,47 +135,29 @@ class Emitter:
             return self._has_unit_column(node.left)
         return all(self._has_unit_column(source) for source in node.sources)
 
+    def _prepared(self, node: Relation) -> View | None:
+        """The prepared view whose unit numbers the rows carry; numbers of two tables do not compare."""
+        if isinstance(node, Scan):
+            view = self.view(node.table) if self._has_unit_column(node) else None
+            return None if view is None or view.sql is None else view
+        if isinstance(node, (Filter, Project)):
+            return self._prepared(node.source)
+        return self._prepared(node.left) if isinstance(node, (Join, SemiJoin)) else None
+
     def _scan(self, node: Scan) -> str:
-        source = self.source(node.table)
-        columns = [self._cast(column, source) + f" AS {text.name(column.name)}" for column in node.columns]
-        if not self.policy.is_protected(node.table) or self.policy.privacy_unit is None:
+        if not self._has_unit_column(node):
+            source = self.source(node.table)
+            columns = [self._cast(column, source) + f" AS {text.name(column.name)}" for column in node.columns]
             return f"SELECT {', '.join(columns)} FROM {source.sql} AS s0"
-        tables, unit = self._unit_path(node.table, source)
-        rows = f"SELECT {', '.join(columns)}, {unit} AS {text.name(UNIT)} FROM {tables} WHERE {unit} IS NOT NULL"
-        most = self.policy.tables[node.table].max_rows
-        names = [text.name(column.name) for column in node.columns]
-        rank = self._rank([text.name(UNIT)], names)
-        kept = ", ".join([*names, text.name(UNIT)])
-        return f'SELECT {kept} FROM (SELECT *, {rank} AS "#rank" FROM ({rows})) WHERE "#rank" <= {most}'
-
-    def _unit_path(self, node_table: str, source: Source) -> tuple[str, str]:
-        """FROM text that leads from `node_table` along its foreign keys to the unit's key, and that key's column.
-
-        Parent keys are unique (declared, and checked against the data), so a row meets at most one parent; a row
-        without a parent belongs to nobody and is dropped (privacy.md 2).
-        """
-        table, tables, last, here = node_table, f"{source.sql} AS s0", "s0", source
-        for number, (child, column, parent, parent_column) in enumerate(self.policy.unit_joins(node_table), 1):
-            above, alias = self.source(parent), f"s{number}"
-            keys = [self._key(last, child, column, here), self._key(alias, parent, parent_column, above)]
-            tables += f" JOIN {above.sql} AS {alias} ON {keys[0]} = {keys[1]}"
-            last, here, table = alias, above, parent
-        key = self.policy.unit_column(node_table)
-        assert key is not None
-        return tables, self._key(last, table, key, here)
-
-    def _key(self, alias: str, table: str, column: str, source: Source) -> str:
-        """A key column in the type that the policy gives it, so that equal keys of two tables are equal here."""
-        type_ = Type(self.policy.tables[table].columns[column].type)
-        return text.cast_column(f"{alias}.{text.name(column)}", type_, source.types[column])
+        names = ", ".join([*(text.name(column.name) for column in node.columns), *self._hidden(node)])
+        view = self.view(node.table)
+        if view.sql is not None:
+            return f"SELECT {names} FROM {view.sql}"
+        table = bounded_view(self.policy, self.source, node.table)
+        return f"SELECT {names} FROM ({table.kept(table.rows, view.key, (text.name(UNIT),))})"
 
     def _cast(self, column: Column, source: Source) -> str:
         return text.cast_column(f"s0.{text.name(column.name)}", column.facts.type, source.types[column.name])
-
-    def _rank(self, partition: list[str], content: list[str], function: str = "row_number") -> str:
-        """A window rank in keyed-hash order of `content`; the content itself breaks ties of the hash."""
-        order = [f"hash({text.constant(self.view_key)}, {', '.join(content)})", *content]
-        return f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
 
     def promise(self, promise: Promise) -> str:
         """A query that returns a row exactly when a promise of the policy is broken (NULL keys meet nothing)."""
@@ -184,7 +178,8 @@ class Emitter:
     def block(self, block: BoundedBlock) -> EngineQuery:
         """The exact integer sums of a block: one row per group, term columns never NULL."""
         inner, values = self._rows(block)
-        terms = [f"{self._term(term, values)} AS {text.name(term.name)}" for term in block.terms]
+        units = self._unit_sets(block)
+        terms = [f"{self._term(term, values, units)} AS {text.name(term.name)}" for term in block.terms]
         names = [term.name for term in block.terms]
         if block.selection_term == SELECTION:
             terms.append(f"{self._selection_count(block)} AS {SELECTION}")
@@ -193,7 +188,29 @@ class Emitter:
         if not terms:
             terms = ["count(*) AS present"]
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return EngineQuery(f"SELECT {', '.join([*keys, *terms])} FROM ({inner}){group}", tuple(keys), tuple(names))
+        statement = f"SELECT {', '.join([*keys, *terms])} FROM ({inner}){group}"
+        return EngineQuery(statement, tuple(keys), tuple(names), self._unchanged(block))
+
+    def _unchanged(self, block: BoundedBlock) -> tuple[tuple[str, str], ...]:
+        """What must not have changed while the query ran: tables that are their own bounded view."""
+        if self.policy.privacy_unit is None:
+            return ()
+        protected = [table for table in sorted(tables(block.source)) if self.policy.is_protected(table)]
+        return tuple((table, view.identity) for table in protected if (view := self.view(table)).identity)
+
+    def _unit_sets(self, block: BoundedBlock) -> str:
+        """The index's function that counts units of a group, "" where COUNT(DISTINCT) has to.
+
+        It may keep a bit for each unit and group, so groups must be few whatever the data: public keys only, and only
+        rows inside their domains (`_capped` sees to that). Measured at 10 million rows, 100,000 units and 50 groups:
+        0.05 s, COUNT(DISTINCT) 0.3 s; a subquery with DISTINCT was no faster than that.
+        """
+        sets = sum(term.kind is TermKind.UNITS for term in block.terms)
+        prepared = self._prepared(block.source)
+        if prepared is None or not sets or not all(_strict(key) for key in block.keys):
+            return ""
+        groups = prod(len(key.values or ()) for key in block.keys)
+        return prepared.count_units if groups * sets <= MOST_UNIT_SETS else ""
 
     def _selection_count(self, block: BoundedBlock) -> str:
         """What partition selection looks at: a number that one unit moves by at most 1 in each group.
@@ -202,7 +219,7 @@ class Emitter:
         to n adds at most 1 to that.
         """
         if self._has_unit_column(block.source):
-            return f"count(DISTINCT {text.name(UNIT)})"
+            return f"count(DISTINCT {self._hidden(block.source)[-1]})"
         most = block.caps.rows_per_unit
         return "count(*)" if most == 1 else f"(count(*) + {most - 1}) // {most}"
 
@@ -213,42 +230,58 @@ class Emitter:
         """
         items: dict[str, str] = {}
         for key in block.keys:
-            items[key.name] = text.expression(key.expression)
+            items[key.name] = _group_key(key.expression)
         values: dict[str, tuple[str, str]] = {}
         for term in block.terms:
             value = "" if term.value is None else _shared(items, "v", _value_text(term))
             condition = "" if term.filter is None else _shared(items, "f", text.expression(term.filter))
             values[term.name] = (value, condition)
         columns = [f"{expression} AS {name}" for name, expression in items.items()]
-        columns += self._unit(block.source)
+        columns += self._hidden(block.source)
         if not columns:
             columns = ["1 AS one"]
         rows = f"SELECT {', '.join(columns)} FROM ({self.relation(block.source)})"
         return self._capped(block, rows, list(items)), values
 
     def _capped(self, block: BoundedBlock, rows: str, names: list[str]) -> str:
-        """Keep at most max_rows_per_group rows of each unit in each group, then max_groups groups of each unit."""
+        """Keep at most max_rows_per_group rows of each unit in each group, then max_groups groups of each unit.
+
+        Both ranks are over one unit's rows alone, in keyed-hash order with the content as tie-breaker: what one unit
+        keeps does not depend on others. Rows that tie have the same keys, values and conditions. Measured at 10
+        million rows and 100,000 units against partial sums of each (unit, group) that are ranked and summed again:
+        1.5 s against 1.5 s for rows in 10,000 groups, 1.1 s against 0.9 s for groups; windows keep whole rows, which
+        COUNT(DISTINCT x) needs.
+        """
         caps, keys = block.caps, [key.name for key in block.keys]
-        if caps.max_groups is None and caps.max_rows_per_group is None:
-            return rows
+        bounded = caps.max_groups is not None or caps.max_rows_per_group is not None
         inside = [condition for key in block.keys if (condition := _in_domain(key))]
-        if inside:
+        if inside and (bounded or self._unit_sets(block)):
             rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(inside)}"
-        unit = text.name(UNIT)
+        if not bounded:
+            return rows
+        unit, order = text.name(UNIT), self._caps_key(block)
         if caps.max_rows_per_group is not None:
-            rank = self._rank([unit, *keys], names or [unit])
-            rows = f'SELECT * FROM (SELECT *, {rank} AS "#row" FROM ({rows})) WHERE "#row" <= {caps.max_rows_per_group}'
+            row = rank(order, [unit, *keys], tuple(names) or (unit,))
+            rows = f'SELECT * FROM (SELECT *, {row} AS "#row" FROM ({rows})) WHERE "#row" <= {caps.max_rows_per_group}'
         if caps.max_groups is not None:
-            rank = self._rank([unit], keys, "dense_rank")
-            rows = f'SELECT * FROM (SELECT *, {rank} AS "#group" FROM ({rows})) WHERE "#group" <= {caps.max_groups}'
+            group = rank(order, [unit], tuple(keys), "dense_rank")
+            rows = f'SELECT * FROM (SELECT *, {group} AS "#group" FROM ({rows})) WHERE "#group" <= {caps.max_groups}'
         return rows
 
-    def _term(self, term: Term, values: dict[str, tuple[str, str]]) -> str:
+    def _caps_key(self, block: BoundedBlock) -> str:
+        """The order in which caps keep: the keys of all bounded views that the block reads."""
+        read = sorted(table for table in tables(block.source) if self.policy.is_protected(table))
+        return ".".join(self.view(table).key for table in read)
+
+    def _term(self, term: Term, values: dict[str, tuple[str, str]], units: str) -> str:
         value, condition = values[term.name]
         if term.kind is TermKind.SUM:
             row = _grid_row(term, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
             return f"coalesce(sum({row}){filtered}, 0)"
+        if term.kind is TermKind.UNITS and units:
+            unit = text.name(UNIT_ID)
+            return f"coalesce({units}({f'CASE WHEN {condition} THEN {unit} END' if condition else unit}), 0)"
         conditions = [condition] if condition else []
         if term.value is not None and term.value.facts.type is Type.REAL:
             conditions.append(f"NOT isnan({value})")
@@ -286,7 +319,7 @@ def _per_unit_aggregate(label: str, word: str, argument: Expr | None, condition:
     if word in ("count", "count_distinct"):
         return f"count({'DISTINCT ' if word == 'count_distinct' else ''}{there}){filtered}"
     if word in ("min", "max"):
-        return f"{word}({there}){filtered}"
+        return f"{word}({there}{' + 0e0::DOUBLE' if argument.facts.type is Type.REAL else ''}){filtered}"
     term = summed(argument, condition, False)[0]
     step = text.constant(2.0**-term.grid)
     total = f"sum({_grid_row(term, value)}){filtered}"
@@ -320,6 +353,19 @@ def _value_text(term: Term) -> str:
     written = text.expression(term.value)
     wide = term.kind is TermKind.SUM and isinstance(term.lower, float) and term.value.facts.type is Type.INTEGER
     return f"CAST({written} AS DOUBLE)" if wide else written
+
+
+def _group_key(expression: Expr) -> str:
+    """A key by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the same."""
+    written = text.expression(expression)
+    if expression.facts.type is not Type.REAL:
+        return written
+    return f"(CASE WHEN isnan({written}) THEN 'nan'::DOUBLE ELSE {written} + 0e0::DOUBLE END)"
+
+
+def _strict(key: Key) -> bool:
+    """Whether `_in_domain` leaves no other groups than the key's values."""
+    return key.values is not None and None not in key.values and len(key.values) <= MOST_LISTED
 
 
 def _in_domain(key: Key) -> str:

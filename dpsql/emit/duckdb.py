@@ -1,7 +1,8 @@
 """DuckDB's text for each row function: total by construction, so that no data can raise (privacy.md 4).
 
-`TRY(...)` turns an engine error of one row into NULL; it stands wherever the engine's function is not total. Division
-and remainder get a NULL divisor instead of zero, because plain division would give infinity.
+`TRY(...)` is never written: it runs failed batches row by row, where CASE and COALESCE below it write past their
+vector (duckdb/duckdb issue 25280) and errors still come out. Instead nothing can fail: integers are computed in 128
+bits and cast back by TRY_CAST, dates stay within the years 1 to 9999, division has a NULL divisor instead of zero.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from math import isfinite
 from typing import Any
 
 from dpsql.evaluate import FALSE_TEXTS, NUMBER_TEXT, TIME_TEXT, TRUE_TEXTS, WHOLE_TEXT
-from dpsql.functions import common_type
+from dpsql.functions import MOST_TEXT, common_type
 from dpsql.plan import Call, Column, Expr, Literal
 from dpsql.ranges import Type
 
@@ -48,9 +49,22 @@ def constant(value: Any) -> str:
 
 
 def cast_column(source: str, type_: Type, engine_type: str) -> str:
-    """A source column in our type; a value that does not fit (a text that is no number) is NULL."""
+    """A source column in our type; what does not fit (a text that is no number, a date beyond 9999) is NULL.
+
+    A column that is cast is also read as it is: DuckDB pushes a TRY_CAST that stands alone into the reader of CSV
+    files, where it raises (duckdb/duckdb issue 23818).
+    """
     wanted = TYPES[type_]
-    return source if engine_type.upper() == wanted else f"TRY_CAST({source} AS {wanted})"
+    same = engine_type.upper() == wanted
+    value = source if same else f"TRY_CAST({source} AS {wanted})"
+    value = in_calendar(type_, value) if type_.temporal else value
+    return value if same else f"(CASE WHEN {source} IS NOT NULL THEN {value} END)"
+
+
+def in_calendar(type_: Type, value: str) -> str:
+    """A date or timestamp of the years 1 to 9999; others (infinity too) are NULL, so that no date function overflows."""
+    first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
+    return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"
 
 
 def expression(node: Expr) -> str:
@@ -81,18 +95,28 @@ def _plain(function: str) -> Template:
     return lambda node, texts: f"{function}({', '.join(texts)})"
 
 
-def _try(template: Template) -> Template:
-    return lambda node, texts: f"TRY({template(node, texts)})"
-
-
 def _arithmetic(operator: str) -> Template:
-    """Integers that may pass 64 bits are tried; doubles never raise."""
+    """Integers are computed in 128 bits, beyond 64 they are NULL; doubles never raise."""
 
     def emit(node: Call, texts: list[str]) -> str:
         if node.facts.type is Type.REAL:
             left, right = (_real(argument, text) for argument, text in zip(node.arguments, texts, strict=True))
             return f"({left} {operator} {right})"
-        return f"TRY({texts[0]} {operator} {texts[1]})"
+        return f"TRY_CAST({_wide(texts[0])} {operator} {_wide(texts[1])} AS BIGINT)"
+
+    return emit
+
+
+def _wide(text: str) -> str:
+    return f"CAST({text} AS HUGEINT)"
+
+
+def _of_number(form: str) -> Template:
+    """A function of one number that the smallest integer would overflow."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        real = node.facts.type is Type.REAL
+        return f"({form.format(texts[0])})" if real else f"TRY_CAST({form.format(_wide(texts[0]))} AS BIGINT)"
 
     return emit
 
@@ -107,7 +131,15 @@ def _division(node: Call, texts: list[str]) -> str:
 
 
 def _whole_division(operator: str) -> Template:
-    return lambda node, texts: f"TRY({texts[0]} {operator} NULLIF({texts[1]}, 0::BIGINT))"
+    """A literal divisor cannot overflow; -1 can, and 128 bits are slow to divide."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        divisor = node.arguments[1]
+        if isinstance(divisor, Literal) and divisor.value not in (0, -1):
+            return f"({texts[0]} {operator} {texts[1]})"
+        return f"TRY_CAST({_wide(texts[0])} {operator} NULLIF({_wide(texts[1])}, 0) AS BIGINT)"
+
+    return emit
 
 
 def _as(type_: Type, argument: Expr, text: str) -> str:
@@ -161,14 +193,19 @@ def _guarded(function: str, condition: str) -> Template:
 
     def emit(node: Call, texts: list[str]) -> str:
         value = _real(node.arguments[0], texts[0])
-        return f"(CASE WHEN {value} {condition} THEN TRY({function}({value})) END)"
+        return f"(CASE WHEN {value} {condition} THEN {function}({value}) END)"
 
     return emit
 
 
+def _reals(function: str) -> Template:
+    """A function of reals that has a value (infinity, NaN) for each of them."""
+    return lambda node, texts: f"{function}({', '.join(_real(a, t) for a, t in zip(node.arguments, texts, strict=True))})"
+
+
 def _bucket(node: Call, texts: list[str]) -> str:
     value, low, high = (_real(a, t) for a, t in zip(node.arguments[:3], texts[:3], strict=True))
-    inside = f"least({texts[3]}, CAST(floor(({value} - {low}) / ({high} - {low}) * {texts[3]}) AS BIGINT) + 1)"
+    inside = f"least({texts[3]}, TRY_CAST(floor(({value} - {low}) / ({high} - {low}) * {texts[3]}) AS BIGINT) + 1)"
     return (
         f"(CASE WHEN {value} < {low} THEN 0::BIGINT WHEN isnan({value}) THEN NULL "
         f"WHEN {value} >= {high} THEN {texts[3]} + 1 WHEN {value} IS NOT NULL THEN {inside} END)"
@@ -176,24 +213,15 @@ def _bucket(node: Call, texts: list[str]) -> str:
 
 
 def _trunc(node: Call, texts: list[str]) -> str:
-    return f"TRY(CAST(date_trunc({texts[0]}, {texts[1]}) AS {TYPES[node.facts.type]}))"
-
-
-_CALENDAR = {
-    Type.DATE: (constant(date.min), constant(date.max)),
-    Type.TIMESTAMP: (constant(datetime.min), constant(datetime.max)),
-}
+    return f"CAST(date_trunc({texts[0]}, {texts[1]}) AS {TYPES[node.facts.type]})"
 
 
 def _add_interval(function: str) -> Template:
-    """A moved date; NULL outside the years 1 to 9999, unless the facts say that it stays inside."""
+    """A moved date; four million days or months lead out of the calendar from everywhere, and NULL days do too."""
 
     def emit(node: Call, texts: list[str]) -> str:
-        moved = f"CAST({texts[0]} + {function}(CAST({texts[1]} AS INTEGER)) AS {TYPES[node.facts.type]})"
-        if node.facts.bounded:
-            return f"TRY({moved})"
-        first, last = _CALENDAR[node.facts.type]
-        return f"TRY(CASE WHEN {moved} BETWEEN {first} AND {last} THEN {moved} END)"
+        steps = f"CAST(least(greatest({texts[1]}, -4000000), 4000000) AS INTEGER)"
+        return in_calendar(node.facts.type, f"CAST({texts[0]} + {function}({steps}) AS {TYPES[node.facts.type]})")
 
     return emit
 
@@ -232,6 +260,14 @@ def _read(node: Call, texts: list[str]) -> str:
     return f"(CASE WHEN regexp_full_match({text}, {constant(_READ[target])}) THEN {value} END)"
 
 
+def _concat(node: Call, texts: list[str]) -> str:
+    return f"left({' || '.join(texts)}, {MOST_TEXT})"
+
+
+def _replace(node: Call, texts: list[str]) -> str:
+    return f"left(replace(left({texts[0]}, {MOST_TEXT}), {texts[1]}, {texts[2]}), {MOST_TEXT})"
+
+
 def _text_positions(function: str) -> Template:
     return lambda node, texts: f"{function}({texts[0]}, {', '.join(texts[1:])})"
 
@@ -239,11 +275,10 @@ def _text_positions(function: str) -> Template:
 FUNCTIONS: dict[str, Template] = {
     "add": _arithmetic("+"), "sub": _arithmetic("-"), "mul": _arithmetic("*"), "div": _division,
     "intdiv": _whole_division("//"), "mod": _whole_division("%"),
-    "neg": lambda node, texts: f"TRY(-{texts[0]})", "abs": _try(_plain("abs")),
+    "neg": _of_number("-{}"), "abs": _of_number("abs({})"),
     "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS BIGINT)", "floor": _floor("floor"), "ceil": _floor("ceil"),
     "round": _round, "sqrt": _guarded("sqrt", ">= 0"), "ln": _guarded("ln", "> 0"), "log10": _guarded("log10", "> 0"),
-    "exp": _guarded("exp", "IS NOT NULL"),
-    "power": lambda node, texts: "TRY(power(" + ", ".join(_real(a, t) for a, t in zip(node.arguments, texts, strict=True)) + "))",
+    "exp": _reals("exp"), "power": _reals("power"),
     "clamp": _clamp, "least": lambda node, texts: f"least({', '.join(_alike(node, texts))})",
     "greatest": lambda node, texts: f"greatest({', '.join(_alike(node, texts))})",
     "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _nullif,
@@ -254,10 +289,10 @@ FUNCTIONS: dict[str, Template] = {
     "like": _infix("LIKE"), "ilike": _infix("ILIKE"), "starts_with": _plain("starts_with"),
     "ends_with": _plain("ends_with"), "contains": _plain("contains"), "lower": _plain("lower"), "upper": _plain("upper"),
     "trim": _plain("trim"), "ltrim": _plain("ltrim"), "rtrim": _plain("rtrim"), "left": _text_positions("left"),
-    "right": _text_positions("right"), "substr": _text_positions("substr"), "concat": _infix("||"),
-    "replace": _plain("replace"), "length": _plain("length"), "date_trunc": _trunc,
-    "date_part": lambda node, texts: f"TRY(CAST(date_part({texts[0]}, {texts[1]}) AS BIGINT))",
-    "date_diff": lambda node, texts: f"TRY(CAST(date_diff({', '.join(texts)}) AS BIGINT))", "add_days": _add_interval("to_days"),
+    "right": _text_positions("right"), "substr": _text_positions("substr"), "concat": _concat,
+    "replace": _replace, "length": _plain("length"), "date_trunc": _trunc,
+    "date_part": lambda node, texts: f"CAST(date_part({texts[0]}, {texts[1]}) AS BIGINT)",
+    "date_diff": lambda node, texts: f"CAST(date_diff({', '.join(texts)}) AS BIGINT)", "add_days": _add_interval("to_days"),
     "add_months": _add_interval("to_months"), "add_seconds": _add_interval("to_seconds"), "width_bucket": _bucket,
     "to_integer": _read, "to_real": _read, "to_text": _cast, "to_boolean": _read, "to_date": _read, "to_timestamp": _read,
 }  # fmt: skip

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+if TYPE_CHECKING:
+    from dpsql.emit.bounded_view import BoundedView
+
+
+UNIT_ID = "#id"
+"""Name of the hidden column of a prepared view that stands for the unit's key where units are only counted."""
 
 
 @dataclass(frozen=True)
 class EngineQuery:
-    """Text that we generated from our own plan. Result columns: `keys` in order, then `terms` (integers, never NULL)."""
+    """Text that we generated from our own plan. Result columns: `keys` in order, then `terms` (integers, never NULL).
+
+    `unchanged`: (table, identity) whose rows must have been those of `identity` from before the query to after it; an
+    engine that cannot say so gives no answer.
+    """
 
     sql: str
     keys: tuple[str, ...]
     terms: tuple[str, ...]
+    unchanged: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -21,6 +35,30 @@ class Source:
 
     sql: str
     types: dict[str, str]
+
+
+@dataclass(frozen=True)
+class View:
+    """How the bounded view of a protected table is read at this moment.
+
+    `key`: secret of the order in which rows are kept, fixed for the table's data version. `sql`: the prepared view
+    (columns of the policy in its types, the unit's key and `UNIT_ID`), None where a window must make it;
+    `count_units`: the function that counts units by `UNIT_ID`. `identity`: what the source must still be after the
+    query where the source itself is the view, else "".
+    """
+
+    key: str
+    sql: str | None = None
+    count_units: str = ""
+    identity: str = ""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which rows a table's source holds: `text` differs when they do; `changed_seconds`: time of the last change."""
+
+    text: str
+    changed_seconds: float
 
 
 class ExactAnswer:
@@ -49,10 +87,35 @@ class ExactAnswer:
         raise TypeError("an exact answer is not copied")
 
 
+class PreparedViews(Protocol):
+    """Bounded views that an engine keeps in files of its own; made and found by `dpsql.contribution_index` alone."""
+
+    engine: str
+    """Name and version: what orders rows differently is another engine."""
+
+    def opened(self, view: BoundedView, token: str, file: Path | None) -> str | None:
+        """Name under which a question reads the view and counts its units; None when it cannot be read.
+
+        `token` names this version of the view; `file` holds it, or is None where the source itself is the view.
+        """
+
+    def write(
+        self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Callable[[str, float], None]
+    ) -> bool:
+        """Write the view into the new file. False, with nothing written, where `in_place` allows it and no row goes.
+
+        `progress` is told what is being done and how much of it is done, from 0 to 1. Raises Fault index_not_written.
+        """
+
+    def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
+        """Memory and threads for `write` (None: as they are), and the folder for what does not fit into memory."""
+
+
 class Engine(Protocol):
     """What `session` asks of a database. Implementations raise engine errors as `Fault` with a fixed text only."""
 
     dialect: str
+    views: PreparedViews
 
     def columns(self, table: str) -> dict[str, str] | None:
         """Structure of one source table (column -> engine type), None when there is none. For the custodian's eyes."""
@@ -62,6 +125,9 @@ class Engine(Protocol):
 
     def data_version(self, tables: tuple[str, ...]) -> str:
         """A fingerprint that changes when the rows of `tables` may have changed (treated as public, privacy.md 7)."""
+
+    def identity(self, table: str) -> Identity | None:
+        """What a table's rows (and those on its way to the unit) are now; None when they could change unnoticed."""
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one generated aggregation over protected data."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import logging
 import threading
 import uuid
@@ -13,7 +14,8 @@ from typing import Any
 import duckdb
 
 from dpsql.emit.duckdb import cast_column, constant, name
-from dpsql.engines import EngineQuery, ExactAnswer, Source
+from dpsql.engines import EngineQuery, ExactAnswer, Identity, PreparedViews, Source
+from dpsql.engines.duckdb_views import Views
 from dpsql.errors import Error, Fault, refuse
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
@@ -24,6 +26,7 @@ CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
 """Engine errors go here, with the incident's id; never to an analyst. The owner decides where it is written."""
 CUSTODIAN_LOG.addHandler(logging.NullHandler())
 
+_MOST_TRIES = 3
 _FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".gz": "read_csv"}
 
 
@@ -32,12 +35,29 @@ class DuckDBEngine:
 
     dialect = "duckdb"
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, policy: Policy, version: str, owned: bool) -> None:
-        """`version`: fingerprint of the data (see `data_version`); `owned`: whether `close` closes the connection."""
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        policy: Policy,
+        version: str,
+        owned: bool,
+        file: Path | None = None,
+        objects: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`version`: fingerprint of the data (see `data_version`); `owned`: whether `close` closes the connection.
+
+        `file`: the DuckDB file that the connection has attached. `objects`: Arrow tables by name, which every cursor
+        gets registered anew, because a cursor does not inherit them.
+        """
+        self._objects = dict(objects or {})
         self._connection = connection
         self._policy = policy
         self._version = version
         self._owned = owned
+        self._file = file
+        self._opened = None if file is None else _identity([file])
+        self._base_tables: dict[str, bool] = {}
+        self.views: PreparedViews = Views(connection)
         self._sources: dict[str, Source] = {}
         self._running: set[duckdb.DuckDBPyConnection] = set()
         self._checked: dict[tuple[str, str], bool] = {}
@@ -49,7 +69,7 @@ class DuckDBEngine:
         """Columns and DuckDB types of a policy table's source, None where there is none."""
         where = self._place(table)
         try:
-            described = self._connection.cursor().execute(f"DESCRIBE SELECT * FROM {where}").fetchall()
+            described = self._new_cursor().execute(f"DESCRIBE SELECT * FROM {where}").fetchall()
         except duckdb.Error:
             return None
         return {str(row[0]): str(row[1]) for row in described}
@@ -78,7 +98,10 @@ class DuckDBEngine:
         source = self._policy.table_source(table)
         if is_file(source):
             return f"{_FILES[Path(source).suffix.lower()]}({constant(source)})"
-        return ".".join(name(part) for part in source.split("."))
+        parts = source.split(".")
+        if self._file is not None:
+            parts = [_catalog(self._file), *(["main"] if len(parts) == 1 else []), *parts][-3:]
+        return ".".join(name(part) for part in parts)
 
     def data_version(self, tables: tuple[str, ...]) -> str:
         """Fingerprint of the source's files (name, size, time of change), or of this very connection."""
@@ -89,12 +112,47 @@ class DuckDBEngine:
                 stamps += [_stamp(path) for path in sorted(_matching(Path(source)))]
         return "|".join(stamps)
 
+    def identity(self, table: str) -> Identity | None:
+        """Number, size and times of the files that a table and those on its way to the unit are read from.
+
+        Stricter than `data_version`: the time of the last change of a file's own record cannot be set back. None for
+        what is given in Python, for views (their rows may come from anywhere), and for a DuckDB file that is no longer
+        the one that was opened.
+        """
+        paths: list[Path] = []
+        for read in [table, *(parent for _, _, parent, _ in self._policy.unit_joins(table))]:
+            source = self._policy.table_source(read)
+            if is_file(source):
+                paths += _matching(Path(source))
+            elif self._file is not None and self._is_base_table(read):
+                paths.append(self._file)
+            else:
+                return None
+        found = _identity(paths)
+        if self._file in paths and (self._opened is None or _identity([self._file]) != self._opened):
+            return None
+        return found
+
+    def _is_base_table(self, table: str) -> bool:
+        if table not in self._base_tables:
+            place = self._place(table).lower()
+            listed = "SELECT database_name, schema_name, table_name FROM duckdb_tables()"
+            with self._cursor(None) as cursor:
+                rows = cursor.execute(listed).fetchall()
+            self._base_tables[table] = any(".".join(map(name, row)).lower() == place for row in rows)
+        return self._base_tables[table]
+
     # --- work ---------------------------------------------------------------------------------------------------------
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one aggregation. Whatever the engine says in an error may quote data: one fixed text leaves."""
         with self._cursor(timeout_seconds) as cursor:
-            return ExactAnswer(cursor.sql(query.sql).to_arrow_table())
+            answer = ExactAnswer(cursor.sql(query.sql).to_arrow_table())
+            for table, identity in query.unchanged:
+                now = self.identity(table)
+                if now is None or now.text != identity:
+                    raise RuntimeError(f"the source of {table} changed while it was read as its own bounded view")
+            return answer
 
     def holds(self, query: str) -> bool:
         """Whether a check of a promise finds no row; asked once for each version of the data."""
@@ -127,9 +185,15 @@ class DuckDBEngine:
         with self._cursor(None) as cursor:
             return cursor.sql(sql).to_arrow_table()
 
+    def _new_cursor(self) -> duckdb.DuckDBPyConnection:
+        cursor = self._connection.cursor()
+        for table, value in self._objects.items():
+            cursor.register(table, value)
+        return cursor
+
     @contextmanager
     def _cursor(self, timeout_seconds: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
-        cursor = self._connection.cursor()
+        cursor = self._new_cursor()
         timer = threading.Timer(timeout_seconds, cursor.interrupt) if timeout_seconds else None
         with self._lock:
             self._running.add(cursor)
@@ -174,7 +238,27 @@ def _stamp(path: Path) -> str:
 
 
 def _matching(path: Path) -> list[Path]:
-    return list(path.parent.glob(path.name)) if any(c in path.name for c in "*?[") else [path] if path.exists() else []
+    """The files of a name or glob; wildcards may stand in any part, as the engine reads them."""
+    return [Path(found) for found in sorted(glob.glob(str(path), recursive=True, include_hidden=True))]
+
+
+def _identity(paths: list[Path]) -> Identity | None:
+    """Of files as they are now, with the write-ahead log of a DuckDB file; None when one of them is not there."""
+    texts, changed = [], 0
+    beside = [wal for path in paths if (wal := path.with_name(path.name + ".wal")).exists()]
+    try:
+        for path in sorted({*paths, *beside}):
+            status = path.stat()
+            texts.append(f"{path}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}")
+            changed = max(changed, status.st_ctime_ns)
+    except FileNotFoundError:
+        return None
+    return Identity("|".join(texts), changed / 1e9) if texts else None
+
+
+def _catalog(file: Path) -> str:
+    """The name of a file's database inside the engine: the one that DuckDB itself gives it, as views in it may say."""
+    return "source" if file.stem.lower() in ("memory", "temp", "system") else file.stem
 
 
 def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
@@ -187,10 +271,7 @@ def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
     if isinstance(source, duckdb.DuckDBPyConnection):
         return DuckDBEngine(source, policy, f"connection:{uuid.uuid4().hex}", owned=False)
     tables = source if isinstance(source, Mapping) else {next(iter(policy.tables)): source}
-    connection = duckdb.connect()
-    for table, value in tables.items():
-        connection.register(table, value)
-    return DuckDBEngine(connection, policy, f"objects:{uuid.uuid4().hex}", owned=True)
+    return DuckDBEngine(duckdb.connect(), policy, f"objects:{uuid.uuid4().hex}", owned=True, objects=tables)
 
 
 def _open_path(policy: Policy) -> DuckDBEngine:
@@ -204,10 +285,28 @@ def _open_path(policy: Policy) -> DuckDBEngine:
     if not path.is_file():
         raise refuse("source_missing", source=text)
     try:
-        connection = duckdb.connect(str(path), read_only=True)
+        return _open_file(path, policy)
     except duckdb.Error as error:
         CUSTODIAN_LOG.error("cannot open %s: %s", path, error)
         raise refuse("source_unreadable", source=text) from None
+
+
+def _open_file(path: Path, policy: Policy) -> DuckDBEngine:
+    """A database of its own with the file attached, read-only.
+
+    `duckdb.connect(path)` would share one database with whatever else in the process has opened that path, which may
+    still be what the path named earlier.
+    """
+    connection = duckdb.connect()
+    connection.execute(f"SET temp_directory = {constant(f'{path}.tmp')}")
+    for _ in range(_MOST_TRIES):
+        before = _identity([path])
+        connection.execute(f"ATTACH {constant(str(path))} AS {name(_catalog(path))} (READ_ONLY)")
+        if before is not None and before == _identity([path]):
+            break
+        connection.execute(f"DETACH {name(_catalog(path))}")
+    else:
+        raise duckdb.IOException("the file keeps changing")
     wal = path.with_name(path.name + ".wal")
     stamps = [_stamp(path)] + ([_stamp(wal)] if wal.exists() else [])
-    return DuckDBEngine(connection, policy, "|".join(stamps), owned=True)
+    return DuckDBEngine(connection, policy, "|".join(stamps), owned=True, file=path)

@@ -74,6 +74,7 @@ class Store:
         self._engine = self._new_engine()
         self._connection: Connection | None = None
         self._lossy = "FULL"
+        self._synchronous = ""
         self._lock = threading.RLock()
         self._process = os.getpid()
         _LIVE.add(self)
@@ -157,7 +158,9 @@ class Store:
 
     def _begin_writing(self, connection: Connection, synchronous: str, synchronous_commit: str) -> None:
         if self.is_sqlite:
-            connection.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
+            if self._synchronous != synchronous:  # it holds for the connection until it is set again
+                connection.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
+                self._synchronous = synchronous
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             return
         # A new snapshot per statement whatever the server's default is: one taken before the lock would be stale.
@@ -180,6 +183,7 @@ class Store:
             _CARRIED.append((self._engine, self._connection))
             self._engine, self._connection, self._process = self._new_engine(), None, os.getpid()
         if self._connection is None:
+            self._synchronous = ""
             self._connection = self._engine.connect()
         return self._connection
 

@@ -16,6 +16,8 @@ from dpsql.policy.types import (
     PerQuery,
     Policy,
     PrivacyUnit,
+    Project,
+    Reuse,
     Session,
     Table,
     Value,
@@ -44,6 +46,9 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         session=None if shape.session is None else _session(shape.session),
         tables=_tables(shape.tables, unit is None, problems),
         description=shape.description,
+        projects={name: Project(limit.epsilon, limit.delta) for name, limit in shape.projects.items()},
+        reuse=Reuse(shape.reuse.default, shape.reuse.shared, shape.reuse.more_accurate),
+        data_version=shape.data_version,
         folder=folder,
     )
 

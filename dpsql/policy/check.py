@@ -36,6 +36,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
     if not problems.within(("budget",)):
         _check_limits(policy, problems)
     _check_case(("analysts",), names.below("analysts"), problems)
+    _check_case(("projects",), names.below("projects"), problems)
     _check_case(("tables",), names.below("tables"), problems)
     if not policy.tables and not problems.within(("tables",)):
         problems.add(("tables",), "there is no table")
@@ -82,6 +83,7 @@ def _check_limits(policy: Policy, problems: Problems) -> None:
     if query.mechanism == "gaussian" and budget.delta == 0:
         problems.add(("per_query", "mechanism"), "gaussian noise needs a delta, and the budget has none")
     limits: list[tuple[Place, Any]] = [(("analysts", name), limit) for name, limit in policy.analysts.items()]
+    limits += [(("projects", name), limit) for name, limit in policy.projects.items()]
     for place, limit in [*limits, (("session",), policy.session)]:
         if limit is not None:
             _at_most(limit.epsilon, budget.epsilon, most, (*place, "epsilon"), problems)

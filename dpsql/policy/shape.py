@@ -118,10 +118,20 @@ class PerQueryShape(_Shape):
 
 
 class LimitShape(_Shape):
-    """What an analyst or a session may spend of the dataset's budget."""
+    """What an analyst, a session or a project may spend of the dataset's budget."""
 
     epsilon: Epsilon
     delta: Delta | None = None
+
+
+class ReuseShape(_Shape):
+    """When stored releases answer instead of a new charge."""
+
+    default: Annotated[
+        str, *_one_of("off", "on", "derive"), Field(description="dp.reuse of a session that sets none")
+    ] = "on"
+    shared: Annotated[Truth, Field(description="a release answers every analyst, else only the one charged")] = True
+    more_accurate: Annotated[Truth, Field(description="a release with less noise than asked for answers too")] = True
 
 
 class ColumnShape(_Shape):
@@ -178,6 +188,11 @@ class PolicyShape(_Shape):
     ledger: Annotated[Prose, Field(description="sqlite:///file.db or postgresql://...")]
     analysts: dict[Login, LimitShape] = {}
     session: LimitShape | None = None
+    projects: Annotated[dict[Login, LimitShape], Field(description="what a project may spend, whoever asks")] = {}
+    reuse: ReuseShape = ReuseShape()
+    data_version: Annotated[
+        Prose | None, Field(description="the owner's name for the state of the data; changed when the data change")
+    ] = None
     tables: dict[Name, TableShape]
     description: Prose = ""
 
@@ -190,6 +205,8 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
     ("per_query",): PerQueryShape,
     ("session",): LimitShape,
     ("analysts", _ANY): LimitShape,
+    ("projects", _ANY): LimitShape,
+    ("reuse",): ReuseShape,
     ("tables", _ANY): TableShape,
     ("tables", _ANY, "columns", _ANY): ColumnShape,
 }

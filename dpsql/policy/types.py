@@ -75,6 +75,28 @@ class Analyst:
 
 
 @dataclass(frozen=True)
+class Project:
+    """What all questions of one project may spend, whoever asks; a `delta` of None is limited by the dataset's alone."""
+
+    epsilon: Fraction
+    delta: Fraction | None
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """When stored releases answer instead of a new charge.
+
+    `default` is dp.reuse of a session that sets none: "off", "on" or "derive". `shared`: a release answers every
+    analyst, else only the one who was charged for it. `more_accurate`: a stored release with less noise than asked
+    for answers too.
+    """
+
+    default: str = "on"
+    shared: bool = True
+    more_accurate: bool = True
+
+
+@dataclass(frozen=True)
 class Session:
     """What one session (one connection) may spend."""
 
@@ -143,7 +165,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Policy:
-    """One policy file. `privacy_unit` is None under row privacy; relative paths in it start at `folder`."""
+    """One policy file. `privacy_unit` is None under row privacy; relative paths in it start at `folder`.
+
+    `data_version` is the owner's own name for the state of the data; None: the source's files tell when it changed.
+    """
 
     dataset: str
     source: str | None
@@ -156,6 +181,9 @@ class Policy:
     session: Session | None
     tables: Mapping[str, Table] = field(hash=False)
     description: str = ""
+    projects: Mapping[str, Project] = field(default_factory=dict, hash=False)
+    reuse: Reuse = Reuse()
+    data_version: str | None = None
     folder: Path = field(default=Path("."), compare=False)
 
     def table(self, name: str) -> Table | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,6 +27,7 @@ from dpsql.ledger import ChargeRequest
 from dpsql.mechanisms import Noise, Selection
 from dpsql.options import Options
 from dpsql.perturb import Gate
+from dpsql.planning import Planner
 from dpsql.policy import Policy
 from dpsql.release import Release
 from dpsql.sandbox import shared_sandbox
@@ -142,7 +142,8 @@ class NoStore:
 class World:
     """One policy and one connection whose tables are exchanged before every run."""
 
-    def __init__(self, policy: Policy, gate: Gate | None = None) -> None:
+    def __init__(self, policy: Policy, gate: Gate | None = None, planner: Planner | None = None) -> None:
+        """`planner`: shared by worlds of one policy, because what it plans is a function of question and policy."""
         self.connection = duckdb.connect(config={"threads": 1})
         self.engine = RecordingEngine(self.connection, policy, "audit", owned=False)
         self.engine.asked = []
@@ -151,12 +152,14 @@ class World:
         self.policy = policy
         ledger: Any = self.ledger
         store: Any = NoStore()
-        self.session = Session(policy, self.engine, ledger, store, gate=self.gate, sandbox=shared_sandbox())
+        sandbox = shared_sandbox()
+        self.session = Session(policy, self.engine, ledger, store, gate=self.gate, sandbox=sandbox, planner=planner)
 
     def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
         """Put rows in place of those of the last run."""
         for table, schema in SCHEMAS.items():
-            self.connection.register(table, pa.Table.from_pylist(data.get(table, []), schema))
+            self.connection.register("rows", pa.Table.from_pylist(data.get(table, []), schema))
+            self.connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM rows")
 
     @contextmanager
     def options(self, settings: list[str]) -> Any:
@@ -194,7 +197,3 @@ def shown(release: Release) -> bytes:
         writer.write_table(release.table)
     return bytes(sink.getvalue().to_pybytes())
 
-
-def per_unit(ledger_units: dict[str, int], units: Mapping[str, int]) -> dict[str, Fraction]:
-    """Ledger units as exact nats and probabilities."""
-    return {name: Fraction(amount, units[name]) for name, amount in ledger_units.items()}

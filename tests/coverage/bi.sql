@@ -109,7 +109,8 @@ ORDER BY count DESC LIMIT 1000
 -- query: superset_adhoc_filter
 -- what: ad hoc filters of every kind
 SELECT COUNT(*) AS count FROM public.orders
-WHERE status IN ('paid', 'shipped') AND status NOT IN ('refunded') AND channel ILIKE '%web%' AND discount IS NOT NULL
+WHERE status IN ('paid', 'shipped') AND status NOT IN ('refunded') AND channel ILIKE '%web%'
+  AND channel NOT LIKE '%shop' AND discount IS NOT NULL
   AND (quantity >= 2) AND ((price > 10 OR quantity = 1)) LIMIT 50000
 
 -- query: superset_table_samples

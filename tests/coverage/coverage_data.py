@@ -18,9 +18,10 @@ CREATE MACRO skewed(i, salt, n) AS CAST(floor(n * pow((mixed(i, salt) % 100000) 
 _TPCH = """
 CREATE TABLE region AS SELECT i AS r_regionkey, ['AFRICA', 'AMERICA', 'ASIA', 'EUROPE', 'MIDDLE EAST'][i + 1] AS r_name
 FROM range(5) t(i);
-CREATE TABLE nation AS SELECT i AS n_nationkey, ['ALGERIA', 'ARGENTINA', 'BRAZIL', 'CANADA', 'EGYPT',
-  'ETHIOPIA', 'FRANCE', 'GERMANY', 'INDIA', 'INDONESIA', 'IRAN', 'IRAQ', 'JAPAN', 'JORDAN', 'KENYA', 'MOROCCO', 'MOZAMBIQUE',
-  'PERU', 'CHINA', 'ROMANIA', 'SAUDI ARABIA', 'VIETNAM', 'RUSSIA', 'UNITED KINGDOM', 'UNITED STATES'][i + 1] AS n_name,
+CREATE TABLE nation AS SELECT i AS n_nationkey,
+  ['ALGERIA', 'ARGENTINA', 'BRAZIL', 'CANADA', 'EGYPT', 'ETHIOPIA', 'FRANCE',
+  'GERMANY', 'INDIA', 'INDONESIA', 'IRAN', 'IRAQ', 'JAPAN', 'JORDAN', 'KENYA', 'MOROCCO', 'MOZAMBIQUE', 'PERU',
+  'CHINA', 'ROMANIA', 'SAUDI ARABIA', 'VIETNAM', 'RUSSIA', 'UNITED KINGDOM', 'UNITED STATES'][i + 1] AS n_name,
   [0, 1, 1, 1, 4, 0, 3, 3, 2, 2, 4, 4, 2, 4, 0, 0, 0, 1, 2, 3, 4, 2, 3, 3, 1][i + 1] AS n_regionkey FROM range(25) t(i);
 CREATE TABLE supplier AS SELECT i AS s_suppkey, printf('Supplier#%09d', i) AS s_name, 'street ' || i AS s_address,
   (i * 7) % 25 AS s_nationkey, printf('%d-555', 10 + (i * 7) % 25) AS s_phone,

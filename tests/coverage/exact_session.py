@@ -2,8 +2,8 @@
 
 Everything runs as for an analyst (plan, price, ledger, engine, remainder, release) except for the draws at the
 noise gate, which are what they tend to as epsilon grows: noise 0, and private keys that appear from two people on.
-With a share of epsilon for each term that makes the Laplace scale t grid steps, real noise differs from 0 with probability
-2 / (1 + exp(1 / t)); the largest epsilon that an accountant takes would leave sums of 2**52 grid steps a row noisy.
+With a share of epsilon for each term that makes the Laplace scale t grid steps, real noise differs from 0 with
+probability 2 / (1 + exp(1 / t)); the largest epsilon that an accountant takes would leave sums noisy.
 """
 
 from __future__ import annotations

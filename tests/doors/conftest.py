@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -131,11 +132,11 @@ def dpsql(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     return run
 
 
-def process(*arguments: str, script: str | None = None, **options: object) -> subprocess.Popen[str]:
+def process(*arguments: str, script: str | None = None, **options: Any) -> subprocess.Popen[str]:
     """The command line as a process of its own; `script` is Python to run instead, with the same arguments."""
     start = ["-c", script] if script is not None else ["-m", "dpsql"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PROMPT_TOOLKIT_NO_CPR": "1"}
     return subprocess.Popen(
         [sys.executable, *start, *map(str, arguments)],
-        env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,  # type: ignore[call-overload]
+        env=environment, text=True, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
     )  # fmt: skip

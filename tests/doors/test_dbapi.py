@@ -13,7 +13,7 @@ import pyarrow
 import pytest
 
 import dpsql
-from doors.conftest import Clinic
+from .conftest import Clinic
 
 BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
 

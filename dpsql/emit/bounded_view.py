@@ -1,0 +1,86 @@
+"""The bounded view of a protected table as text: at most `max_rows` rows of each unit (privacy.md 2).
+
+Rows stay in the order of a keyed hash of their own content, ties broken by the content itself. Which rows stay depends
+on nothing but the unit's own rows and the key, so adding a unit never changes what another unit contributes; rows that
+tie are equal in everything a question can see. Content is every column of the policy, whatever the question reads: one
+view for all questions, the same whether a window makes it now or the contribution index has kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpsql.emit import duckdb as text
+from dpsql.engines import Source
+from dpsql.plan import UNIT
+from dpsql.policy import Policy
+from dpsql.ranges import Type
+
+RANK = '"#rank"'
+
+
+@dataclass(frozen=True)
+class BoundedView:
+    """The texts of one table's view.
+
+    `rows`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key; `content`: what rows are
+    ordered by; `most`: max_rows; `joined`: whether other tables are read to find the unit.
+    """
+
+    table: str
+    rows: str
+    names: tuple[str, ...]
+    content: tuple[str, ...]
+    most: int
+    joined: bool
+
+    def kept(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
+        """Those of `rows` that stay, with their `hidden` columns. Of a unit `rows` holds all rows or none."""
+        columns = ", ".join([*self.names, *hidden])
+        ranked = f"SELECT *, {rank(key, [text.name(UNIT)], self.content)} AS {RANK} FROM ({rows})"
+        return f"SELECT {columns} FROM ({ranked}) WHERE {RANK} <= {self.most}"
+
+
+def rank(key: str, partition: list[str], content: tuple[str, ...], function: str = "row_number") -> str:
+    """A window rank in keyed-hash order of `content`; the content itself breaks ties of the hash."""
+    order = [f"hash({text.constant(key)}, {', '.join(content)})", *content]
+    return f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
+
+
+def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) -> BoundedView:
+    """The texts of a protected table under entity privacy."""
+    columns, most = policy.tables[table].columns.values(), policy.tables[table].max_rows
+    assert most is not None
+    own = source(table)
+    tables, unit = _unit_path(policy, source, table)
+    items = [f"{_typed(policy, 's0', table, column.name, own)} AS {text.name(column.name)}" for column in columns]
+    rows = f"SELECT {', '.join([*items, f'{unit} AS {text.name(UNIT)}'])} FROM {tables} WHERE {unit} IS NOT NULL"
+    names = tuple(text.name(column.name) for column in columns)
+    # 0.0 and -0.0 (and the two signs of NaN) are equal for hash and order, and differ as text.
+    signs = tuple(f"signbit({text.name(column.name)})" for column in columns if column.type == "real")
+    return BoundedView(table, rows, names, names + signs, most, bool(policy.unit_joins(table)))
+
+
+def _unit_path(policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:
+    """FROM text that leads from `start` along its foreign keys to the unit's key, and that key's column.
+
+    Parent keys are unique (declared, and checked against the data), so a row meets at most one parent; a row
+    without a parent belongs to nobody and is dropped (privacy.md 2).
+    """
+    table, last, here = start, "s0", source(start)
+    tables = f"{here.sql} AS s0"
+    for number, (child, column, parent, parent_column) in enumerate(policy.unit_joins(start), 1):
+        above, alias = source(parent), f"s{number}"
+        keys = [_typed(policy, last, child, column, here), _typed(policy, alias, parent, parent_column, above)]
+        tables += f" JOIN {above.sql} AS {alias} ON {keys[0]} = {keys[1]}"
+        last, here, table = alias, above, parent
+    key = policy.unit_column(start)
+    assert key is not None
+    return tables, _typed(policy, last, table, key, here)
+
+
+def _typed(policy: Policy, alias: str, table: str, column: str, source: Source) -> str:
+    """A column in the type that the policy gives it, so that equal keys of two tables are equal here."""
+    type_ = Type(policy.tables[table].columns[column].type)
+    return text.cast_column(f"{alias}.{text.name(column)}", type_, source.types[column])

@@ -1,0 +1,77 @@
+"""Writes postgresql.json: the shape of PostgreSQL's own catalogs and their static rows, read from a real server.
+
+    python -m dpsql.wire.catalog.build postgresql://... > dpsql/wire/catalog/postgresql.json
+
+For whoever moves `settings.SERVER_VERSION`; a running dpsql only reads the file. What is read are names, types and
+numbers that PostgreSQL ships in every new database; they are under the PostgreSQL Licence, whose notice the file keeps.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+LICENCE = (
+    "Names, types and rows of PostgreSQL's system catalogs. PostgreSQL Database Management System, Portions Copyright "
+    "(c) 1996-2024, PostgreSQL Global Development Group, Portions Copyright (c) 1994, The Regents of the University of "
+    "California. Permission to use, copy, modify, and distribute this software and its documentation for any purpose, "
+    "without fee, and without a written agreement is hereby granted, provided that the above copyright notice and this "
+    "paragraph and the following two paragraphs appear in all copies. IN NO EVENT SHALL THE UNIVERSITY OF CALIFORNIA BE "
+    "LIABLE TO ANY PARTY FOR DIRECT, INDIRECT, SPECIAL, INCIDENTAL, OR CONSEQUENTIAL DAMAGES, INCLUDING LOST PROFITS, "
+    "ARISING OUT OF THE USE OF THIS SOFTWARE AND ITS DOCUMENTATION, EVEN IF THE UNIVERSITY OF CALIFORNIA HAS BEEN ADVISED "
+    "OF THE POSSIBILITY OF SUCH DAMAGE. THE UNIVERSITY OF CALIFORNIA SPECIFICALLY DISCLAIMS ANY WARRANTIES, INCLUDING, BUT "
+    "NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE. THE SOFTWARE PROVIDED "
+    "HEREUNDER IS ON AN \"AS IS\" BASIS, AND THE UNIVERSITY OF CALIFORNIA HAS NO OBLIGATIONS TO PROVIDE MAINTENANCE, "
+    "SUPPORT, UPDATES, ENHANCEMENTS, OR MODIFICATIONS."
+)
+_RELATIONS = """
+    SELECT n.nspname, c.relname, c.oid::int8, c.relkind::text,
+      (SELECT json_agg(json_build_array(a.attname, t.typname, a.attnotnull) ORDER BY a.attnum)
+       FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+       WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname IN ('pg_catalog', 'information_schema') AND c.relkind IN ('r', 'v')
+    ORDER BY 1, 2
+"""
+_KEPT = {
+    "pg_type": "typrelid = 0 AND NOT EXISTS (SELECT 1 FROM pg_type e WHERE e.oid = pg_type.typelem AND e.typrelid <> 0)"
+    " AND typnamespace IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)",
+    "pg_am": "true",
+    "pg_collation": "collname IN ('default', 'C', 'POSIX', 'ucs_basic')",
+    "pg_language": "true",
+    "pg_range": "true",
+    "pg_namespace": "nspname IN ('pg_catalog', 'information_schema', 'pg_toast', 'public')",
+    "pg_tablespace": "true",
+    "pg_opclass": "opcdefault AND opcmethod = (SELECT oid FROM pg_am WHERE amname = 'btree')",
+}
+
+
+def read(url: str) -> dict[str, Any]:
+    """Shape and rows of the server at `url`."""
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        shape: dict[str, dict[str, Any]] = {}
+        for schema, name, oid, kind, columns in connection.execute(_RELATIONS):
+            shape.setdefault(schema, {})[name] = {"oid": oid, "kind": kind, "columns": columns}
+        rows = {}
+        for table, condition in _KEPT.items():
+            names = ", ".join(_plain(column, type_) for column, type_, _ in shape["pg_catalog"][table]["columns"])
+            rows[table] = connection.execute(f"SELECT {names} FROM pg_catalog.{table} WHERE {condition} ORDER BY 1").fetchall()
+        version = connection.execute("SHOW server_version").fetchone()
+    return {"licence": LICENCE, "version": version[0] if version else "", "relations": shape, "rows": rows}
+
+
+def _plain(column: str, type_: str) -> str:
+    """A column as JSON can hold it; access rights, statistics and parsed expressions are not kept."""
+    if type_ in ("_aclitem", "aclitem", "pg_node_tree"):
+        return "NULL"
+    if type_ in ("oid", "xid"):
+        return f"{column}::text::int8"
+    return f"{column}::text" if type_ not in ("bool", "int2", "int4", "int8") else column
+
+
+if __name__ == "__main__":
+    json.dump(read(sys.argv[1]), sys.stdout, indent=None, separators=(",", ":"))
+    print()

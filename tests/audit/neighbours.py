@@ -1,0 +1,156 @@
+"""Neighbouring databases for every query of the corpus, each loaded once, and what is observed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from audit.hospital import FIXED, PROTECTED, Data, Profile, crowd, improvements, literals, policy, together, unit
+from audit.law import Verdict, compare
+from audit.world import Observed, World
+from sql.corpus import Case
+
+from dpsql.planning import Planner
+from dpsql.policy import Policy
+from dpsql.pricing import Price
+from dpsql.privacy import Neighbours
+
+NEWCOMER = 900
+_ALONE = ("high", "spread", "nan")
+_TRIES = 60
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs that differ in one privacy unit; `changed`: replaced by another one, not added."""
+
+    name: str
+    left: Observed
+    right: Observed
+    changed: bool
+
+
+class Hospital:
+    """One policy: worlds with base data and one unit more, sharing a planner; and the policies it is priced under."""
+
+    def __init__(self, name: str) -> None:
+        self.policy = policy(name)
+        self.by_rows = self.policy.privacy_unit is None
+        self.base = crowd()
+        self.none = self._world({}, {})
+        self.planner = self.none.session.planner
+        self.crowd = self._world(self.base, {})
+        self.scratch = self._world({}, {})
+        self._loaded: dict[tuple[str, str], World] = {}
+        zcdp = replace(self.policy.budget, accountant="zcdp")
+        self.priced = {
+            "pure": self.planner,
+            "zcdp": Planner(replace(self.policy, budget=zcdp), self.none.engine),
+            "pure, change one": Planner(_changing(self.policy), self.none.engine),
+            "zcdp, change one": Planner(_changing(replace(self.policy, budget=zcdp)), self.none.engine),
+        }
+
+    def _world(self, base: Data, more: Data) -> World:
+        world = World(self.policy, planner=getattr(self, "planner", None))
+        world.load(together(base, more))
+        return world
+
+    def prices(self, case: Case) -> dict[str, Price]:
+        """The price of a question under each of the policies."""
+        with self.none.options(case.marks.get("set", [])):
+            statement = self.planner.parse(case.sql, case.parameters)
+            options = self.none.session.options
+            cacheable = not case.parameters
+            return {name: one.plan(statement, options, cacheable).price for name, one in self.priced.items()}
+
+    def observe(self, case: Case, world: World) -> Observed:
+        """One run under the options of the case."""
+        with world.options(case.marks.get("set", [])):
+            return world.observe(case.sql, case.parameters)
+
+    def units(self, profile: Profile, tables: list[str]) -> Iterator[tuple[str, Data]]:
+        """The privacy units of a profile: a patient with everything, or under row privacy one row of each table."""
+        whole = unit(profile, NEWCOMER)
+        if not self.by_rows:
+            yield profile.name, whole
+            return
+        for table in tables:
+            yield f"{profile.name} ({table})", {table: whole[table][:1]}
+
+    def pairs(self, case: Case, tables: list[str]) -> Iterator[Pair]:
+        """The crowd and nobody, each with and without one more unit; the crowd with one unit instead of another."""
+        crowd, none = self.observe(case, self.crowd), self.observe(case, self.none)
+        before: list[tuple[str, Observed]] = []
+        for profile in FIXED:
+            for name, rows in self.units(profile, tables):
+                here = self.observe(case, self._fixed(name, True, rows))
+                yield Pair(name, crowd, here, False)
+                for other, there in before:
+                    yield Pair(f"{other} -> {name}", there, here, True)
+                before.append((name, here))
+                if profile.name in _ALONE:
+                    yield Pair(f"{name} alone", none, self.observe(case, self._fixed(name, False, rows)), False)
+
+    def sharper(self, case: Case, tables: list[str], start: Profile) -> Iterator[tuple[Profile, Pair]]:
+        """Units that the query itself suggests, one change at a time; whoever iterates says where to go on from."""
+        crowd = self.observe(case, self.crowd)
+        best = replace(start, values={**start.values, **{name: values[1] for name, values in literals(case.sql).items() if len(values) > 1}})
+        for profile in [best, *improvements(start, case.sql), *improvements(best, case.sql)][:_TRIES]:
+            for name, rows in self.units(profile, tables):
+                self.scratch.load(together(self.base, rows))
+                yield profile, Pair(name, crowd, self.observe(case, self.scratch), False)
+
+    def _fixed(self, name: str, crowded: bool, rows: Data) -> World:
+        key = (name, "crowd" if crowded else "alone")
+        if key not in self._loaded:
+            self._loaded[key] = self._world(self.base if crowded else {}, rows)
+        return self._loaded[key]
+
+
+def _changing(known: Policy) -> Policy:
+    return replace(known, neighbours=Neighbours.CHANGE_ONE)
+
+
+def judge(prices: dict[str, Price], pairs: Iterator[Pair]) -> Verdict:
+    """Everything that must hold of every pair, under every policy; reached shares are those of add_remove."""
+    verdict = Verdict()
+    for pair in pairs:
+        found = Verdict()
+        _same(found, pair)
+        same = not found.problems
+        for name, price in prices.items():
+            if ("change" in name) == pair.changed and same:
+                one = compare(price, pair.left.blocks, pair.right.blocks)
+                found.problems += [f"{name}: {problem}" for problem in one.problems]
+                if name == "pure":
+                    verdict.reach(one.reached)
+        verdict.problems += [f"{pair.name}: {problem}" for problem in found.problems]
+    return verdict
+
+
+def _same(verdict: Verdict, pair: Pair) -> None:
+    """What an analyst sees besides noisy numbers: the same on both sides."""
+    left, right = pair.left, pair.right
+    verdict.expect(left.outcome == right.outcome == "answered", f"outcome {left.outcome!r} / {right.outcome!r}")
+    verdict.expect(left.columns == right.columns, "columns differ")
+    verdict.expect(left.engine_sql == right.engine_sql, "engine SQL differs")
+    verdict.expect(left.charges == right.charges, f"charges {left.charges} / {right.charges}")
+    verdict.expect(len(left.blocks) == len(right.blocks), "number of blocks differs")
+    public = True
+    for one, other in zip(left.blocks, right.blocks, strict=False):
+        verdict.expect(one.noises == other.noises and list(one.noises) == list(other.noises), "noise differs")
+        verdict.expect(one.selection == other.selection, "partition selection differs")
+        public &= one.public
+        if one.public:
+            verdict.expect(one.keys == other.keys, "public keys differ")
+        else:
+            common = [key for key in one.keys if key in set(other.keys)]
+            verdict.expect(common == [key for key in other.keys if key in set(one.keys)], "order of private keys differs")
+    if public:
+        verdict.expect(left.answer == right.answer, "answers differ for equal noisy numbers")
+
+
+def weakest(verdict: Verdict) -> Fraction:
+    """The smallest share of a claimed L1 that any pair reached, over all terms."""
+    return min(verdict.reached.values(), default=Fraction(1))

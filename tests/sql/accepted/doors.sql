@@ -1,0 +1,44 @@
+-- query: bigquery_options
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5, max_groups_contributed = 2) ward, COUNT(*) FROM visits GROUP BY ward
+
+-- query: epsilon_option
+-- set: dp.epsilon = 0.25
+SELECT COUNT(*) FROM visits
+
+-- query: target_error
+-- set: dp.target_error = 100
+SELECT COUNT(*), SUM(nights) FROM visits
+
+-- query: parameters_by_position
+-- parameters: ["er", 100.5]
+SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?
+
+-- query: parameters_by_number
+-- parameters: ["er", 3]
+SELECT COUNT(*), SUM(nights) FROM visits WHERE ward = $1 AND nights >= $2
+
+-- query: parameters_by_name
+-- parameters: {"low": 30, "high": 65}
+SELECT AVG(weight) FROM patients WHERE age BETWEEN $low AND $high
+
+-- query: interval_bounds
+SELECT ward, COUNT(*) AS n, DP_INTERVAL_LOW(COUNT(*)) AS low, DP_INTERVAL_HIGH(COUNT(*)) AS high FROM visits GROUP BY ward
+
+-- query: error_of_mean
+SELECT AVG(cost), DP_ERROR(AVG(cost)) FROM visits
+
+-- query: error_of_ratio
+SELECT SUM(cost) / COUNT(*) AS mean, DP_ERROR(SUM(cost) / COUNT(*)) FROM visits
+
+-- query: gaussian
+-- set: dp.mechanism = laplace
+SELECT SUM(cost) FROM visits
+
+-- query: case_of_names
+SELECT Ward, COUNT(*) FROM VISITS GROUP BY WARD
+
+-- query: quoted_names
+SELECT "ward", COUNT(*) AS "number of" FROM "visits" GROUP BY "ward"
+
+-- query: comments
+SELECT COUNT(*) /* all of them */ FROM visits -- and no more
