@@ -47,8 +47,8 @@ def ask(session: Session, sql: str, *, request_id: str | None = None, waiting: W
 
 
 class _Question:
-    """What the thread works on. `ended` and not the thread is waited for: a Ctrl-C in `Thread.join` of Python 3.11 makes
-    a running thread look finished."""
+    """What the thread works on. `ended` and not the thread is waited for: in Python 3.11 a Ctrl-C in `Thread.join`
+    makes a running thread look finished."""
 
     def __init__(self, session: Session, sql: str, receipt: str) -> None:
         self._session, self._sql, self._receipt = session, sql, receipt

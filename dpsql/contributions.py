@@ -41,14 +41,26 @@ def _rows(relation: Relation, policy: Policy) -> int:
     if isinstance(relation, Union_):
         return sum(_rows(source, policy) for source in relation.sources)
     if isinstance(relation, Join):
-        # A row of `left` meets at most `multiplicity` rows of `right`; with on_unit only rows of the same unit meet.
-        left = _rows(relation.left, policy)
-        if relation.on_unit:
-            return left * min(relation.multiplicity, _rows(relation.right, policy))
-        return left * relation.multiplicity
+        return _joined_rows(relation, policy)
     # UnitAggregate: each of the unit's rows is in one group, so it has at most as many groups as rows. (The size of a
     # declared domain is no bound here: nothing keeps values outside it from being groups of their own.)
     return 1 if not relation.keys else _rows(relation.source, policy)
+
+
+def _joined_rows(relation: Join, policy: Policy) -> int:
+    """A row of `left` meets at most `multiplicity` rows of `right`; with on_unit only rows of the same unit meet.
+
+    Counted from the other side: each row of the unit in `right` meets at most `back` rows in `left`, and an outer join
+    keeps the rows of `left` that meet none besides. Both hold, so the smaller one does.
+    """
+    left = _rows(relation.left, policy)
+    if not relation.on_unit:
+        return left * relation.multiplicity
+    right = _rows(relation.right, policy)
+    forward = left * min(relation.multiplicity, right)
+    if relation.back is None:
+        return forward
+    return min(forward, right * min(relation.back, left) + (left if relation.kind == "left" else 0))
 
 
 @dataclass(frozen=True)
@@ -67,12 +79,12 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
         for _, _, parent, column in policy.unit_joins(relation.table):
             found.add(Promise(parent, (column,), 1))
         return frozenset(found)
-    right = unfiltered(relation.right) if isinstance(relation, Join) else None
-    if isinstance(relation, Join) and isinstance(right, Scan):
-        names = tuple(sorted(key.name[2:] for _, key in relation.keys if isinstance(key, Column)))
-        most = policy.tables[right.table].multiplicity(names)
-        if most is not None:
-            found.add(Promise(right.table, names, most))
+    if isinstance(relation, Join):
+        for side, at in ((unfiltered(relation.left), 0), (unfiltered(relation.right), 1)):
+            names = tuple(sorted(pair[at].name[2:] for pair in relation.keys if isinstance(pair[at], Column)))
+            most = policy.tables[side.table].multiplicity(names) if isinstance(side, Scan) else None
+            if isinstance(side, Scan) and most is not None:
+                found.add(Promise(side.table, names, most))
     return frozenset(found).union(*(promises(part, policy) for part in parts(relation)))
 
 

@@ -59,8 +59,9 @@ def _domain(expression: Expr) -> Values | None:
         return _one_of(expression)
     if expression.function == "date_trunc":
         return _starts(expression)
-    if expression.function in ("floor", "ceil") and facts.bounded and facts.upper - facts.lower < MOST_VALUES:
-        return tuple(float(number) for number in range(int(facts.lower), int(facts.upper) + 1))
+    if expression.function in ("floor", "ceil") and facts.type is Type.REAL and facts.bounded:
+        whole = Facts(Type.INTEGER, facts.lower, facts.upper)
+        return tuple(map(float, _range(whole) or ())) or None
     return _over_arguments(expression) or _range(facts)
 
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from itertools import dropwhile
 from typing import Any
 
-from dpsql.functions import MOST_TEXT, moved_by_months, truncated
+from dpsql.functions import MOST_TEXT, difference, midnight, moved_by_months, truncated
 from dpsql.plan import Call, Column, Expr
 from dpsql.ranges import Type
 
@@ -192,17 +192,6 @@ def _part(part: str, value: Any) -> int:
     return int(by_name[part] if part in by_name else getattr(value, part))
 
 
-def _diff(unit: str, start: Any, end: Any) -> int:
-    months = {"year": 12, "quarter": 3, "month": 1}.get(unit)
-    if months is not None:
-        return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
-    if unit == "week":
-        return math.trunc((_to_date(end) - _to_date(start)).days / 7)
-    start, end = (truncated(unit, _to_timestamp(value)) for value in (start, end))
-    seconds = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
-    return round((end - start) / timedelta(seconds=1)) // seconds
-
-
 def _bucket(value: Any, low: Any, high: Any, buckets: int) -> Any:
     value, low, high = float(value), float(low), float(high)
     if math.isnan(value):
@@ -312,7 +301,7 @@ def _to_date(value: Any) -> Any:
 def _to_timestamp(value: Any) -> Any:
     if isinstance(value, str):
         return datetime.fromisoformat(value.strip()) if re.fullmatch(TIME_TEXT, value) else None
-    return value if isinstance(value, datetime) else datetime.combine(value, datetime.min.time())
+    return midnight(value)
 
 
 _STRICT: dict[str, Callable[..., Any]] = {
@@ -331,7 +320,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "rtrim": _right_trim, "left": lambda x, n: x[:n], "right": lambda x, n: x[len(x) - n :] if n < len(x) else x,
     "substr": lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n], "concat": lambda *p: "".join(p)[:MOST_TEXT],
     "replace": _replace, "length": len, "date_trunc": truncated, "date_part": _part,
-    "date_diff": _diff, "add_days": lambda d, n: d + timedelta(days=n), "add_months": moved_by_months,
+    "date_diff": difference, "add_days": lambda d, n: d + timedelta(days=n), "add_months": moved_by_months,
     "add_seconds": lambda t, n: t + timedelta(seconds=n), "width_bucket": _bucket, "to_integer": _to_integer,
     "to_real": _to_real, "to_text": _to_text, "to_boolean": _to_boolean, "to_date": _to_date, "to_timestamp": _to_timestamp,
 }  # fmt: skip

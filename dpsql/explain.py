@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
@@ -25,6 +25,7 @@ class PlannedOutput:
 
     Sensitivities, `noise_scale` and `error_95` (half-width at the confidence asked for, 95 % by default) are in the unit
     of the answer; `grid` is the width of one integer step in that unit; an epsilon or rho of None is infinite.
+    `stored_error_95` is that of the stored release that will answer, None where the output will be measured.
     """
 
     block: str
@@ -42,6 +43,7 @@ class PlannedOutput:
     rho: float | None
     rows_per_unit: int
     grid: float
+    stored_error_95: float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,10 @@ class PrivacyPlan:
             if one.mechanism in ("truncated_geometric", "threshold"):
                 lines.append(f"{one.block}  {what}, shown from about {one.noise_scale:.4g} units (delta {one.delta:.3g})")
                 continue
+            kept = "" if one.stored_error_95 is None else f" (from the store within +/- {one.stored_error_95:.4g})"
             lines.append(
                 f"{one.block}  {what}, {one.keys} keys: {one.mechanism} noise of scale {one.noise_scale:.4g}, "
-                f"within +/- {one.error_95:.4g} in {self.confidence:.0%} of cases "
+                f"within +/- {one.error_95:.4g}{kept} in {self.confidence:.0%} of cases "
                 f"(L1 {one.l1_sensitivity:.4g}, L2 {one.l2_sensitivity:.4g}, {one.rows_per_unit} rows per unit)"
             )
         lines.append(f"price: {describe_loss(self.loss)}")
@@ -105,13 +108,18 @@ def describe_loss(loss: PrivacyLoss) -> str:
     return ", ".join(parts) or "infinite"
 
 
-def planned_outputs(plan: Plan, priced: Sequence[PricedBlock], confidence: Fraction) -> tuple[PlannedOutput, ...]:
-    """The rows of EXPLAIN."""
+def planned_outputs(
+    plan: Plan,
+    priced: Sequence[PricedBlock],
+    confidence: Fraction,
+    stored: Mapping[str, Mapping[str, tuple[float, float]]],
+) -> tuple[PlannedOutput, ...]:
+    """The rows of EXPLAIN. `stored`: for each block that is answered from the store, the errors of its terms."""
     rows: list[PlannedOutput] = []
     blocks = {block.name: block for block in plan.blocks}
     for one in priced:
         block = blocks[one.block.name]
-        rows += _terms(block, one, _used_by(plan, block.name), float(confidence))
+        rows += _terms(block, one, _used_by(plan, block.name), float(confidence), stored.get(block.name, {}))
         if one.noise.selection is not None:
             rows.append(_selection(one))
     return tuple(rows)
@@ -123,7 +131,13 @@ def _kind(one: PricedBlock) -> str:
     return "private" if any(key.values is None for key in one.block.keys) else "public"
 
 
-def _terms(block: Block, one: PricedBlock, used: dict[str, list[str]], confidence: float) -> list[PlannedOutput]:
+def _terms(
+    block: Block,
+    one: PricedBlock,
+    used: dict[str, list[str]],
+    confidence: float,
+    stored: Mapping[str, tuple[float, float]],
+) -> list[PlannedOutput]:
     rows = []
     named = {term.name: term for term in one.block.terms}
     for noisy in one.noise.terms:
@@ -153,6 +167,7 @@ def _terms(block: Block, one: PricedBlock, used: dict[str, list[str]], confidenc
                 rho=None if loss.rho is None else float(loss.rho),
                 rows_per_unit=one.block.caps.rows_per_unit,
                 grid=2.0**noise.shift * step,
+                stored_error_95=stored[noisy.name][0] if noisy.name in stored else None,
             )
         )
     return rows

@@ -239,7 +239,7 @@ def _bind_parameters(tree: exp.Query, parameters: Parameters) -> exp.Query:
             raise refuse("parameter_count", want=0, got=len(parameters))
         return tree
     values: Mapping[str, Any]
-    plain = [node for node in holders if not node.name]
+    plain = [node for node in holders if not node.args.get("this")]
     if isinstance(parameters, Mapping):
         values = parameters
     else:

@@ -85,7 +85,8 @@ class Join:
 
     `kind` is "inner" or "left"; columns of the left side are renamed "a.<name>", of the right side "b.<name>", and so
     they are named in `keys`. `on_unit`: both sides are protected and their units are compared too. `multiplicity` is
-    how many rows of `right` one row of `left` can meet at most (of the same unit, when `on_unit`).
+    how many rows of `right` one row of `left` can meet at most (of the same unit, when `on_unit`), and `back` how many
+    of `left` one row of `right` can meet (None: nothing is promised).
     """
 
     left: Relation
@@ -94,6 +95,7 @@ class Join:
     keys: tuple[tuple[Expr, Expr], ...]
     on_unit: bool
     multiplicity: int
+    back: int | None = None
 
 
 @dataclass(frozen=True)
@@ -206,9 +208,11 @@ class Term:
 
 @dataclass(frozen=True)
 class Caps:
-    """Contribution bounds of one block: rows per unit (stability of the relation), groups and rows per group."""
+    """Contribution bounds of one block. `rows_per_unit`: stability of the relation; `groups`: most groups of the answer
+    that one unit touches; `max_groups` and `max_rows_per_group` are enforced by the engine (None: they follow)."""
 
     rows_per_unit: int
+    groups: int
     max_groups: int | None
     max_rows_per_group: int | None
 

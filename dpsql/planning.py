@@ -92,8 +92,7 @@ class Planner:
         for name, value in statement.options:
             options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
         policy, version = self._bound_policy(statement)
-        clock = statement.query is not None and statement.query.find(exp.CurrentDate, exp.CurrentTimestamp)
-        if not cacheable or clock:
+        if not cacheable or (statement.query is not None and _reads_the_clock(statement.query)):
             return self._plan(statement, options, policy)
         return self._plans.get((statement.sql, options, version), lambda: self._plan(statement, options, policy))
 
@@ -137,3 +136,8 @@ def _with_domains(table: Table, found: Mapping[str, tuple[Any, ...]]) -> Table:
         for name, column in table.columns.items()
     }
     return replace(table, columns=columns)
+
+
+def _reads_the_clock(query: exp.Query) -> bool:
+    named = (str(node.this).lower() for node in query.find_all(exp.Anonymous))
+    return query.find(exp.CurrentDate, exp.CurrentTimestamp) is not None or not {"now", "today"}.isdisjoint(named)

@@ -30,6 +30,8 @@ _("budget_exceeded", "53400", "the charge does not fit the budget: {short}", "as
   "epsilon; the owner can raise the limit in the policy", BudgetRefusal)
 _("request_repeated", "ZP101", "a request with this id has been charged before (entry {entry})",
   "its answer, if there is one, is in the stored releases; a new attempt needs a new id")
+_("request_lost", "ZP102", "a request with this id has been charged before (entry {entry}), and its answer is not stored",
+  "it may still be running; a new attempt needs a new id, and is charged")
 _("ledger_request", "XX000", "a charge was not well formed: {problem}", "", InternalError)
 _("ledger_shape", "XX000", "a charge in {left} cannot be compared with a limit in {right}", "", InternalError)
 _("ledger_account", "XX000", "scope {scope} has no account in the ledger", "", InternalError)
@@ -132,6 +134,71 @@ _("init_source", "58P01", "cannot read the structure of {place}: {problem}", "na
 _("init_unit", "42703", "--unit {unit}: {problem}", "{way}", InterfaceError)
 _("init_exists", "58P02", "{place} exists already", "name another file with --out, or move it away", InterfaceError)
 
+# --- wire: BI tools ---------------------------------------------------------------------------------------------------
+
+_("wire_message", "08P01", "invalid message format (type {kind})", "", OperationalError)
+_("wire_encoding", "22021", "invalid byte sequence for encoding \"UTF8\"", "send text in UTF-8", InterfaceError)
+_("wire_unknown", "08P01", "invalid frontend message type {kind}", "", OperationalError)
+_("wire_length", "08P01", "invalid message length", "a message has at most {most} bytes here", OperationalError)
+_("wire_protocol", "0A000", "unsupported frontend protocol {version}: server supports 3.0", "", OperationalError)
+_("wire_state", "08P01", "a message came that cannot come here", "", OperationalError)
+_("wire_formats", "08P01", "bind message has {got} result formats but query has {want} columns", "", InterfaceError)
+_("wire_format", "22023", "a format is 0 (text) or 1 (binary)", "", InterfaceError)
+_("wire_parameter", "22P02", "invalid input for parameter ${number} of type {type}", "", InterfaceError)
+_("wire_parameters", "08P01", "bind message supplies {got} parameters, but the statement requires {want}", "", InterfaceError)
+_("wire_range", "22003", "a value of the answer is out of the range of its column's type", "cast it: CAST(x AS double)", Fault)
+_("wire_syntax", "42601", "syntax error in {word}", "")
+_("wire_many", "42601", "cannot insert multiple commands into a prepared statement", "send them one by one")
+_("wire_limit", "54000", "more than {most} {what} at once", "close some")
+_("wire_cancelled", "57014", "canceling statement due to user request", "", OperationalError)
+_("wire_busy", "53300", "sorry, too many clients already", "try again, or ask the owner for more connections", OperationalError)
+_("wire_busy_user", "53300", "too many connections for role \"{user}\"", "close some", OperationalError)
+_("wire_shutdown", "57P01", "terminating connection due to administrator command", "connect again later", OperationalError)
+_("wire_slow", "57P05", "the client took too long", "", OperationalError)
+_("wire_prepare", "0A000", "{word} as a statement is not supported", "prepare through your driver, or send the query itself")
+_("login_scram", "08P01", "malformed SCRAM message", "", OperationalError)
+_("login_failed", "28P01", "password authentication failed for user \"{user}\"", "the owner gives logins: dpsql user add",
+  OperationalError)
+_("login_user", "28000", "no PostgreSQL user name specified in startup packet", "", OperationalError)
+_("login_database", "3D000", "database \"{name}\" does not exist", "the database of this server is \"{dataset}\"",
+  OperationalError)
+_("login_tls", "28000", "no encryption: this server takes passwords over TLS only", "connect with sslmode=require",
+  OperationalError)
+_("transaction_failed", "25P02", "current transaction is aborted, commands ignored until end of transaction block", "")
+_("transaction_none", "25P01", "{what} can only be used in transaction blocks", "BEGIN first")
+_("savepoint_unknown", "3B001", "savepoint \"{name}\" does not exist", "")
+_("statement_unknown", "26000", "prepared statement \"{name}\" does not exist", "")
+_("statement_known", "42P05", "prepared statement \"{name}\" already exists", "")
+_("portal_unknown", "34000", "cursor \"{name}\" does not exist", "")
+_("portal_known", "42P03", "cursor \"{name}\" already exists", "")
+_("portal_broken", "55000", "this portal has failed and is not run again", "bind it anew, which may be charged")
+_("cursor_forward", "55000", "cursor can only scan forward", "FETCH [FORWARD] n or ALL")
+_("read_only", "25006", "cannot execute {word} in a read-only transaction", "only questions are answered here")
+_("read_write", "25006", "transactions are read-only here", "")
+_("role_fixed", "42501", "permission denied to set role \"{name}\"", "log in as that analyst")
+_("setting_unknown", "42704", "unrecognized configuration parameter \"{name}\"", "SHOW ALL lists them; options of privacy "
+  "start with dp.")
+_("setting_fixed", "55P02", "parameter \"{name}\" cannot be changed", "")
+_("setting_value", "22023", "invalid value for parameter \"{name}\": \"{value}\"", "")
+_("copy_table", "0A000", "COPY of a table would return protected rows as they are", "COPY (SELECT ... GROUP BY ...) TO STDOUT")
+_("copy_target", "0A000", "COPY writes to STDOUT only", "COPY (SELECT ...) TO STDOUT")
+_("copy_option", "0A000", "COPY option {option} is not supported", "FORMAT text, csv or binary; DELIMITER, NULL, HEADER")
+_("catalog_mixed", "0A000", "a question is about the catalogs or about data, not both", "ask them one by one")
+_("catalog_statement", "0A000", "this is not a question about the catalogs", "")
+_("catalog_source", "0A000", "{name} cannot stand in FROM of a question about the catalogs", "")
+_("catalog_function", "42883", "{name} does not exist", "")
+_("catalog_type", "42704", "type \"{name}\" does not exist", "")
+_("catalog_query", "0A000", "this question about the catalogs is not understood", "")
+_("user_name", "22023", "{name} is not an analyst of the policy", "known: {known}", InterfaceError)
+_("user_password", "22023", "a password has at least {least} characters", "", InterfaceError)
+_("user_file", "58030", "cannot use the logins at {place}: {problem}", "the file is the owner's own (mode 600); dpsql user add "
+  "writes it", Fault)
+_("serve_address", "22023", "{address} is not HOST:PORT", "for example 127.0.0.1:5433", InterfaceError)
+_("serve_listen", "58030", "cannot listen on {address}: {problem}", "name another with --listen", Fault)
+_("serve_tls", "58030", "cannot use the certificate: {problem}", "--tls-cert and --tls-key name PEM files", Fault)
+_("serve_plain", "28000", "{address} is not this machine alone, and there is no TLS", "--tls-cert and --tls-key, "
+  "--tls-self-signed, or --allow-plain when the network is safe", InterfaceError)
+
 # --- engines --------------------------------------------------------------------------------------------------------
 
 _("engine_failed", "58000", "the query could not be run on the data (incident {incident})",
@@ -205,6 +272,7 @@ _("not_boolean", "42804", "a condition must be boolean, this is {type}", "compar
 _("bad_number", "22003", "the number {text} is out of range", "use a smaller number")
 _("bad_date", "22007", "'{text}' is not a {type}", "write dates as '2024-01-31' and timestamps as '2024-01-31 12:00:00'")
 _("bad_interval", "22007", "this interval is not one that can be added", "write INTERVAL 3 DAY (second to year, literal)")
+_("heavy_expression", "54001", "written out, this expression is too long", "compute its inner parts in a subquery in FROM")
 _("long_list", "54000", "the IN list has more than {most} entries", "use a range, or a public table to join with")
 _("sum_distinct", "ZP006", "{function}(DISTINCT ...) is not answered: which of equal values counts depends on other people",
   "use {function} without DISTINCT, or COUNT(DISTINCT ...)")
@@ -244,6 +312,7 @@ _("mechanism_needs_delta", "ZP014", "the Gaussian mechanism needs delta under a 
   "SET dp.mechanism = 'laplace', or ask the owner for per_query.delta")
 _("target_error", "22023", "dp.target_error cannot be reached: {reason}", "{way}")
 _("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner adds analysts to the policy", Fault)
+_("project_unknown", "28000", "the policy names no project {name}", "the owner adds projects to the policy", Fault)
 _("price_disagrees", "XX000", "two computations of the price disagree; nothing was run", "report this as a bug", InternalError)
 _("internal", "XX000", "dpsql found itself inconsistent and stopped ({what})", "report this as a bug", InternalError)
 

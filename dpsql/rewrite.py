@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dpsql.basis import Basis
 from dpsql.contributions import rows_per_unit, tables
 from dpsql.formulas import FORMULAS
@@ -21,15 +23,17 @@ def bounded(block: Block, policy: Policy, max_groups: int | None, max_rows_per_g
     private_keys = any(key.values is None for key in block.keys)
     if policy.privacy_unit is None:
         max_groups = max_rows_per_group = None
-    if not block.keys or (max_groups is not None and max_groups >= rows):
-        max_groups = None
+    # Rows with a public key outside its values belong to no group, so a unit touches no more groups than there are.
+    groups = rows if private_keys else min(rows, math.prod(len(key.values or ()) for key in block.keys))
+    if max_groups is not None:
+        max_groups, groups = (max_groups, max_groups) if max_groups < groups else (None, groups)
     if max_rows_per_group is not None and max_rows_per_group >= rows:
         max_rows_per_group = None
     basis = Basis(block.measures, rows == 1 or policy.privacy_unit is None)
     formulas = tuple((measure.name, *FORMULAS[measure.aggregate](basis, measure)) for measure in block.measures)
     # Under row privacy with c > 1 a count of rows moves by up to c; a threshold on it allows for that (`lone_count`).
     selection = (basis.known_units() or SELECTION) if private_keys else None
-    caps = Caps(rows, max_groups, max_rows_per_group)
+    caps = Caps(rows, groups, max_groups, max_rows_per_group)
     return BoundedBlock(block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps)
 
 

@@ -9,24 +9,20 @@ from dpsql.privacy import Neighbours
 
 def groups_per_unit(caps: Caps, neighbours: Neighbours) -> int:
     """Most groups whose sums one change of neighbours can move: a replaced unit leaves groups and enters others."""
-    return _groups(caps) * neighbours.factor
-
-
-def _groups(caps: Caps) -> int:
-    return caps.rows_per_unit if caps.max_groups is None else min(caps.rows_per_unit, caps.max_groups)
+    return caps.groups * neighbours.factor
 
 
 def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     """L0, L1, L2 (squared) and Linf distance, in grid units, between the vectors of sums of two neighbours.
 
-    With c = rows_per_unit, k = max_groups, m = max_rows_per_group and b = magnitude of one row, a unit adds a vector
+    With c = rows_per_unit, k = groups, m = max_rows_per_group and b = magnitude of one row, a unit adds a vector
     v over disjoint groups with at most k non-zero entries, each |v_g| <= n_g b, n_g <= m, sum of n_g <= c:
     L1 = sum n_g b <= min(c, k m) b; L2^2 = sum n_g^2 b^2 <= b^2 max(n_g) sum(n_g) <= b^2 min(c, m) min(c, k m),
     which is min(c^2, k m^2, c m) b^2 or less. UNITS adds 0 or 1 to each touched group, whatever the rows.
     change_one moves v_old to v_new: the triangle inequality doubles every norm (and quadruples the square).
     """
     factor = neighbours.factor
-    groups = _groups(caps)
+    groups = caps.groups
     if term.kind is TermKind.UNITS:
         return Sensitivity(groups * factor, groups * factor, groups * factor * factor, min(1, groups) * factor)
     rows = caps.rows_per_unit

@@ -5,7 +5,6 @@ Every door calls a `Session`; no door knows a privacy rule. A session may be use
 
 from __future__ import annotations
 
-import io
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,19 +24,18 @@ from dpsql.ledger import ChargeRequest, decimal_text, open_ledger
 from dpsql.ledger.ledger import Ledger
 from dpsql.options import Options
 from dpsql.parse import Parameters, Statement
-from dpsql.perturb import Gate, NoisyAnswer, NoisyTerm, perturb
+from dpsql.perturb import Gate, perturb
 from dpsql.plan import Scan, fingerprint
 from dpsql.planning import Planned, Planner
-from dpsql.policy import Policy, load_policy
-from dpsql.pricing import PricedBlock
+from dpsql.policy import Analyst, Policy, Project, load_policy
+from dpsql.policy import Session as PolicySession
 from dpsql.privacy import PrivacyLoss
 from dpsql.release import OutputColumn, Receipt, Release, make_release, rehearse
 from dpsql.releases import ReleaseStore, open_releases
-from dpsql.remainder import ARROW, DIALECT, ReleasedBlock, Remainder, unanswered
+from dpsql.remainder import ARROW, DIALECT, Remainder, unanswered
+from dpsql.reuse import OWNER, Found, Shelf
 from dpsql.sandbox import Sandbox, shared_sandbox
 from dpsql.statements import answer_statement, statement_columns
-
-OWNER = "owner"
 
 
 @dataclass(frozen=True)
@@ -78,6 +76,7 @@ class Session:
         store: ReleaseStore,
         *,
         analyst: str | None = None,
+        project: str | None = None,
         gate: Gate | None = None,
         sandbox: Sandbox | None = None,
         planner: Planner | None = None,
@@ -93,7 +92,8 @@ class Session:
         self._store = store
         self._gate = gate or Gate()
         self._index = ContributionIndex(policy, engine, lambda: ledger.witness.key)
-        self._scopes = _scopes(policy, analyst, self.id, self.planner.accountant)
+        self._shelf = Shelf(policy, ledger, store, analyst, engine.data_version)
+        self._scopes = _scopes(policy, analyst, project, self.id, self.planner.accountant)
         for scope in self._scopes:
             ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
 
@@ -113,7 +113,8 @@ class Session:
         try:
             return self._answer(planned, request_id)
         except Error as error:
-            raise error.at(sql)
+            error.at(sql)
+            raise
 
     def plan(self, statement: Statement, parameters: Parameters = None) -> Planned:
         """The priced plan of a statement under the options of now."""
@@ -142,13 +143,18 @@ class Session:
         columns = self.rehearse(planned)
         names = [one.block.name for one in planned.price.blocks]
         emitter = Emitter(self.policy, self._engine.source, self._index.views(shown=True))
-        stored = self._stored(planned)
+        stored = self._shelf.find(planned, asking=False)
         charged = PrivacyLoss.nothing()
         for one, found in zip(planned.price.blocks, stored, strict=True):
             charged = charged if found is not None else charged + one.loss
         budget = self.budget()
         return PrivacyPlan(
-            outputs=planned_outputs(planned.plan, planned.price.blocks, planned.options.confidence),
+            outputs=planned_outputs(
+                planned.plan,
+                planned.price.blocks,
+                planned.options.confidence,
+                {one.block.name: one.errors for one in stored if one is not None},
+            ),
             loss=planned.price.loss,
             charged=charged,
             remaining=tuple((scope.name, budget.words(scope.name)) for scope in self._scopes),
@@ -156,7 +162,10 @@ class Session:
             engine_sql=tuple((one.block.name, emitter.block(one.block).sql) for one in planned.price.blocks),
             confidence=float(planned.options.confidence),
             columns=tuple((column.name, column.type.value) for column in columns),
-            notes=self._index.notes({t for one in planned.price.blocks for t in tables(one.block.source)}),
+            notes=(
+                *self._index.notes({t for one in planned.price.blocks for t in tables(one.block.source)}),
+                *self._shelf.notes(planned, stored),
+            ),
         )
 
     def rehearse(self, planned: Planned) -> tuple[OutputColumn, ...]:
@@ -193,8 +202,9 @@ class Session:
 
     def _answer(self, planned: Planned, request_id: str | None) -> Release:
         blocks = planned.price.blocks
-        found = self._stored(planned)
+        found = self._shelf.find(planned, request_id)
         missing = [at for at, one in enumerate(found) if one is None]
+        versions = {at: self._shelf.version(blocks[at]) for at in missing}
         loss = PrivacyLoss.nothing()
         for at in missing:
             loss = loss + blocks[at].loss
@@ -207,7 +217,9 @@ class Session:
             for at in missing:
                 exact = self._engine.run(queries[at], self.policy.per_query.timeout_seconds)
                 noisy = perturb(exact, blocks[at].noise, self._gate)
-                found[at] = self._keep(planned, at, noisy, receipt)
+                found[at] = self._shelf.keep(
+                    planned, at, noisy, receipt=receipt, version=versions[at], request_id=request_id
+                )
             if reservation is not None:
                 reservation.commit()
         except BaseException as error:
@@ -217,6 +229,8 @@ class Session:
                 error.charged = reservation is not None
             raise
         released = tuple(one for one in found if one is not None)
+        if released and not missing:
+            receipt = released[0].receipt
         return self._release(planned, released, loss, receipt, reused=bool(blocks) and not missing)
 
     def _check_promises(self, planned: Planned, missing: list[int]) -> None:
@@ -241,39 +255,17 @@ class Session:
         return self.ledger.reserve(request)
 
     def _release(
-        self, planned: Planned, blocks: tuple[ReleasedBlock, ...], loss: PrivacyLoss, receipt: str, reused: bool
+        self, planned: Planned, found: tuple[Found, ...], loss: PrivacyLoss, receipt: str, reused: bool
     ) -> Release:
+        """The answer. Its receipt is that of its charge; where nothing was charged, that of the first charge."""
         public = {entry.name: self._public(entry.scan) for entry in planned.plan.public_inputs}
+        blocks = tuple(one.block for one in found)
         remainder = Remainder(planned.plan.remainder, planned.plan.output_names, blocks, public)
         budget = self.budget()
         remaining = {scope.name: budget.words(scope.name) for scope in self._scopes}
-        told = Receipt(receipt, loss, remaining, describe_loss(loss), reused)
+        remarks = tuple(one.remark for one in found if one.remark)
+        told = Receipt(receipt, loss, remaining, describe_loss(loss), reused, remarks)
         return make_release(self.sandbox, remainder, float(planned.options.confidence), told)
-
-    # --- stored releases ----------------------------------------------------------------------------------------------
-
-    def _block_key(self, planned: Planned, at: int) -> str:
-        read = tuple(sorted(tables(planned.price.blocks[at].block.source)))
-        return fingerprint((planned.keys[at], self._engine.data_version(read)))
-
-    def _stored(self, planned: Planned) -> list[ReleasedBlock | None]:
-        """For each block the stored release that answers it, if any."""
-        if not planned.options.reuse:
-            return [None] * len(planned.keys)
-        found: list[ReleasedBlock | None] = []
-        for at, one in enumerate(planned.price.blocks):
-            stored = self._store.get(self._block_key(planned, at))
-            found.append(None if stored is None else _opened(one, stored.payload))
-        return found
-
-    def _keep(self, planned: Planned, at: int, noisy: NoisyAnswer, receipt: str) -> ReleasedBlock:
-        """Store the release of a block before anybody sees it; when another process was first, its numbers stand."""
-        one = planned.price.blocks[at]
-        payload = _packed(noisy)
-        if planned.options.reuse:
-            facts = {"receipt": receipt, "loss": describe_loss(one.loss), "analyst": self.analyst or OWNER}
-            payload = self._store.put(self._block_key(planned, at), payload, facts, block=planned.keys[at]).payload
-        return _opened(one, payload)
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
@@ -310,60 +302,46 @@ class Session:
         self.close()
 
 
-def _scopes(policy: Policy, analyst: str | None, session: str, dataset: Accountant) -> tuple[Scope, ...]:
-    """The accounts that a charge of this analyst must fit. Refuses an analyst whom the policy does not name."""
-    scopes = [Scope("dataset", dataset)]
-    kind, delta = policy.budget.accountant, policy.budget.delta
+def _scopes(
+    policy: Policy, analyst: str | None, project: str | None, session: str, dataset: Accountant
+) -> tuple[Scope, ...]:
+    """The accounts that a charge must fit. Refuses an analyst or a project that the policy does not name."""
+    limits: list[tuple[str, Analyst | Project | PolicySession]] = []
     if analyst is not None:
         if analyst not in policy.analysts:
             raise refuse("analyst_unknown", name=analyst)
-        own = policy.analysts[analyst]
-        limited = make_accountant(kind, own.epsilon, delta if own.delta is None else own.delta)
-        scopes.append(Scope(f"analyst:{analyst}", limited))
+        limits.append((f"analyst:{analyst}", policy.analysts[analyst]))
+    if project is not None:
+        if project not in policy.projects:
+            raise refuse("project_unknown", name=project)
+        limits.append((f"project:{project}", policy.projects[project]))
     if policy.session is not None:
-        scopes.append(Scope(f"session:{session}", make_accountant(kind, policy.session.epsilon, delta)))
-    return tuple(scopes)
+        limits.append((f"session:{session}", policy.session))
+    kind, delta = policy.budget.accountant, policy.budget.delta
+    limited = [
+        Scope(name, make_accountant(kind, limit.epsilon, delta if limit.delta is None else limit.delta))
+        for name, limit in limits
+    ]
+    return (Scope("dataset", dataset), *limited)
 
 
 def _empty(scan: Scan) -> pa.Table:
     return pa.table({column.name: pa.array([], ARROW[column.facts.type]) for column in scan.columns})
 
 
-def _packed(noisy: NoisyAnswer) -> bytes:
-    """Keys and noisy terms as an Arrow stream; nothing else of an answer is ever written down."""
-    columns = {name: noisy.keys.column(name) for name in noisy.keys.column_names}
-    for term in noisy.terms:
-        columns[term.name] = pa.array(term.values)
-    columns["#row"] = pa.array(range(noisy.row_count), pa.int64())
-    table = pa.table(columns)
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
-
-
-def _opened(one: PricedBlock, payload: bytes) -> ReleasedBlock:
-    """A released block from its stored form; the noise laws are those of the (equal) plan."""
-    with pa.ipc.open_stream(payload) as reader:
-        table = reader.read_all()
-    keys = table.select([key.name for key in one.block.keys])
-    terms = tuple(
-        NoisyTerm(
-            term.name, table.column(term.name).to_numpy(), 2.0 ** (term.noise.shift - term.grid), term.noise, term.grid,
-            term.whole,
-        )
-        for term in one.noise.terms
-    )  # fmt: skip
-    return ReleasedBlock(one.block.name, keys, terms, one.block.formulas, table.num_rows)
-
-
 def open_session(
-    policy: str | Path | Policy, *, analyst: str | None = None, source: Any = None, create_ledger: bool = False
+    policy: str | Path | Policy,
+    *,
+    analyst: str | None = None,
+    project: str | None = None,
+    source: Any = None,
+    create_ledger: bool = False,
 ) -> Session:
     """Open a policy, its data and its ledger.
 
-    `source`: a DuckDB connection or Arrow tables instead of the policy's own source. `create_ledger` is the owner's
-    explicit act for a data set that never had a ledger. Raises PolicyRefusal, Fault, IntegrityError.
+    `analyst` and `project`: whose accounts are charged beside the dataset's. `source`: a DuckDB connection or Arrow
+    tables instead of the policy's own source. `create_ledger` is the owner's explicit act for a data set that never
+    had a ledger. Raises PolicyRefusal, Fault, IntegrityError.
     """
     from dpsql.engines.duckdb_engine import open_duckdb
 
@@ -374,5 +352,5 @@ def open_session(
     except Fault:
         engine.close()
         raise
-    return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst)
+    return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst, project=project)
 

@@ -151,6 +151,7 @@ def _explain(session: Session, statement: Statement) -> tuple[list[tuple[Any, ..
     notices = [f"price: {plan.price}"]
     if plan.stored:
         notices.append(f"stored releases answer {', '.join(plan.stored)} for free")
+    notices += plan.notes
     notices += [f"remaining ({scope}): {left}" for scope, left in plan.remaining]
     notices += [f"engine SQL of {block}: {sql}" for block, sql in plan.engine_sql]
     return plan.rows(), notices

@@ -237,5 +237,5 @@ def _noise(facts: Mapping[str, Any]) -> Noise:
     return Gaussian(moved, facts["shift"], facts["sigma"]) if facts["mechanism"] == "gaussian" else Constant(moved)
 
 
-SINGLE = (TermKind.COUNT.value, TermKind.SUM.value)
+ADDITIVE = (TermKind.COUNT.value, TermKind.SUM.value)
 """Kinds whose sums over disjoint groups are the sum of the union; distinct units and values are not."""

@@ -13,7 +13,7 @@ from dpsql.contributions import rows_per_unit, unfiltered
 from dpsql.errors import Error, refuse
 from dpsql.functions import WrongArguments, call, common_type
 from dpsql.parse import place
-from dpsql.plan import Call, Column, Expr, Filter, Join, PublicInput, Relation, Scan, Union_
+from dpsql.plan import Call, Column, Expr, Filter, Join, Project, PublicInput, Relation, Scan, SemiJoin, Union_
 from dpsql.policy import Policy
 from dpsql.ranges import Type, hull
 
@@ -77,7 +77,8 @@ def joined(
         left = sides[0]
         for join, right in zip(joins, sides[1:], strict=True):
             left = _join(left, right, join, equalities if _is_comma(join) else None, policy)
-    return Scope(left.sources), left.relation
+    order = {alias: at for at, (alias, _) in enumerate(bound)}  # SELECT * shows the sources as FROM names them
+    return Scope(sorted(left.sources, key=lambda source: order[source[0]])), left.relation
 
 
 def _is_comma(join: exp.Join) -> bool:
@@ -87,8 +88,9 @@ def _is_comma(join: exp.Join) -> bool:
 
 
 def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.Expr], policy: Policy) -> _Side:
-    """Comma joins in an order in which each is proven, starting at the first protected source."""
-    first = next(at for at, side in enumerate(sides) if side.protected)
+    """Comma joins in an order in which each is proven. They start at the protected table furthest from the
+    unit: its parents then join on unique keys, and rows_per_unit stays its own instead of the product of all."""
+    first = max((at for at, side in enumerate(sides) if side.protected), key=lambda at: (_hops(sides[at], policy), -at))
     nodes = [joins[0], *joins]
     left, waiting = sides[first], [at for at in range(len(sides)) if at != first]
     while waiting:
@@ -105,6 +107,10 @@ def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.E
         if failure is not None:
             raise failure
     return left
+
+
+def _hops(side: _Side, policy: Policy) -> int:
+    return 0 if side.table is None else len(policy.unit_path(side.table))
 
 
 def _where_equalities(node: exp.Select) -> list[exp.Expr]:
@@ -156,7 +162,8 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
     on_unit = right.protected
     most = _unit_multiplicity(left, right, pairs, policy, node) if on_unit else _public_multiplicity(right, pairs, policy, node)
     keys = tuple((_moved("a.", a), _moved("b.", b)) for a, b in pairs)
-    relation: Relation = Join(left.relation, right.relation, kind, keys, on_unit, most)
+    back = _promised(left, _swapped(pairs), policy) if on_unit else None
+    relation: Relation = Join(left.relation, right.relation, kind, keys, on_unit, most, back)
     sources = left.renamed("a.") + right.renamed("b.", kind == "left")
     if rest:
         scalars = Scalars(Scope(sources))
@@ -253,26 +260,51 @@ def _unit_multiplicity(
     same = any(same_unit(a, left.unit_names) and same_unit(b, right.unit_names) for a, b in pairs)
     if not same and not along_key(left.relation, right.relation, pairs, policy):
         raise refuse("join", reason="rows of different people could meet", way=_UNITS_WAY, position=place(node))
-    if right.table is not None:
-        most = policy.tables[right.table].multiplicity(_names(pairs))
-        if most is not None:
-            return most
-    return rows_per_unit(right.relation, policy)
+    most = _promised(right, pairs, policy)
+    return rows_per_unit(right.relation, policy) if most is None else most
+
+
+def _promised(side: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy) -> int | None:
+    """How many rows of a base table share the keys (second of each pair), None where the policy promises nothing."""
+    return None if side.table is None else policy.tables[side.table].multiplicity(_names(pairs))
+
+
+def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
+    return [(b, a) for a, b in pairs]
 
 
 def along_key(one: Relation, other: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
-    """Whether the pairs hold a foreign key that the policy declares between two base tables, in either direction."""
-    tables = [unfiltered(relation) for relation in (one, other)]
-    for (child, parent), turned in ((tables, False), (tables[::-1], True)):
-        if not (isinstance(child, Scan) and isinstance(parent, Scan)):
-            return False
-        declared = policy.tables[child.table].foreign_keys
-        for a, b in pairs:
-            here, there = (b, a) if turned else (a, b)
-            if isinstance(here, Column) and isinstance(there, Column):
-                if declared.get(here.name) == (parent.table, there.name):
-                    return True
+    """Whether some pair is a foreign key that the policy declares between protected tables, in either direction, or two
+    foreign keys to the same one: equal keys then belong to one unit."""
+    for a, b in pairs:
+        here, there = origin(one, a), origin(other, b)
+        if here is None or there is None or not (policy.is_protected(here[0]) and policy.is_protected(there[0])):
+            continue
+        targets = [policy.tables[table].foreign_keys.get(column) for table, column in (here, there)]
+        if targets[0] == there or targets[1] == here:
+            return True
+        if targets[0] is not None and targets[0] == targets[1] and policy.is_protected(targets[0][0]):
+            return True
     return False
+
+
+def origin(relation: Relation, expression: Expr) -> tuple[str, str] | None:
+    """The policy's table and column that an expression over `relation` is, unchanged; None for anything computed."""
+    if not isinstance(expression, Column):
+        return None
+    name = expression.name
+    if isinstance(relation, Scan):
+        return relation.table, name
+    if isinstance(relation, Join):
+        side = relation.left if name.startswith("a.") else relation.right
+        return origin(side, Column(name[2:], expression.facts))
+    if isinstance(relation, SemiJoin):
+        return origin(relation.left, expression)
+    if isinstance(relation, Filter):
+        return origin(relation.source, expression)
+    if isinstance(relation, Project):
+        return origin(relation.source, dict(relation.columns)[name])
+    return None
 
 
 def _moved(prefix: str, expression: Expr) -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from fractions import Fraction
@@ -11,13 +12,15 @@ from sqlglot import exp
 
 from dpsql.bind.names import Scope, only
 from dpsql.errors import refuse
-from dpsql.functions import REGISTRY, WrongArguments, call
+from dpsql.evaluate import evaluate
+from dpsql.functions import REGISTRY, REPEATED, WrongArguments, call
 from dpsql.parse import place
-from dpsql.plan import Expr, Literal
+from dpsql.plan import Call, Expr, Literal
 from dpsql.privacy import exact_number
 from dpsql.ranges import Type, literal_facts
 
 MOST_IN_LIST = 2_000
+MOST_WEIGHT = 30_000
 
 
 def literal(value: Any) -> Literal:
@@ -30,6 +33,7 @@ class Scalars:
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
+        self._weights: dict[int, tuple[Call, int]] = {}
 
     def bind(self, node: exp.Expr) -> Expr:
         """The row expression of `node`. Refuses whatever is not on the allow-list."""
@@ -48,9 +52,26 @@ class Scalars:
     def call(self, name: str, node: exp.Expr, *arguments: Expr) -> Expr:
         """The call of our function `name`, texts read as dates where they meet dates; refused with the reason."""
         try:
-            return call(name, *_meet(name, arguments, node))
+            made = call(name, *_meet(name, arguments, node))
         except WrongArguments as wrong:
             raise refuse("wrong_arguments", function=_word(name), reason=str(wrong), position=place(node)) from None
+        if made.facts.type.temporal and all(isinstance(argument, Literal) for argument in made.arguments):
+            # now() cut to its month is the same question all month long, and is answered from the store.
+            constant = evaluate(made, {})
+            if constant is not None:
+                return literal(constant)
+        weight = 1 + REPEATED.get(name, 1) * sum(self._weight(argument) for argument in made.arguments)
+        if weight > MOST_WEIGHT:
+            raise refuse("heavy_expression", position=place(node))
+        self._weights[id(made)] = (made, weight)
+        return made
+
+    def _weight(self, bound: Expr) -> int:
+        """How long an expression is when it is written out: BETWEEN, and what `REPEATED` lists, write parts twice."""
+        known = self._weights.get(id(bound))
+        if known is not None:
+            return known[1]
+        return 1 + sum(map(self._weight, bound.arguments)) if isinstance(bound, Call) else 1
 
 
 def _word(name: str) -> str:
@@ -236,7 +257,11 @@ def _add(self: Scalars, node: exp.Expr) -> Expr:
     sign = 1 if isinstance(node, exp.Add) else -1
     if isinstance(node.expression, exp.Interval):
         return _shift(self, node, self.bind(node.this), node.expression, sign)
+    if sign == 1 and isinstance(node.this, exp.Interval):
+        return _shift(self, node, self.bind(node.expression), node.this, sign)
     left, right = self.bind(node.this), self.bind(node.expression)
+    if sign == 1 and left.facts.type is Type.INTEGER and right.facts.type is Type.DATE:
+        left, right = right, left
     if left.facts.type is Type.DATE and right.facts.type is Type.INTEGER:
         days = right if sign == 1 else self.call("neg", node, right)
         return self.call("add_days", node, left, days)
@@ -255,10 +280,11 @@ _INTERVALS = {
 def _shift(self: Scalars, node: exp.Expr, base: Expr, interval: exp.Interval, sign: int) -> Expr:
     only(interval, "this", "unit")
     unit = str(interval.text("unit")).lower().rstrip("s")
-    amount = interval.this.name if isinstance(interval.this, (exp.Literal, exp.Neg)) else ""
-    negative = isinstance(interval.this, exp.Neg)
-    number = interval.this.this.name if negative else amount
-    if unit not in _INTERVALS or not number.lstrip("-").isdigit() or len(number) > 9:
+    amount = interval.this.unnest() if isinstance(interval.this, exp.Expr) else None
+    negative = isinstance(amount, exp.Neg)
+    inner = amount.this if isinstance(amount, exp.Neg) else amount
+    number = inner.name if isinstance(inner, exp.Literal) else ""
+    if unit not in _INTERVALS or not re.fullmatch("-?[0-9]{1,9}", number):
         raise refuse("bad_interval", position=place(interval) or place(node))
     function, factor = _INTERVALS[unit]
     return self.call(function, node, base, literal(sign * factor * int(number) * (-1 if negative else 1)))
@@ -309,12 +335,13 @@ def _in(self: Scalars, node: exp.In) -> Expr:
 def _case(self: Scalars, node: exp.Case) -> Expr:
     only(node, "this", "ifs", "default")
     arguments: list[Expr] = []
+    compared = None if node.this is None else self.bind(node.this)
     for branch in node.args["ifs"]:
         only(branch, "this", "true")
-        if node.this is None:
+        if compared is None:
             arguments.append(self.boolean(branch.this))
         else:
-            arguments.append(self.call("eq", branch, self.bind(node.this), self.bind(branch.this)))
+            arguments.append(self.call("eq", branch, compared, self.bind(branch.this)))
         arguments.append(self.bind(branch.args["true"]))
     default = node.args.get("default")
     arguments.append(literal(None) if default is None else self.bind(default))
@@ -503,6 +530,8 @@ def _anonymous(self: Scalars, node: exp.Anonymous) -> Expr:
         return self.call(word, node, literal(_PART_NAMES.get(part, part)), self.bind(parts[1]))
     if name == "to_date":
         return _formatted(node, list(parts), Type.DATE)
+    if name in ("now", "today") and not parts:
+        return _now(self, exp.CurrentDate() if name == "today" else exp.CurrentTimestamp())
     ours = _ANONYMOUS.get(name)
     if ours is None or ours not in REGISTRY:
         raise _not_allowed(node)

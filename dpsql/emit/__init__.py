@@ -75,7 +75,7 @@ class Emitter:
         return self._per_unit(node)
 
     def _join(self, node: Join) -> str:
-        """Both sides under the names that the join gives their columns; two protected sides meet on the unit as well."""
+        """Both sides under the names that the join gives their columns; protected sides meet on the unit as well."""
         sides = []
         for prefix, side in (("a.", node.left), ("b.", node.right)):
             columns = [f"{text.name(c)} AS {text.name(prefix + c)}" for c in columns_of(side)]

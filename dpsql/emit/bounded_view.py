@@ -24,8 +24,8 @@ RANK = '"#rank"'
 class BoundedView:
     """The texts of one table's view.
 
-    `rows`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key; `content`: what rows are
-    ordered by; `most`: max_rows; `joined`: whether other tables are read to find the unit.
+    `rows`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key; `content`: what rows
+    are ordered by; `most`: max_rows; `joined`: whether other tables are read to find the unit.
     """
 
     table: str

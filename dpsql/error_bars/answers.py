@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +15,15 @@ from sqlglot import exp
 from dpsql.error_bars.bootstrap import Rerun, Unmatched, bootstrap
 from dpsql.error_bars.draws import Floats
 from dpsql.error_bars.intervals import Groups, Interval, intervals
-from dpsql.error_bars.lineage import Lineage, lineage
+from dpsql.error_bars.lineage import lineage
 from dpsql.error_bars.rowwise import Traced, interval_function, interval_name, trace
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
-from dpsql.remainder import ROW, Remainder, runnable
+from dpsql.remainder import DIALECT, ROW, Remainder, runnable
 from dpsql.sandbox import Sandbox, numeric, plain
 
 Extra = dict[str, dict[str, Floats]]
+_MOST_SHAPES = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +58,7 @@ def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal:
     Raises the refusals of the sandbox and interval_place.
     """
     run = _Run(sandbox, remainder, confidence, remainder.seed())
-    sql = runnable(run.ordered(), remainder, run.hidden)
-    result = sandbox.query(sql, run.tables())
+    result = sandbox.query(run.shape.sql, run.tables())
     numbered = result.num_columns > len(remainder.names)
     place = np.asarray(result.column(result.num_columns - 1).to_numpy(), dtype=np.int64) if numbered else None
     count = len(remainder.names)
@@ -103,8 +105,54 @@ def _nullable(values: Floats) -> pa.Array:
     return pa.array(values, pa.float64(), from_pandas=True)
 
 
+class _Shape:
+    """What is known of a remainder before its numbers: which columns are noisy, how rows are traced, its text."""
+
+    def __init__(self, remainder: Remainder) -> None:
+        known = lineage(remainder).noisy  # a star over JOIN ... USING has fewer columns than its tables
+        self.noisy = known if len(known) == len(remainder.names) else (True,) * len(remainder.names)
+        self.traced: Traced | None = trace(remainder)
+        self.tree = _numbered(remainder.tree) if self.traced is None else self.traced.tree
+        self.pending = _pending(self.tree)
+        self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
+        self.sql = runnable(self.ordered(), remainder, self.hidden)
+
+    def ordered(self) -> exp.Query:
+        """The tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
+        tree = self.tree.copy()
+        mixes = any(tree.args.get(part) for part in ("group", "distinct", "joins"))
+        mixes = mixes or (isinstance(tree, exp.SetOperation) and not isinstance(tree, exp.Union))
+        exact = [at for at, noisy in enumerate(self.noisy, 1) if not noisy]
+        if self.traced is None and mixes and exact and tree.args.get("order") is None:
+            items = [exp.Ordered(this=exp.Literal.number(at)) for at in exact if at - 1 not in self.pending]
+            tree.set("order", exp.Order(expressions=items) if items else None)
+        return tree
+
+
+_shapes: OrderedDict[Hashable, _Shape] = OrderedDict()
+_shapes_lock = threading.Lock()
+
+
+def _shape(remainder: Remainder) -> _Shape:
+    """The shape of a remainder; the last `_MOST_SHAPES` are kept, because questions that differ inside their private
+    blocks alone share one."""
+    blocks = tuple((block.name, block.columns, block.formulas) for block in remainder.blocks)
+    public = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items())
+    key = (remainder.tree.sql(dialect=DIALECT), remainder.names, blocks, public)
+    with _shapes_lock:
+        if key in _shapes:
+            _shapes.move_to_end(key)
+            return _shapes[key]
+    shape = _Shape(remainder)
+    with _shapes_lock:
+        _shapes[key] = shape
+        if len(_shapes) > _MOST_SHAPES:
+            _shapes.popitem(last=False)
+    return shape
+
+
 class _Run:
-    """One remainder, traced and ready to run."""
+    """One remainder with its numbers, traced and ready to run."""
 
     def __init__(
         self, sandbox: Sandbox, remainder: Remainder, confidence: float, seed: str, extra: Extra | None = None
@@ -113,14 +161,10 @@ class _Run:
         self.remainder = remainder
         self.confidence = confidence
         self.seed = seed
-        self.known: Lineage = lineage(remainder)
-        known = self.known.noisy  # a star over JOIN ... USING has fewer columns than its tables
-        self.noisy = known if len(known) == len(remainder.names) else (True,) * len(remainder.names)
-        self.traced: Traced | None = trace(remainder)
-        self.tree = _numbered(remainder.tree) if self.traced is None else self.traced.tree
-        self.pending = _pending(self.tree)
+        self.shape = _shape(remainder)
+        self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
         self.extra: Extra = self._extra() if extra is None else extra
-        self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
+        self.hidden = self.shape.hidden
 
     def _extra(self) -> Extra:
         """Values of the DP_ functions over row-wise expressions: hidden columns of the block."""
@@ -151,23 +195,12 @@ class _Run:
         blocks = {block.name: block.table(self.extra.get(block.name, {})) for block in self.remainder.blocks}
         return dict(self.remainder.public) | blocks
 
-    def ordered(self) -> exp.Query:
-        """The tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
-        tree = self.tree.copy()
-        mixes = any(tree.args.get(part) for part in ("group", "distinct", "joins"))
-        mixes = mixes or (isinstance(tree, exp.SetOperation) and not isinstance(tree, exp.Union))
-        exact = [at for at, noisy in enumerate(self.noisy, 1) if not noisy]
-        if self.traced is None and mixes and exact and tree.args.get("order") is None:
-            items = [exp.Ordered(this=exp.Literal.number(at)) for at in exact if at - 1 not in self.pending]
-            tree.set("order", exp.Order(expressions=items) if items else None)
-        return tree
-
     def replicated(
         self, table: pa.Table, place: npt.NDArray[np.int64] | None, wanted: list[int]
     ) -> tuple[dict[int, Interval], str]:
         """Intervals from replicates of the whole remainder; unknown, and the reason, where rows cannot be matched."""
         keys = tuple(at for at, noisy in enumerate(self.noisy) if not noisy and at not in self.pending)
-        tree = self.ordered()
+        tree = self.shape.ordered()
         if place is not None:
             keys = (table.num_columns,) if self.traced is not None else (*keys, table.num_columns)
             table = table.append_column(ROW, pa.array(place))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.remainder import NoisyTerm
+from dpsql.summed import SummedLaplace
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,7 +38,7 @@ def stratified(key: str, count: int) -> Floats:
 
 def known_law(term: NoisyTerm) -> bool:
     """Whether replicates of this term's noise can be drawn."""
-    return term.noise.mechanism in ("laplace", "gaussian", "constant")
+    return term.noise.mechanism in ("laplace", "gaussian", "constant") or isinstance(term.noise, SummedLaplace)
 
 
 def deviates(term: NoisyTerm, uniform: Floats) -> Floats:
@@ -47,6 +48,8 @@ def deviates(term: NoisyTerm, uniform: Floats) -> Floats:
         steps = _laplace(scale, uniform)
     elif term.noise.mechanism == "gaussian":
         steps = _gaussian(scale, uniform)
+    elif isinstance(term.noise, SummedLaplace):
+        steps = term.noise.quantiles(uniform)
     else:
         steps = np.zeros_like(uniform)
     noise = steps * term.noise_unit

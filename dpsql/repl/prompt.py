@@ -83,9 +83,9 @@ class PolicyCompleter(Completer):
     def _of_table(self, word: str, text: str) -> list[str]:
         """table.column and alias.column."""
         holder = word.rpartition(".")[0]
-        alias = re.search(rf"\b(\w+)\s+(?:AS\s+)?{re.escape(holder)}\b", text, re.IGNORECASE)
-        table = holder if holder.lower() in self._columns else alias.group(1) if alias else ""
-        return [f"{holder}.{column}" for column in self._columns.get(table.lower(), [])]
+        named = re.findall(rf"\b(\w+)\s+(?:AS\s+)?{re.escape(holder)}\b", text, re.IGNORECASE)
+        tables = [table.lower() for table in (holder, *named) if table.lower() in self._columns]
+        return [f"{holder}.{column}" for table in tables[:1] for column in self._columns[table]]
 
 
 def typed(session: Session) -> Iterator[str]:

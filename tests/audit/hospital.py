@@ -42,7 +42,7 @@ PROTECTED = ("patients", "visits", "labs")
 PUBLIC: Data = {
     "regions": [
         {"region": region, "zone": zone, "population": people}
-        for region, zone, people in (("north", "cold", 10), ("south", "warm", 20), ("east", "warm", 30), ("west", "cold", 40))
+        for region, zone, people in (("north", "cold", 10**6), ("south", "warm", 20), ("east", "warm", 30), ("west", "cold", 40))
     ],
     "prices": [
         {"item": f"{ward}-{number}", "ward": ward, "price": 50.0 * number}
@@ -193,12 +193,13 @@ def _around(text: str, is_string: bool, column: str) -> list[Any]:
     return [int(n) for n in around] if pa.types.is_integer(type_) else around
 
 
+MANY = [f"{chr(97 + n % 26)}{n % 7}" for n in range(60)]
 CORNERS: dict[str, list[Any]] = {
     "region": ["north", "south", "east"], "sex": ["f", "m", None], "age": [0, 120, 60, 59], "weight": [0.0, 256.0, 128.0],
-    "smoker": [True, False], "city": ["ulm", "alone"], "income": [0.0, 1000.0], "ward": ["er", "icu", SPREAD["ward"]],
-    "day": [DAYS[0], DAYS, date(2024, 12, 31)], "cost": [0.0, 1000.0, 500.0, 1.0], "change": [-10.0, 10.0, 0.0],
+    "smoker": [True, False], "city": ["ulm", "alone"], "income": [0.0, 1000.0], "ward": ["er", "icu", SPREAD["ward"], MANY],
+    "day": [DAYS[3], [date(2024, 1, 1) + timedelta(days=n) for n in range(60)], date(2024, 12, 31)], "cost": [0.0, 1000.0, 500.0, 1.0], "change": [-10.0, 10.0, 0.0],
     "seen": [datetime(2024, 1, 1), datetime(2024, 12, 31, 23), [datetime(2024, 1, 1, h) for h in range(24)]],
-    "nights": [0, 30, 15, 1], "diagnosis": ["flu", SPREAD["diagnosis"]], "code": [0, 7, SPREAD["code"]],
+    "nights": [0, 30, 15, 1], "diagnosis": ["flu", MANY, "9", "x" * 40], "code": [0, 7, SPREAD["code"]],
     "test": ["alt", "hb", SPREAD["test"]], "value": [-4.0, 4.0, 0.0], "flag": [True, False],
 }  # fmt: skip
 
@@ -210,5 +211,5 @@ def improvements(best: Profile, sql: str) -> Iterator[Profile]:
     for column in sorted(named & set(PLAIN)):
         for value in [*sharp.get(column, []), *CORNERS[column]]:
             yield replace(best, name=f"{best.name}, {column} {value}", values={**best.values, column: value})
-    for labs in (1, 3):
-        yield replace(best, name=f"{best.name}, {labs} labs", labs=labs)
+    for rows, labs in ((0, 0), (1, 1), (20, 1), (6, 2)):
+        yield replace(best, name=f"{best.name}, {rows} visits with {labs} labs", rows=rows, labs=labs)

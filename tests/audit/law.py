@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 from audit.world import Key, Measured, Vector
@@ -61,7 +62,8 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
     """Every release within its claims, and all of them together within what is charged."""
     verdict = Verdict()
     epsilon, delta, rho = Fraction(0), 0.0, Fraction(0)
-    for number, (priced, one, other) in enumerate(zip(price.blocks, left, right, strict=True)):
+    measuring = [priced for priced in price.blocks if priced.noise.terms or priced.noise.selection is not None]
+    for number, (priced, one, other) in enumerate(zip(measuring, left, right, strict=True)):
         for term in priced.noise.terms:
             vectors = [block.terms.get(term.name, block.counts) for block in (one, other)]
             moved = moves(*vectors)
@@ -104,21 +106,23 @@ def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> 
     moved = moves(left, right)
     if isinstance(rule, TruncatedGeometric):
         verdict.expect(len(moved) <= rule.l0, f"selection: {len(moved)} keys moved, claimed {rule.l0}")
-        ratio = math.exp(rule.epsilon_per_key)
+        with localcontext() as context:
+            context.prec = 60
+            share = rule.epsilon_per_key
+            ratio = Fraction((Decimal(share.numerator) / Decimal(share.denominator)).exp())
         delta = sum(_lone(rule, ratio, left.get(key, 0), right.get(key, 0)) for key in moved)
-        epsilon = rule.epsilon_per_key * len(moved)
-        return epsilon, delta, rule.epsilon_per_key**2 / 2 * len(moved)
+        return share * len(moved), float(delta), share**2 / 2 * len(moved)
     assert isinstance(rule, Threshold)
     lone = {key: max(left.get(key, 0), right.get(key, 0)) for key in left.keys() ^ right.keys()}
     chances = [_tail(rule.noise, rule.tau - _on_grid(rule.noise, {(): count})[()]) for count in lone.values()]
     return Fraction(0), sum(chances), Fraction(0)
 
 
-def _lone(rule: TruncatedGeometric, ratio: float, before: int, after: int) -> float:
+def _lone(rule: TruncatedGeometric, ratio: Fraction, before: int, after: int) -> Fraction:
     """The delta that keeping this key needs at its share of epsilon, in both directions, kept and dropped."""
     last = len(rule.table) - 1
-    low, high = sorted(int(rule.table[min(count, last)]) / ONE for count in (before, after))
-    return max(0.0, high - ratio * low, (1 - low) - ratio * (1 - high))
+    low, high = sorted(Fraction(int(rule.table[min(count, last)]), ONE) for count in (before, after))
+    return max(Fraction(0), high - ratio * low, (1 - low) - ratio * (1 - high))
 
 
 def _tail(noise: Noise, least: int) -> float:

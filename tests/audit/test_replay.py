@@ -60,7 +60,7 @@ def test_entity(case: Case) -> None:
     assert weakest(verdict) >= enough, {term: float(share) for term, share in verdict.reached.items()}
 
 
-@pytest.mark.parametrize("case", [c for c in ACCEPTED if not c.mark("rows")], ids=lambda case: case.id)
+@pytest.mark.parametrize("case", [c for c in ACCEPTED if not (c.mark("rows") or "refused").startswith("refused")], ids=lambda case: case.id)
 def test_rows(case: Case) -> None:
     verdict = replay(hospital("hospital_rows"), case, HALF)
     assert verdict.problems == []

@@ -77,7 +77,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.Duc
         session.close()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ROWS, st.lists(aggregates(), min_size=3, max_size=6, unique=True), st.sampled_from(CONDITIONS), st.booleans())
 def test_aggregates(
     world: tuple[duckdb.DuckDBPyConnection, Session],

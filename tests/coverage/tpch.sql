@@ -24,8 +24,9 @@ ORDER BY s_acctbal DESC, n_name, s_name, p_partkey LIMIT 100
 
 -- query: q03
 -- what: shipping priority
--- refused: join
--- gap: comma joins, whose keys stand in WHERE; then answered without rows, since every order is one person's
+-- why: every order is one person's, so no group holds two people and none appears
+-- compare: SELECT 1, 2.0, DATE '1995-01-01', 0 FROM orders WHERE false
+-- empty: every order is one person's, so no group holds two people and none appears
 SELECT l_orderkey, sum(l_extendedprice * (1 - l_discount)) AS revenue, o_orderdate, o_shippriority
 FROM customer, orders, lineitem
 WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
@@ -34,8 +35,6 @@ GROUP BY l_orderkey, o_orderdate, o_shippriority ORDER BY revenue DESC, o_orderd
 
 -- query: q04
 -- what: order priority checking
--- refused: semi_join
--- gap: EXISTS tied by a declared foreign key and not by the person's own key
 SELECT o_orderpriority, count(*) AS order_count FROM orders
 WHERE o_orderdate >= date '1993-07-01' AND o_orderdate < date '1993-07-01' + interval '3' month
   AND EXISTS (SELECT * FROM lineitem WHERE l_orderkey = o_orderkey AND l_commitdate < l_receiptdate)
@@ -43,8 +42,6 @@ GROUP BY o_orderpriority ORDER BY o_orderpriority
 
 -- query: q05
 -- what: local supplier volume
--- refused: join
--- gap: comma joins, whose keys stand in WHERE
 SELECT n_name, sum(l_extendedprice * (1 - l_discount)) AS revenue
 FROM customer, orders, lineitem, supplier, nation, region
 WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = s_suppkey AND c_nationkey = s_nationkey
@@ -60,8 +57,6 @@ WHERE l_shipdate >= date '1994-01-01' AND l_shipdate < date '1994-01-01' + inter
 
 -- query: q07
 -- what: volume shipping
--- refused: join
--- gap: comma joins, whose keys stand in WHERE
 SELECT supp_nation, cust_nation, l_year, sum(volume) AS revenue FROM (
   SELECT n1.n_name AS supp_nation, n2.n_name AS cust_nation, extract(year FROM l_shipdate) AS l_year,
     l_extendedprice * (1 - l_discount) AS volume
@@ -74,8 +69,6 @@ GROUP BY supp_nation, cust_nation, l_year ORDER BY supp_nation, cust_nation, l_y
 
 -- query: q08
 -- what: national market share
--- refused: join
--- gap: comma joins, whose keys stand in WHERE
 SELECT o_year, sum(CASE WHEN nation = 'BRAZIL' THEN volume ELSE 0 END) / sum(volume) AS mkt_share FROM (
   SELECT extract(year FROM o_orderdate) AS o_year, l_extendedprice * (1 - l_discount) AS volume, n2.n_name AS nation
   FROM part, supplier, lineitem, orders, customer, nation n1, nation n2, region
@@ -87,8 +80,6 @@ GROUP BY o_year ORDER BY o_year
 
 -- query: q09
 -- what: product type profit measure
--- refused: join
--- gap: comma joins, whose keys stand in WHERE
 SELECT nation, o_year, sum(amount) AS sum_profit FROM (
   SELECT n_name AS nation, extract(year FROM o_orderdate) AS o_year,
     l_extendedprice * (1 - l_discount) - ps_supplycost * l_quantity AS amount
@@ -99,8 +90,8 @@ GROUP BY nation, o_year ORDER BY nation, o_year DESC
 
 -- query: q10
 -- what: returned item reporting
--- refused: join
--- gap: comma joins, whose keys stand in WHERE; then `unit_key` would be inherent: one row for each customer
+-- refused: rows_clause
+-- why: one row for each customer: rows of people do not leave
 SELECT c_custkey, c_name, sum(l_extendedprice * (1 - l_discount)) AS revenue, c_acctbal, n_name, c_address, c_phone,
   c_comment
 FROM customer, orders, lineitem, nation
@@ -119,8 +110,6 @@ ORDER BY value DESC
 
 -- query: q12
 -- what: shipping modes and order priority
--- refused: join
--- gap: comma joins, whose keys stand in WHERE
 SELECT l_shipmode,
   sum(CASE WHEN o_orderpriority = '1-URGENT' OR o_orderpriority = '2-HIGH' THEN 1 ELSE 0 END) AS high_line_count,
   sum(CASE WHEN o_orderpriority <> '1-URGENT' AND o_orderpriority <> '2-HIGH' THEN 1 ELSE 0 END) AS low_line_count
@@ -132,8 +121,6 @@ GROUP BY l_shipmode ORDER BY l_shipmode
 
 -- query: q13
 -- what: customer distribution
--- refused: join
--- gap: LEFT JOIN whose ON also filters the right side
 SELECT c_count, count(*) AS custdist FROM (
   SELECT c_custkey, count(o_orderkey) FROM customer LEFT OUTER JOIN orders
     ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%'
@@ -142,8 +129,6 @@ GROUP BY c_count ORDER BY custdist DESC, c_count DESC
 
 -- query: q14
 -- what: promotion effect
--- refused: join
--- gap: comma joins, whose keys stand in WHERE
 SELECT 100.00 * sum(CASE WHEN p_type LIKE 'PROMO%' THEN l_extendedprice * (1 - l_discount) ELSE 0 END)
   / sum(l_extendedprice * (1 - l_discount)) AS promo_revenue
 FROM lineitem, part
@@ -167,17 +152,16 @@ GROUP BY p_brand, p_type, p_size ORDER BY supplier_cnt DESC, p_brand, p_type, p_
 
 -- query: q17
 -- what: small-quantity-order revenue
--- refused: join
--- gap: comma joins, whose keys stand in WHERE; then the mean over a part, which other people's rows decide, must be
--- gap: released first
+-- refused: subquery_in_rows
+-- gap: a mean over a part, which other people's rows decide: to be released first, then a constant
 SELECT sum(l_extendedprice) / 7.0 AS avg_yearly FROM lineitem, part
 WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
   AND l_quantity < (SELECT 0.2 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)
 
 -- query: q18
 -- what: large volume customer
--- refused: join
--- gap: comma joins, whose keys stand in WHERE; then `unit_key` would be inherent: one row for each customer and order
+-- refused: semi_join
+-- why: one row for each customer and order: rows of people do not leave
 SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, sum(l_quantity) FROM customer, orders, lineitem
 WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300)
   AND c_custkey = o_custkey AND o_orderkey = l_orderkey
@@ -185,8 +169,6 @@ GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice ORDER BY o_tot
 
 -- query: q19
 -- what: discounted revenue
--- refused: join
--- gap: comma joins, whose keys stand in WHERE, here inside each alternative of an OR
 SELECT sum(l_extendedprice * (1 - l_discount)) AS revenue FROM lineitem, part
 WHERE (p_partkey = l_partkey AND p_brand = 'Brand#12' AND p_container IN ('SM CASE', 'SM BOX', 'SM PACK', 'SM PKG')
     AND l_quantity >= 1 AND l_quantity <= 1 + 10 AND p_size BETWEEN 1 AND 5
@@ -215,8 +197,8 @@ ORDER BY s_name
 
 -- query: q21
 -- what: suppliers who kept orders waiting
--- refused: join
--- gap: comma joins, whose keys stand in WHERE; then EXISTS tied by the order and not by the person
+-- refused: unknown_table
+-- gap: EXISTS with a condition on both rows that is no equality
 SELECT s_name, count(*) AS numwait FROM supplier, lineitem l1, orders, nation
 WHERE s_suppkey = l1.l_suppkey AND o_orderkey = l1.l_orderkey AND o_orderstatus = 'F'
   AND l1.l_receiptdate > l1.l_commitdate

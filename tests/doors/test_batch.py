@@ -100,7 +100,8 @@ def test_prices_are_told_before_anything_is_paid(nightly: Clinic, dpsql: Run) ->
 def test_the_whole_set_fits_or_nothing_runs(clinic: Clinic, dpsql: Run, epsilon: str) -> None:
     texts = [f"SELECT COUNT(*) FROM patients WHERE age > {age};" for age in (1, 2)]
     (clinic.folder / "big.sql").write_text("\n".join(texts))
-    outcome = dpsql("run", "-p", "clinic.yaml", "big.sql", "--out", "out", "--analyst", "research", "--epsilon", epsilon)
+    run = ("run", "-p", "clinic.yaml", "big.sql", "--out", "out")
+    outcome = dpsql(*run, "--analyst", "research", "--epsilon", epsilon)
     assert (outcome.status, clinic.charges()) == ((0, 2) if epsilon == "0.5" else (3, 0))
     if epsilon != "0.5":
         assert "analyst:research has epsilon 1 left" in outcome.err and not list(Path("out").glob("*.csv"))

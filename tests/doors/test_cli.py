@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from .conftest import POLICY, Clinic, Outcome, process
 from dpsql.policy import policy_problems
 from dpsql.session import Session
+
+from .conftest import POLICY, Clinic, Outcome, process
 
 Run = Callable[..., Outcome]
 BY_REGION = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
@@ -66,8 +67,8 @@ def test_query_formats(clinic: Clinic, dpsql: Run) -> None:
 
 
 def test_options_and_standard_input(clinic: Clinic) -> None:
-    arguments = ("query", "-p", "clinic.yaml", "--epsilon", "0.5", "--confidence", "0.9", "--set", "dp.mechanism=laplace")
-    child = process(*arguments, stdin=subprocess.PIPE)
+    options = ("--epsilon", "0.5", "--confidence", "0.9", "--set", "dp.mechanism=laplace")
+    child = process("query", "-p", "clinic.yaml", *options, stdin=subprocess.PIPE)
     out, err = child.communicate("SELECT COUNT(*) AS n\nFROM patients")
     assert child.returncode == 0 and "±" in out
     assert "price: epsilon 0.5" in err and "90 % of cases" in err
@@ -108,7 +109,8 @@ def test_an_edited_ledger_is_told(clinic: Clinic, dpsql: Run) -> None:
 
 def test_budget_refusal_is_status_3(clinic: Clinic, dpsql: Run) -> None:
     for age in (1, 2):
-        assert dpsql("query", "-p", "clinic.yaml", "--epsilon", "1", f"SELECT COUNT(*) FROM patients WHERE age > {age}").status == 0
+        sql = f"SELECT COUNT(*) FROM patients WHERE age > {age}"
+        assert dpsql("query", "-p", "clinic.yaml", "--epsilon", "1", sql).status == 0
     outcome = dpsql("query", "-p", "clinic.yaml", "SELECT COUNT(*) FROM patients WHERE age > 3")
     assert outcome.status == 3 and "dataset has epsilon 0" in outcome.err and outcome.out == ""
     assert "nothing was charged" in outcome.err and clinic.charges() == 2
@@ -128,7 +130,8 @@ def test_check(bare_clinic: Clinic, dpsql: Run) -> None:
     first = dpsql("check", "clinic.yaml")
     assert first.status == 0 and "ledger: there is none yet" in first.out
     assert "ledger: holds" in dpsql("check", "-p", "clinic.yaml", "--create-ledger").out
-    text = POLICY.replace("  numbers:", "  ghosts: {max_rows: 1, foreign_keys: {patient_id: patients.patient_id}}\n  numbers:")
+    ghosts = "  ghosts: {max_rows: 1, foreign_keys: {patient_id: patients.patient_id}}\n"
+    text = POLICY.replace("  numbers:", f"{ghosts}  numbers:")
     bare_clinic.policy.write_text(text.replace("      smokes:", "      shoe: {type: integer}\n      smokes:"))
     missing = dpsql("check", "clinic.yaml")
     assert missing.status == 4
@@ -141,8 +144,10 @@ def test_check(bare_clinic: Clinic, dpsql: Run) -> None:
 
 def test_init_writes_structure_only(bare_clinic: Clinic, dpsql: Run) -> None:
     with duckdb.connect("source.duckdb") as connection:
-        connection.execute("CREATE TABLE people (pid INTEGER PRIMARY KEY, name VARCHAR, age INTEGER, born DATE, x DECIMAL(9,2))")
-        connection.execute("CREATE TABLE visits (pid INTEGER REFERENCES people(pid), cost DOUBLE, seen TIMESTAMP, raw BLOB)")
+        people = "pid INTEGER PRIMARY KEY, name VARCHAR, age INTEGER, born DATE, x DECIMAL(9,2)"
+        visits = "pid INTEGER REFERENCES people(pid), cost DOUBLE, seen TIMESTAMP, raw BLOB"
+        connection.execute(f"CREATE TABLE people ({people})")
+        connection.execute(f"CREATE TABLE visits ({visits})")
         connection.execute("INSERT INTO people VALUES (7, 'Secret Name', 91827, DATE '1931-02-03', 123.45)")
         connection.execute("INSERT INTO visits VALUES (7, 98765.25, TIMESTAMP '2019-03-04 05:06:07', NULL)")
     outcome = dpsql("init", "--from", "source.duckdb", "--unit", "people.pid")
@@ -152,7 +157,7 @@ def test_init_writes_structure_only(bare_clinic: Clinic, dpsql: Run) -> None:
         assert secret not in text
     assert "privacy_unit: {table: people, column: pid}" in text and "foreign_keys: {pid: people.pid}" in text
     assert "primary_key: [pid]" in text and "# raw is BLOB" in text
-    assert [path for path, _ in policy_problems(text)] == ["$.tables.visits.max_rows"], "the owner is asked, not guessed for"
+    assert [path for path, _ in policy_problems(text)] == ["$.tables.visits.max_rows"], "the owner is asked"
     done = text.replace("max_rows:  #?", "max_rows: 9  #")
     assert policy_problems(done) == []
     assert dpsql("init", "--from", "source.duckdb").status == 2, "a policy is never overwritten"
@@ -189,12 +194,15 @@ def test_an_engine_error_quotes_nothing(clinic: Clinic, dpsql: Run) -> None:
     with duckdb.connect("clinic.duckdb") as connection:
         connection.execute("DROP TABLE patients")
         connection.execute(
-            "CREATE VIEW patients AS SELECT CAST(range AS INTEGER) AS patient_id, 'north' AS region, 30 AS age, 1.5 AS income, "
+            "CREATE VIEW patients AS SELECT CAST(range AS INTEGER) AS patient_id, 'north' AS region, 30 AS age, "
+            "1.5 AS income, "
             "CASE WHEN range > 5 THEN error('Ann Example ' || range) ELSE true END AS smokes FROM range(10)"
         )
     outcome = dpsql("query", "-p", "clinic.yaml", "SELECT COUNT(*) FROM patients WHERE smokes")
     assert outcome.status == 4 and "Ann" not in outcome.err and "the charge stays" in outcome.err
     assert "Ann Example" in (clinic.state / "custodian.log").read_text() and clinic.charges() == 1
+    history = json.loads(dpsql("budget", "history", "-p", "clinic.yaml", "-f", "json").out)
+    assert [row["outcome"] for row in history] == ["failed"]
 
 
 def test_ctrl_c_stops_the_engine_and_tells_the_charge(clinic: Clinic) -> None:

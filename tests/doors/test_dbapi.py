@@ -13,6 +13,7 @@ import pyarrow
 import pytest
 
 import dpsql
+
 from .conftest import Clinic
 
 BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
@@ -143,7 +144,7 @@ def test_closed(clinic: Clinic) -> None:
     connection.close()
     connection.close()
     uses: list[Any] = [connection.cursor, connection.commit, connection.rollback, kept.fetchone, kept.fetchall]
-    uses += [lambda: connection.execute(BY_REGION), lambda: connection.budget, lambda: connection.__enter__()]
+    uses += [lambda: connection.execute(BY_REGION), lambda: connection.budget, connection.__enter__]
     for use in uses:
         with pytest.raises(dpsql.InterfaceError):
             use()
@@ -181,7 +182,8 @@ def test_source_given_in_python(clinic: Clinic, tmp_path: Any) -> None:
     policy = clinic.folder / "given.yaml"
     policy.write_text(
         "dataset: given\nprivacy_unit: row\nbudget: {epsilon: 5, delta: 0, accountant: pure}\n"
-        "ledger: sqlite:///given.db\ntables:\n  people:\n    columns:\n      age: {type: integer, lower: 0, upper: 99}\n"
+        "ledger: sqlite:///given.db\n"
+        "tables:\n  people:\n    columns:\n      age: {type: integer, lower: 0, upper: 99}\n"
     )
     with pytest.raises(dpsql.Fault, match="no ledger"):
         dpsql.connect(policy, source=people)

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpsql
-from .conftest import Clinic
 from dpsql import output, shown
+
+from .conftest import Clinic
 
 BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
 
@@ -49,7 +50,8 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def test_csv_tells_null_from_empty_text() -> None:
-    table = pa.table({"a,b": ["", None, 'q"u', "line\nbreak", "=1+1"], "n": [1, 2, None, 4, 5], "t": [True, False] * 2 + [None]})
+    texts = ["", None, 'q"u', "line\nbreak", "=1+1"]
+    table = pa.table({"a,b": texts, "n": [1, 2, None, 4, 5], "t": [True, False, True, False, None]})
     out = io.StringIO()
     output.write_csv(table, out)
     assert out.getvalue().splitlines()[:3] == ['"a,b",n,t', '"",1,true', ",2,false"]
@@ -96,7 +98,8 @@ def test_a_table_that_does_not_fit_is_written_in_lines(clinic: Clinic) -> None:
     shown.write_table(release, wide, 200)
     shown.write_table(release, narrow, 12)
     shown.write_table(release, plain)
-    assert len(wide.getvalue().splitlines()) == 4 and not any(line.endswith(" ") for line in wide.getvalue().splitlines())
+    lines = wide.getvalue().splitlines()
+    assert len(lines) == 4 and not any(line.endswith(" ") for line in lines)
     assert narrow.getvalue().startswith("row 1\n  region  north\n  n ")
     plain.seek(0)
     assert "+/-" in plain.read()

@@ -41,7 +41,8 @@ def test_the_parser_agrees_that_each_piece_is_one_statement() -> None:
 
 
 def test_lines_and_comments() -> None:
-    assert split_file("-- a\n\n/* b */ SELECT 1;\n-- c\nSELECT\n 2\n-- end") == (Piece("SELECT 1", 3), Piece("SELECT\n 2", 5))
+    text = "-- a\n\n/* b */ SELECT 1;\n-- c\nSELECT\n 2\n-- end"
+    assert split_file(text) == (Piece("SELECT 1", 3), Piece("SELECT\n 2", 5))
     assert split_file("-- nothing; here\n ;; ") == ()
 
 

@@ -72,7 +72,7 @@ def slack(expression: Expr) -> Fraction:
     parts = calls(expression)
     bounds = [abs(end) for part in parts for known in (part.facts, *(a.facts for a in part.arguments))
               for end in (known.lower, known.upper) if isinstance(end, Fraction)]  # fmt: skip
-    real = any(argument.facts.type is R for part in parts for argument in part.arguments)
+    real = any(known.facts.type is R for part in parts for known in (part, *part.arguments))
     rounds = any(part.function in ROUNDING | {"case"} for part in parts)
     return (max(bounds, default=Fraction(0)) / 10**9 if real else Fraction(0)) + (1 if real and rounds else 0)
 

@@ -5,7 +5,8 @@ A query follows a line `-- query: NAME`. Marks stand in lines `-- MARK: VALUE` b
 accepted: `keys` (none, public, private), `l1` (the L1 sensitivity of every measured term, in the unit of the answer), `rows` (what
 becomes of it under row privacy: the L1 sensitivities, or the slug of its refusal), `loose` (why no neighbour comes near the
 claimed L1, and the share that must be reached);
-refused: `sqlstate`, `at` (the text that the caret stands under; none when there is no place).
+refused: `sqlstate`, `at` (the text that the caret stands under; not there when there is no place), `escaped` (yes: Python's escapes).
+In a text <<N*WORD>> stands for WORD N times, with the number in place of every #.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+_TIMES = re.compile(r"<<([0-9]+)\*(.*?)>>")
 _MARK = re.compile(r"-- ([a-z0-9]+): ?(.*)")
-MARKS = {"query", "parameters", "set", "policy", "keys", "l1", "rows", "loose", "sqlstate", "at"}
+MARKS = {"query", "parameters", "set", "policy", "keys", "l1", "rows", "loose", "sqlstate", "at", "escaped"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,14 @@ def _case(group: str, section: str) -> Case:
             raise ValueError(f"{group}: unknown mark {mark[1]}")
         marks.setdefault(mark[1], []).append(mark[2])
         lines.pop(0)
-    return Case(group, marks["query"][0], "\n".join(lines).strip(), marks)
+    text = _TIMES.sub(lambda found: _repeated(int(found[1]), found[2]), "\n".join(lines).strip())
+    if "escaped" in marks:
+        text = text.encode("ascii").decode("unicode_escape")
+    return Case(group, marks["query"][0], text, marks)
+
+
+def _repeated(times: int, word: str) -> str:
+    return "".join(word.replace("#", str(number)) for number in range(1, times + 1))
 
 
 ACCEPTED = cases("accepted")

@@ -1,86 +1,173 @@
 -- query: count
+-- keys: none
+-- l1: 1
+-- rows: 1
 SELECT COUNT(*) FROM patients
 
 -- query: count_rows_of_units
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) AS visits FROM visits
 
 -- query: count_column
+-- keys: none
+-- l1: 1
+-- rows: 1
 SELECT COUNT(age) FROM patients
 
 -- query: count_real_skips_nan
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(cost) FROM visits
 
 -- query: count_distinct_unit
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(DISTINCT patient_id) FROM visits
 
 -- query: count_distinct_value
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(DISTINCT diagnosis) FROM visits
 
 -- query: count_distinct_number
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(DISTINCT code) FROM visits
 
 -- query: count_if
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT_IF(cost > 400) FROM visits
 
 -- query: sum_real
+-- keys: none
+-- l1: 20000
+-- rows: 1000
 SELECT SUM(cost) FROM visits
 
 -- query: sum_both_signs
+-- keys: none
+-- l1: 200
+-- rows: 10
 SELECT SUM(change) FROM visits
 
 -- query: sum_integer
+-- keys: none
+-- l1: 600
+-- rows: 30
 SELECT SUM(nights) FROM visits
 
 -- query: sum_age
+-- keys: none
+-- l1: 120
+-- rows: 120
 SELECT SUM(age) FROM patients
 
 -- query: avg
+-- keys: none
+-- l1: 10000, 20
+-- rows: 500, 1
 SELECT AVG(cost) FROM visits
 
 -- query: avg_integer
+-- keys: none
+-- l1: 60, 1
+-- rows: 60, 1
 SELECT AVG(age) FROM patients
 
 -- query: avg_and_sum_share
+-- keys: none
+-- l1: 10000, 20
+-- rows: 500, 1
 SELECT AVG(cost), SUM(cost), COUNT(cost) FROM visits
 
 -- query: variance
+-- keys: none
+-- l1: 128, 1, 8192
+-- rows: 128, 1, 8192
 SELECT VAR_POP(weight), VAR_SAMP(weight) FROM patients
 
 -- query: deviation
+-- keys: none
+-- l1: 10000, 20, 2500000
+-- rows: 500, 1, 125000
 SELECT STDDEV(cost), STDDEV_POP(cost) FROM visits
 
 -- query: covariance
+-- keys: none
+-- l1: 20, 10000, 2500000, 200, 1000, 100000
+-- rows: 1, 500, 125000, 10, 50, 5000
 SELECT COVAR_POP(cost, change) FROM visits
 
 -- query: correlation
+-- keys: none
+-- l1: 1, 128, 8192, 60, 1800, 7680
+-- rows: 1, 128, 8192, 60, 1800, 7680
 SELECT CORR(weight, age) FROM patients
 
 -- query: regression
+-- keys: none
+-- l1: 1, 128, 8192, 60, 1800, 7680
+-- rows: 1, 128, 8192, 60, 1800, 7680
 SELECT REGR_SLOPE(weight, age), REGR_INTERCEPT(weight, age), REGR_COUNT(weight, age), REGR_R2(weight, age) FROM patients
 
 -- query: bool_and_or
+-- keys: none
+-- l1: 1, 1
+-- rows: 1, 1
 SELECT BOOL_AND(smoker), BOOL_OR(smoker) FROM patients
 
 -- query: filter_clause
+-- keys: none
+-- l1: 20, 20000
+-- rows: 1, 1000
 SELECT COUNT(*) FILTER (WHERE ward = 'er') AS er, SUM(cost) FILTER (WHERE ward = 'icu') AS icu FROM visits
 
 -- query: filters_apart
+-- keys: none
+-- l1: 600, 600, 600
+-- rows: 30, 30, 30
 SELECT SUM(nights) FILTER (WHERE ward = 'er'), SUM(nights) FILTER (WHERE ward = 'icu'), SUM(nights) FROM visits
 
 -- query: unbounded_clamped
+-- keys: none
+-- l1: 20000, 100, 20
+-- rows: refused join
 SELECT SUM(clamp(income, 0, 1000)), AVG(clamp(code, -5, 5)) FROM patients JOIN visits USING (patient_id)
 
 -- query: clamped_unbounded_column
+-- keys: none
+-- l1: 2000
+-- rows: 100
 SELECT SUM(clamp(code, -100, 100)) FROM visits
 
 -- query: mean_alias
+-- keys: none
+-- l1: 48, 12
+-- rows: 4, 1
 SELECT MEAN(value) FROM labs
 
 -- query: several_of_each
+-- keys: none
+-- l1: 20, 20, 20000, 300, 20
+-- rows: 1, 1, 1000, 15, 1
 SELECT COUNT(*), COUNT(DISTINCT patient_id), SUM(cost), AVG(nights), COUNT(DISTINCT ward) FROM visits
 
 -- query: labs_count
+-- keys: none
+-- l1: 12, 48
+-- rows: 1, 4
 SELECT COUNT(*), SUM(value) FROM labs
 
 -- query: constant_column
+-- keys: none
+-- l1: 0
+-- rows: 0
 SELECT SUM(cost * 0) FROM visits

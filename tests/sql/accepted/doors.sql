@@ -1,44 +1,81 @@
 -- query: bigquery_options
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5, max_groups_contributed = 2) ward, COUNT(*) FROM visits GROUP BY ward
 
 -- query: epsilon_option
 -- set: dp.epsilon = 0.25
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits
 
 -- query: target_error
 -- set: dp.target_error = 100
+-- keys: none
+-- l1: 20, 600
+-- rows: 1, 30
 SELECT COUNT(*), SUM(nights) FROM visits
 
 -- query: parameters_by_position
 -- parameters: ["er", 100.5]
+-- rows: refused parameter_count
 SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?
 
 -- query: parameters_by_number
 -- parameters: ["er", 3]
+-- keys: none
+-- l1: 20, 600
+-- rows: 1, 30
 SELECT COUNT(*), SUM(nights) FROM visits WHERE ward = $1 AND nights >= $2
 
 -- query: parameters_by_name
 -- parameters: {"low": 30, "high": 65}
+-- keys: none
+-- l1: 128, 1
+-- rows: 128, 1
 SELECT AVG(weight) FROM patients WHERE age BETWEEN $low AND $high
 
 -- query: interval_bounds
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT ward, COUNT(*) AS n, DP_INTERVAL_LOW(COUNT(*)) AS low, DP_INTERVAL_HIGH(COUNT(*)) AS high FROM visits GROUP BY ward
 
 -- query: error_of_mean
+-- keys: none
+-- l1: 10000, 20
+-- rows: 500, 1
 SELECT AVG(cost), DP_ERROR(AVG(cost)) FROM visits
 
 -- query: error_of_ratio
+-- keys: none
+-- l1: 20000, 20
+-- rows: 1000, 1
 SELECT SUM(cost) / COUNT(*) AS mean, DP_ERROR(SUM(cost) / COUNT(*)) FROM visits
 
 -- query: gaussian
 -- set: dp.mechanism = laplace
+-- keys: none
+-- l1: 20000
+-- rows: 1000
 SELECT SUM(cost) FROM visits
 
 -- query: case_of_names
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT Ward, COUNT(*) FROM VISITS GROUP BY WARD
 
 -- query: quoted_names
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT "ward", COUNT(*) AS "number of" FROM "visits" GROUP BY "ward"
 
 -- query: comments
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) /* all of them */ FROM visits -- and no more

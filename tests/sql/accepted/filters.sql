@@ -1,54 +1,108 @@
 -- query: equals
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE ward = 'icu'
 
 -- query: greater
+-- keys: none
+-- l1: 20000
+-- rows: 1000
 SELECT SUM(cost) FROM visits WHERE cost > 999
 
 -- query: between
+-- keys: none
+-- l1: 1, 60, 1
+-- rows: 1, 60, 1
 SELECT COUNT(*), AVG(age) FROM patients WHERE age BETWEEN 30 AND 65
 
 -- query: in_list
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE ward IN ('er', 'day') AND nights NOT IN (1, 2)
 
 -- query: is_null
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE diagnosis IS NULL OR cost IS NOT NULL
 
 -- query: like
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE diagnosis LIKE 'fl%' AND diagnosis NOT ILIKE '%x'
 
 -- query: dates
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE day >= '2024-06-01' AND day < DATE '2024-09-01'
 
 -- query: dates_interval
+-- keys: none
+-- l1: 20000
+-- rows: 1000
 SELECT SUM(cost) FROM visits WHERE seen BETWEEN TIMESTAMP '2024-03-01' AND TIMESTAMP '2024-03-01' + INTERVAL 30 DAY
 
 -- query: or_not
+-- keys: none
+-- l1: 600
+-- rows: 30
 SELECT SUM(nights) FROM visits WHERE NOT (ward = 'er' OR cost < 10)
 
 -- query: boolean_column
+-- keys: none
+-- l1: 1
+-- rows: 1
 SELECT COUNT(*) FROM patients WHERE smoker
 
 -- query: boolean_tests
+-- keys: none
+-- l1: 1
+-- rows: 1
 SELECT COUNT(*) FROM patients WHERE smoker IS TRUE OR (smoker IS NULL AND sex IS NOT DISTINCT FROM 'f')
 
 -- query: unbounded_column
+-- keys: none
+-- l1: 1
+-- rows: 1
 SELECT COUNT(*) FROM patients WHERE income > 100
 
 -- query: division_by_column
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE code / nights > 2
 
 -- query: text_functions
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE lower(trim(diagnosis)) = 'flu' AND length(diagnosis) < 10
 
 -- query: date_part
+-- keys: none
+-- l1: 20, 20000
+-- rows: 1, 1000
 SELECT COUNT(*), SUM(cost) FROM visits WHERE extract(month FROM day) = 3
 
 -- query: contradiction
 -- loose: 0 (no row passes)
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE nights > 3 AND nights < 3
 
 -- query: one_person
-SELECT COUNT(*), SUM(cost) FROM visits WHERE patient_id = 100
+-- keys: none
+-- l1: 20, 20000
+-- rows: 1, 1000
+SELECT COUNT(*), SUM(cost) FROM visits WHERE patient_id = 900
 
 -- query: case_in_filter
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE CASE WHEN ward = 'er' THEN cost ELSE change END > 5

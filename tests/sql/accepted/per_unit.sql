@@ -1,39 +1,78 @@
 -- query: visits_of_each
+-- keys: none
+-- l1: 10, 1
+-- rows: 1
 SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t
 
 -- query: cost_of_each
+-- keys: none
+-- l1: 20000, 1
+-- rows: 1000
 SELECT SUM(total), COUNT(*) FROM (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id) AS t
 
 -- query: frequent
+-- keys: none
+-- l1: 1
+-- rows: 1
 SELECT COUNT(*) FROM (SELECT patient_id FROM visits GROUP BY patient_id HAVING COUNT(*) >= 10) AS t
 
 -- query: histogram_of_counts
+-- keys: public
+-- l1: 1
+-- rows: 1
 SELECT n, COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t GROUP BY n
 
 -- query: extremes
+-- keys: none
+-- l1: 500, 1, 15, 1
+-- rows: refused unknown_aggregate
 SELECT AVG(most), AVG(least) FROM (SELECT patient_id, MAX(cost) AS most, MIN(nights) AS least FROM visits GROUP BY patient_id) AS t
 
 -- query: means
+-- keys: none
+-- l1: 10
+-- rows: 10, 1
 SELECT SUM(m) FROM (SELECT patient_id, AVG(change) AS m FROM visits GROUP BY patient_id) AS t
 
 -- query: further_key
+-- keys: public
+-- l1: 200, 20
+-- rows: 1
 SELECT ward, AVG(n) FROM (SELECT patient_id, ward, COUNT(*) AS n FROM visits GROUP BY patient_id, ward) AS t GROUP BY ward
 
 -- query: distinct_values_of_each
+-- keys: none
+-- l1: 10, 1
+-- rows: 1
 SELECT AVG(kinds) FROM (SELECT patient_id, COUNT(DISTINCT diagnosis) AS kinds FROM visits GROUP BY patient_id) AS t
 
 -- query: joined_back
+-- keys: public
+-- l1: 10, 1
+-- rows: refused join
 SELECT p.region, AVG(t.n) FROM patients AS p
 JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t ON p.patient_id = t.patient_id GROUP BY p.region
 
 -- query: filtered_measure
+-- keys: none
+-- l1: 20000
+-- rows: 1000
 SELECT SUM(er) FROM (SELECT patient_id, SUM(cost) FILTER (WHERE ward = 'er') AS er FROM visits GROUP BY patient_id) AS t
 
 -- query: expression_over_measures
+-- keys: none
+-- l1: 500, 1
+-- rows: refused clamp_over_results
 SELECT AVG(clamp(s / n, 0, 1000)) FROM (SELECT patient_id, SUM(cost) AS s, COUNT(cost) AS n FROM visits GROUP BY patient_id) AS t
 
 -- query: distinct_units
+-- keys: none
+-- l1: 1
+-- rows: nothing
 SELECT COUNT(*) FROM (SELECT DISTINCT patient_id FROM visits) AS t
 
 -- query: labs_of_each
+-- keys: none
+-- l1: 6, 1
+-- rows: refused join
 SELECT AVG(n) FROM (SELECT v.patient_id, COUNT(*) AS n FROM labs AS l JOIN visits AS v USING (visit_id) GROUP BY v.patient_id) AS t

@@ -1,73 +1,142 @@
 -- query: domain
+-- keys: public
+-- l1: 1
+-- rows: 1
 SELECT region, COUNT(*) FROM patients GROUP BY region
 
 -- query: domain_with_null
+-- keys: public
+-- l1: 1, 60, 1
+-- rows: 1, 60, 1
 SELECT sex, COUNT(*), AVG(age) FROM patients GROUP BY sex
 
 -- query: boolean
+-- keys: public
+-- l1: 1
+-- rows: 1
 SELECT smoker, COUNT(*) FROM patients GROUP BY smoker
 
 -- query: integer_range
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT nights, COUNT(*) FROM visits GROUP BY nights
 
 -- query: units_per_group
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT ward, COUNT(DISTINCT patient_id) FROM visits GROUP BY ward
 
 -- query: rows_per_group
+-- keys: public
+-- l1: 20, 20000, 200, 20
+-- rows: 1, 1000, 10, 1
 SELECT ward, COUNT(*), SUM(cost), AVG(change) FROM visits GROUP BY ward
 
 -- query: two_keys
+-- keys: public
+-- l1: 1
+-- rows: 1
 SELECT region, sex, COUNT(*) FROM patients GROUP BY region, sex
 
 -- query: positions
+-- keys: public
+-- l1: 20000
+-- rows: 1000
 SELECT ward, nights > 1 AS stays, SUM(cost) FROM visits GROUP BY 1, 2
 
 -- query: group_by_all
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT ward, COUNT(*) FROM visits GROUP BY ALL
 
 -- query: distinct_values
+-- keys: public
+-- l1: nothing
+-- rows: nothing
 SELECT DISTINCT ward FROM visits
 
 -- query: months
+-- keys: public
+-- l1: 20, 20000
+-- rows: 1, 1000
 SELECT date_trunc('month', day) AS month, COUNT(*), SUM(cost) FROM visits GROUP BY month
 
 -- query: decades
+-- keys: public
+-- l1: 1
+-- rows: 1
 SELECT floor(age / 10) * 10 AS decade, COUNT(*) FROM patients GROUP BY decade
 
 -- query: buckets
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT width_bucket(cost, 0, 1000, 4) AS b, COUNT(*) FROM visits GROUP BY b
 
 -- query: case_key
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT CASE WHEN cost > 500 THEN 'dear' WHEN cost > 100 THEN 'fair' ELSE 'cheap' END AS class, COUNT(*) FROM visits GROUP BY class
 
 -- query: predicate_key
+-- keys: public
+-- l1: 128, 1
+-- rows: 128, 1
 SELECT age >= 65 AS old, AVG(weight) FROM patients GROUP BY old
 
 -- query: date_part
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT extract(quarter FROM day) AS q, extract(isodow FROM day) AS d, COUNT(*) FROM visits GROUP BY q, d
 
 -- query: clamped_key
+-- keys: public
+-- l1: 20
+-- rows: 1
 SELECT clamp(code, 0, 4) AS c, COUNT(*) FROM visits GROUP BY c
 
 -- query: max_groups
 -- set: dp.max_groups = 2
+-- keys: public
+-- l1: 20, 20000
+-- rows: 1, 1000
 SELECT ward, nights, COUNT(*), SUM(cost) FROM visits GROUP BY ward, nights
 
 -- query: max_rows_per_group
 -- set: dp.max_rows_per_group = 3
+-- keys: public
+-- l1: 20, 20000, 20
+-- rows: 1, 1000, 1
 SELECT ward, COUNT(*), SUM(cost), COUNT(DISTINCT diagnosis) FROM visits GROUP BY ward
 
 -- query: both_caps
 -- set: dp.max_groups = 3
 -- set: dp.max_rows_per_group = 2
+-- keys: public
+-- l1: 6, 3000, 6, 3
+-- rows: 1, 500, 1, 1
 SELECT nights, COUNT(*), AVG(cost), COUNT(DISTINCT patient_id) FROM visits GROUP BY nights
 
 -- query: cap_of_all_rows
 -- set: dp.max_rows_per_group = 4
+-- keys: none
+-- l1: 20, 200
+-- rows: 1, 10
 SELECT COUNT(*), SUM(change) FROM visits
 
 -- query: variance_per_group
+-- keys: public
+-- l1: 10000, 20, 2500000
+-- rows: 500, 1, 125000
 SELECT ward, VAR_POP(cost) FROM visits GROUP BY ward
 
 -- query: no_aggregate
+-- keys: public
+-- l1: nothing
+-- rows: nothing
 SELECT ward FROM visits GROUP BY ward

@@ -1,85 +1,169 @@
 -- query: public_join
+-- keys: public
+-- l1: 1
+-- rows: 1
 SELECT r.zone, COUNT(*) FROM patients AS p JOIN regions AS r ON p.region = r.region GROUP BY r.zone
 
 -- query: public_left_join
+-- keys: public
+-- l1: 1, 60, 1
+-- rows: 1, 60, 1
 SELECT r.zone, COUNT(*), AVG(p.age) FROM patients AS p LEFT JOIN regions AS r USING (region) GROUP BY r.zone
 
 -- query: public_join_sum
+-- keys: none
+-- l1: 1000000
+-- rows: 1000000
 SELECT SUM(r.population) FROM patients AS p JOIN regions AS r USING (region)
 
 -- query: public_join_multiplicity
+-- keys: none
+-- l1: 60, 6000
+-- rows: 3, 300
 SELECT COUNT(*), SUM(b.price) FROM visits AS a JOIN prices AS b ON a.ward = b.ward
 
 -- query: public_join_multiplicity_private_keys
+-- keys: private
+-- l1: 60
+-- rows: 3
 SELECT b.item, a.diagnosis, COUNT(*) FROM visits AS a JOIN prices AS b ON a.ward = b.ward GROUP BY 1, 2
 
 -- query: public_right_join
+-- keys: none
+-- l1: 1
+-- rows: 1
 SELECT COUNT(*) FROM regions AS r RIGHT JOIN patients AS p ON p.region = r.region
 
 -- query: unit_join
+-- keys: public
+-- l1: 20, 20000
+-- rows: refused join
 SELECT p.region, COUNT(*), SUM(v.cost) FROM visits AS v JOIN patients AS p ON v.patient_id = p.patient_id GROUP BY p.region
 
 -- query: unit_left_join
+-- keys: public
+-- l1: 20, 600
+-- rows: refused join
 SELECT p.sex, COUNT(v.visit_id), SUM(v.nights) FROM patients AS p LEFT JOIN visits AS v ON v.patient_id = p.patient_id GROUP BY p.sex
 
 -- query: foreign_key_chain
+-- keys: public
+-- l1: 48, 12
+-- rows: refused join
 SELECT v.ward, l.test, AVG(l.value) FROM labs AS l JOIN visits AS v ON l.visit_id = v.visit_id GROUP BY v.ward, l.test
 
 -- query: whole_chain
+-- keys: public
+-- l1: 12, 48, 12
+-- rows: refused join
 SELECT p.region, COUNT(*), AVG(l.value) FROM labs AS l JOIN visits AS v ON l.visit_id = v.visit_id
 JOIN patients AS p ON p.patient_id = v.patient_id GROUP BY p.region
 
 -- query: chain_from_above
+-- keys: none
+-- l1: 240
+-- rows: refused join
 SELECT COUNT(*) FROM visits AS v JOIN labs AS l ON l.visit_id = v.visit_id
 
 -- query: self_join
+-- keys: none
+-- l1: 400
+-- rows: refused join
 SELECT COUNT(*) FROM visits AS a JOIN visits AS b ON a.patient_id = b.patient_id AND a.day < b.day
 
 -- query: chain_and_public
+-- keys: public
+-- l1: 48, 12
+-- rows: refused join
 SELECT r.zone, AVG(l.value) FROM labs AS l JOIN visits AS v USING (visit_id) JOIN patients AS p USING (patient_id)
 JOIN regions AS r USING (region) GROUP BY r.zone
 
 -- query: subquery_in_from
+-- keys: public
+-- l1: 40000
+-- rows: 2000
 SELECT ward, SUM(twice) FROM (SELECT ward, cost * 2 AS twice FROM visits WHERE nights > 0) AS t GROUP BY ward
 
 -- query: cte_over_rows
+-- keys: none
+-- l1: 20, 10000, 20
+-- rows: 1, 500, 1
 WITH er AS (SELECT * FROM visits WHERE ward = 'er') SELECT COUNT(*), AVG(cost) FROM er
 
 -- query: cte_over_rows_twice
+-- keys: none
+-- l1: 400
+-- rows: refused join
 WITH t AS (SELECT patient_id, cost FROM visits) SELECT COUNT(*) FROM t AS a JOIN t AS b ON a.patient_id = b.patient_id
 
 -- query: union_all
+-- keys: public
+-- l1: 21
+-- rows: 2
 SELECT kind, COUNT(*) FROM (SELECT 'v' AS kind, patient_id FROM visits UNION ALL SELECT 'p', patient_id FROM patients) AS t GROUP BY kind
 
 -- query: union_all_sums
+-- keys: none
+-- l1: 21000, 21
+-- rows: 2000, 2
 SELECT SUM(x), COUNT(DISTINCT who) FROM (SELECT cost AS x, patient_id AS who FROM visits UNION ALL SELECT weight, patient_id FROM patients) AS t
 
 -- query: in_public
+-- keys: none
+-- l1: 1
+-- rows: 1
 SELECT COUNT(*) FROM patients WHERE region IN (SELECT region FROM regions WHERE zone = 'warm')
 
 -- query: not_in_public
+-- keys: none
+-- l1: 1, 60, 1
+-- rows: 1, 60, 1
 SELECT COUNT(*), AVG(age) FROM patients WHERE region NOT IN (SELECT region FROM regions WHERE population > 20)
 
 -- query: exists_public
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits AS v WHERE EXISTS (SELECT 1 FROM prices AS p WHERE p.ward = v.ward AND p.price > 10)
 
 -- query: in_unit
+-- keys: none
+-- l1: 1
+-- rows: refused semi_join
 SELECT COUNT(*) FROM patients WHERE patient_id IN (SELECT patient_id FROM visits WHERE ward = 'icu')
 
 -- query: not_in_unit
+-- keys: public
+-- l1: 1
+-- rows: refused semi_join
 SELECT region, COUNT(*) FROM patients WHERE patient_id NOT IN (SELECT patient_id FROM visits) GROUP BY region
 
 -- query: exists_unit
+-- keys: none
+-- l1: 20000
+-- rows: refused semi_join
 SELECT SUM(v.cost) FROM visits AS v WHERE EXISTS (SELECT 1 FROM patients AS p WHERE p.patient_id = v.patient_id AND p.smoker)
 
 -- query: not_exists_unit
+-- keys: none
+-- l1: 20
+-- rows: refused semi_join
 SELECT COUNT(*) FROM visits AS v WHERE NOT EXISTS (SELECT 1 FROM visits AS w WHERE w.patient_id = v.patient_id AND w.ward = v.ward AND w.nights > 3)
 
 -- query: alias_columns
+-- keys: none
+-- l1: 600
+-- rows: 30
 SELECT SUM(b) FROM (SELECT ward, nights FROM visits) AS t(a, b) WHERE a = 'er'
 
 -- query: from_first
+-- keys: none
+-- l1: 20
+-- rows: 1
 FROM visits SELECT COUNT(*)
 
 -- query: qualified_names
+-- keys: none
+-- l1: 20
+-- rows: refused unknown_table
 SELECT COUNT(*) FROM hospital.main.visits

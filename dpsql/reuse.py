@@ -1,0 +1,237 @@
+"""Stored releases as a session uses them: which one answers a block, and where a new one is put (docs/reuse.md).
+
+What is found here was charged before, and everything done with it is post-processing. Besides the releases, the store
+holds small notes of ours without rows: under a request id, which release answered it; under a question, the version of
+the data at its first release; under a derived answer, which release it was first computed from, so that it stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isclose
+from typing import Any
+
+from dpsql.contributions import tables
+from dpsql.derive import Derived, at_least_as_accurate, derive, fresh_errors
+from dpsql.errors import refuse
+from dpsql.explain import describe_loss
+from dpsql.ledger.ledger import Ledger
+from dpsql.options import Reuse
+from dpsql.perturb import NoisyAnswer, NoisyTerm
+from dpsql.plan import fingerprint
+from dpsql.planning import Planned
+from dpsql.policy import Policy
+from dpsql.pricing import PricedBlock
+from dpsql.releases import ReleaseNote, ReleaseStore, StoredRelease
+from dpsql.remainder import ReleasedBlock
+from dpsql.stored import Stored, base_of, description, opened, packed
+
+OWNER = "owner"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A released block and the receipt of the charge that paid for it.
+
+    `errors`: half width (at the confidence asked for) and standard deviation of each term of the block. `how`: how it
+    differs from what was asked, in words; empty for the very measurement that was asked for.
+    """
+
+    block: ReleasedBlock
+    receipt: str
+    errors: Mapping[str, tuple[float, float]]
+    how: str = ""
+
+    @property
+    def remark(self) -> str:
+        """For the analyst; empty when there is nothing to say."""
+        return f"{self.block.name} comes from the release of receipt {self.receipt}: {self.how}" if self.how else ""
+
+
+class Shelf:
+    """The stored releases that may answer one analyst. Thread-safe; raises `Fault` when the storage fails."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        ledger: Ledger,
+        store: ReleaseStore,
+        analyst: str | None,
+        data_version: Callable[[tuple[str, ...]], str],
+    ) -> None:
+        """`data_version`: fingerprint of the rows of tables, where the policy does not declare one."""
+        self._policy = policy
+        self._ledger = ledger
+        self._store = store
+        self._analyst = analyst or OWNER
+        self._audience = "" if policy.reuse.shared else f"analyst:{self._analyst}"
+        self._data_version = data_version
+
+    def version(self, one: PricedBlock) -> str:
+        """Names the state of the data that a block reads; equal versions are answered alike."""
+        if self._policy.data_version is not None:
+            return f"declared:{self._policy.data_version}"
+        return self._data_version(tuple(sorted(tables(one.block.source))))
+
+    def find(self, planned: Planned, request_id: str | None = None, *, asking: bool = True) -> list[Found | None]:
+        """For each block the release that answers it, if any; `asking`: an answer is about to be given.
+
+        Raises Refusal request_lost when `request_id` was charged before and one of its answers is not there: it is
+        never charged again.
+        """
+        charge = None if request_id is None else self._ledger.find(request_id)
+        found: list[Found | None] = []
+        for at in range(len(planned.keys)):
+            known = None if charge is None else self._of_request(planned, at, request_id)
+            if known is None and planned.options.reuse:
+                known = self._of_question(planned, at, asking)
+            found.append(known)
+        if charge is not None and None in found:
+            raise refuse("request_lost", entry=charge.seq)
+        return found
+
+    def keep(
+        self, planned: Planned, at: int, noisy: NoisyAnswer, *, receipt: str, version: str, request_id: str | None
+    ) -> Found:
+        """Store the release of a block before anybody sees it; when another process was first, its numbers stand.
+
+        `version`: of the data, from before they were read. When they have changed since, nobody can say which state
+        was measured: the answer is given, and it is not stored for others.
+        """
+        one = planned.price.blocks[at]
+        facts: dict[str, Any] = {"receipt": receipt, "loss": describe_loss(one.loss), "analyst": self._analyst}
+        facts |= description(one)
+        key, payload = self._key(planned, at, version), packed(noisy)
+        release = StoredRelease(ReleaseNote(key, "", "", facts), payload)
+        shared = bool(planned.options.reuse) and version == self.version(one)
+        if shared:
+            release = self._store.put(key, payload, facts, block=self._family(one, version))
+            self._store.put(self._first(planned, at), b"", {"version": fingerprint(version)})
+        if request_id is not None:
+            note = {"release": key} if shared else facts
+            self._store.put(self._request(planned, at, request_id), b"" if shared else payload, note)
+        found = self._found(planned, at, release)
+        assert found is not None
+        return found
+
+    def data_changed(self, planned: Planned, at: int) -> bool:
+        """Whether this question was first released over another version of the data."""
+        first = self._store.get(self._first(planned, at))
+        now = fingerprint(self.version(planned.price.blocks[at]))
+        return first is not None and first.note.metadata["version"] != now
+
+    def notes(self, planned: Planned, found: Sequence[Found | None]) -> tuple[str, ...]:
+        """What EXPLAIN says beside the prices: which releases will answer, and where the data have changed since."""
+        notes = []
+        for at, (one, known) in enumerate(zip(planned.price.blocks, found, strict=True)):
+            if known is not None:
+                how = known.how or "the same measurement"
+                notes.append(f"{one.block.name} comes from the release of receipt {known.receipt}: {how}")
+            elif planned.options.reuse and self.data_changed(planned, at):
+                notes.append(f"the data changed since {one.block.name} was released: it is measured and charged again")
+        return tuple(notes)
+
+    # --- looking ------------------------------------------------------------------------------------------------------
+
+    def _of_request(self, planned: Planned, at: int, request_id: str | None) -> Found | None:
+        note = self._store.get(self._request(planned, at, str(request_id)))
+        if note is not None and "release" in note.note.metadata:
+            note = self._store.get(note.note.metadata["release"])
+        return self._found(planned, at, note)
+
+    def _of_question(self, planned: Planned, at: int, asking: bool) -> Found | None:
+        """The very release, else one that the options and the policy let stand for it."""
+        one = planned.price.blocks[at]
+        version = self.version(one)
+        key = self._key(planned, at, version)
+        found = self._found(planned, at, self._store.get(key))
+        if found is not None:
+            return found
+        derived = self._derived(planned, one, key, version, asking)
+        if derived is None:
+            return None
+        how = derived.how
+        if derived.same:
+            how = "" if _equal(one, derived, _confidence(planned)) else "the same numbers with less noise"
+        return Found(derived.block, derived.stored.receipt, derived.errors, how)
+
+    def _derived(self, planned: Planned, one: PricedBlock, key: str, version: str, asking: bool) -> Derived | None:
+        """The answer first given to this question, else the most accurate one."""
+        mark = fingerprint(("derived", key, planned.options.reuse.value))
+        pin = self._store.get(mark)
+        if pin is not None:
+            known = self._usable(planned, one, self._store.get(pin.note.metadata["release"]))
+            if known is not None:
+                return known
+        candidates = [self._usable(planned, one, r) for r in self._store.of_block(self._family(one, version))]
+        usable = [derived for derived in candidates if derived is not None]
+        asked = fresh_errors(one, _confidence(planned))
+        worst = [max((d.errors[n][1] / (asked[n][1] or 1) for n in d.errors), default=0.0) for d in usable]
+        best = usable[worst.index(min(worst))] if usable else None
+        if best is not None and asking and pin is None:
+            standing = self._store.put(mark, b"", {"release": best.stored.key}).note.metadata["release"]
+            best = next((derived for derived in usable if derived.stored.key == standing), best)
+        return best
+
+    def _usable(self, planned: Planned, one: PricedBlock, release: StoredRelease | None) -> Derived | None:
+        """The block computed from `release` when the options and the policy allow that."""
+        stored = None if release is None else opened(release)
+        derived = None if stored is None else derive(one, stored, _confidence(planned))
+        if derived is None:
+            return None
+        target = planned.options.target_error
+        if target is not None and any(error > target for error, _ in derived.errors.values()):
+            return None
+        if not derived.same:
+            return derived if planned.options.reuse is Reuse.DERIVE else None
+        if _equal(one, derived, _confidence(planned)):
+            return derived
+        better = at_least_as_accurate(one, derived, _confidence(planned))
+        return derived if better and self._policy.reuse.more_accurate else None
+
+    def _found(self, planned: Planned, at: int, release: StoredRelease | None) -> Found | None:
+        """The release of this very question as a block."""
+        stored = None if release is None else opened(release)
+        if stored is None:
+            return None
+        block = _block(planned.price.blocks[at], stored)
+        errors = {term.name: (term.half_width(_confidence(planned)), term.standard_deviation()) for term in block.terms}
+        return Found(block, stored.receipt, errors)
+
+    # --- names in the store -------------------------------------------------------------------------------------------
+
+    def _key(self, planned: Planned, at: int, version: str) -> str:
+        return fingerprint((planned.keys[at], version, self._audience))
+
+    def _family(self, one: PricedBlock, version: str) -> str:
+        """Releases over the same relation, whatever is filtered, grouped and summed above it."""
+        return fingerprint((base_of(one.block.source)[0], self._policy.meaning, version, self._audience))
+
+    def _first(self, planned: Planned, at: int) -> str:
+        return fingerprint(("first", planned.keys[at], self._audience))
+
+    def _request(self, planned: Planned, at: int, request_id: str) -> str:
+        return fingerprint(("request", self._analyst, request_id, planned.keys[at]))
+
+
+def _confidence(planned: Planned) -> float:
+    return float(planned.options.confidence)
+
+
+def _equal(one: PricedBlock, derived: Derived, confidence: float) -> bool:
+    """Whether the stored noise is neither more nor less than what is asked for."""
+    asked = fresh_errors(one, confidence)
+    return all(isclose(derived.errors[name][1], asked[name][1], rel_tol=1e-9) for name in derived.errors)
+
+
+def _block(one: PricedBlock, stored: Stored) -> ReleasedBlock:
+    terms = tuple(
+        NoisyTerm(
+            term.name, stored.table.column(term.name).to_numpy(), 2.0 ** (term.noise.shift - term.grid), term.noise,
+            term.grid, term.whole,
+        )
+        for term in stored.terms
+    )  # fmt: skip
+    keys = stored.table.select([key.name for key in stored.keys])
+    return ReleasedBlock(one.block.name, keys, terms, one.block.formulas, stored.table.num_rows)

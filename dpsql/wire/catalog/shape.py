@@ -1,0 +1,117 @@
+"""PostgreSQL's catalogs as data: relations, columns, static rows (postgresql.json, see build.py), and rows made for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+PG_CATALOG, INFORMATION_SCHEMA = "pg_catalog", "information_schema"
+SCHEMAS = {PG_CATALOG: "pgc", INFORMATION_SCHEMA: "pgi"}
+"""PostgreSQL's schemas and what they are called in our DuckDB, which reserves the true names for itself."""
+NAMESPACES = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13000}
+
+_DUCKDB = {
+    "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE",
+    "oid": "UINTEGER", "xid": "UINTEGER", "bytea": "BLOB", "interval": "INTERVAL", "numeric": "DECIMAL(38, 6)",
+    "cardinal_number": "INTEGER", "timestamptz": "TIMESTAMP", "time_stamp": "TIMESTAMP",
+    "int2vector": "SMALLINT[]", "oidvector": "UINTEGER[]",
+}  # fmt: skip
+VECTORS = ("int2vector", "oidvector")
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One catalog relation: `columns` maps a name to (PostgreSQL type, NOT NULL)."""
+
+    schema: str
+    name: str
+    oid: int
+    kind: str
+    columns: Mapping[str, tuple[str, bool]]
+
+    def duckdb_type(self, column: str) -> str:
+        """The column's type in our DuckDB; UINTEGER stands for oid, text for every type without a counterpart."""
+        type_ = self.columns[column][0]
+        return duckdb_type(type_[1:]) + "[]" if type_.startswith("_") else duckdb_type(type_)
+
+    def row(self, **values: Any) -> tuple[Any, ...]:
+        """One row. A column that is not given is NULL, or an empty value where NULL is not allowed: drivers rely on it."""
+        unknown = set(values) - set(self.columns)
+        if unknown:
+            raise KeyError(f"{self.name} has no columns {sorted(unknown)}")
+        return tuple(values.get(name, self._empty(name)) for name in self.columns)
+
+    def _empty(self, column: str) -> Any:
+        if not self.columns[column][1]:
+            return None
+        type_ = self.duckdb_type(column)
+        if type_.endswith("[]"):
+            return []
+        return {"BOOLEAN": False, "VARCHAR": ""}.get(type_, 0)
+
+
+def duckdb_type(type_: str) -> str:
+    """DuckDB's type for a scalar type of PostgreSQL."""
+    return _DUCKDB.get(type_, "VARCHAR")
+
+
+@cache
+def relations() -> dict[tuple[str, str], Relation]:
+    """Every relation by (schema, name)."""
+    return {
+        (schema, name): Relation(schema, name, facts["oid"], facts["kind"], {c: (t, bool(n)) for c, t, n in facts["columns"]})
+        for schema, named in _data()["relations"].items()
+        for name, facts in named.items()
+    }
+
+
+def relation(name: str, schema: str = PG_CATALOG) -> Relation:
+    """One relation. KeyError when PostgreSQL has none of that name."""
+    return relations()[schema, name]
+
+
+@cache
+def static_rows() -> dict[str, list[tuple[Any, ...]]]:
+    """Rows of pg_catalog relations that are the same in every database."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for name, rows in _data()["rows"].items():
+        vectors = [at for at, (type_, _) in enumerate(relation(name).columns.values()) if type_ in VECTORS]
+        found[name] = [tuple(_list(v) if at in vectors else v for at, v in enumerate(row)) for row in rows]
+    return found
+
+
+def _list(value: Any) -> Any:
+    return [int(part) for part in value.split()] if isinstance(value, str) else value
+
+
+@cache
+def type_names() -> dict[str, int]:
+    """OID of each type, under its own name and under the name that SQL gives it."""
+    found = {row[1]: row[0] for row in static_rows()["pg_type"]}
+    return found | {sql: found[own] for own, sql in SQL_NAMES.items() if own in found} | {"int": 23, "decimal": 1700, "float": 701}
+
+
+SQL_NAMES = {
+    "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real", "float8": "double precision",
+    "varchar": "character varying", "bpchar": "character", "time": "time without time zone", "varbit": "bit varying",
+    "timetz": "time with time zone", "timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone",
+    "char": '"char"',
+}  # fmt: skip
+
+
+def formatted_types() -> dict[int, str]:
+    """What format_type says of each type without a modifier."""
+    rows = static_rows()["pg_type"]
+    own = {row[0]: SQL_NAMES.get(row[1], row[1]) for row in rows}
+    elements = {row[0]: row[13] for row in rows if row[1].startswith("_") and row[13] in own}
+    return {oid: own[elements[oid]] + "[]" if oid in elements else name for oid, name in own.items()}
+
+
+@cache
+def _data() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(files(__package__).joinpath("postgresql.json").read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,162 @@
+"""Which rows a unit keeps depends on its own rows alone, whoever else is there, in any order and by any threads."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dpsql.emit import Emitter
+from dpsql.emit.bounded_view import bounded_view
+from dpsql.engines import View
+from dpsql.engines.duckdb_engine import DuckDBEngine
+from dpsql.engines.duckdb_views import Views
+from dpsql.options import Options
+from dpsql.planning import Planner
+from dpsql.policy import load_policy
+
+POLICY = """
+dataset: visits
+source: duckdb:///visits.duckdb
+privacy_unit: {{table: visits, column: patient}}
+budget: {{epsilon: 10, delta: 1e-6, accountant: zcdp}}
+per_query: {{epsilon: 1, delta: 1e-9}}
+ledger: sqlite:///ledger.db
+tables:
+  visits:
+    max_rows: {most}
+    columns:
+      patient: {{type: {unit}}}
+      cost: {{type: real, lower: -50, upper: 50}}
+      ward: {{type: text, domain: [a, b, c, d, e, f]}}
+"""
+COSTS = ["0.0", "-0.0", "NULL", "'nan'::DOUBLE", "-('nan'::DOUBLE)", "1.5", "2.5"]
+Rows = list[tuple[int, str, str]]
+
+
+def crowd(seed: int) -> Rows:
+    """Rows of 12 patients; few values, so that most rows of a patient tie with another one."""
+    chance = random.Random(seed)
+    wards = ["'a'", "'b'", "'c'", "'d'", "'e'", "'f'", "NULL"]
+    return [
+        (patient, chance.choice(COSTS), chance.choice(wards))
+        for patient in range(12)
+        for _ in range(chance.randrange(1, 30))
+    ]
+
+
+class Data:
+    """One policy over one connection whose rows are exchanged."""
+
+    def __init__(self, folder: Path, most: int, unit: str = "integer") -> None:
+        path = folder / "visits.yaml"
+        path.write_text(POLICY.format(most=most, unit=unit))
+        self.policy = load_policy(path)
+        self.connection = duckdb.connect()
+
+    def load(self, rows: Rows, seed: int) -> DuckDBEngine:
+        """The rows in an order of their own, scanned by 1 or 2 threads."""
+        shuffled = random.Random(seed).sample(rows, len(rows))
+        self.connection.execute("CREATE OR REPLACE TABLE visits (patient INTEGER, cost DOUBLE, ward TEXT)")
+        listed = ", ".join(f"({patient}, {cost}, {ward})" for patient, cost, ward in shuffled)
+        self.connection.execute(f"INSERT INTO visits VALUES {listed}, (NULL, 1.0, 'a')")
+        self.connection.execute(f"SET threads = {1 + seed % 2}")
+        return DuckDBEngine(self.connection, self.policy, "test", owned=False)
+
+    def kept(self, engine: DuckDBEngine, key: str = "k") -> dict[int, Counter[tuple[str, ...]]]:
+        """The bounded view by patient, signs of zeros and NaN told apart."""
+        view = bounded_view(self.policy, engine.source, "visits")
+        return self.by_patient(view.kept(view.rows, key, ('"#unit"',)))
+
+    def by_patient(self, sql: str) -> dict[int, Counter[tuple[str, ...]]]:
+        found: dict[int, Counter[tuple[str, ...]]] = defaultdict(Counter)
+        rows = self.connection.execute(f"SELECT patient, cost, signbit(cost), ward FROM ({sql})").fetchall()
+        for patient, *rest in rows:
+            found[patient][tuple(map(str, rest))] += 1
+        return found
+
+
+@pytest.mark.parametrize("most", [1, 5])
+@pytest.mark.parametrize("seed", range(6))
+def test_removing_a_unit_leaves_the_rows_of_all_others(tmp_path: Path, seed: int, most: int) -> None:
+    rows = crowd(seed)
+    data = Data(tmp_path, most)
+    everybody = data.kept(data.load(rows, seed))
+    owned = Counter(patient for patient, _, _ in rows)
+    bounded = {patient: min(n, most) for patient, n in owned.items()}
+    assert {patient: sum(kept.values()) for patient, kept in everybody.items()} == bounded
+    for gone in range(0, 12, 3):
+        without = data.kept(data.load([row for row in rows if row[0] != gone], seed + gone + 1))
+        assert without == {patient: kept for patient, kept in everybody.items() if patient != gone}
+
+
+def test_another_key_keeps_other_rows(tmp_path: Path) -> None:
+    """Which rows stay is no fixed property of their content: it is drawn again for each version of the data."""
+    data = Data(tmp_path, 3)
+    engine = data.load(crowd(1), 0)
+    assert data.kept(engine, "k") != data.kept(engine, "another")
+
+
+@pytest.mark.parametrize("unit", ["integer", "text"])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_written_is_what_the_window_keeps(tmp_path: Path, seed: int, unit: str) -> None:
+    data = Data(tmp_path, 5, unit)
+    engine = data.load(crowd(seed), seed)
+    view = bounded_view(data.policy, engine.source, "visits")
+    told: list[tuple[str, float]] = []
+    written = Views(data.connection).write(
+        view, "k", tmp_path / "index.duckdb", in_place=True, progress=lambda *step: told.append(step)
+    )
+    assert written and ("counting", 1.0) in told and told[-1] == ("writing", 1.0)
+    data.connection.execute(f"ATTACH '{tmp_path / 'index.duckdb'}' AS new (READ_ONLY)")
+    assert data.by_patient("SELECT * FROM new.main.bounded") == data.kept(engine)
+    ids = data.connection.execute('SELECT DISTINCT "#id" FROM new.main.bounded ORDER BY 1').fetchall()
+    assert [row[0] for row in ids] == list(range(12))
+    assert data.connection.execute("SELECT * FROM new.main.about").fetchall() == [(12,)]
+
+
+def test_nothing_is_written_exactly_when_nothing_is_dropped(tmp_path: Path) -> None:
+    """One unit with one row too many is enough; a unit with exactly max_rows rows is not."""
+    rows: Rows = [(patient, "1.5", "'a'") for patient in range(4) for _ in range(5)]
+    data = Data(tmp_path, 5)
+    for number, (more, expected) in enumerate((([], False), ([(3, "1.5", "'a'")], True), ([(9, "1.5", "'a'")], False))):
+        engine = data.load(rows + more, 0)
+        view, file = bounded_view(data.policy, engine.source, "visits"), tmp_path / f"{number}.duckdb"
+        assert Views(data.connection).write(view, "k", file, in_place=True, progress=lambda *_: None) is expected
+
+
+@pytest.mark.parametrize(("groups", "in_group"), [(2, None), (None, 2), (2, 3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_caps_bound_each_unit_and_leave_the_others(
+    tmp_path: Path, seed: int, groups: int | None, in_group: int | None
+) -> None:
+    """A unit moves the counts of at most `max_groups` groups, and exactly so many, by `max_rows_per_group` each."""
+    rows, data = crowd(seed), Data(tmp_path, 20)
+    options = Options.of_policy(data.policy)
+    if groups is not None:
+        options = options.with_value("max_groups", str(groups), data.policy)
+    if in_group is not None:
+        options = options.with_value("max_rows_per_group", str(in_group), data.policy)
+
+    def counts(given: Rows, order: int) -> dict[str, tuple[int, int]]:
+        engine = data.load(given, order)
+        planner = Planner(data.policy, engine)
+        sql = "SELECT ward, count(*) AS n, sum(cost) AS s, count(DISTINCT patient) AS u FROM visits GROUP BY ward"
+        planned = planner.plan(planner.parse(sql, None), options, cacheable=False)
+        query = Emitter(data.policy, engine.source, lambda table: View("k")).block(planned.price.blocks[0].block)
+        found = engine.run(query).unseal().to_pylist()
+        return {row["k0"]: (row["t0"], int(row["t1"]), row["t2"]) for row in found}
+
+    whole = counts(rows, seed)
+    most_moved = 0
+    for gone in range(12):
+        without = counts([row for row in rows if row[0] != gone], seed + gone)
+        moved = [whole[ward][0] - without.get(ward, (0,))[0] for ward in whole]
+        units = [whole[ward][2] - without.get(ward, (0, 0, 0))[2] for ward in whole]
+        assert all(0 <= n <= (in_group or 20) for n in moved) and all(n in (0, 1) for n in units)
+        assert sum(n > 0 for n in moved) == sum(units) <= (groups or 6)
+        most_moved = max(most_moved, sum(units))
+    assert most_moved == (groups or most_moved), "a tighter cap than claimed would hide a looser one"

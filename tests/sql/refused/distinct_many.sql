@@ -1,0 +1,4 @@
+-- query: two
+-- sqlstate: 0A000
+-- at: COUNT
+SELECT COUNT(DISTINCT ward, diagnosis) FROM visits

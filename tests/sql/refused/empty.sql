@@ -1,0 +1,7 @@
+-- query: nothing
+-- sqlstate: 42601
+;
+
+-- query: a_comment
+-- sqlstate: 42601
+/* nothing */

@@ -1,0 +1,9 @@
+-- query: zero
+-- sqlstate: 42P10
+-- at: 0
+SELECT COUNT(*) FROM visits GROUP BY 0
+
+-- query: beyond
+-- sqlstate: 42P10
+-- at: 3
+SELECT ward, COUNT(*) FROM visits GROUP BY 3

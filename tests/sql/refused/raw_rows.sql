@@ -1,0 +1,24 @@
+-- query: star
+-- sqlstate: ZP001
+-- at: *
+SELECT * FROM patients
+
+-- query: column
+-- sqlstate: ZP001
+-- at: age
+SELECT age FROM patients
+
+-- query: cte
+-- sqlstate: ZP001
+-- at: t
+WITH t AS (SELECT * FROM visits) SELECT cost FROM t
+
+-- query: one_side
+-- sqlstate: ZP001
+-- at: cost
+SELECT cost FROM visits UNION ALL SELECT COUNT(*) FROM visits
+
+-- query: scalar_subquery
+-- sqlstate: ZP001
+-- at: cost
+SELECT COUNT(*), (SELECT cost FROM visits) FROM patients

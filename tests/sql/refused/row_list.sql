@@ -1,0 +1,19 @@
+-- query: list
+-- sqlstate: ZP005
+-- at: LIST
+SELECT LIST(cost) FROM visits
+
+-- query: string_agg
+-- sqlstate: ZP005
+-- at: city
+SELECT STRING_AGG(city, ',') FROM patients
+
+-- query: any_value
+-- sqlstate: ZP005
+-- at: cost
+SELECT ANY_VALUE(cost) FROM visits GROUP BY ward
+
+-- query: first
+-- sqlstate: ZP005
+-- at: FIRST
+SELECT FIRST(cost) FROM visits

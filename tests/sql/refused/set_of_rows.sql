@@ -1,0 +1,14 @@
+-- query: union_distinct
+-- sqlstate: ZP010
+-- at: ward
+SELECT COUNT(*) FROM (SELECT ward FROM visits UNION SELECT city FROM patients) AS t
+
+-- query: except
+-- sqlstate: ZP010
+-- at: patient_id
+SELECT COUNT(*) FROM (SELECT patient_id FROM patients EXCEPT SELECT patient_id FROM visits) AS t
+
+-- query: widths
+-- sqlstate: ZP010
+-- at: ward
+SELECT COUNT(*) FROM (SELECT ward, cost FROM visits UNION ALL SELECT ward FROM visits) AS t

@@ -1,0 +1,19 @@
+-- query: brackets
+-- sqlstate: 54001
+-- at: (
+SELECT ((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))) FROM visits
+
+-- query: three_thousand_brackets
+-- sqlstate: 54001
+-- at: (
+SELECT <<3000*(>>1<<3000*)>> FROM visits
+
+-- query: many_ands
+-- sqlstate: 54001
+-- at: nights
+SELECT COUNT(*) FROM visits WHERE nights = 1<<3000* AND nights = 1>>
+
+-- query: nots
+-- sqlstate: 54001
+-- at: nights
+SELECT COUNT(*) FROM visits WHERE <<400*NOT >>nights = 1

@@ -1,0 +1,29 @@
+-- query: sum
+-- sqlstate: ZP007
+-- at: income
+SELECT SUM(income) FROM patients
+
+-- query: avg
+-- sqlstate: ZP007
+-- at: code
+SELECT AVG(code) FROM visits
+
+-- query: expression
+-- sqlstate: ZP007
+-- at: cost
+SELECT SUM(cost / nights) FROM visits
+
+-- query: logarithm
+-- sqlstate: ZP007
+-- at: ln
+SELECT SUM(ln(cost)) FROM visits
+
+-- query: overflow
+-- sqlstate: ZP007
+-- at: code
+SELECT SUM(code * 2) FROM visits
+
+-- query: regression
+-- sqlstate: ZP007
+-- at: income
+SELECT CORR(income, age) FROM patients

@@ -1,0 +1,39 @@
+-- query: random
+-- sqlstate: 42883
+-- at: random
+SELECT COUNT(*) FROM visits WHERE random() > 0.5
+
+-- query: error
+-- sqlstate: 42883
+-- at: error
+SELECT SUM(clamp(error('x'), 0, 1)) FROM visits
+
+-- query: getenv
+-- sqlstate: 42883
+-- at: getenv
+SELECT getenv('HOME'), COUNT(*) FROM visits
+
+-- query: read_text_over_result
+-- sqlstate: 42883
+-- at: read_text
+SELECT read_text('x'), COUNT(*) FROM visits
+
+-- query: setseed
+-- sqlstate: 42883
+-- at: setseed
+SELECT COUNT(*), setseed(0.5) FROM visits
+
+-- query: regexp
+-- sqlstate: 42883
+-- at: regexp_matches
+SELECT COUNT(*) FROM visits WHERE regexp_matches(diagnosis, '(a+)+$')
+
+-- query: now
+-- sqlstate: 42883
+-- at: hash
+SELECT COUNT(*) FROM visits WHERE hash(cost) % 2 = 0
+
+-- query: array
+-- sqlstate: 42883
+-- at: ward
+SELECT COUNT(*) FROM visits WHERE [ward] = ['er']

@@ -1,0 +1,9 @@
+-- query: row_number
+-- sqlstate: ZP003
+-- at: row_number
+SELECT COUNT(*) FROM (SELECT row_number() OVER (ORDER BY cost) AS n FROM visits) AS t
+
+-- query: lag
+-- sqlstate: ZP003
+-- at: lag
+SELECT SUM(clamp(lag(cost) OVER (ORDER BY day), 0, 1)) FROM visits

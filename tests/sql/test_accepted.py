@@ -1,0 +1,65 @@
+"""Every accepted query is planned with the keys and sensitivities that stand beside it, under entity and row privacy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import pytest
+from audit.neighbours import Hospital
+from sql.corpus import ACCEPTED, Case
+
+from dpsql.errors import Error
+from dpsql.pricing import Price
+
+
+@lru_cache(maxsize=2)
+def hospital(name: str) -> Hospital:
+    return Hospital(name)
+
+
+def keys(price: Price) -> str:
+    """none, public or private, for every kind of block."""
+    kinds = {
+        "none" if not one.noise.keys else "public" if one.noise.selection is None else "private" for one in price.blocks
+    }
+    return " and ".join(sorted(kinds)) or "no block"
+
+
+def sensitivities(price: Price) -> str:
+    """L1 of every measured term in the unit of the answer."""
+    terms = [term for one in price.blocks for term in one.noise.terms]
+    return ", ".join(f"{float(term.noise.sensitivity.l1 * Fraction(2) ** -term.grid):.12g}" for term in terms) or "nothing"
+
+
+def test_size() -> None:
+    assert len(ACCEPTED) >= 120
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
+def test_entity(case: Case) -> None:
+    price = hospital("hospital").prices(case)["pure"]
+    assert (keys(price), sensitivities(price)) == (case.mark("keys"), case.mark("l1"))
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
+def test_rows(case: Case) -> None:
+    try:
+        found = sensitivities(hospital("hospital_rows").prices(case)["pure"])
+    except Error as error:
+        found = f"refused {error.slug}"
+    assert found == case.mark("rows")
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
+def test_change_one(case: Case) -> None:
+    """Replacing a unit is a removal and an addition: every norm doubles, whatever the accountant."""
+    prices = hospital("hospital").prices(case)
+    for kind in ("pure", "zcdp"):
+        once, twice = (
+            [term.noise.sensitivity for one in prices[name].blocks for term in one.noise.terms if term.name != "sel"]
+            for name in (kind, f"{kind}, change one")
+        )
+        for one, two in zip(once, twice, strict=True):
+            assert (two.l1, two.linf, two.l0) == (2 * one.l1, 2 * one.linf, 2 * one.l0)
+            assert two.l2_squared == 4 * one.l2_squared
