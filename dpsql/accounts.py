@@ -49,7 +49,9 @@ def _words(amounts: Mapping[str, int]) -> str:
 def _epsilon(policy: Policy, account: Account) -> tuple[float | None, float | None]:
     """Spent and limit of a scope in epsilon, as far as the policy names it."""
     kind, _, name = account.scope.partition(":")
-    limit: Any = {"dataset": policy.budget, "session": policy.session}.get(kind, policy.analysts.get(name))
+    limit: Any = {"dataset": policy.budget, "session": policy.session, "project": policy.projects.get(name)}.get(
+        kind, policy.analysts.get(name)
+    )
     if limit is None:
         return None, None
     delta = policy.budget.delta if limit.delta is None else limit.delta

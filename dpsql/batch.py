@@ -155,11 +155,25 @@ class Batch:
         cost, keys = self._blocks(statement)
         state = "ask"
         if cost and session.ledger.find(request) is not None:
-            state = "ask" if self._charge_again else "lost"
-            request = record.ask_anew(facts) if self._charge_again else request
+            if self._is_kept(piece.sql, request):
+                cost = {}
+            elif self._charge_again:
+                request = record.ask_anew(facts)
+            else:
+                state = "lost"
         if state == "ask":
             self._used.update(keys)
         return Step(place, piece.sql, name, options, facts, request, state, cost if state == "ask" else {})
+
+    def _is_kept(self, sql: str, request: str) -> bool:
+        """Whether a request that was charged before can be answered. A known request is never charged again."""
+        try:
+            self._session.execute(sql, request_id=request)
+        except Error as error:
+            if error.slug in ("request_lost", "request_repeated"):
+                return False
+            raise
+        return True
 
     def _blocks(self, statement: Statement) -> tuple[Units, list[str]]:
         """What a query is charged now, and the keys of the releases it leaves for later statements.

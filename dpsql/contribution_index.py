@@ -1,13 +1,13 @@
 """The contribution index: the bounded view of each protected table, made once for a version of the data.
 
 `prepare` writes a table's bounded view (privacy.md 2) into a DuckDB file, or, where no unit has more than `max_rows`
-rows, a mark that the source itself is the view. Both are named by an HMAC, under the ledger's key, of all that the view
+rows and no row is without a unit, a mark that the source itself is the view. Both are named by an HMAC, under the ledger's key, of all that the view
 depends on: the table's columns, types, max_rows and way to the unit, the key of the order, the engine's version, and
 the identity of the source's files. So an index of other data, of another policy or of another ledger is never found,
 and nobody without the key can make one up. It appears under its name by one `rename`: whole, or not at all.
 
-**Where the mark lives, and why it may be relied on.** "No unit exceeds max_rows" is a fact of the data, told to nobody:
-it is a file that only the data's owner can read. Reading the source by it gives exactly the rows that the window
+**Where the mark lives, and why it may be relied on.** "Every row stays" is a fact of the data, told to nobody: it
+is a file that only the data's owner can read. Reading the source by it gives exactly the rows that the window
 would keep, as the window keeps every row of a unit that has at most `max_rows`. It holds for the rows that were
 counted and for no others: identity is taken before and after the count, and before and after every query that reads
 the source by the mark; a query during which it changed gives no answer. Identity includes the time of the last change
@@ -169,9 +169,11 @@ class ContributionIndex:
             return ()
         folder = self._writable_folder()
         with _alone(folder):
-            self._engine.views.limit(memory, jobs, folder / "scratch.part")
             for part in folder.glob("*.part*"):
-                _remove(part)
+                part.unlink(missing_ok=True)
+            for scratch in folder.glob("scratch-*"):
+                _remove_if_left(scratch)
+            self._engine.views.limit(memory, jobs, folder / f"scratch-{os.getpid()}")
             tables = [name for name in self._policy.tables if self._policy.is_protected(name)]
             done = [self._prepare(folder, table, copy, progress) for table in tables]
             kept = {token for _, token in done}
@@ -201,7 +203,7 @@ class ContributionIndex:
                 part.write_bytes(b"")
             _appear(part, index if written else mark)
         finally:
-            _remove(part)
+            part.unlink(missing_ok=True)
         return Prepared(table, "written" if written else "in place"), token
 
     def _is_csv(self, table: str) -> bool:
@@ -226,18 +228,21 @@ def _nobody(table: str, what: str, share: float) -> None:
     """Progress that nobody watches."""
 
 
-def _remove(part: Path) -> None:
-    """What a stopped `prepare` left: a file, or the folder where the engine had put rows aside."""
-    if part.is_dir():
-        shutil.rmtree(part, ignore_errors=True)
-    else:
-        part.unlink(missing_ok=True)
+def _remove_if_left(scratch: Path) -> None:
+    """Where an engine put rows aside: its own to remove, unless its process is gone."""
+    try:
+        os.kill(int(scratch.name.partition("-")[2]), 0)
+    except ProcessLookupError:
+        shutil.rmtree(scratch, ignore_errors=True)
+    except (PermissionError, ValueError):
+        return
 
 
 def _appear(part: Path, name: Path) -> None:
     """Durable first, then visible."""
     descriptor = os.open(part, os.O_RDONLY)
     try:
+        os.fchmod(descriptor, 0o600)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -64,17 +64,24 @@ ROWID = TypeObject()
 
 
 def connect(
-    policy: str | Path | Policy, analyst: str | None = None, source: Any = None, *, create_ledger: bool = False
+    policy: str | Path | Policy,
+    analyst: str | None = None,
+    source: Any = None,
+    *,
+    project: str | None = None,
+    create_ledger: bool = False,
 ) -> Connection:
     """Open a policy file (or a loaded policy) as a connection.
 
-    `analyst`: whose account is charged beside the dataset's; `source`: a DuckDB connection or Arrow tables instead of
-    the policy's own source; `create_ledger`: the owner's explicit act for a data set that never had a ledger.
+    `analyst` and `project`: whose accounts are charged beside the dataset's; `source`: a DuckDB connection or Arrow
+    tables instead of the policy's own source; `create_ledger`: the owner's explicit act for a data set that never had
+    a ledger.
     Raises PolicyRefusal, Fault (data or ledger missing), IntegrityError (the ledger does not hold).
     """
     from dpsql.session import open_session
 
-    return Connection(open_session(policy, analyst=analyst, source=source, create_ledger=create_ledger))
+    session = open_session(policy, analyst=analyst, project=project, source=source, create_ledger=create_ledger)
+    return Connection(session)
 
 
 class Connection:

@@ -13,7 +13,7 @@ from itertools import chain, product
 from typing import Any
 
 from dpsql.evaluate import evaluate
-from dpsql.functions import moved_by_months, truncated
+from dpsql.moments import moved_by_months, truncated
 from dpsql.plan import Call, Column, Expr, Literal
 from dpsql.ranges import Facts, Type
 
@@ -37,11 +37,15 @@ def domain_of(expression: Expr) -> Values | None:
     values = _domain(expression)
     if values is None:
         return None
-    known = list(dict.fromkeys(value for value in values if value is not None and value == value))
+    known = [value for value in dict.fromkeys(values) if value is not None and not _is_nan(value)]
     if not isinstance(expression, Column):
         known.sort()
         return tuple(known)
     return (*known, None) if None in values else tuple(known)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _domain(expression: Expr) -> Values | None:

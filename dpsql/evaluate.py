@@ -11,12 +11,13 @@ import operator
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import dropwhile
 from typing import Any
 
-from dpsql.functions import MOST_TEXT, difference, midnight, moved_by_months, truncated
+from dpsql.functions import MOST_TEXT
+from dpsql.moments import difference, midnight, moved_by_months, truncated
 from dpsql.plan import Call, Column, Expr
 from dpsql.ranges import Type
 
@@ -151,7 +152,7 @@ def _exp(value: Any) -> float:
 
 
 def _power(base: Any, exponent: Any) -> float:
-    """C's pow: where Python raises, C has infinity (overflow, a zero divided by) or NaN (a root of a negative number)."""
+    """C's pow: where Python raises, C has infinity (overflow, division by zero) or NaN (a root of a negative)."""
     base, exponent = float(base), float(exponent)
     odd = exponent.is_integer() and exponent % 2 == 1
     try:
@@ -306,21 +307,21 @@ def _to_timestamp(value: Any) -> Any:
 
 _STRICT: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": lambda a, b: float(a) / float(b),
-    "intdiv": lambda a, b: int(Fraction(a, b)), "mod": _remainder, "neg": operator.neg,
-    "abs": abs, "sign": lambda x: (x > 0) - (x < 0), "floor": _integral(math.floor), "ceil": _integral(math.ceil),
+    "intdiv": lambda a, b: int(Fraction(a, b)), "mod": _remainder, "neg": operator.neg, "abs": abs,
+    "sign": lambda x: (x > 0) - (x < 0), "floor": _integral(math.floor), "ceil": _integral(math.ceil),
     "round": _round, "sqrt": math.sqrt, "ln": lambda x: math.log(float(x)), "log10": lambda x: math.log10(float(x)),
-    "exp": _exp, "power": _power, "clamp": _clamp,
-    "eq": lambda a, b: compare(a, b, operator.eq), "ne": lambda a, b: compare(a, b, operator.ne),
-    "lt": lambda a, b: compare(a, b, operator.lt), "le": lambda a, b: compare(a, b, operator.le),
-    "gt": lambda a, b: compare(a, b, operator.gt), "ge": lambda a, b: compare(a, b, operator.ge),
-    "not": operator.not_,
-    "like": like, "ilike": lambda x, p: like(_lower(x), _lower(p)),
-    "starts_with": lambda a, b: a.startswith(b), "ends_with": lambda a, b: a.endswith(b), "contains": lambda a, b: b in a,
-    "lower": _lower, "upper": _upper, "trim": lambda x: _right_trim(_left_trim(x)), "ltrim": _left_trim,
-    "rtrim": _right_trim, "left": lambda x, n: x[:n], "right": lambda x, n: x[len(x) - n :] if n < len(x) else x,
-    "substr": lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n], "concat": lambda *p: "".join(p)[:MOST_TEXT],
-    "replace": _replace, "length": len, "date_trunc": truncated, "date_part": _part,
-    "date_diff": difference, "add_days": lambda d, n: d + timedelta(days=n), "add_months": moved_by_months,
-    "add_seconds": lambda t, n: t + timedelta(seconds=n), "width_bucket": _bucket, "to_integer": _to_integer,
-    "to_real": _to_real, "to_text": _to_text, "to_boolean": _to_boolean, "to_date": _to_date, "to_timestamp": _to_timestamp,
+    "exp": _exp, "power": _power, "clamp": _clamp, "eq": lambda a, b: compare(a, b, operator.eq),
+    "ne": lambda a, b: compare(a, b, operator.ne), "lt": lambda a, b: compare(a, b, operator.lt),
+    "le": lambda a, b: compare(a, b, operator.le), "gt": lambda a, b: compare(a, b, operator.gt),
+    "ge": lambda a, b: compare(a, b, operator.ge), "not": operator.not_, "like": like,
+    "ilike": lambda x, p: like(_lower(x), _lower(p)), "starts_with": lambda a, b: a.startswith(b),
+    "ends_with": lambda a, b: a.endswith(b), "contains": lambda a, b: b in a, "lower": _lower, "upper": _upper,
+    "trim": lambda x: _right_trim(_left_trim(x)), "ltrim": _left_trim, "rtrim": _right_trim,
+    "left": lambda x, n: x[:n], "right": lambda x, n: x[len(x) - n :] if n < len(x) else x,
+    "substr": lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n],
+    "concat": lambda *p: "".join(p)[:MOST_TEXT], "replace": _replace, "length": len, "date_trunc": truncated,
+    "date_part": _part, "date_diff": difference, "add_days": lambda d, n: d + timedelta(days=n),
+    "add_months": moved_by_months, "add_seconds": lambda t, n: t + timedelta(seconds=n), "width_bucket": _bucket,
+    "to_integer": _to_integer, "to_real": _to_real, "to_text": _to_text, "to_boolean": _to_boolean,
+    "to_date": _to_date, "to_timestamp": _to_timestamp,
 }  # fmt: skip

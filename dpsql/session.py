@@ -5,6 +5,7 @@ Every door calls a `Session`; no door knows a privacy rule. A session may be use
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ from dpsql.remainder import ARROW, DIALECT, Remainder, unanswered
 from dpsql.reuse import OWNER, Found, Shelf
 from dpsql.sandbox import Sandbox, shared_sandbox
 from dpsql.statements import answer_statement, statement_columns
+
+PAD_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -110,11 +113,15 @@ class Session:
             return answer_statement(self, statement)
         planned = self.plan(statement, parameters)
         self.rehearse(planned)
+        started = time.monotonic()
         try:
             return self._answer(planned, request_id)
         except Error as error:
             error.at(sql)
             raise
+        finally:
+            if self.policy.timing == "padded":
+                time.sleep(padding(time.monotonic() - started))
 
     def plan(self, statement: Statement, parameters: Parameters = None) -> Planned:
         """The priced plan of a statement under the options of now."""
@@ -327,6 +334,18 @@ def _scopes(
 
 def _empty(scan: Scan) -> pa.Table:
     return pa.table({column.name: pa.array([], ARROW[column.facts.type]) for column in scan.columns})
+
+
+def padding(elapsed_seconds: float) -> float:
+    """Seconds to wait so that a response takes the next of 0.05, 0.1, 0.2, 0.4, ... seconds.
+
+    Whatever data may change within one step is not to be told from outside. A step can still be crossed, so this
+    makes time tell less, and is no part of the guarantee.
+    """
+    step = PAD_SECONDS
+    while step < elapsed_seconds:
+        step *= 2
+    return step - elapsed_seconds
 
 
 def open_session(

@@ -98,7 +98,7 @@ _MEETING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif", 
 
 
 def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr, ...]:
-    """'2024-01-31' compared with a date is that date (as in PostgreSQL); dates compared with timestamps are midnight."""
+    """'2024-01-31' beside a date is that date (as in PostgreSQL); dates beside timestamps are their midnight."""
     types = {argument.facts.type for argument in arguments}
     wanted = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
     date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}

@@ -15,8 +15,8 @@ from typing import NoReturn
 import click
 
 import dpsql
-from dpsql.cli import ask, budget, owner
-from dpsql.cli.custodian import keep_log, unexpected
+from dpsql.cli import ask, budget, owner, serve
+from dpsql.cli.custodian import keep_log, unexpected_text
 from dpsql.cli.shared import analyst_option, policy_option
 from dpsql.errors import Error, Exit
 
@@ -42,6 +42,7 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
 
 for command in (
     ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, owner.demo,
+    serve.serve, serve.user,
 ):  # fmt: skip
     cli.add_command(command)
 
@@ -72,7 +73,7 @@ def status_of(arguments: list[str]) -> int:
     except OSError as error:
         return _unwritten(error)
     except Exception as error:
-        click.echo(unexpected(error), err=True)
+        click.echo(unexpected_text(error), err=True)
         return Exit.FAULT
 
 
@@ -81,5 +82,5 @@ def _unwritten(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return NO_READER
-    click.echo(unexpected(error), err=True)
+    click.echo(unexpected_text(error), err=True)
     return Exit.FAULT

@@ -1,4 +1,4 @@
-"""Commands on the ledger: budget show, history, verify, export. Data is never touched by them."""
+"""Commands on the ledger: budget show, history, forecast, verify, export. Data is never touched by them."""
 
 from __future__ import annotations
 
@@ -60,6 +60,17 @@ def history(policy: Path, format: str, last: int | None) -> None:
     with _ledger(policy) as (_, ledger):
         names, rows = charge_rows(ledger)
     write_rows(names, rows if last is None else rows[-last:], sys.stdout, format)
+
+
+@budget.command()
+@policy_option()
+def forecast(policy: Path) -> None:
+    """How long each account lasts at the rate of the last 7 days."""
+    from dpsql.forecast import forecasts
+
+    with _ledger(policy) as (_, ledger):
+        for one in forecasts(ledger):
+            click.echo(one.words())
 
 
 @budget.command()

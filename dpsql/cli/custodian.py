@@ -42,9 +42,14 @@ def keep_log() -> None:
         logger.propagate = False
 
 
-def unexpected(error: BaseException) -> str:
-    """One fixed text with an incident's id for an error nobody foresaw: its own text may quote data."""
+def unexpected(error: BaseException) -> Error:
+    """One fixed sentence with an incident's id for an error nobody foresaw: its own text may quote data."""
     incident = uuid.uuid4().hex[:12]
     logging.getLogger("dpsql.custodian").error("incident %s", incident, exc_info=error)
-    told = refuse("unexpected", incident=incident)
+    return refuse("unexpected", incident=incident)
+
+
+def unexpected_text(error: BaseException) -> str:
+    """`unexpected` for a person. Nobody knows whether something was charged, so that nothing is said of it."""
+    told = unexpected(error)
     return f"{told.sqlstate} {told.slug}: {told.message}\nhint: {told.hint}"

@@ -24,11 +24,13 @@ RANK = '"#rank"'
 class BoundedView:
     """The texts of one table's view.
 
-    `rows`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key; `content`: what rows
+    `every`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key of every row; `rows`:
+    of the rows that have a unit; `content`: what rows
     are ordered by; `most`: max_rows; `joined`: whether other tables are read to find the unit.
     """
 
     table: str
+    every: str
     rows: str
     names: tuple[str, ...]
     content: tuple[str, ...]
@@ -55,11 +57,12 @@ def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) ->
     own = source(table)
     tables, unit = _unit_path(policy, source, table)
     items = [f"{_typed(policy, 's0', table, column.name, own)} AS {text.name(column.name)}" for column in columns]
-    rows = f"SELECT {', '.join([*items, f'{unit} AS {text.name(UNIT)}'])} FROM {tables} WHERE {unit} IS NOT NULL"
+    every = f"SELECT {', '.join([*items, f'{unit} AS {text.name(UNIT)}'])} FROM {tables}"
     names = tuple(text.name(column.name) for column in columns)
     # 0.0 and -0.0 (and the two signs of NaN) are equal for hash and order, and differ as text.
     signs = tuple(f"signbit({text.name(column.name)})" for column in columns if column.type == "real")
-    return BoundedView(table, rows, names, names + signs, most, bool(policy.unit_joins(table)))
+    rows = f"{every} WHERE {unit} IS NOT NULL"
+    return BoundedView(table, every, rows, names, names + signs, most, bool(policy.unit_joins(table)))
 
 
 def _unit_path(policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:

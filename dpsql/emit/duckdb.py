@@ -40,7 +40,9 @@ def constant(value: Any) -> str:
     if isinstance(value, (Fraction, float)):
         number = float(value)
         text = repr(number)
-        return f"CAST({text if 'e' in text else text + 'e0'} AS DOUBLE)" if isfinite(number) else f"CAST('{text}' AS DOUBLE)"
+        if not isfinite(number):
+            return f"CAST('{text}' AS DOUBLE)"
+        return f"CAST({text if 'e' in text else text + 'e0'} AS DOUBLE)"
     if isinstance(value, datetime):
         return f"(TIMESTAMP '{value.isoformat(' ')}')"
     if isinstance(value, date):
@@ -62,7 +64,7 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
 
 
 def in_calendar(type_: Type, value: str) -> str:
-    """A date or timestamp of the years 1 to 9999; others (infinity too) are NULL, so that no date function overflows."""
+    """A date or timestamp of the years 1 to 9999; others (infinity too) are NULL, so that no function overflows."""
     first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
     return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"
 
@@ -82,7 +84,8 @@ def expression(node: Expr) -> str:
 
 Template = Callable[[Call, list[str]], str]
 MEETS_NULL = {
-    "and", "or", "case", "coalesce", "least", "greatest", "in", "nullif", "not_distinct", "is_null", "is_true", "is_false",
+    "and", "or", "case", "coalesce", "least", "greatest", "in", "nullif", "not_distinct", "is_null", "is_true",
+    "is_false",
 }  # fmt: skip
 """Functions that a bare NULL does not make NULL. For the others the engine may not know which overload NULL means."""
 
@@ -200,7 +203,7 @@ def _guarded(function: str, condition: str) -> Template:
 
 def _reals(function: str) -> Template:
     """A function of reals that has a value (infinity, NaN) for each of them."""
-    return lambda node, texts: f"{function}({', '.join(_real(a, t) for a, t in zip(node.arguments, texts, strict=True))})"
+    return lambda node, texts: f"{function}({', '.join(map(_real, node.arguments, texts))})"
 
 
 def _bucket(node: Call, texts: list[str]) -> str:
@@ -274,27 +277,27 @@ def _text_positions(function: str) -> Template:
 
 FUNCTIONS: dict[str, Template] = {
     "add": _arithmetic("+"), "sub": _arithmetic("-"), "mul": _arithmetic("*"), "div": _division,
-    "intdiv": _whole_division("//"), "mod": _whole_division("%"),
-    "neg": _of_number("-{}"), "abs": _of_number("abs({})"),
-    "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS BIGINT)", "floor": _floor("floor"), "ceil": _floor("ceil"),
-    "round": _round, "sqrt": _guarded("sqrt", ">= 0"), "ln": _guarded("ln", "> 0"), "log10": _guarded("log10", "> 0"),
-    "exp": _reals("exp"), "power": _reals("power"),
+    "intdiv": _whole_division("//"), "mod": _whole_division("%"), "neg": _of_number("-{}"),
+    "abs": _of_number("abs({})"), "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS BIGINT)",
+    "floor": _floor("floor"), "ceil": _floor("ceil"), "round": _round, "sqrt": _guarded("sqrt", ">= 0"),
+    "ln": _guarded("ln", "> 0"), "log10": _guarded("log10", "> 0"), "exp": _reals("exp"), "power": _reals("power"),
     "clamp": _clamp, "least": lambda node, texts: f"least({', '.join(_alike(node, texts))})",
     "greatest": lambda node, texts: f"greatest({', '.join(_alike(node, texts))})",
-    "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _nullif,
-    "case": _case, "eq": _compare("="), "ne": _compare("<>"), "lt": _compare("<"), "le": _compare("<="), "gt": _compare(">"),
+    "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _nullif, "case": _case,
+    "eq": _compare("="), "ne": _compare("<>"), "lt": _compare("<"), "le": _compare("<="), "gt": _compare(">"),
     "ge": _compare(">="), "not_distinct": _compare("IS NOT DISTINCT FROM"), "in": _in, "and": _infix("AND"),
-    "or": _infix("OR"), "not": lambda node, texts: f"(NOT {texts[0]})", "is_null": lambda node, texts: f"({texts[0]} IS NULL)",
-    "is_true": lambda node, texts: f"({texts[0]} IS TRUE)", "is_false": lambda node, texts: f"({texts[0]} IS FALSE)",
-    "like": _infix("LIKE"), "ilike": _infix("ILIKE"), "starts_with": _plain("starts_with"),
-    "ends_with": _plain("ends_with"), "contains": _plain("contains"), "lower": _plain("lower"), "upper": _plain("upper"),
-    "trim": _plain("trim"), "ltrim": _plain("ltrim"), "rtrim": _plain("rtrim"), "left": _text_positions("left"),
-    "right": _text_positions("right"), "substr": _text_positions("substr"), "concat": _concat,
-    "replace": _replace, "length": _plain("length"), "date_trunc": _trunc,
-    "date_part": lambda node, texts: f"CAST(date_part({texts[0]}, {texts[1]}) AS BIGINT)",
-    "date_diff": lambda node, texts: f"CAST(date_diff({', '.join(texts)}) AS BIGINT)", "add_days": _add_interval("to_days"),
-    "add_months": _add_interval("to_months"), "add_seconds": _add_interval("to_seconds"), "width_bucket": _bucket,
-    "to_integer": _read, "to_real": _read, "to_text": _cast, "to_boolean": _read, "to_date": _read, "to_timestamp": _read,
+    "or": _infix("OR"), "not": lambda node, texts: f"(NOT {texts[0]})",
+    "is_null": lambda node, texts: f"({texts[0]} IS NULL)", "is_true": lambda node, texts: f"({texts[0]} IS TRUE)",
+    "is_false": lambda node, texts: f"({texts[0]} IS FALSE)", "like": _infix("LIKE"), "ilike": _infix("ILIKE"),
+    "starts_with": _plain("starts_with"), "ends_with": _plain("ends_with"), "contains": _plain("contains"),
+    "lower": _plain("lower"), "upper": _plain("upper"), "trim": _plain("trim"), "ltrim": _plain("ltrim"),
+    "rtrim": _plain("rtrim"), "left": _text_positions("left"), "right": _text_positions("right"),
+    "substr": _text_positions("substr"), "concat": _concat, "replace": _replace, "length": _plain("length"),
+    "date_trunc": _trunc, "date_part": lambda node, texts: f"CAST(date_part({texts[0]}, {texts[1]}) AS BIGINT)",
+    "date_diff": lambda node, texts: f"CAST(date_diff({', '.join(texts)}) AS BIGINT)",
+    "add_days": _add_interval("to_days"), "add_months": _add_interval("to_months"),
+    "add_seconds": _add_interval("to_seconds"), "width_bucket": _bucket, "to_integer": _read, "to_real": _read,
+    "to_text": _cast, "to_boolean": _read, "to_date": _read, "to_timestamp": _read,
 }  # fmt: skip
 
 

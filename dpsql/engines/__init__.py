@@ -102,7 +102,7 @@ class PreparedViews(Protocol):
     def write(
         self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Callable[[str, float], None]
     ) -> bool:
-        """Write the view into the new file. False, with nothing written, where `in_place` allows it and no row goes.
+        """Write the view into the new file. False, with nothing written, where `in_place` allows it and every row stays.
 
         `progress` is told what is being done and how much of it is done, from 0 to 1. Raises Fault index_not_written.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import glob
 import logging
 import threading
@@ -209,6 +210,12 @@ class DuckDBEngine:
             with self._lock:
                 self._running.discard(cursor)
             cursor.close()
+
+    def another(self) -> DuckDBEngine:
+        """The same database for another session: all that is remembered is shared, `interrupt` stops its own alone."""
+        other = copy.copy(self)
+        other._running, other._owned = set(), False
+        return other
 
     def interrupt(self) -> None:
         """Stop every running query of this engine."""

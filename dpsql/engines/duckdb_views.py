@@ -60,7 +60,7 @@ class Views:
 
     def _open(self, place: str, token: str, view: BoundedView, file: Path | None) -> None:
         names, unit, count = ", ".join(view.names), name(UNIT), "count(DISTINCT unit)"
-        rows = f"SELECT {names}, {unit}, {unit} AS {name(UNIT_ID)} FROM ({view.rows})"
+        rows = f"SELECT {names}, {unit}, {unit} AS {name(UNIT_ID)} FROM ({view.every})"
         with self._cursor() as cursor:
             if file is not None:
                 index = name("#" + token)
@@ -85,7 +85,8 @@ class Views:
         """Of the whole database: for a process that prepares. Raises Fault index_limit."""
         try:
             with self._cursor() as cursor:
-                cursor.execute(f"SET temp_directory = {constant(str(scratch))}")
+                with suppress(duckdb.NotImplementedException):  # it has put rows aside before, and stays there
+                    cursor.execute(f"SET temp_directory = {constant(str(scratch))}")
                 cursor.execute("SET preserve_insertion_order = false")
                 if memory is not None:
                     cursor.execute(f"SET memory_limit = {constant(memory)}")
@@ -113,8 +114,7 @@ class Views:
             try:
                 with _watched(cursor, "counting", progress):
                     cursor.execute(_COUNT.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most))
-                dropping = cursor.execute('SELECT count(*) FROM "#new".main.units WHERE heavy').fetchall()[0][0]
-                if in_place and dropping == 0:
+                if in_place and cursor.execute(_ALL_STAY.format(every=view.every)).fetchall()[0][0]:
                     return False
                 with _watched(cursor, "writing", progress):
                     cursor.execute(_kept(view, key))
@@ -126,10 +126,17 @@ class Views:
 
 
 _COUNT = (
-    'CREATE TABLE "#new".main.units AS SELECT {unit}, row_number() OVER () - 1 AS {id}, n > {most} AS heavy '
+    'CREATE TABLE "#new".main.units AS SELECT {unit}, row_number() OVER () - 1 AS {id}, n, n > {most} AS heavy '
     "FROM (SELECT {unit}, count(*) AS n FROM ({rows}) GROUP BY {unit})"
 )
 """Units numbered from 0 in no order that means anything; a number stands for its unit where units are counted."""
+
+
+_ALL_STAY = (
+    'SELECT coalesce(sum(n), 0) = (SELECT count(*) FROM ({every})) AND count(*) FILTER (WHERE heavy) = 0 '
+    'FROM "#new".main.units'
+)
+"""No unit has too many rows, and no row is without a unit: the source can be read as it is, without a condition."""
 
 
 def _kept(view: BoundedView, key: str) -> str:

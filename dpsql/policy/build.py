@@ -39,6 +39,7 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         source=shape.source,
         privacy_unit=unit,
         neighbours=Neighbours(shape.neighbours),
+        timing=shape.timing,
         budget=budget,
         per_query=_per_query(shape, budget),
         ledger=shape.ledger,

@@ -193,6 +193,9 @@ class PolicyShape(_Shape):
     data_version: Annotated[
         Prose | None, Field(description="the owner's name for the state of the data; changed when the data change")
     ] = None
+    timing: Annotated[
+        str, *_one_of("plain", "padded"), Field(description="padded: a response takes one of few round times")
+    ] = "plain"
     tables: dict[Name, TableShape]
     description: Prose = ""
 

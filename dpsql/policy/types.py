@@ -183,6 +183,7 @@ class Policy:
     description: str = ""
     projects: Mapping[str, Project] = field(default_factory=dict, hash=False)
     reuse: Reuse = Reuse()
+    timing: str = "plain"
     data_version: str | None = None
     folder: Path = field(default=Path("."), compare=False)
 

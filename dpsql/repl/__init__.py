@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.asking import ask
-from dpsql.cli.custodian import unexpected
+from dpsql.cli.custodian import unexpected_text
 from dpsql.cli.shared import waiting
 from dpsql.errors import Error, Exit
 from dpsql.output import left_text, price_lines
@@ -95,6 +95,6 @@ def _guarded(work: Callable[[], None]) -> int:
         click.secho(error.text(), err=True, fg="red")
         return error.exit_status
     except Exception as error:
-        click.secho(unexpected(error), err=True, fg="red")
+        click.secho(unexpected_text(error), err=True, fg="red")
         return Exit.FAULT
     return Exit.DONE

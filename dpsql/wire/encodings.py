@@ -241,7 +241,7 @@ def _vector(name: str, element: int) -> Codec:
     """int2vector and oidvector: written with blanks, sent as an array that starts at 0."""
     return Codec(
         name, -1, lambda v: " ".join(map(str, v)), lambda v: send_array(element, v, lower=0),
-        lambda text: [int(part) for part in text.split()], receive_array,
+        lambda text: [int(part) for part in text.split()], lambda data: receive_array(data),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -76,7 +77,7 @@ class Stop:
                     return
                 self.asked = True
                 mine()
-            threading.Event().wait(_NAG_SECONDS)
+            time.sleep(_NAG_SECONDS)
 
     def check(self) -> None:
         """Raises wire_cancelled when it was asked for."""
@@ -159,15 +160,14 @@ class Questions:
 
     def _run_catalog(self, prepared: Prepared, values: Sequence[Any]) -> pa.Table:
         assert prepared.tree is not None
-        with self.stop.running(lambda: None):
-            hold = _Interrupt()
-            with self.stop.running(hold):
-                try:
-                    return self._catalog.run(with_values(prepared.tree, values), self._place, hold.set)
-                except Error as error:
-                    if self.stop.asked and error.slug == "sandbox_time":
-                        raise refuse("wire_cancelled") from None
-                    raise
+        interrupt = _Interrupt()
+        with self.stop.running(interrupt):
+            try:
+                return self._catalog.run(with_values(prepared.tree, values), self._place, interrupt.set)
+            except Error as error:
+                if self.stop.asked and error.slug == "sandbox_time":
+                    raise refuse("wire_cancelled") from None
+                raise
 
     @contextmanager
     def _lane(self) -> Iterator[None]:

@@ -95,6 +95,16 @@ def _row(table: str, profile: Profile, at: int, keys: dict[str, Any]) -> dict[st
     return {name: keys[name] if name in keys else profile.column(name, at) for name in SCHEMAS[table].names}
 
 
+ORPHAN, LOST_VISIT = 777, 888_000
+"""A patient and a visit that others refer to, and that are not there."""
+
+
+def row(profile: Profile, table: str) -> Data:
+    """One row of one table, as a unit of row privacy: the very row that others' rows refer to."""
+    keys = {"patient_id": ORPHAN, "visit_id": LOST_VISIT}
+    return {table: [_row(table, profile, 0, keys)]}
+
+
 def crowd() -> Data:
     """Other people: heavy and light ones, two that are equal, missing values, extremes, keys in every group."""
     rng = random.Random(11)
@@ -114,6 +124,8 @@ def crowd() -> Data:
             "value": [rng.choice([-4.0, 0.5, 4.0, 1e300, None]) for _ in range(5)], "flag": [True, False],
         }  # fmt: skip
         merge(data, unit(Profile("", some, rows=rng.choice([0, 1, 3, 26])), number))
+    lost = unit(Profile("", {}, rows=26), ORPHAN)
+    merge(data, {"visits": lost["visits"], "labs": [_row("labs", Profile("", {}), 0, {"visit_id": LOST_VISIT})] * 5})
     merge(data, unit(Profile("", {}, rows=2), 15))
     merge(data, unit(Profile("", {}, rows=2), 16))
     return data

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from audit.hospital import FIXED, PROTECTED, Data, Profile, crowd, improvements, literals, policy, together, unit
+from audit.hospital import FIXED, PROTECTED, Data, Profile, crowd, improvements, literals, policy, row, together, unit
 from audit.law import Verdict, compare
 from audit.world import Observed, World
 from sql.corpus import Case
@@ -71,12 +71,11 @@ class Hospital:
 
     def units(self, profile: Profile, tables: list[str]) -> Iterator[tuple[str, Data]]:
         """The privacy units of a profile: a patient with everything, or under row privacy one row of each table."""
-        whole = unit(profile, NEWCOMER)
         if not self.by_rows:
-            yield profile.name, whole
+            yield profile.name, unit(profile, NEWCOMER)
             return
         for table in tables:
-            yield f"{profile.name} ({table})", {table: whole[table][:1]}
+            yield f"{profile.name} ({table})", row(profile, table)
 
     def pairs(self, case: Case, tables: list[str]) -> Iterator[Pair]:
         """The crowd and nobody, each with and without one more unit; the crowd with one unit instead of another."""

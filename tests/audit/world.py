@@ -1,7 +1,7 @@
 """A session whose gate records what it is given and answers fixed vectors, over tables that change from run to run.
 
-Everything else is the product's own: parser, planner, emitter, DuckDB, perturb, remainder. The ledger and the store of
-releases are stand-ins that keep notes, so that a run costs milliseconds; their own guarantees are tested in tests/ledger.
+Everything else is the product's own: parser, planner, emitter, DuckDB, perturb, remainder. The ledger is a
+stand-in that keeps notes, and no release is stored, so that a run costs milliseconds; tests/ledger has their guarantees.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from dpsql.errors import Error
 from dpsql.int128 import Int128
 from dpsql.ledger import ChargeRequest
 from dpsql.mechanisms import Noise, Selection
-from dpsql.options import Options
 from dpsql.perturb import Gate
 from dpsql.planning import Planner
 from dpsql.policy import Policy
@@ -33,6 +32,8 @@ from dpsql.release import Release
 from dpsql.sandbox import shared_sandbox
 from dpsql.session import Session
 
+NO_STORE: Any = None
+"""Nothing is reused (dp.reuse is off), so that every question reaches the engine."""
 Key = tuple[Any, ...]
 Vector = dict[Key, int]
 
@@ -124,19 +125,12 @@ class OpenLedger:
         self.charges.append(dict(request.charge))
         return SimpleNamespace(commit=lambda: True, fail=lambda note: True)
 
+    def find(self, request_id: str) -> None:
+        return None
+
     def accounts(self) -> dict[str, Any]:
         nothing = {scope: dict.fromkeys(limits, 0) for scope, limits in self._limits.items()}
         return {s: SimpleNamespace(limits=limits, spent=nothing[s]) for s, limits in self._limits.items()}
-
-
-class NoStore:
-    """Remembers nothing, so that every question reaches the engine."""
-
-    def get(self, key: str) -> None:
-        return None
-
-    def put(self, key: str, payload: bytes, metadata: Any, *, block: str = "") -> Any:
-        return SimpleNamespace(payload=payload)
 
 
 class World:
@@ -151,9 +145,9 @@ class World:
         self.gate = gate or RecordingGate()
         self.policy = policy
         ledger: Any = self.ledger
-        store: Any = NoStore()
         sandbox = shared_sandbox()
-        self.session = Session(policy, self.engine, ledger, store, gate=self.gate, sandbox=sandbox, planner=planner)
+        self.session = Session(policy, self.engine, ledger, NO_STORE, gate=self.gate, sandbox=sandbox, planner=planner)
+        self._options = self.session.options = self.session.options.with_value("reuse", "off", policy)
 
     def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
         """Put rows in place of those of the last run."""
@@ -169,7 +163,7 @@ class World:
                 self.session.execute(f"SET {setting}")
             yield
         finally:
-            self.session.options = Options.of_policy(self.policy)
+            self.session.options = self._options
 
     def observe(self, sql: str, parameters: Any = None) -> Observed:
         """Run one question and note everything."""

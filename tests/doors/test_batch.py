@@ -28,8 +28,10 @@ UNIT = 10**18
 
 KILLED = """
 import os, signal, sys
-from dpsql import batch, releases, run_record, session
-calls = {name: 0 for name in ("store", "commit", "result", "note")}
+from dpsql import run_record
+from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.reservation import Reservation
+calls = {name: 0 for name in ("reserve", "commit", "result", "note")}
 def deadly(owner, attribute, name, at, after=False):
     real = getattr(owner, attribute)
     def call(*arguments, **options):
@@ -40,8 +42,8 @@ def deadly(owner, attribute, name, at, after=False):
         return found
     setattr(owner, attribute, call)
 where = sys.argv.pop(1)
-if where == "before store": deadly(releases.ReleaseStore, "put", "store", 2)
-if where == "after store": deadly(releases.ReleaseStore, "put", "store", 2, after=True)
+if where == "after reserve": deadly(Ledger, "reserve", "reserve", 2, after=True)
+if where == "before commit": deadly(Reservation, "commit", "commit", 2)
 if where == "before result": deadly(run_record.RunRecord, "keep", "result", 2)
 if where == "in result": deadly(os, "replace", "result", 4)
 if where == "after note": deadly(run_record.RunRecord, "keep", "note", 2, after=True)
@@ -126,7 +128,7 @@ def test_formats(nightly: Clinic, dpsql: Run, format: str) -> None:
     assert dpsql(*RUN, "-f", format).status == 0 and Path(f"out/nightly-05.{format}").stat().st_size > 100
 
 
-@pytest.mark.parametrize("where", ["after store", "before result", "in result", "after note"])
+@pytest.mark.parametrize("where", ["before commit", "before result", "in result", "after note"])
 def test_killed_and_run_again(nightly: Clinic, dpsql: Run, where: str) -> None:
     child = process(where, *RUN, script=KILLED)
     child.communicate()
@@ -138,8 +140,17 @@ def test_killed_and_run_again(nightly: Clinic, dpsql: Run, where: str) -> None:
     assert len(list(Path("out").glob("*.meta.json"))) == 5
 
 
+def test_killed_without_reuse(nightly: Clinic, dpsql: Run) -> None:
+    run = (*RUN, "--set", "dp.reuse=off")
+    child = process("before result", *run, script=KILLED)
+    child.communicate()
+    assert child.returncode == -9 and nightly.charges() == 2
+    again = dpsql(*run)
+    assert again.status == 0 and nightly.charges() == 4, "a kept request is answered again"
+
+
 def test_a_lost_answer_is_told_and_paid_again_only_on_request(nightly: Clinic, dpsql: Run) -> None:
-    child = process("before store", *RUN, script=KILLED)
+    child = process("after reserve", *RUN, script=KILLED)
     child.communicate()
     assert child.returncode == -9 and nightly.charges() == 2
     again = dpsql(*RUN)

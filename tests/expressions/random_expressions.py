@@ -19,7 +19,25 @@ COLUMNS = {
     for type_ in (I, R, T, B, D, S)
     for number in (1, 2)
 }
-INTEGERS = (0, 1, -1, 2, 3, 7, 10, -10, 12, 99, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63), 2**62, -(2**63) + 1)
+INTEGERS = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    10,
+    -10,
+    12,
+    99,
+    2**31,
+    -(2**31) - 1,
+    2**53 + 1,
+    2**63 - 1,
+    -(2**63),
+    2**62,
+    -(2**63) + 1,
+)
 REALS = (
     0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999999999999994, 0.1, 1 / 3, 1e-320, 5e-324, -1e-310, 1e300,
     -1e300, 1.7976931348623157e308, -1.7976931348623157e308, math.inf, -math.inf, math.nan, 9.2233720368547758e18,
@@ -42,7 +60,27 @@ TIMESTAMPS = (
     datetime(2024, 1, 31, 0, 0, 0, 1),
 )  # fmt: skip
 POOLS: dict[Type, Sequence[Any]] = {I: INTEGERS, R: REALS, T: TEXTS, B: BOOLEANS, D: DATES, S: TIMESTAMPS}
-PATTERNS = ("", "%", "_", "a%", "%a", "%b%", "_%_", "a%b_c", "İ%", "i%", "Σ%", "\\%", "%%", "__", "äß", "ÄSS", "k", "K", "s")
+PATTERNS = (
+    "",
+    "%",
+    "_",
+    "a%",
+    "%a",
+    "%b%",
+    "_%_",
+    "a%b_c",
+    "İ%",
+    "i%",
+    "Σ%",
+    "\\%",
+    "%%",
+    "__",
+    "äß",
+    "ÄSS",
+    "k",
+    "K",
+    "s",
+)
 
 Maker = Callable[[random.Random], Expr]
 Spec = tuple[str, Type, tuple[Type | Maker, ...]]
@@ -63,7 +101,9 @@ def random_value(rng: random.Random, type_: Type) -> Any:
     if type_ is I:
         return rng.choice((rng.randint(-20, 20), rng.randint(-(2**63), 2**63 - 1)))
     if type_ is R:
-        return rng.choice((rng.uniform(-20, 20), rng.uniform(-1, 1) * 10.0 ** rng.randint(-300, 300), float(rng.randint(-9, 9)) / 8))
+        return rng.choice(
+            (rng.uniform(-20, 20), rng.uniform(-1, 1) * 10.0 ** rng.randint(-300, 300), float(rng.randint(-9, 9)) / 8)
+        )
     if type_ is T:
         return "".join(rng.choice("abAB %_12é İß") for _ in range(rng.randint(0, 6)))
     if type_ is D:
@@ -98,24 +138,53 @@ def _specs() -> list[Spec]:
     for name in ("add", "sub", "mul"):
         specs += [(name, I, (I, I)), (name, R, (R, R)), (name, R, (I, R)), (name, R, (R, I))]
     specs += [("div", R, (a, b)) for a in (I, R) for b in (I, R)]
-    specs += [("intdiv", I, (I, I)), ("mod", I, (I, I)), ("mod", I, (I, one_of(1, -1, 7, 10))), ("intdiv", I, (I, one_of(-1, 10)))]
+    specs += [
+        ("intdiv", I, (I, I)),
+        ("mod", I, (I, I)),
+        ("mod", I, (I, one_of(1, -1, 7, 10))),
+        ("intdiv", I, (I, one_of(-1, 10))),
+    ]
     for name in ("neg", "abs", "floor", "ceil", "round"):
         specs += [(name, I, (I,)), (name, R, (R,))]
-    specs += [("round", R, (R, one_of(0, 1, 2, 5, 15))), ("round", I, (I, one_of(0, 2))), ("sign", I, (I,)), ("sign", I, (R,))]
+    specs += [
+        ("round", R, (R, one_of(0, 1, 2, 5, 15))),
+        ("round", I, (I, one_of(0, 2))),
+        ("sign", I, (I,)),
+        ("sign", I, (R,)),
+    ]
     specs += [(name, R, (a,)) for name in ("sqrt", "ln", "log10", "exp") for a in (I, R)]
     specs += [("power", R, (a, b)) for a in (I, R) for b in (I, R, one_of(0, 1, 2, 3, 8, -1, Fraction(1, 2)))]
     specs += [("clamp", I, (I, one_of(-5, 0, 3), one_of(3, 9, 2**62)))]
     specs += [("clamp", R, (a, one_of(Fraction(-5), 0), one_of(Fraction(7, 2), 10**6))) for a in (I, R)]
     for name in ("least", "greatest"):
-        specs += [(name, a, (a, a)) for a in (I, R, D, S)] + [(name, R, (I, R)), (name, S, (D, S)), (name, R, (R, R, R))]
-    specs += [("coalesce", a, (a, a)) for a in (I, R, T, B, D, S)] + [("coalesce", R, (I, R)), ("coalesce", S, (D, S, S))]
-    specs += [("nullif", a, (a, a)) for a in (I, R, T, B, D, S)] + [("nullif", I, (I, R)), ("nullif", R, (R, I)), ("nullif", D, (D, S))]
+        specs += [(name, a, (a, a)) for a in (I, R, D, S)] + [
+            (name, R, (I, R)),
+            (name, S, (D, S)),
+            (name, R, (R, R, R)),
+        ]
+    specs += [("coalesce", a, (a, a)) for a in (I, R, T, B, D, S)] + [
+        ("coalesce", R, (I, R)),
+        ("coalesce", S, (D, S, S)),
+    ]
+    specs += [("nullif", a, (a, a)) for a in (I, R, T, B, D, S)] + [
+        ("nullif", I, (I, R)),
+        ("nullif", R, (R, I)),
+        ("nullif", D, (D, S)),
+    ]
     specs += [("case", a, (B, a, a)) for a in (I, R, T, B, D, S)]
     specs += [("case", R, (B, I, B, R, I)), ("case", S, (B, D, S)), ("case", T, (B, T, B, T, T))]
     for name in ("eq", "ne", "lt", "le", "gt", "ge", "not_distinct"):
-        specs += [(name, B, (a, a)) for a in (I, R, T, B, D, S)] + [(name, B, (I, R)), (name, B, (D, S)), (name, B, (S, D))]
+        specs += [(name, B, (a, a)) for a in (I, R, T, B, D, S)] + [
+            (name, B, (I, R)),
+            (name, B, (D, S)),
+            (name, B, (S, D)),
+        ]
     specs += [("in", B, (a, _literal_of(a), _literal_of(a))) for a in (I, R, T, B, D, S)]
-    specs += [("in", B, (I, _literal_of(R), _literal_of(I))), ("in", B, (R, _literal_of(I))), ("in", B, (D, _literal_of(S)))]
+    specs += [
+        ("in", B, (I, _literal_of(R), _literal_of(I))),
+        ("in", B, (R, _literal_of(I))),
+        ("in", B, (D, _literal_of(S))),
+    ]
     specs += [("in", B, (I, one_of(None), _literal_of(I)))]
     specs += [(name, B, (B, B)) for name in ("and", "or")] + [("and", B, (B, B, B)), ("not", B, (B,))]
     specs += [("is_null", B, (a,)) for a in (I, R, T, B, D, S)] + [("is_true", B, (B,)), ("is_false", B, (B,))]
@@ -128,7 +197,10 @@ def _specs() -> list[Spec]:
     specs += [("replace", T, (T, one_of("", "a", "ab", "İ", " "), one_of("", "x", "a%")))]
     units = functions.TRUNC_UNITS
     specs += [("date_trunc", D, (one_of(*units[:5]), D)), ("date_trunc", S, (one_of(*units), S))]
-    specs += [("date_part", I, (one_of(*functions.DATE_PARTS[:8]), D)), ("date_part", I, (one_of(*functions.DATE_PARTS), S))]
+    specs += [
+        ("date_part", I, (one_of(*functions.DATE_PARTS[:8]), D)),
+        ("date_part", I, (one_of(*functions.DATE_PARTS), S)),
+    ]
     specs += [("date_diff", I, (one_of(*functions.DIFF_UNITS), a, a)) for a in (D, S)]
     specs += [("add_days", a, (a, b)) for a in (D, S) for b in (I, one_of(0, 1, -1, 30, -400, 10**6))]
     specs += [("add_months", a, (a, one_of(0, 1, -1, 12, -13, 25, 10**6, -(10**6)))) for a in (D, S)]
@@ -161,6 +233,8 @@ def apply(rng: random.Random, spec: Spec, depth: int, columns: dict[str, Column]
     name, result, wanted = spec
     while True:
         arguments = [grow(rng, w, depth - 1, columns) if isinstance(w, Type) else w(rng) for w in wanted]
-        typed = all(a.facts.type in (w, Type.NULL) for a, w in zip(arguments, wanted, strict=True) if isinstance(w, Type))
+        typed = all(
+            a.facts.type in (w, Type.NULL) for a, w in zip(arguments, wanted, strict=True) if isinstance(w, Type)
+        )
         if typed and (made := functions.call(name, *arguments)).facts.type is result:
             return made

@@ -106,7 +106,9 @@ def test_no_data_raises(engine: duckdb.DuckDBPyConnection) -> None:
         engine.execute(f"SELECT {', '.join(texts)} FROM wild").fetchall()
     for tree in [grow(rng, B, 3) for _ in range(25)]:
         condition, key = emit.expression(tree), emit.expression(grow(rng, rng.choice((D, S, I, T)), 2))
-        engine.execute(f"SELECT {key} AS k, count(*) FILTER (WHERE {condition}) FROM wild WHERE {condition} GROUP BY 1").fetchall()
+        engine.execute(
+            f"SELECT {key} AS k, count(*) FILTER (WHERE {condition}) FROM wild WHERE {condition} GROUP BY 1"
+        ).fetchall()
 
 
 def test_dates_outside_the_calendar_are_null(engine: duckdb.DuckDBPyConnection) -> None:
@@ -137,7 +139,7 @@ def test_csv_text_that_is_no_number_is_null(tmp_path: Any) -> None:
 )  # fmt: skip
 def test_constants(value: Any) -> None:
     """Written with a type, and read back as they are."""
-    (found,), = duckdb.connect().execute(f"SELECT {emit.constant(value)}").fetchall()
+    ((found,),) = duckdb.connect().execute(f"SELECT {emit.constant(value)}").fetchall()
     assert same(float(value) if isinstance(value, Fraction) else value, found, 0.0)
 
 

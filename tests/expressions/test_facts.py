@@ -37,9 +37,13 @@ def declared(rng: random.Random) -> dict[str, Column]:
         top = base + Fraction(rng.choice(("0", "1", "2.5", "1e6", "1e-9")))
         facts[f"r{number}"] = Facts(R, base, top, nullable=rng.random() < 0.5)
         first = date(1, 1, 1) + timedelta(days=rng.choice((0, 1, 700_000, 738_000)))
-        facts[f"d{number}"] = Facts(D, first, first + timedelta(days=rng.choice((0, 1, 40, 900))), nullable=rng.random() < 0.5)
+        facts[f"d{number}"] = Facts(
+            D, first, first + timedelta(days=rng.choice((0, 1, 40, 900))), nullable=rng.random() < 0.5
+        )
         start = datetime(2023, 12, 31, 23, 59, 30) + timedelta(days=rng.choice((0, -20_000)))
-        facts[f"s{number}"] = Facts(S, start, start + timedelta(hours=rng.choice((0, 5, 9000))), nullable=rng.random() < 0.5)
+        facts[f"s{number}"] = Facts(
+            S, start, start + timedelta(hours=rng.choice((0, 5, 9000))), nullable=rng.random() < 0.5
+        )
     return {name: Column(name, known) for name, known in facts.items()}
 
 
@@ -55,7 +59,12 @@ def value_within(rng: random.Random, facts: Facts) -> Any:
     if facts.type is I:
         return rng.choice((int(end), rng.randint(int(facts.lower), int(facts.upper))))
     if facts.type is R:
-        return rng.choice((float(end), min(max(rng.uniform(float(facts.lower), float(facts.upper)), float(facts.lower)), float(facts.upper))))
+        return rng.choice(
+            (
+                float(end),
+                min(max(rng.uniform(float(facts.lower), float(facts.upper)), float(facts.lower)), float(facts.upper)),
+            )
+        )
     if facts.type is D:
         return rng.choice((end, facts.lower + timedelta(days=rng.randint(0, (facts.upper - facts.lower).days))))
     seconds = int((facts.upper - facts.lower).total_seconds())
@@ -84,7 +93,11 @@ def violated(expression: Call, value: Any) -> str:
     if isinstance(value, float) and (math.isnan(value) or math.isinf(value)):
         return "not finite" if facts.bounded else ""
     exact, more = (Fraction(value), slack(expression)) if facts.type.numeric else (value, timedelta(0))
-    if facts.lower is not None and exact < facts.lower - more if facts.type.numeric else facts.lower is not None and exact < facts.lower:
+    if (
+        facts.lower is not None and exact < facts.lower - more
+        if facts.type.numeric
+        else facts.lower is not None and exact < facts.lower
+    ):
         return f"{value!r} below {facts.lower}"
     if facts.upper is not None and (exact > facts.upper + more if facts.type.numeric else exact > facts.upper):
         return f"{value!r} above {facts.upper}"
@@ -112,7 +125,9 @@ def test_public_keys_hold_every_value(seed: int) -> None:
     rows = [{name: value_within(rng, column.facts) for name, column in columns.items()} for _ in range(60)]
     specs = [spec for type_ in (I, T, B, D, S, R) for spec in BY_TYPE[type_] if spec[0] not in LIBM]
     found = 0
-    for tree in [apply(rng, spec, 1, columns) for spec in specs] + [apply(rng, rng.choice(specs), 3, columns) for _ in range(250)]:
+    for tree in [apply(rng, spec, 1, columns) for spec in specs] + [
+        apply(rng, rng.choice(specs), 3, columns) for _ in range(250)
+    ]:
         domain = domain_of(tree)
         if domain is None or (tree.facts.type.numeric and slack(tree)):
             continue
@@ -138,9 +153,15 @@ DOMAINS: list[tuple[Expr, tuple[Any, ...] | None]] = [
     (SEX, ("m", "f")),
     (LISTED, ("z", "a", None)),
     (call("mul", call("floor", call("div", AGE, literal(10))), literal(10)), tuple(float(10 * n) for n in range(13))),
-    (call("mul", call("floor", call("div", INCOME, literal(50))), literal(50)), (0.0, 50.0, 100.0, 150.0, 200.0, 250.0)),
+    (
+        call("mul", call("floor", call("div", INCOME, literal(50))), literal(50)),
+        (0.0, 50.0, 100.0, 150.0, 200.0, 250.0),
+    ),
     (call("mul", call("intdiv", AGE, literal(50)), literal(50)), (0, 50, 100)),
-    (call("date_trunc", literal("month"), DAY), (date(2024, 1, 1), date(2024, 2, 1), date(2024, 3, 1), date(2024, 4, 1))),
+    (
+        call("date_trunc", literal("month"), DAY),
+        (date(2024, 1, 1), date(2024, 2, 1), date(2024, 3, 1), date(2024, 4, 1)),
+    ),
     (call("date_trunc", literal("hour"), SEEN), tuple(datetime(2024, 1, 1, hour) for hour in range(5, 9))),
     (call("date_part", literal("month"), DAY), (1, 2, 3, 4)),
     (call("date_part", literal("hour"), SEEN), tuple(range(24))),
@@ -156,7 +177,10 @@ DOMAINS: list[tuple[Expr, tuple[Any, ...] | None]] = [
     (call("case", call("is_null", INCOME), DAY, literal(datetime(2024, 1, 1, 6))), None),
     (call("sign", INCOME), (-1, 0, 1)),
     (call("length", SEX), (1,)),
-    (call("add_months", Column("d", Facts(D, date(2024, 1, 31), date(2024, 2, 1))), literal(1)), (date(2024, 2, 29), date(2024, 3, 1))),
+    (
+        call("add_months", Column("d", Facts(D, date(2024, 1, 31), date(2024, 2, 1))), literal(1)),
+        (date(2024, 2, 29), date(2024, 3, 1)),
+    ),
     (INCOME, None),
     (call("lower", Column("free", Facts(T))), None),
 ]
@@ -186,7 +210,11 @@ def test_wide_domains_are_cheap() -> None:
     days = Column("d", Facts(D, date(1900, 1, 1), date(2100, 1, 1)))
     assert domain_of(wide) == tuple(range(MOST_VALUES))
     assert domain_of(Column("w", Facts(I, Fraction(0), Fraction(MOST_VALUES)))) is None
-    heavy = [call("concat", call("to_text", wide), literal("x")), call("sub", wide, wide), call("upper", call("to_text", days))]
+    heavy = [
+        call("concat", call("to_text", wide), literal("x")),
+        call("sub", wide, wide),
+        call("upper", call("to_text", days)),
+    ]
     started = time.process_time()
     assert [domain_of(expression) for expression in heavy] == [None, None, None]
     assert domain_of(call("date_part", literal("month"), days)) == tuple(range(1, 13))

@@ -51,7 +51,10 @@ def values(rng: random.Random, term: Term) -> list[Any]:
         return [None, *(v for v in near + far + inside if INT64[0] <= v <= INT64[1])]
     near = [f(end, toward) for end in (lower, upper) for f in (math.nextafter,) for toward in (-math.inf, math.inf)]
     far = [math.inf, -math.inf, 1.7976931348623157e308, -1.7976931348623157e308, 0.0, -0.0, 5e-324, -5e-324, 1.0, -1.0]
-    inside = [lower + (upper - lower) * rng.random() if math.isfinite(upper - lower) else rng.uniform(-1e300, 1e300) for _ in range(30)]
+    inside = [
+        lower + (upper - lower) * rng.random() if math.isfinite(upper - lower) else rng.uniform(-1e300, 1e300)
+        for _ in range(30)
+    ]
     steps = [math.ldexp(n + 0.5, -term.grid) + term.centre for n in (0, 1, -1, 2, 7, -4)]
     return [None, math.nan, lower, upper, *near, *far, *inside, *(s for s in steps if math.isfinite(s))]
 
@@ -82,7 +85,10 @@ def test_each_row(at: int) -> None:
     connection = duckdb.connect()
     connection.register("given", given)
     text = _grid_row(term, "v")
-    found = [row[0] for row in connection.execute(f"SELECT {text} FROM (SELECT {_value_text(term)} AS v FROM given)").fetchall()]
+    found = [
+        row[0]
+        for row in connection.execute(f"SELECT {text} FROM (SELECT {_value_text(term)} AS v FROM given)").fetchall()
+    ]
     assert found == [expected(term, value) for value in rows]
     assert all(abs(q) <= term.magnitude for q in found if q is not None)
     assert max(abs(q) for q in found if q is not None) == term.magnitude
@@ -100,7 +106,9 @@ def test_the_sum_is_exact_in_any_order(at: int) -> None:
         connection = duckdb.connect(config={"threads": 4})
         given = table(term, rows)
         connection.register("given", given)
-        (found,), = connection.execute(f"SELECT sum({_grid_row(term, 'v')}) FROM (SELECT {_value_text(term)} AS v FROM given)").fetchall()
+        ((found,),) = connection.execute(
+            f"SELECT sum({_grid_row(term, 'v')}) FROM (SELECT {_value_text(term)} AS v FROM given)"
+        ).fetchall()
         assert Decimal(found) == total
 
 

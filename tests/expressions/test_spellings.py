@@ -29,7 +29,9 @@ ROWS: list[tuple[Any, ...]] = [
     (None, None, None, None, None, True, None, None, None),
     (5, 5, 9.0, "axbxc", "x", False, date(2024, 12, 31), date(2024, 12, 30), datetime(2024, 12, 31, 0, 0, 1)),
 ]
-SCOPE = Scope([("t", Protected(Scan("t", ()), tuple((name, Column(name, Facts(type_))) for name, type_ in TYPES.items())))])
+SCOPE = Scope(
+    [("t", Protected(Scan("t", ()), tuple((name, Column(name, Facts(type_))) for name, type_ in TYPES.items())))]
+)
 
 
 def bound(text: str) -> Expr:

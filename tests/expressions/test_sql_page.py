@@ -15,7 +15,11 @@ from dpsql.options import Options
 from dpsql.ranges import Type
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
-ROWS = [line.split(" | ") for line in PAGE.split("## Expressions")[1].split("## Types")[0].splitlines() if line.startswith("| `")]
+ROWS = [
+    line.split(" | ")
+    for line in PAGE.split("## Expressions")[1].split("## Types")[0].splitlines()
+    if line.startswith("| `")
+]
 NAMED = [name for row in ROWS for name in re.findall("`([a-z_0-9]+)`", row[0])]
 
 
@@ -26,7 +30,9 @@ def test_every_function_stands_once() -> None:
 def test_options_types_units_and_aggregates() -> None:
     missing = [f"dp.{field.name}" for field in fields(Options) if f"`dp.{field.name}`" not in PAGE]
     missing += [type_.value for type_ in Type if type_ is not Type.NULL and f"| `{type_.value}` |" not in PAGE]
-    missing += [unit for unit in {*functions.DATE_PARTS, *functions.TRUNC_UNITS, *functions.DIFF_UNITS} if unit not in PAGE]
+    missing += [
+        unit for unit in {*functions.DATE_PARTS, *functions.TRUNC_UNITS, *functions.DIFF_UNITS} if unit not in PAGE
+    ]
     missing += [shape.word for shape in SHAPES.values() if f"`{shape.word.upper()}" not in PAGE]
     assert not missing
 

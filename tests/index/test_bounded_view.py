@@ -62,7 +62,7 @@ class Data:
         shuffled = random.Random(seed).sample(rows, len(rows))
         self.connection.execute("CREATE OR REPLACE TABLE visits (patient INTEGER, cost DOUBLE, ward TEXT)")
         listed = ", ".join(f"({patient}, {cost}, {ward})" for patient, cost, ward in shuffled)
-        self.connection.execute(f"INSERT INTO visits VALUES {listed}, (NULL, 1.0, 'a')")
+        self.connection.execute(f"INSERT INTO visits VALUES {listed}")
         self.connection.execute(f"SET threads = {1 + seed % 2}")
         return DuckDBEngine(self.connection, self.policy, "test", owned=False)
 
@@ -160,3 +160,13 @@ def test_caps_bound_each_unit_and_leave_the_others(
         assert sum(n > 0 for n in moved) == sum(units) <= (groups or 6)
         most_moved = max(most_moved, sum(units))
     assert most_moved == (groups or most_moved), "a tighter cap than claimed would hide a looser one"
+
+
+def test_a_row_without_a_unit_is_dropped_and_so_the_source_is_not_the_view(tmp_path: Path) -> None:
+    data = Data(tmp_path, 5)
+    engine = data.load([(1, "1.5", "'a'")], 0)
+    data.connection.execute("INSERT INTO visits VALUES (NULL, 1.0, 'a')")
+    view = bounded_view(data.policy, engine.source, "visits")
+    views, file = Views(data.connection), tmp_path / "index.duckdb"
+    assert views.write(view, "k", file, in_place=True, progress=lambda *_: None)
+    assert set(data.kept(engine)) == {1}

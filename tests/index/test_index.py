@@ -13,7 +13,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from click.testing import CliRunner
 
+from dpsql.cli.prepare import prepare
 from dpsql.contribution_index import SHOWN_KEY, ContributionIndex
 from dpsql.engines import EngineQuery
 from dpsql.errors import Fault
@@ -37,10 +39,13 @@ def states(session: object, **options: bool) -> dict[str, str]:
 @pytest.mark.parametrize("most", [1, 4, 100])
 @pytest.mark.parametrize("seed", range(3))
 def test_preparing_changes_no_answer(tmp_path: Path, seed: int, most: int) -> None:
-    fill(tmp_path / "clinic.duckdb", rows(seed))
+    found = rows(seed)
+    if most == 100:
+        found["visits"].pop()  # it has no patient; now every visit stays
+    own = "in place" if most == 100 else "written"
+    fill(tmp_path / "clinic.duckdb", found)
     with open_clinic(clinic(tmp_path, most)) as session:
         before = [exact(session, sql) for sql in QUESTIONS]
-        own = "in place" if most == 100 else "written"
         assert states(session) == {"patients": "in place", "visits": own, "labs": "written"}
         assert [exact(session, sql) for sql in QUESTIONS] == before
         copied = "there already" if most == 1 else "written"
@@ -61,14 +66,16 @@ def test_rows_really_are_dropped(tmp_path: Path) -> None:
 
 
 def test_prepared_text_has_no_window_and_does_not_tell_copy_from_source(tmp_path: Path) -> None:
-    fill(tmp_path / "clinic.duckdb", rows(1))
     texts = []
+    found = rows(1)
+    found["visits"].pop()
+    fill(tmp_path / "clinic.duckdb", found)
     for name, most in (("few", 4), ("all", 100)):
         with open_clinic(clinic(tmp_path, most, name)) as session:
             plain = [engine_sql(session, sql) for sql in QUESTIONS]
             assert all("OVER" in text for text in plain) and all(SHOWN_KEY in text for text in plain)
             assert "visits not prepared" in session.explain(VISITS).notes[0]
-            index_of(session).prepare()
+            assert states(session)["visits"] == ("written" if most == 4 else "in place")
             texts.append([engine_sql(session, sql) for sql in QUESTIONS])
             assert session.explain(VISITS).notes == ("bounded view: visits prepared",)
     assert not any("OVER" in text for text in texts[0])
@@ -168,8 +175,11 @@ def test_parquet_is_prepared_in_the_cache(tmp_path: Path) -> None:
         assert states(session)["visits"] == "written"
         assert list((tmp_path / "cache").glob("dpsql/*/*.duckdb"))
         assert exact(session, VISITS) == before and "OVER" not in engine_sql(session, VISITS)
-        write_parquet(tmp_path, rows(0)["visits"] * 2)
-        assert "OVER" in engine_sql(session, VISITS)
+        write_parquet(tmp_path, rows(1)["visits"])
+        fresh = exact(session, VISITS)
+        assert "OVER" in engine_sql(session, VISITS) and fresh != before
+        assert states(session)["visits"] == "written"
+        assert "OVER" not in engine_sql(session, VISITS) and exact(session, VISITS) == fresh
 
 
 def write_parquet(folder: Path, visits: list[str]) -> None:
@@ -179,11 +189,12 @@ def write_parquet(folder: Path, visits: list[str]) -> None:
 
 
 def open_parquet(folder: Path, most: int) -> object:
-    write_parquet(folder, rows(0)["visits"])
+    write_parquet(folder, rows(0)["visits"][:-1])
     policy = clinic(folder, most, source="v.parquet")
     text = policy.read_text()
     own = text[text.index("  visits:") : text.index("  labs:")]
-    own = own.replace("    foreign_keys: {patient_id: patients.patient_id}\n", "").replace("    columns:\n", "    columns:\n      patient_id: {type: text}\n")
+    own = own.replace("    foreign_keys: {patient_id: patients.patient_id}\n", "")
+    own = own.replace("    columns:\n", "    columns:\n      patient_id: {type: text}\n")
     text = text[: text.index("  patients:")].replace("table: patients", "table: visits") + own
     policy.write_text(text)
     return open_clinic(policy)
@@ -306,4 +317,46 @@ def test_the_files_are_the_owners_alone(tmp_path: Path) -> None:
     with open_clinic(clinic(tmp_path)) as session:
         states(session)
     (folder,) = (tmp_path / "clinic.duckdb.bounded").iterdir()
+    assert all(place.stat().st_mode & 0o077 == 0 for place in (folder, *folder.iterdir()) if place.suffix != "")
     assert folder.stat().st_mode & 0o077 == 0
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_tells_what_became_of_each_table(tmp_path: Path) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(0))
+    policy = clinic(tmp_path)
+    open_clinic(policy).close()
+    arguments = ["-p", str(policy), "--memory", "1GB", "--jobs", "1"]
+    for states_told in ("patients: in place\nvisits: written\nlabs: written\n", "there already"):
+        told = CliRunner().invoke(prepare, arguments)
+        assert told.exit_code == 0 and told.stdout == "" and states_told in told.stderr
+    assert told.stderr.count("there already") == 3
+    told = CliRunner().invoke(prepare, [*arguments, "--copy"])
+    assert "patients: written\nvisits: there already\n" in told.stderr
+
+
+def test_a_limit_that_is_none_and_a_folder_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(0))
+    with open_clinic(clinic(tmp_path)) as session:
+        with pytest.raises(Fault, match="no such limits"):
+            index_of(session).prepare(memory="lots")
+        (tmp_path / "file").write_text("no folder")
+        monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "file"))
+        with pytest.raises(Fault, match="cannot write in"):
+            index_of(session).prepare()
+
+
+def test_rows_put_aside_by_a_dead_process_are_removed(tmp_path: Path) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(0))
+    with open_clinic(clinic(tmp_path)) as session:
+        states(session)
+        (folder,) = (tmp_path / "clinic.duckdb.bounded").iterdir()
+        with subprocess.Popen(["true"]) as gone:
+            gone.wait()
+        for process in (gone.pid, os.getpid()):
+            (folder / f"scratch-{process}").mkdir(exist_ok=True)
+            (folder / f"scratch-{process}" / "rows").write_text("rows")
+        states(session)
+        assert {place.name for place in folder.glob("scratch-*")} == {f"scratch-{os.getpid()}"}

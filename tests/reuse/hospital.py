@@ -25,6 +25,7 @@ tables:
       plan: {type: text, domain: [free, pro, null]}
       smoker: {type: boolean, nullable: false}
       age: {type: integer, lower: 0, upper: 100}
+      slot: {type: integer, domain: [%s], nullable: false}
       ward: {type: integer, lower: 1, upper: 4, nullable: false}
       city: {type: text, nullable: false}
   visits:
@@ -33,12 +34,12 @@ tables:
     columns:
       kind: {type: text, domain: [in, out], nullable: false}
       cost: {type: real, lower: 0, upper: 1000, nullable: false}
-"""
+""" % ", ".join(map(str, range(100)))
 
 _PATIENTS = """
 CREATE TABLE patients AS SELECT i AS patient_id, ['north', 'south', 'west'][1 + i % 3] AS region,
   ['free', 'pro', NULL][1 + i % 7 % 3] AS plan, i % 4 = 0 AS smoker, 20 + i % 60 AS age, 1 + i % 6 AS ward,
-  ['Linz', 'Graz', 'Wien'][1 + i % 3] AS city FROM range({count}) t(i)
+  i % 100 AS slot, ['Linz', 'Graz', 'Wien'][1 + i % 3] AS city FROM range({count}) t(i)
 """
 _VISITS = """
 CREATE TABLE visits AS SELECT i % {count} AS patient_id, ['in', 'out'][1 + i % 2] AS kind, 10.0 * (i % 7) AS cost

@@ -24,7 +24,7 @@ SELECT COUNT(cost) FROM visits
 
 -- query: count_distinct_unit
 -- keys: none
--- l1: 20
+-- l1: 1
 -- rows: 1
 SELECT COUNT(DISTINCT patient_id) FROM visits
 
@@ -156,7 +156,7 @@ SELECT MEAN(value) FROM labs
 
 -- query: several_of_each
 -- keys: none
--- l1: 20, 20, 20000, 300, 20
+-- l1: 20, 1, 20000, 300, 20
 -- rows: 1, 1, 1000, 15, 1
 SELECT COUNT(*), COUNT(DISTINCT patient_id), SUM(cost), AVG(nights), COUNT(DISTINCT ward) FROM visits
 

@@ -20,7 +20,9 @@ SELECT COUNT(*), SUM(nights) FROM visits
 
 -- query: parameters_by_position
 -- parameters: ["er", 100.5]
--- rows: refused parameter_count
+-- keys: none
+-- l1: 20
+-- rows: 1
 SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?
 
 -- query: parameters_by_number

@@ -48,7 +48,7 @@ SELECT SUM(nights // 7), SUM(nights % 7) FROM visits
 
 -- query: rounded
 -- keys: none
--- l1: 2400, 2400, 960
+-- l1: 120, 120, 48
 -- rows: refused join
 SELECT SUM(round(change)), SUM(floor(change)), SUM(ceil(value)) FROM visits JOIN labs USING (visit_id)
 

@@ -35,6 +35,7 @@ SELECT AVG(most), AVG(least) FROM (SELECT patient_id, MAX(cost) AS most, MIN(nig
 SELECT SUM(m) FROM (SELECT patient_id, AVG(change) AS m FROM visits GROUP BY patient_id) AS t
 
 -- query: further_key
+-- loose: 0.1 (a unit has one row for each of 3 wards, its 20 rows are not bounded by the wards)
 -- keys: public
 -- l1: 200, 20
 -- rows: 1

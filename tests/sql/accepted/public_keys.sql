@@ -24,7 +24,7 @@ SELECT nights, COUNT(*) FROM visits GROUP BY nights
 
 -- query: units_per_group
 -- keys: public
--- l1: 20
+-- l1: 3
 -- rows: 1
 SELECT ward, COUNT(DISTINCT patient_id) FROM visits GROUP BY ward
 
@@ -110,7 +110,7 @@ SELECT ward, nights, COUNT(*), SUM(cost) FROM visits GROUP BY ward, nights
 -- query: max_rows_per_group
 -- set: dp.max_rows_per_group = 3
 -- keys: public
--- l1: 20, 20000, 20
+-- l1: 9, 9000, 9
 -- rows: 1, 1000, 1
 SELECT ward, COUNT(*), SUM(cost), COUNT(DISTINCT diagnosis) FROM visits GROUP BY ward
 
@@ -125,7 +125,7 @@ SELECT nights, COUNT(*), AVG(cost), COUNT(DISTINCT patient_id) FROM visits GROUP
 -- query: cap_of_all_rows
 -- set: dp.max_rows_per_group = 4
 -- keys: none
--- l1: 20, 200
+-- l1: 4, 40
 -- rows: 1, 10
 SELECT COUNT(*), SUM(change) FROM visits
 

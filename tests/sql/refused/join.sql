@@ -3,11 +3,6 @@
 -- at: patients
 SELECT COUNT(*) FROM visits CROSS JOIN patients
 
--- query: comma
--- sqlstate: ZP009
--- at: patients
-SELECT COUNT(*) FROM visits, patients WHERE visits.patient_id = patients.patient_id
-
 -- query: other_people
 -- sqlstate: ZP009
 -- at: visits
@@ -42,8 +37,3 @@ SELECT COUNT(*) FROM visits AS v JOIN (SELECT ward, COUNT(*) AS n FROM visits GR
 -- sqlstate: ZP009
 -- at: patients
 SELECT COUNT(*) FROM visits SEMI JOIN patients USING (patient_id)
-
--- query: after_outer_join_the_unit_may_be_missing
--- sqlstate: ZP009
--- at: visits
-SELECT COUNT(*) FROM patients AS p LEFT JOIN visits AS v ON p.patient_id = v.patient_id JOIN visits AS w ON w.patient_id = v.patient_id AND w.ward = v.ward

@@ -1,0 +1,45 @@
+"""Dates and timestamps, value by value: starts of units, differences, months. What the policy's bounds go through."""
+
+from __future__ import annotations
+
+import calendar
+import math
+from datetime import date, datetime, timedelta
+from typing import Any
+
+
+def midnight(value: Any) -> Any:
+    """The timestamp that a date stands for among timestamps; a timestamp as it is."""
+    return datetime.combine(value, datetime.min.time()) if type(value) is date else value
+
+
+def truncated(unit: str, value: Any) -> Any:
+    """The start of the year, quarter, ... or second that a date or timestamp is in; weeks start on Monday."""
+    day = value.date() if isinstance(value, datetime) else value
+    if unit in ("hour", "minute", "second"):
+        kept = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
+        return value.replace(minute=kept[0], second=kept[1], microsecond=0)
+    month = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}.get(unit, day.month)
+    back = {"day": 0, "week": day.weekday()}.get(unit)
+    start = day.replace(month=month, day=1) if back is None else day - timedelta(days=back)
+    return midnight(start) if isinstance(value, datetime) else start
+
+
+def difference(unit: str, start: Any, end: Any) -> int:
+    """Boundaries of `unit` from start to end (two dates or two timestamps); weeks are whole ones, as in DuckDB."""
+    months = {"year": 12, "quarter": 3, "month": 1}.get(unit)
+    if months is not None:
+        return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
+    if unit == "week":
+        days = truncated("day", midnight(end)) - truncated("day", midnight(start))
+        return math.trunc(days / timedelta(weeks=1))
+    seconds = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
+    apart: timedelta = truncated(unit, midnight(end)) - truncated(unit, midnight(start))
+    return int(apart.days * 86400 + apart.seconds) // seconds
+
+
+def moved_by_months(value: Any, months: int) -> Any:
+    """The same day of another month, or that month's last. Raises ValueError outside the years 1 to 9999."""
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else value.day
+    return value.replace(year=year, month=month + 1, day=min(value.day, last))

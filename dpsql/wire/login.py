@@ -1,0 +1,83 @@
+"""The login of one connection: startup parameters, SCRAM, first settings. Bytes in, bytes out; no sockets."""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from dpsql.errors import Error, refuse
+from dpsql.users import Logins
+from dpsql.wire import messages as m
+from dpsql.wire.scram import Exchange
+from dpsql.wire.settings import Settings
+
+_OPTION = re.compile(r"(?:-c\s*|--)([\w.]+)=((?:\\.|\S)*)")
+
+
+class Login:
+    """`begin`, then `respond` until `done`. `user` and `settings` are what was asked for."""
+
+    def __init__(self, startup: m.Startup, dataset: str, logins: Logins, binding: bytes | None) -> None:
+        """Raises wire_protocol, login_user. Neither database nor user is judged before the password is."""
+        if startup.major != 3:
+            raise refuse("wire_protocol", version=f"{startup.major}.{startup.minor}")
+        self._startup, self._dataset, self._logins, self._binding = startup, dataset, logins, binding
+        self.user = startup.parameters.get("user", "")
+        if not self.user:
+            raise refuse("login_user")
+        self.settings = Settings(self.user)
+        self.done = False
+        self._exchange: Exchange | None = None
+        self._step = 0
+
+    def begin(self) -> bytes:
+        """The first answer: which mechanisms there are."""
+        verifier, known = self._logins.verifier(self.user)
+        self._exchange = Exchange(verifier, known, self._binding)
+        unknown = [name for name in self._startup.parameters if name.startswith("_pq_.")]
+        first = m.negotiate(0, unknown) if self._startup.minor > 0 or unknown else b""
+        return first + m.sasl_mechanisms(self._exchange.mechanisms())
+
+    def respond(self, body: bytes) -> bytes:
+        """The answer to one response. Raises login_scram, login_failed, login_database."""
+        assert self._exchange is not None
+        self._step += 1
+        if self._step == 1:
+            mechanism, data = _initial(body)
+            return m.sasl_continue(self._exchange.first(mechanism, data))
+        final = self._exchange.final(body)
+        if final is None:
+            raise refuse("login_failed", user=self.user)
+        name = self._startup.parameters.get("database") or self.user
+        if name != self._dataset:
+            raise refuse("login_database", name=name, dataset=self._dataset)
+        self.done = True
+        return m.sasl_final(final)
+
+    def welcome(self) -> bytes:
+        """AuthenticationOk; settings of the startup packet are taken over, unknown ones as PostgreSQL would set them."""
+        given = {
+            name: value for name, value in self._startup.parameters.items()
+            if name not in ("user", "database", "options", "replication") and not name.startswith("_pq_.")
+        }  # fmt: skip
+        options = self._startup.parameters.get("options", "")
+        given |= {name: value.replace("\\ ", " ") for name, value in _OPTION.findall(options)}
+        notices = []
+        for name, value in given.items():
+            try:
+                self.settings.start(name, value)
+            except Error as error:
+                notices.append(m.notice_response(error.message, severity="WARNING"))
+        return m.AUTHENTICATED + b"".join(notices)
+
+
+def _initial(body: bytes) -> tuple[str, bytes]:
+    """SASLInitialResponse: mechanism and client-first-message."""
+    end = body.find(b"\0")
+    if end < 0 or len(body) < end + 5:
+        raise refuse("login_scram")
+    size = struct.unpack("!i", body[end + 1 : end + 5])[0]
+    data = body[end + 5 :]
+    if size != len(data):
+        raise refuse("login_scram")
+    return body[:end].decode("latin-1"), data
