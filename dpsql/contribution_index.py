@@ -1,10 +1,11 @@
 """The contribution index: the bounded view of each protected table, made once for a version of the data.
 
 `prepare` writes a table's bounded view (privacy.md 2) into a DuckDB file, or, where no unit has more than `max_rows`
-rows and no row is without a unit, a mark that the source itself is the view. Both are named by an HMAC, under the ledger's key, of all that the view
-depends on: the table's columns, types, max_rows and way to the unit, the key of the order, the engine's version, and
-the identity of the source's files. So an index of other data, of another policy or of another ledger is never found,
-and nobody without the key can make one up. It appears under its name by one `rename`: whole, or not at all.
+rows and no row is without a unit, a mark that the source itself is the view. Both are named by an HMAC, under the
+ledger's key, of all that the view depends on: the table's columns, types, max_rows and way to the unit, the key of the
+order, the engine's version, and the identity of the source's files. So an index of other data, of another policy or of
+another ledger is never found, and nobody without the key can make one up. It appears under its name by one `rename`:
+whole, or not at all.
 
 **Where the mark lives, and why it may be relied on.** "Every row stays" is a fact of the data, told to nobody: it
 is a file that only the data's owner can read. Reading the source by it gives exactly the rows that the window

@@ -37,6 +37,7 @@ def _rows(relation: Relation, policy: Policy) -> int:
     if isinstance(relation, SemiJoin):
         # Whether a row of `left` stays depends on public rows, or on rows of its own unit (the emitted join compares
         # the units): adding a unit never changes another unit's rows.
+        _check_on_unit(relation, policy)
         return _rows(relation.left, policy)
     if isinstance(relation, Union_):
         return sum(_rows(source, policy) for source in relation.sources)
@@ -47,12 +48,19 @@ def _rows(relation: Relation, policy: Policy) -> int:
     return 1 if not relation.keys else _rows(relation.source, policy)
 
 
+def _check_on_unit(relation: Join | SemiJoin, policy: Policy) -> None:
+    """The binder's promise, checked once more: two protected sides meet on an entity's key, or not at all."""
+    if _rows(relation.right, policy) > 0 and not (relation.on_unit and policy.privacy_unit is not None):
+        raise refuse("internal", what="protected sides that do not meet on the privacy unit")
+
+
 def _joined_rows(relation: Join, policy: Policy) -> int:
     """A row of `left` meets at most `multiplicity` rows of `right`; with on_unit only rows of the same unit meet.
 
     Counted from the other side: each row of the unit in `right` meets at most `back` rows in `left`, and an outer join
     keeps the rows of `left` that meet none besides. Both hold, so the smaller one does.
     """
+    _check_on_unit(relation, policy)
     left = _rows(relation.left, policy)
     if not relation.on_unit:
         return left * relation.multiplicity
@@ -81,7 +89,8 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
         return frozenset(found)
     if isinstance(relation, Join):
         for side, at in ((unfiltered(relation.left), 0), (unfiltered(relation.right), 1)):
-            names = tuple(sorted(pair[at].name[2:] for pair in relation.keys if isinstance(pair[at], Column)))
+            keys = [pair[at] for pair in relation.keys]
+            names = tuple(sorted(key.name[2:] for key in keys if isinstance(key, Column)))
             most = policy.tables[side.table].multiplicity(names) if isinstance(side, Scan) else None
             if isinstance(side, Scan) and most is not None:
                 found.add(Promise(side.table, names, most))

@@ -294,18 +294,14 @@ _("many_blocks", "54000", "the statement has more than {most} private aggregatio
 _("many_measures", "54000", "a SELECT has more than {most} different aggregates", "split it")
 _("many_keys", "54000", "GROUP BY has more than {most} keys", "group by fewer")
 _("many_columns", "54000", "more than {most} columns", "name the columns that you need")
-_("remainder", "42000", "{detail}", "this part runs over the released results; see docs/sql.md")
 _("no_max_rows", "55000", "table {table} has no max_rows in the policy", "the owner states how many rows one unit may have")
 _("too_many_rows_per_unit", "ZP011", "one person could change {rows} rows here (at most {most})",
   "join fewer tables, or ask the owner for smaller max_rows")
-_("private_keys_above_distinct", "ZP012", "after DISTINCT rows no longer belong to a person, so private group keys cannot be admitted",
-  "group by columns with a domain in the policy, or leave DISTINCT out")
 
 # --- price ----------------------------------------------------------------------------------------------------------
 
 _("public_grid", "54000", "the public keys have {size} combinations (at most {most})",
   "group by fewer or coarser keys, for example date_trunc('month', day)")
-_("epsilon_limit", "22023", "epsilon {epsilon} is more than the owner allows for one query ({limit})", "ask for less")
 _("selection_needs_delta", "ZP013", "grouping by {keys} needs delta (partition selection), and none is allowed",
   "group by columns with a domain, or ask the owner for per_query.delta")
 _("mechanism_needs_delta", "ZP014", "the Gaussian mechanism needs delta under a pure accountant, and none is allowed",

@@ -23,13 +23,17 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @click.command()
 @policy_option()
-@click.option("--listen", default=DEFAULT_ADDRESS, show_default=True, metavar="HOST:PORT", help="Where BI tools connect.")
+@click.option(
+    "--listen", default=DEFAULT_ADDRESS, show_default=True, metavar="HOST:PORT", help="Where BI tools connect."
+)
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate (chain), PEM.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Its key, PEM.")
-@click.option("--tls-self-signed", is_flag=True, help="A certificate made for this data set, kept beside the ledger's key.")
+@click.option(
+    "--tls-self-signed", is_flag=True, help="A certificate made for this data set, kept beside the ledger's key."
+)
 @click.option("--allow-plain", is_flag=True, help="Let clients of other machines in without TLS.")
 @click.option("--connections", default=100, show_default=True, type=click.IntRange(1, 1000), help="At most, at once.")
-def serve(
+def serve(  # noqa: PLR0917 (click calls it by name)
     policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
     connections: int,
 ) -> None:  # fmt: skip
@@ -87,7 +91,9 @@ async def _run(server: Server, house: House, host: str, port: int, encrypted: bo
     host, port = await server.start(host, port)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
-    _say(f"serving {house.policy.dataset} on {host}:{port}{' with TLS' if encrypted else ''}, {len(house.logins)} logins")
+    _say(
+        f"serving {house.policy.dataset} on {host}:{port}{' with TLS' if encrypted else ''}, {len(house.logins)} logins"
+    )
     if not len(house.logins):
         _say("nobody can log in yet: dpsql user add -p POLICY NAME")
     _say(f'psql "host={host} port={port} dbname={house.policy.dataset} user=NAME"')

@@ -27,11 +27,15 @@ class Command:
     words: tuple[str, ...] = ()
 
 
-_WORD = re.compile(r"""\s*(?:--[^\n]*|/\*.*?\*/|("(?:[^"]|"")*"|'(?:[^']|'')*'|[^\W\d][\w$]*|\d+(?:\.\d+)?|\S))""", re.DOTALL)
+_WORD = re.compile(
+    r"""\s*(?:--[^\n]*|/\*.*?\*/|("(?:[^"]|"")*"|'(?:[^']|'')*'|[^\W\d][\w$]*|\d+(?:\.\d+)?|\S))""", re.DOTALL
+)
 _KEYWORD = re.compile(r"[A-Za-z]+")
 _WRITES = {
-    "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT", "REVOKE", "COMMENT", "VACUUM",
-    "ANALYZE", "REINDEX", "CLUSTER", "REFRESH", "LOCK", "IMPORT", "SECURITY", "REASSIGN", "CALL", "DO", "NOTIFY", "CHECKPOINT",
+    "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT", "REVOKE", "COMMENT",
+    "VACUUM",
+    "ANALYZE", "REINDEX", "CLUSTER", "REFRESH", "LOCK", "IMPORT", "SECURITY", "REASSIGN", "CALL", "DO", "NOTIFY",
+    "CHECKPOINT",
     "LOAD", "ATTACH", "DETACH", "INSTALL", "PRAGMA", "EXPORT", "USE",
 }  # fmt: skip
 _COMMANDS = {
@@ -81,7 +85,9 @@ def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
         return Command("commit", "COMMIT")
     if first in ("ROLLBACK", "ABORT"):
         rest = [word for word in upper if word not in ("WORK", "TRANSACTION", "SAVEPOINT")]
-        return Command("rollback_to", "ROLLBACK", unquoted(words[-1])) if "TO" in rest else Command("rollback", "ROLLBACK")
+        return (
+            Command("rollback_to", "ROLLBACK", unquoted(words[-1])) if "TO" in rest else Command("rollback", "ROLLBACK")
+        )
     if first in ("SAVEPOINT", "RELEASE"):
         return Command(first.lower(), first, unquoted(words[-1]))
     if first == "SET":
@@ -167,14 +173,20 @@ def _declare(sql: str) -> Command:
         raise refuse("wire_syntax", word="DECLARE")
     hold = bool(match.group(3) and "WITHOUT" not in match.group(3).upper())
     words = ("HOLD",) * hold + ("BINARY",) * ("BINARY" in (match.group(2) or "").upper())
-    return Command("declare", "DECLARE CURSOR", unquoted(match.group(1)), query=sql[match.end() :], offset=match.end(), words=words)
+    return Command(
+        "declare", "DECLARE CURSOR", unquoted(match.group(1)), query=sql[match.end() :], offset=match.end(), words=words
+    )
 
 
 def _copy(sql: str) -> Command:
     """COPY (query) TO STDOUT [WITH] [(FORMAT csv, ...)] or the old words BINARY, CSV, HEADER, DELIMITER, NULL."""
     match = _COPY.match(sql)
     if match is None:
-        raise refuse("copy_table") if re.search(r"\sTO\s", sql[:MOST_COMMAND], re.IGNORECASE) else refuse("read_only", word="COPY FROM")
+        raise (
+            refuse("copy_table")
+            if re.search(r"\sTO\s", sql[:MOST_COMMAND], re.IGNORECASE)
+            else refuse("read_only", word="COPY FROM")
+        )
     tail = list(re.finditer(r"\)\s*TO\s+STDOUT\b", sql, re.IGNORECASE))
     if not tail:
         raise refuse("copy_target")

@@ -97,6 +97,6 @@ def _cell(text: str, options: CopyOptions) -> str:
     if options.form == "text":
         escaped = text.translate(_ESCAPES)
         return escaped if options.delimiter == "\t" else escaped.replace(options.delimiter, "\\" + options.delimiter)
-    if text == options.null or text == "\\." or any(c in text for c in (options.delimiter, '"', "\n", "\r")):
+    if text in (options.null, "\\.") or any(c in text for c in (options.delimiter, '"', "\n", "\r")):
         return '"' + text.replace('"', '""') + '"'
     return text

@@ -127,7 +127,8 @@ def _send_numeric(value: Any) -> bytes:
 
 
 def _sized(number: Decimal) -> Decimal:
-    """A decimal that is written in a bounded number of digits: 1e999999999 is ten characters here and a gigabyte there."""
+    """A decimal that is written in a bounded number of digits: 1e999999999 is ten characters here and a gigabyte
+    there."""
     if number.is_finite() and abs(number.adjusted()) > 400:
         raise ValueError("out of range")
     return number
@@ -138,7 +139,7 @@ def _receive_numeric(data: bytes) -> Decimal:
     if sign in (0xC000, 0xD000, 0xF000):
         return Decimal({0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}[sign])
     digits = struct.unpack(f"!{count}h", data[8:])
-    if count and abs(weight) > 100 or count > 100 or scale > 400:
+    if (count and abs(weight) > 100) or count > 100 or scale > 400:
         raise ValueError("out of range")
     text = "".join(f"{digit:04}" for digit in digits) or "0"
     total = Decimal(text).scaleb(4 * (weight - max(count, 1) + 1))
@@ -186,10 +187,14 @@ def _interval_parts(value: Any) -> tuple[int, int, int]:
 def _write_interval(value: Any) -> str:
     months, days, micros = _interval_parts(value)
     years, months = int(months / 12), months - int(months / 12) * 12
-    parts = [f"{n} {word}{'' if abs(n) == 1 else 's'}" for n, word in ((years, "year"), (months, "mon"), (days, "day")) if n]
+    parts = [
+        f"{n} {word}{'' if abs(n) == 1 else 's'}" for n, word in ((years, "year"), (months, "mon"), (days, "day")) if n
+    ]
     if micros or not parts:
         seconds, fraction = divmod(abs(micros), 1_000_000)
-        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + (f".{fraction:06}" if fraction else "")
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + (
+            f".{fraction:06}" if fraction else ""
+        )
         parts.append(("-" if micros < 0 else "") + clock)
     return " ".join(parts)
 
@@ -237,16 +242,33 @@ def _floating(name: str, size: int, form: str) -> Codec:
     return Codec(name, size, _write_float, send, _read_float, receive)
 
 
+def receive_array(data: bytes) -> list[Any]:
+    """array_recv of at most one dimension."""
+    dimensions, _, element = struct.unpack("!iiI", data[:12])
+    if dimensions == 0:
+        return []
+    if dimensions != 1 or element not in CODECS:
+        raise ValueError("an array of one dimension")
+    count, at, found = struct.unpack("!i", data[12:16])[0], 20, list[Any]()
+    for _ in range(count):
+        size = struct.unpack("!i", data[at : at + 4])[0]
+        at += 4
+        found.append(None if size < 0 else CODECS[element].receive(data[at : at + size]))
+        at += max(size, 0)
+    return found
+
+
 def _vector(name: str, element: int) -> Codec:
     """int2vector and oidvector: written with blanks, sent as an array that starts at 0."""
     return Codec(
         name, -1, lambda v: " ".join(map(str, v)), lambda v: send_array(element, v, lower=0),
-        lambda text: [int(part) for part in text.split()], lambda data: receive_array(data),
+        lambda text: [int(part) for part in text.split()], receive_array,
     )  # fmt: skip
 
 
 CODECS: dict[int, Codec] = {
-    BOOL: Codec("bool", 1, lambda v: "t" if v else "f", lambda v: b"\1" if v else b"\0", _read_bool, lambda b: b != b"\0"),
+    BOOL: Codec("bool", 1, lambda v: "t" if v else "f", lambda v: b"\1" if v else b"\0", _read_bool,
+    lambda b: b != b"\0"),
     BYTEA: Codec("bytea", -1, lambda v: "\\x" + v.hex(), bytes, lambda t: bytes.fromhex(t.removeprefix("\\x")), bytes),
     CHAR: _text("char", 1),
     NAME: _text("name", 64),
@@ -286,8 +308,10 @@ CODECS: dict[int, Codec] = {
         lambda data: _EPOCH + timedelta(microseconds=struct.unpack("!q", data)[0]),
     ),
     INTERVAL: Codec("interval", 16, _write_interval, _send_interval, str, _receive_interval),
-    NUMERIC: Codec("numeric", -1, _write_numeric, _send_numeric, lambda t: _sized(Decimal(t.strip())), _receive_numeric),
-    UUID: Codec("uuid", 16, str, lambda v: uuid.UUID(str(v)).bytes, lambda t: str(uuid.UUID(t)), lambda b: str(uuid.UUID(bytes=b))),
+    NUMERIC: Codec("numeric", -1, _write_numeric, _send_numeric, lambda t: _sized(Decimal(t.strip())),
+    _receive_numeric),
+    UUID: Codec("uuid", 16, str, lambda v: uuid.UUID(str(v)).bytes, lambda t: str(uuid.UUID(t)),
+    lambda b: str(uuid.UUID(bytes=b))),
 }  # fmt: skip
 
 ARRAYS: dict[int, int] = {
@@ -326,22 +350,6 @@ def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
         data = None if value is None else send(value)
         parts.append(struct.pack("!i", -1) if data is None else struct.pack("!i", len(data)) + data)
     return b"".join(parts)
-
-
-def receive_array(data: bytes) -> list[Any]:
-    """array_recv of at most one dimension."""
-    dimensions, _, element = struct.unpack("!iiI", data[:12])
-    if dimensions == 0:
-        return []
-    if dimensions != 1 or element not in CODECS:
-        raise ValueError("an array of one dimension")
-    count, at, found = struct.unpack("!i", data[12:16])[0], 20, list[Any]()
-    for _ in range(count):
-        size = struct.unpack("!i", data[at : at + 4])[0]
-        at += 4
-        found.append(None if size < 0 else CODECS[element].receive(data[at : at + size]))
-        at += max(size, 0)
-    return found
 
 
 def read_array(element: int, text: str) -> list[Any]:

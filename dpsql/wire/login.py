@@ -55,7 +55,8 @@ class Login:
         return m.sasl_final(final)
 
     def welcome(self) -> bytes:
-        """AuthenticationOk; settings of the startup packet are taken over, unknown ones as PostgreSQL would set them."""
+        """AuthenticationOk; settings of the startup packet are taken over, unknown ones as PostgreSQL would set
+        them."""
         given = {
             name: value for name, value in self._startup.parameters.items()
             if name not in ("user", "database", "options", "replication") and not name.startswith("_pq_.")

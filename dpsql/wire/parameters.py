@@ -17,7 +17,15 @@ from dpsql.wire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.wire.catalog.shape import relations, type_names
 
 MOST_PARAMETERS = 1_000
-_WIRE = {"bool": e.BOOL, "int2": e.INT2, "int4": e.INT4, "int8": e.INT8, "oid": e.OID, "float4": e.FLOAT4, "float8": e.FLOAT8}
+_WIRE = {
+    "bool": e.BOOL,
+    "int2": e.INT2,
+    "int4": e.INT4,
+    "int8": e.INT8,
+    "oid": e.OID,
+    "float4": e.FLOAT4,
+    "float8": e.FLOAT8,
+}
 _COMPARED = (exp.Binary, exp.Between, exp.In)
 _REG_TYPES = {2205, 2206, 24, 4089, 4096}
 _DUMMIES: dict[int, Any] = {

@@ -105,7 +105,9 @@ class Questions:
             return Prepared(sql, "types", (1028,))
         words = _words(sql)
         about_data = not words.isdisjoint(self._tables)
-        about_catalog = any(word.startswith("pg_") or word in ("information_schema", "_pg_expandarray") for word in words)
+        about_catalog = any(
+            word.startswith("pg_") or word in ("information_schema", "_pg_expandarray") for word in words
+        )
         if about_data and not about_catalog and not _PARAMETER.search(sql):
             return Prepared(sql, "data", tuple(oid or e.TEXT for oid in declared))
         tree = read_postgres(sql)
@@ -181,14 +183,20 @@ class Questions:
             self._lanes.release()
 
     def _structure(self, prepared: Prepared, error: Error) -> Answer:
-        """A tool that looks at a table's columns through LIMIT 1 gets columns without rows; anything else its refusal."""
+        """A tool that looks at a table's columns through LIMIT 1 gets columns without rows; anything else its
+        refusal."""
         table = self._probe(prepared, error)
         told = ("rows of people are not shown: these are the columns only", "ask for an aggregate: SELECT COUNT(*) ...")
         return replace(_answer(table), notices=(told,))
 
     def _probe(self, prepared: Prepared, error: Error) -> pa.Table:
         tree = prepared.tree or read_postgres(prepared.sql)
-        if error.slug not in ("raw_rows", "rows_clause", "unit_revealed") or tree is None or not _is_probe(tree):
+        if error.slug not in ("raw_rows", "rows_clause"):
+            raise error
+        if tree is None or not _is_probe(tree):
+            error.hint += (
+                "; a BI tool asks this for a preview of rows: choose a metric (count, average) and a dimension"
+            )
             raise error
         try:
             return self._catalog.run(with_values(tree, dummies(prepared.oids)), self._place).slice(0, 0)
@@ -245,7 +253,9 @@ def _is_probe(tree: exp.Expr) -> bool:
     if isinstance(limit, exp.Limit) and limit.expression.name in ("0", "1"):
         return True
     where = tree.args.get("where")
-    conditions = where.this.flatten() if where is not None and isinstance(where.this, exp.And) else [where and where.this]
+    conditions = (
+        where.this.flatten() if where is not None and isinstance(where.this, exp.And) else [where and where.this]
+    )
     return any(_never(one) for one in conditions if one is not None)
 
 

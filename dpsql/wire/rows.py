@@ -50,8 +50,10 @@ class Answer:
 def oid_of(type_: pa.DataType) -> int:
     """The wire type of an Arrow type; unsigned 32 bits stand for oid in the catalog."""
     kinds = (
-        (pa.types.is_boolean, e.BOOL), (pa.types.is_uint32, e.OID), (pa.types.is_int8, e.INT2), (pa.types.is_int16, e.INT2),
-        (pa.types.is_uint8, e.INT2), (pa.types.is_int32, e.INT4), (pa.types.is_uint16, e.INT4), (pa.types.is_int64, e.INT8),
+        (pa.types.is_boolean, e.BOOL), (pa.types.is_uint32, e.OID), (pa.types.is_int8, e.INT2), (pa.types.is_int16,
+        e.INT2),
+        (pa.types.is_uint8, e.INT2), (pa.types.is_int32, e.INT4), (pa.types.is_uint16, e.INT4), (pa.types.is_int64,
+        e.INT8),
         (pa.types.is_integer, e.NUMERIC), (pa.types.is_decimal, e.NUMERIC), (pa.types.is_float32, e.FLOAT4),
         (pa.types.is_floating, e.FLOAT8), (pa.types.is_date, e.DATE), (pa.types.is_time, e.TIME),
         (pa.types.is_interval, e.INTERVAL), (pa.types.is_duration, e.INTERVAL), (pa.types.is_binary, e.BYTEA),

@@ -34,7 +34,9 @@ class Verifier:
 
     def text(self) -> str:
         """PostgreSQL's form: SCRAM-SHA-256$iterations:salt$stored_key:server_key."""
-        salt, stored, server = (base64.b64encode(part).decode() for part in (self.salt, self.stored_key, self.server_key))
+        salt, stored, server = (
+            base64.b64encode(part).decode() for part in (self.salt, self.stored_key, self.server_key)
+        )
         return f"{PLAIN}${self.iterations}:{salt}${stored}:{server}"
 
     @classmethod
@@ -58,7 +60,8 @@ def make_verifier(password: str, salt: bytes | None = None, iterations: int = IT
 
 
 def mock_verifier(secret: bytes, user: str) -> Verifier:
-    """A verifier that no password fits. Its salt is the same at each try, as a real user's is, so that asking twice does
+    """A verifier that no password fits. Its salt is the same at each try, as a real user's is, so that asking twice
+    does
     not tell whether a user exists."""
     salt = _mac(secret, user.encode("utf-8", "replace"))[:_SALT]
     return Verifier(ITERATIONS, salt, os.urandom(32), os.urandom(32))
@@ -141,7 +144,9 @@ class Exchange:
         except (ValueError, binascii.Error):
             raise refuse("login_scram") from None
         wanted = self._header + (self._binding or b"" if self._header.startswith(b"p=") else b"")
-        if not hmac.compare_digest(given, wanted) or not hmac.compare_digest(nonce.encode(), f"r={self._nonce}".encode()):
+        if not hmac.compare_digest(given, wanted) or not hmac.compare_digest(
+            nonce.encode(), f"r={self._nonce}".encode()
+        ):
             raise refuse("login_scram")
         told = f"{self._first},{self._server_first},{without_proof}".encode()
         signature = _mac(self._verifier.stored_key, told)

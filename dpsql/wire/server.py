@@ -78,7 +78,9 @@ class _Gone(Exception):
 class Server:
     """Made by `cli.serve`; `start`, then `drain`."""
 
-    def __init__(self, house: House, *, tls: Tls | None = None, allow_plain: bool = False, limits: Limits | None = None) -> None:
+    def __init__(
+        self, house: House, *, tls: Tls | None = None, allow_plain: bool = False, limits: Limits | None = None
+    ) -> None:
         self._house, self._tls, self._allow_plain = house, tls, allow_plain
         self._limits = limits or Limits()
         self._planner = Planner(house.policy, house.engine)
@@ -98,7 +100,9 @@ class Server:
         try:
             self._server = await asyncio.start_server(self._accept, host, port, limit=_FLUSH)
         except OSError as error:
-            raise refuse("serve_listen", address=f"{host}:{port}", problem=(error.strerror or "it failed").lower()) from None
+            raise refuse(
+                "serve_listen", address=f"{host}:{port}", problem=(error.strerror or "it failed").lower()
+            ) from None
         name = self._server.sockets[0].getsockname()
         return str(name[0]), int(name[1])
 
@@ -175,7 +179,9 @@ class Server:
         """A session and a catalog for one login. Runs in a thread."""
         analyst = None if user == OWNER and user not in self.policy.analysts else user
         house = self._house
-        session = Session(house.policy, house.engine.another(), house.ledger, house.store, analyst=analyst, planner=self._planner)
+        session = Session(
+            house.policy, house.engine.another(), house.ledger, house.store, analyst=analyst, planner=self._planner
+        )
         with self._catalog_lock:
             if user not in self._catalogs:
                 self._catalogs[user] = Catalog(house.policy, user)

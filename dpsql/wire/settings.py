@@ -85,7 +85,8 @@ class Settings:
         self._first[_key(name)] = self._values[_key(name)]
 
     def set(self, name: str, value: str) -> None:
-        """Change one setting. Raises setting_fixed, setting_value; an unknown name with a dot is kept, as PostgreSQL does."""
+        """Change one setting. Raises setting_fixed, setting_value; an unknown name with a dot is kept, as PostgreSQL
+        does."""
         key = _key(name)
         if key in _FIXED:
             raise refuse("setting_fixed", name=name)
@@ -140,6 +141,8 @@ class Settings:
 
 def _key(name: str) -> str:
     key = name.lower()
-    return {"time zone": "timezone", "transaction isolation level": "transaction_isolation", "names": "client_encoding"}.get(
-        key, key
-    )
+    return {
+        "time zone": "timezone",
+        "transaction isolation level": "transaction_isolation",
+        "names": "client_encoding",
+    }.get(key, key)

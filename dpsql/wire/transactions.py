@@ -47,7 +47,14 @@ class Transaction:
             return ()
         if command.name == "all":
             return (Field("name", e.TEXT), Field("setting", e.TEXT), Field("description", e.TEXT))
-        return (Field(command.name.replace("time zone", "TimeZone").replace("transaction isolation level", "transaction_isolation"), e.TEXT),)
+        return (
+            Field(
+                command.name.replace("time zone", "TimeZone").replace(
+                    "transaction isolation level", "transaction_isolation"
+                ),
+                e.TEXT,
+            ),
+        )
 
     def run(self, command: Command) -> Answer:
         """Carry out one command. Raises refusals."""
@@ -127,6 +134,7 @@ class Transaction:
     def _shown(self, command: Command) -> Answer:
         fields = self.fields(command)
         settings = self._questions.settings
+        rows: list[tuple[str, ...]]
         if command.name == "all":
             rows = [(name, value, "") for name, value in settings.all().items()]
             rows += [(name, value, "") for name, value in self._questions.session.options.show().items()]

@@ -61,7 +61,7 @@ def values(rng: random.Random, term: Term) -> list[Any]:
 
 def expected(term: Term, value: Any) -> int | None:
     """clamp, move to the centre, scale, round half away from zero; the rounding computed exactly."""
-    if value is None or isinstance(value, float) and math.isnan(value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(term.lower, int):
         return int(min(max(value, term.lower), term.upper) - term.centre)

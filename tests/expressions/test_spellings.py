@@ -51,36 +51,39 @@ def engine() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 SAME_AS_THE_ENGINE = """
-x::int | x::bigint | r::decimal(10, 1) | r::integer | CAST(r AS BIGINT) | x::double | TRY_CAST(t AS INTEGER) | b::int | d::varchar | x::text
-s::date | d::timestamp | x::boolean | d::date | x::smallint
+x::int | x::bigint | r::decimal(10, 1) | r::integer | CAST(r AS BIGINT) | x::double | TRY_CAST(t AS INTEGER)
+b::int | d::varchar | x::text | s::date | d::timestamp | x::boolean | d::date | x::smallint
 EXTRACT(year FROM d) | EXTRACT(month FROM s) | EXTRACT(dow FROM d) | EXTRACT(doy FROM d) | EXTRACT(week FROM d)
-date_part('year', d) | date_part('hour', s) | datepart('quarter', d) | date_part('dayofweek', d) | date_part('weekday', d)
-year(d) | quarter(d) | month(s) | week(d) | weekofyear(d) | day(d) | dayofmonth(d) | dayofweek(d) | isodow(d) | dayofyear(d)
-hour(s) | minute(s) | second(s)
-d + INTERVAL 3 DAY | d + INTERVAL '3 days' | d - INTERVAL '1' MONTH | s + INTERVAL 2 HOUR | s - INTERVAL '90' MINUTE
-s + INTERVAL 1 QUARTER | s - INTERVAL (2) YEAR | s + INTERVAL 1 WEEK | INTERVAL 1 DAY + s | s + INTERVAL '-5' SECOND
-s + INTERVAL (-1) DAY | d + INTERVAL 13 MONTH
-d + 3 | d - 3 | 3 + d | d + x::int | d - DATE '2024-01-01' | d - e | date_diff('day', d, e) | datediff('month', d, e)
-date_diff('year', DATE '2000-05-05', d) | date_diff('week', d, e) | date_diff('hour', s, TIMESTAMP '2024-01-01 00:30:00')
-date_trunc('month', d) | date_trunc('week', s) | date_trunc('quarter', s) | date_trunc('hour', s)
-x BETWEEN 1 AND 5 | x NOT BETWEEN 1 AND 5 | d BETWEEN '2020-01-01' AND DATE '2024-06-01' | x BETWEEN y AND 10
-x IN (1, 5) | x NOT IN (1, 5) | t IN ('abc', 'x') | x IN (1, NULL) | d IN (DATE '2024-02-29') | r IN (9, 2.5)
-t LIKE 'a%' | t NOT LIKE 'a%' | t ILIKE 'ä_%' | t NOT ILIKE '%B%' | t LIKE '%\\%' | t LIKE ''
-b IS TRUE | b IS NOT TRUE | b IS FALSE | b IS NOT FALSE | b IS UNKNOWN | x IS NULL | x IS NOT NULL | x ISNULL | x NOTNULL
-x IS DISTINCT FROM y | x IS NOT DISTINCT FROM y | x IS DISTINCT FROM NULL
-CASE x WHEN 1 THEN 'one' WHEN 5 THEN 'five' END | CASE WHEN x > 1 THEN 1 WHEN b THEN 0.5e0 ELSE NULL END | if(x > 1, x, 0)
-CASE x WHEN NULL THEN 1 ELSE 2 END | CASE WHEN b THEN d ELSE s END | CASE WHEN NULL THEN 1 ELSE x END
-t || u | t || '-' || u | concat(t, u) | concat(t, '-', u) | concat(t)
-coalesce(x, y, 3) | ifnull(x, 7) | coalesce(NULL, x) | nullif(x, 5) | nullif(r, 9) | nullif(x, NULL)
-substring(t, 2, 2) | substring(t FROM 2 FOR 2) | substr(t, 2) | left(t, 2) | right(t, 2) | length(t) | len(t) | char_length(t)
-trim(t) | ltrim(t) | rtrim(t) | trim(LEADING FROM t) | trim(TRAILING FROM t) | trim(BOTH FROM t) | lower(t) | upper(t) | lcase(t) | ucase(t)
-replace(t, 'x', '') | replace(t, 'b', 'cc') | starts_with(t, u) | prefix(t, 'a') | suffix(t, 'c') | ends_with(t, u) | contains(t, u) | t ^@ 'a'
-log10(x * x + 1) | log(x * x + 1) | ln(x * x + 1) | log(10, x * x + 1) | exp(r) | sqrt(x * x) | pow(x, 2) | power(r, 3) | x ^ 2 | x ** 2
-x % 3 | mod(x, 3) | x // 3 | x / 4 | r / 4 | x + y | x - y | x * y | -x | +x | - (x + 1) | abs(x) | abs(r) | @r | sign(r) | sign(x)
-round(r) | round(r, 1) | floor(r) | ceil(r) | ceiling(r) | greatest(x, y) | least(x, y, 3) | greatest(r, x) | least(d, e) | greatest(NULL, x)
--x ^ 2 | -2 ^ 2 | 2 ^ 3 ^ 2 | x - -1 | 2 * x % 4 | 7 // 2 * x | NOT x = 1 | x = 1 OR b AND x = 5 | NOT b AND x = 5 | (x + 1) * 2
-x = 1 | x == 1 | x <> 1 | x != 1 | x < y | x <= y | x > y | x >= r | t < 'b' | d < '2024-01-01' | s >= '2024-01-01' | d = s | '2024-02-29' = d
-x = 2.5 | r = 9 | b = true | NOT b | b AND NULL | b OR NULL | x = NULL
+date_part('year', d) | date_part('hour', s) | datepart('quarter', d) | date_part('dayofweek', d)
+date_part('weekday', d) | year(d) | quarter(d) | month(s) | week(d) | weekofyear(d) | day(d) | dayofmonth(d)
+dayofweek(d) | isodow(d) | dayofyear(d) | hour(s) | minute(s) | second(s) | d + INTERVAL 3 DAY
+d + INTERVAL '3 days' | d - INTERVAL '1' MONTH | s + INTERVAL 2 HOUR | s - INTERVAL '90' MINUTE
+s + INTERVAL 1 QUARTER | s - INTERVAL (2) YEAR | s + INTERVAL 1 WEEK | INTERVAL 1 DAY + s
+s + INTERVAL '-5' SECOND | s + INTERVAL (-1) DAY | d + INTERVAL 13 MONTH | d + 3 | d - 3 | 3 + d | d + x::int
+d - DATE '2024-01-01' | d - e | date_diff('day', d, e) | datediff('month', d, e)
+date_diff('year', DATE '2000-05-05', d) | date_diff('week', d, e)
+date_diff('hour', s, TIMESTAMP '2024-01-01 00:30:00') | date_trunc('month', d) | date_trunc('week', s)
+date_trunc('quarter', s) | date_trunc('hour', s) | x BETWEEN 1 AND 5 | x NOT BETWEEN 1 AND 5
+d BETWEEN '2020-01-01' AND DATE '2024-06-01' | x BETWEEN y AND 10 | x IN (1, 5) | x NOT IN (1, 5)
+t IN ('abc', 'x') | x IN (1, NULL) | d IN (DATE '2024-02-29') | r IN (9, 2.5) | t LIKE 'a%' | t NOT LIKE 'a%'
+t ILIKE 'ä_%' | t NOT ILIKE '%B%' | t LIKE '%\\%' | t LIKE '' | b IS TRUE | b IS NOT TRUE | b IS FALSE
+b IS NOT FALSE | b IS UNKNOWN | x IS NULL | x IS NOT NULL | x ISNULL | x NOTNULL | x IS DISTINCT FROM y
+x IS NOT DISTINCT FROM y | x IS DISTINCT FROM NULL | CASE x WHEN 1 THEN 'one' WHEN 5 THEN 'five' END
+CASE WHEN x > 1 THEN 1 WHEN b THEN 0.5e0 ELSE NULL END | if(x > 1, x, 0) | CASE x WHEN NULL THEN 1 ELSE 2 END
+CASE WHEN b THEN d ELSE s END | CASE WHEN NULL THEN 1 ELSE x END | t || u | t || '-' || u | concat(t, u)
+concat(t, '-', u) | concat(t) | coalesce(x, y, 3) | ifnull(x, 7) | coalesce(NULL, x) | nullif(x, 5)
+nullif(r, 9) | nullif(x, NULL) | substring(t, 2, 2) | substring(t FROM 2 FOR 2) | substr(t, 2) | left(t, 2)
+right(t, 2) | length(t) | len(t) | char_length(t) | trim(t) | ltrim(t) | rtrim(t) | trim(LEADING FROM t)
+trim(TRAILING FROM t) | trim(BOTH FROM t) | lower(t) | upper(t) | lcase(t) | ucase(t) | replace(t, 'x', '')
+replace(t, 'b', 'cc') | starts_with(t, u) | prefix(t, 'a') | suffix(t, 'c') | ends_with(t, u) | contains(t, u)
+t ^@ 'a' | log10(x * x + 1) | log(x * x + 1) | ln(x * x + 1) | log(10, x * x + 1) | exp(r) | sqrt(x * x)
+pow(x, 2) | power(r, 3) | x ^ 2 | x ** 2 | x % 3 | mod(x, 3) | x // 3 | x / 4 | r / 4 | x + y | x - y | x * y
+-x | +x | - (x + 1) | abs(x) | abs(r) | @r | sign(r) | sign(x) | round(r) | round(r, 1) | floor(r) | ceil(r)
+ceiling(r) | greatest(x, y) | least(x, y, 3) | greatest(r, x) | least(d, e) | greatest(NULL, x) | -x ^ 2
+-2 ^ 2 | 2 ^ 3 ^ 2 | x - -1 | 2 * x % 4 | 7 // 2 * x | NOT x = 1 | x = 1 OR b AND x = 5 | NOT b AND x = 5
+(x + 1) * 2 | x = 1 | x == 1 | x <> 1 | x != 1 | x < y | x <= y | x > y | x >= r | t < 'b' | d < '2024-01-01'
+s >= '2024-01-01' | d = s | '2024-02-29' = d | x = 2.5 | r = 9 | b = true | NOT b | b AND NULL | b OR NULL
+x = NULL
 """
 """One line may hold several expressions, parted by ' | '."""
 TEXTS = [text for line in SAME_AS_THE_ENGINE.split("\n") for text in line.split(" | ") if text]
@@ -92,9 +95,8 @@ def test_the_engine_reads_it_so(engine: duckdb.DuckDBPyConnection, text: str) ->
     theirs = engine.execute(f"SELECT {text} FROM t").fetchall()
     for (our,), (their,) in zip(ours, theirs, strict=True):
         # An integer or a decimal of the engine is our integer or double; a date plus an interval is our date.
-        if isinstance(their, datetime) and type(our) is date:
-            their = their.date()
-        equal = our == their or (isinstance(our, float) and math.isclose(our, float(their), rel_tol=1e-15))
+        known = their.date() if isinstance(their, datetime) and type(our) is date else their
+        equal = our == known or (isinstance(our, float) and math.isclose(our, float(known), rel_tol=1e-15))
         assert equal, (ours, theirs)
 
 
@@ -162,18 +164,24 @@ def test_numbers_stay_exact() -> None:
 
 
 REFUSED = """
-t LIKE 'a!%' ESCAPE '!' | t LIKE u | t SIMILAR TO 'a' | t ~ 'a' | t GLOB 'a*' | regexp_matches(t, 'a') | x BETWEEN SYMMETRIC 5 AND 1
-trim(t, 'x') | trim(BOTH 'x' FROM t) | rtrim(t, 'x') | round(r, 2, 1) | round(r, x) | round(r, -1) | ceil(r, 1) | floor(r TO DAY)
-CAST(t AS DATE FORMAT 'YYYY') | EXTRACT(epoch FROM s) | EXTRACT(isoyear FROM d) | date_part('century', d) | date_trunc('decade', d)
-date_trunc(t, d) | date_part(t, d) | hour(d) | date_trunc('hour', d) | x::timestamptz | s::time | x::hugeint | t::uuid | t::int[]
-log(2, x) | log2(x) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'UTC' | x & 1 | x << 1 | ~x | t[1] | t[1:2]
-x = ANY(ARRAY[1]) | (x, y) = (1, 2) | [x] | {'a': x} | x IN (y) | x IN (SELECT 1) | x = (SELECT 1) | EXISTS (SELECT 1) | sum(x) | sum(x) OVER ()
-count(*) FILTER (WHERE b) | lower(DISTINCT t) | sign(x ORDER BY x) | substr(t, 0) | substr(t, -1) | left(t, -1) | left(t, x) | replace(t, u, '') | replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa')
-width_bucket(x, 0, y, 5) | width_bucket(x, 5, 5, 2) | width_bucket(x, 0, 1, 0) | clamp(x, y, 5) | clamp(x, 5, 1) | clamp(x, 1) | x + t | x || 1 | NOT x
-CASE WHEN x THEN 1 END | CASE WHEN b THEN 1 ELSE 'a' END | coalesce(x, t) | x = t | d = x | d = 'yesterday' | d > '2024-13-01' | DATE 'infinity'
-d + INTERVAL x DAY | d + INTERVAL '1.5' DAY | d + INTERVAL '1 day 2 hours' | d + INTERVAL '--5' DAY | d + INTERVAL '²' DAY | d + INTERVAL 1 DECADE | d + INTERVAL 9999999999 DAY
-d + INTERVAL 2 HOUR | x + INTERVAL 1 DAY | INTERVAL 1 DAY - d | INTERVAL 1 DAY | 9223372036854775808 | 1e999 | x -> 'a' | struct_pack(a := x) | unnest([x]) | nosuch(x) | upper(t, t)
-E'a' | $$a$$ | x'ff' | read_csv('f') | getenv('HOME') | error('x') | t::blob | strftime(d, '%Y') | mode(x) | list_value(x) | x NOT IN (SELECT 1) | x !~~ 'a'
+t LIKE 'a!%' ESCAPE '!' | t LIKE u | t SIMILAR TO 'a' | t ~ 'a' | t GLOB 'a*' | regexp_matches(t, 'a')
+x BETWEEN SYMMETRIC 5 AND 1 | trim(t, 'x') | trim(BOTH 'x' FROM t) | rtrim(t, 'x') | round(r, 2, 1)
+round(r, x) | round(r, -1) | ceil(r, 1) | floor(r TO DAY) | CAST(t AS DATE FORMAT 'YYYY')
+EXTRACT(epoch FROM s) | EXTRACT(isoyear FROM d) | date_part('century', d) | date_trunc('decade', d)
+date_trunc(t, d) | date_part(t, d) | hour(d) | date_trunc('hour', d) | x::timestamptz | s::time | x::hugeint
+t::uuid | t::int[] | log(2, x) | log2(x) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'UTC' | x & 1
+x << 1 | ~x | t[1] | t[1:2] | x = ANY(ARRAY[1]) | (x, y) = (1, 2) | [x] | {'a': x} | x IN (y) | x IN (SELECT 1)
+x = (SELECT 1) | EXISTS (SELECT 1) | sum(x) | sum(x) OVER () | count(*) FILTER (WHERE b) | lower(DISTINCT t)
+sign(x ORDER BY x) | substr(t, 0) | substr(t, -1) | left(t, -1) | left(t, x) | replace(t, u, '')
+replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa') | width_bucket(x, 0, y, 5) | width_bucket(x, 5, 5, 2)
+width_bucket(x, 0, 1, 0) | clamp(x, y, 5) | clamp(x, 5, 1) | clamp(x, 1) | x + t | x || 1 | NOT x
+CASE WHEN x THEN 1 END | CASE WHEN b THEN 1 ELSE 'a' END | coalesce(x, t) | x = t | d = x | d = 'yesterday'
+d > '2024-13-01' | DATE 'infinity' | d + INTERVAL x DAY | d + INTERVAL '1.5' DAY | d + INTERVAL '1 day 2 hours'
+d + INTERVAL '--5' DAY | d + INTERVAL '²' DAY | d + INTERVAL 1 DECADE | d + INTERVAL 9999999999 DAY
+d + INTERVAL 2 HOUR | x + INTERVAL 1 DAY | INTERVAL 1 DAY - d | INTERVAL 1 DAY | 9223372036854775808 | 1e999
+x -> 'a' | struct_pack(a := x) | unnest([x]) | nosuch(x) | upper(t, t) | E'a' | $$a$$ | x'ff' | read_csv('f')
+getenv('HOME') | error('x') | t::blob | strftime(d, '%Y') | mode(x) | list_value(x) | x NOT IN (SELECT 1)
+x !~~ 'a'
 """
 
 

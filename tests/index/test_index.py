@@ -116,16 +116,36 @@ def test_an_index_of_other_rows_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_put_in_place_of_the_open_one_is_noticed(tmp_path: Path) -> None:
-    """The session still reads the old rows, so an index (or a mark) of the new ones is not for it."""
-    file, policy = tmp_path / "clinic.duckdb", clinic(tmp_path, 4)
+    """The session still reads the old rows, so a mark of the new ones is not for it. Size and time tell nothing here."""
+    file, policy = tmp_path / "clinic.duckdb", clinic(tmp_path, 100)
     fill(file, rows(0))
     with open_clinic(policy) as old:
-        fill(tmp_path / "new.duckdb", rows(1))
-        (tmp_path / "new.duckdb").rename(file)
+        swap(file, rows(1))
         with open_clinic(policy) as new:
             states(new)
             assert "OVER" not in engine_sql(new, VISITS)
         assert "OVER" in engine_sql(old, VISITS)
+
+
+def test_rows_of_the_same_size_and_time_are_other_rows(tmp_path: Path) -> None:
+    file, policy = tmp_path / "clinic.duckdb", clinic(tmp_path, 4)
+    fill(file, rows(0))
+    with open_clinic(policy) as session:
+        states(session)
+        version = session._engine.data_version(("visits",))
+    swap(file, rows(1))
+    with open_clinic(policy) as session:
+        assert session._engine.data_version(("visits",)) == version
+        assert "OVER" in engine_sql(session, VISITS)
+
+
+def swap(file: Path, tables: dict[str, list[str]]) -> None:
+    """Other rows in a file of the same name, size and time of change."""
+    before = file.stat()
+    fill(file.with_name("other.duckdb"), tables)
+    os.utime(file.with_name("other.duckdb"), ns=(before.st_atime_ns, before.st_mtime_ns))
+    file.with_name("other.duckdb").rename(file)
+    assert file.stat().st_size == before.st_size
 
 
 @pytest.mark.parametrize("change", ["max_rows: 5", "ward: {type: text}", "cost: {type: text}"])

@@ -34,7 +34,9 @@ class Catalog:
         self._connection = build(policy, user)
         self._watchdog = Watchdog()
 
-    def run(self, tree: exp.Expr, place: Place, started: Callable[[Callable[[], None]], None] | None = None) -> pa.Table:
+    def run(
+        self, tree: exp.Expr, place: Place, started: Callable[[Callable[[], None]], None] | None = None
+    ) -> pa.Table:
         """Rows of one SELECT; `started` is given what interrupts it. Raises refusals with PostgreSQL's SQLSTATEs."""
         sql = to_duckdb(tree, place)
         cursor = self._connection.cursor()
@@ -98,5 +100,3 @@ def _own(error: Exception, expired: bool) -> Error:
     if kind == "Binder" and column is not None:
         return refuse("unknown_column", name=column.group(1))
     return refuse("catalog_query")
-
-

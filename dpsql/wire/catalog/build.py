@@ -17,12 +17,16 @@ LICENCE = (
     "(c) 1996-2024, PostgreSQL Global Development Group, Portions Copyright (c) 1994, The Regents of the University of "
     "California. Permission to use, copy, modify, and distribute this software and its documentation for any purpose, "
     "without fee, and without a written agreement is hereby granted, provided that the above copyright notice and this "
-    "paragraph and the following two paragraphs appear in all copies. IN NO EVENT SHALL THE UNIVERSITY OF CALIFORNIA BE "
+    "paragraph and the following two paragraphs appear in all copies. IN NO EVENT SHALL THE UNIVERSITY OF CALIFORNIA "
+    "BE "
     "LIABLE TO ANY PARTY FOR DIRECT, INDIRECT, SPECIAL, INCIDENTAL, OR CONSEQUENTIAL DAMAGES, INCLUDING LOST PROFITS, "
-    "ARISING OUT OF THE USE OF THIS SOFTWARE AND ITS DOCUMENTATION, EVEN IF THE UNIVERSITY OF CALIFORNIA HAS BEEN ADVISED "
-    "OF THE POSSIBILITY OF SUCH DAMAGE. THE UNIVERSITY OF CALIFORNIA SPECIFICALLY DISCLAIMS ANY WARRANTIES, INCLUDING, BUT "
-    "NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE. THE SOFTWARE PROVIDED "
-    "HEREUNDER IS ON AN \"AS IS\" BASIS, AND THE UNIVERSITY OF CALIFORNIA HAS NO OBLIGATIONS TO PROVIDE MAINTENANCE, "
+    "ARISING OUT OF THE USE OF THIS SOFTWARE AND ITS DOCUMENTATION, EVEN IF THE UNIVERSITY OF CALIFORNIA HAS BEEN "
+    "ADVISED "
+    "OF THE POSSIBILITY OF SUCH DAMAGE. THE UNIVERSITY OF CALIFORNIA SPECIFICALLY DISCLAIMS ANY WARRANTIES, "
+    "INCLUDING, BUT "
+    "NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE. THE SOFTWARE "
+    "PROVIDED "
+    'HEREUNDER IS ON AN "AS IS" BASIS, AND THE UNIVERSITY OF CALIFORNIA HAS NO OBLIGATIONS TO PROVIDE MAINTENANCE, '
     "SUPPORT, UPDATES, ENHANCEMENTS, OR MODIFICATIONS."
 )
 _RELATIONS = """
@@ -58,7 +62,9 @@ def read(url: str) -> dict[str, Any]:
         rows = {}
         for table, condition in _KEPT.items():
             names = ", ".join(_plain(column, type_) for column, type_, _ in shape["pg_catalog"][table]["columns"])
-            rows[table] = connection.execute(f"SELECT {names} FROM pg_catalog.{table} WHERE {condition} ORDER BY 1").fetchall()
+            rows[table] = connection.execute(
+                f"SELECT {names} FROM pg_catalog.{table} WHERE {condition} ORDER BY 1"
+            ).fetchall()
         version = connection.execute("SHOW server_version").fetchone()
     return {"licence": LICENCE, "version": version[0] if version else "", "relations": shape, "rows": rows}
 

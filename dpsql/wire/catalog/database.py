@@ -15,7 +15,16 @@ import pyarrow as pa
 from dpsql.policy import Policy
 from dpsql.wire.catalog import macros
 from dpsql.wire.catalog.policy_rows import PolicyRows
-from dpsql.wire.catalog.shape import PG_CATALOG, SCHEMAS, Relation, formatted_types, relation, relations, static_rows, type_names
+from dpsql.wire.catalog.shape import (
+    PG_CATALOG,
+    SCHEMAS,
+    Relation,
+    formatted_types,
+    relation,
+    relations,
+    static_rows,
+    type_names,
+)
 
 MEMORY_MEGABYTES = 256
 _LOCKDOWN = (
@@ -28,7 +37,8 @@ _LOCKDOWN = (
     "SET GLOBAL lock_configuration = true",
 )
 _EMPTY_TYPES = {
-    "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
+    "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE",
+    "timestamp": "TIMESTAMP",
 }  # fmt: skip
 _ARROW = {
     "BOOLEAN": pa.bool_(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "FLOAT": pa.float32(),

@@ -8,16 +8,24 @@ from __future__ import annotations
 
 PREFIX = "pgf_"
 
+
+def _pairs(count: int, key: str) -> str:
+    """Names of `count` keys, each written as `key`, and values."""
+    return ", ".join(f"{key.format(f'_k{number}')}, _v{number}" for number in range(count))
+
+
 # name: one body for each number of arguments; (arguments, expression)
 MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     # types and names
     "format_type": (("_t, _m", "(SELECT _q.name FROM pgx.formatted _q WHERE _q.oid = CAST(_t AS UINTEGER))"),),
     "to_regclass": (("_n", "(SELECT _q.oid FROM pgc.pg_class _q WHERE _q.relname = parse_path(_n, '.')[-1] OR "
                      "_q.relname = replace(split_part(_n, '.', -1), '\"', '') LIMIT 1)"),),
-    "regclass_name": (("_o", "coalesce((SELECT _q.relname FROM pgc.pg_class _q WHERE _q.oid = _o), CAST(_o AS VARCHAR))"),),
+    "regclass_name": (("_o", "coalesce((SELECT _q.relname FROM pgc.pg_class _q WHERE _q.oid = _o), CAST(_o AS "
+    "VARCHAR))"),),
     "regnamespace_name": (("_o", "(SELECT _q.nspname FROM pgc.pg_namespace _q WHERE _q.oid = _o)"),),
     "to_regtype": (("_n", "(SELECT _q.oid FROM pgx.type_names _q WHERE _q.name = _n)"),),
-    "quote_ident": (("_s", "CASE WHEN regexp_full_match(_s, '[a-z_][a-z0-9_$]*') THEN _s ELSE '\"' || _s || '\"' END"),),
+    "quote_ident": (("_s", "CASE WHEN regexp_full_match(_s, '[a-z_][a-z0-9_$]*') THEN _s ELSE '\"' || _s || '\"' "
+    "END"),),
     "quote_literal": (("_s", "'''' || replace(CAST(_s AS VARCHAR), '''', '''''') || ''''"),),
     "pg_encoding_to_char": (("_e", "CASE WHEN _e = 6 THEN 'UTF8' ELSE '' END"),),
     "pg_client_encoding": (("", "'UTF8'"),),
@@ -51,44 +59,45 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "pg_get_replica_identity_index": (("_o", "CAST(NULL AS UINTEGER)"),),
     # descriptions
     "obj_description": (
-        ("_o", "(SELECT any_value(_q.description) FROM pgc.pg_description _q WHERE _q.objoid = _o AND _q.objsubid = 0)"),
+        ("_o",
+        "(SELECT any_value(_q.description) FROM pgc.pg_description _q WHERE _q.objoid = _o AND _q.objsubid = 0)"),
         ("_o, _c", "(SELECT any_value(_q.description) FROM pgc.pg_description _q JOIN pgc.pg_class _qc ON _qc.oid = "
          "_q.classoid WHERE _q.objoid = _o AND _q.objsubid = 0 AND _qc.relname = _c)"),
     ),
-    "col_description": (("_o, _n", "(SELECT any_value(_q.description) FROM pgc.pg_description _q WHERE _q.objoid = _o AND "
+    "col_description": (("_o, _n",
+    "(SELECT any_value(_q.description) FROM pgc.pg_description _q WHERE _q.objoid = _o AND "
                          "_q.objsubid = _n AND _n <> 0)"),),
-    "shobj_description": (("_o, _c", "(SELECT any_value(_q.description) FROM pgc.pg_description _q JOIN pgc.pg_class _qc ON "
+    "shobj_description": (("_o, _c",
+    "(SELECT any_value(_q.description) FROM pgc.pg_description _q JOIN pgc.pg_class _qc ON "
                            "_qc.oid = _q.classoid WHERE _q.objoid = _o AND _q.objsubid = 0 AND _qc.relname = _c)"),),
     # visibility and rights: everything here may be read, nothing may be written
-    **{
-        name: (("_o", "true"),)
-        for name in (
-            "pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible",
-            "pg_opclass_is_visible", "pg_opfamily_is_visible", "pg_collation_is_visible", "pg_conversion_is_visible",
-            "pg_statistics_obj_is_visible", "pg_ts_config_is_visible", "pg_ts_dict_is_visible", "pg_ts_parser_is_visible",
-            "pg_ts_template_is_visible",
-        )
-    },
+    **dict.fromkeys(("pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible",
+    "pg_opclass_is_visible", "pg_opfamily_is_visible", "pg_collation_is_visible", "pg_conversion_is_visible",
+    "pg_statistics_obj_is_visible", "pg_ts_config_is_visible", "pg_ts_dict_is_visible", "pg_ts_parser_is_visible",
+    "pg_ts_template_is_visible"), (("_o", "true"),)),
     **{
         name: (("_o, _p", f"({rights})"), ("_u, _o, _p", f"({rights})"))
         for name, rights in (
-            ("has_schema_privilege", "upper(_p) LIKE '%USAGE%'"), ("has_database_privilege", "upper(_p) LIKE '%CONNECT%'"),
-            ("has_table_privilege", "upper(_p) LIKE '%SELECT%'"), ("has_any_column_privilege", "upper(_p) LIKE '%SELECT%'"),
-            ("has_sequence_privilege", "false"), ("has_function_privilege", "false"), ("has_tablespace_privilege", "false"),
+            ("has_schema_privilege", "upper(_p) LIKE '%USAGE%'"), ("has_database_privilege",
+            "upper(_p) LIKE '%CONNECT%'"),
+            ("has_table_privilege", "upper(_p) LIKE '%SELECT%'"), ("has_any_column_privilege",
+            "upper(_p) LIKE '%SELECT%'"),
+            ("has_sequence_privilege", "false"), ("has_function_privilege", "false"), ("has_tablespace_privilege",
+            "false"),
             ("pg_has_role", "true"), ("has_language_privilege", "false"), ("has_type_privilege", "true"),
             ("has_foreign_data_wrapper_privilege", "false"), ("has_server_privilege", "false"),
         )
     },
-    "has_column_privilege": (("_t, _c, _p", "(upper(_p) LIKE '%SELECT%')"), ("_u, _t, _c, _p", "(upper(_p) LIKE '%SELECT%')")),
+    "has_column_privilege": (("_t, _c, _p", "(upper(_p) LIKE '%SELECT%')"), ("_u, _t, _c, _p",
+    "(upper(_p) LIKE '%SELECT%')")),
     "row_security_active": (("_o", "false"),),
     "pg_relation_is_publishable": (("_o", "false"),),
     "pg_relation_is_updatable": (("_o, _f", "0"),),
     "pg_column_is_updatable": (("_o, _n, _f", "false"),),
     # sizes and states that tell nothing of the data
-    **{name: (("_o", "CAST(0 AS BIGINT)"),) for name in (
-        "pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size", "pg_database_size",
-        "pg_tablespace_size", "pg_stat_get_numscans", "pg_stat_get_live_tuples",
-    )},
+    **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
+    "pg_database_size", "pg_tablespace_size", "pg_stat_get_numscans", "pg_stat_get_live_tuples"), (("_o",
+    "CAST(0 AS BIGINT)"),)),
     "pg_size_pretty": (("_n", "CAST(_n AS VARCHAR) || ' bytes'"),),
     "pg_tablespace_location": (("_o", "''"),),
     "pg_filenode_relation": (("_a, _b", "CAST(NULL AS UINTEGER)"),),
@@ -125,12 +134,12 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "_pg_truetypid": (("_a, _t", "_a.atttypid"),),
     "_pg_truetypmod": (("_a, _t", "-1"),),
     "json_build_object": tuple(
-        (", ".join(f"_k{i}, _v{i}" for i in range(n)), "CAST(json_object(" + ", ".join(f"CAST(_k{i} AS VARCHAR), _v{i}" for i in range(n))
-         + ") AS VARCHAR)") for n in range(1, 9)
+        (_pairs(n, "{0}"), f"CAST(json_object({_pairs(n, 'CAST({0} AS VARCHAR)')}) AS VARCHAR)") for n in range(1, 9)
     ),
     "parse_ident": (("_s", "string_split(replace(_s, '\"', ''), '.')"),),
     "pg_typeof": (("_v", "lower(typeof(_v))"),),
-    "regexp_replace": (("_s, _p, _r", "regexp_replace(_s, _p, _r)"), ("_s, _p, _r, _f", "regexp_replace(_s, _p, _r, _f)")),
+    "regexp_replace": (("_s, _p, _r", "regexp_replace(_s, _p, _r)"), ("_s, _p, _r, _f", "regexp_replace(_s, _p, _r, "
+    "_f)")),
 }  # fmt: skip
 
 

@@ -9,14 +9,24 @@ from typing import Any
 
 from dpsql.policy import Policy, Table
 from dpsql.policy.types import Column
-from dpsql.wire.catalog.shape import INFORMATION_SCHEMA, NAMESPACES, PG_CATALOG, Relation, relation, relations, type_names
+from dpsql.wire.catalog.shape import (
+    INFORMATION_SCHEMA,
+    NAMESPACES,
+    OWNER,
+    PG_CATALOG,
+    Relation,
+    relation,
+    relations,
+    type_names,
+)
 from dpsql.wire.settings import DEFAULTS
 
 FIRST_OID = 16384
-OWNER_ROLE, ANALYST_ROLE, DATABASE = 10, 16383, 5
+OWNER_ROLE, ANALYST_ROLE, DATABASE = OWNER, 16383, 5
 PUBLIC = NAMESPACES["public"]
 TYPES = {
-    "integer": ("int8", 20, 8, "bigint"), "real": ("float8", 701, 8, "double precision"), "text": ("text", 25, -1, "text"),
+    "integer": ("int8", 20, 8, "bigint"), "real": ("float8", 701, 8, "double precision"), "text": ("text", 25, -1,
+    "text"),
     "boolean": ("bool", 16, 1, "boolean"), "date": ("date", 1082, 4, "date"),
     "timestamp": ("timestamp", 1114, 8, "timestamp without time zone"),
 }  # fmt: skip
@@ -78,22 +88,31 @@ class PolicyRows:
                 relam=2 if one.kind == "r" else 0,
             )  # fmt: skip
             for number, (column, (type_, not_null)) in enumerate(one.columns.items(), 1):
-                yield relation("pg_attribute"), _attribute(one.oid, number, column, type_names().get(type_, 25), -1, not_null)
+                yield (
+                    relation("pg_attribute"),
+                    _attribute(one.oid, number, column, (type_names().get(type_, 25), -1), not_null),
+                )
 
     def _database(self) -> Rows:
         yield relation("pg_database"), relation("pg_database").row(
-            oid=DATABASE, datname=self._policy.dataset, datdba=OWNER_ROLE, encoding=6, datlocprovider="c", datallowconn=True,
+            oid=DATABASE, datname=self._policy.dataset, datdba=OWNER_ROLE, encoding=6, datlocprovider="c",
+            datallowconn=True,
             datconnlimit=-1, dattablespace=1663, datcollate="C", datctype="C",
         )  # fmt: skip
         for oid, name, owner in ((OWNER_ROLE, "owner", True), (ANALYST_ROLE, self._user, False)):
             yield relation("pg_roles"), relation("pg_roles").row(
                 oid=oid, rolname=name, rolsuper=False, rolinherit=True, rolcreaterole=False, rolcreatedb=False,
-                rolcanlogin=not owner, rolconnlimit=-1, rolreplication=False, rolbypassrls=False, rolpassword="********",
+                rolcanlogin=not owner, rolconnlimit=-1, rolreplication=False, rolbypassrls=False,
+                rolpassword="********",
             )  # fmt: skip
-            yield relation("pg_user"), relation("pg_user").row(usename=name, usesysid=oid, usecreatedb=False, usesuper=False)
+            yield (
+                relation("pg_user"),
+                relation("pg_user").row(usename=name, usesysid=oid, usecreatedb=False, usesuper=False),
+            )
         for name, value in DEFAULTS.items():
             yield relation("pg_settings"), relation("pg_settings").row(
-                name=name, setting=value, vartype="string", context="user", source="default", category="dpsql", boot_val=value,
+                name=name, setting=value, vartype="string", context="user", source="default", category="dpsql",
+                boot_val=value,
                 reset_val=value,
             )  # fmt: skip
         if self._policy.description:
@@ -112,7 +131,9 @@ class PolicyRows:
         indexed = [key for key in keys if key.index]
         yield relation("pg_class"), relation("pg_class").row(
             oid=oid, relname=table.name, relnamespace=PUBLIC, relowner=OWNER_ROLE, relam=2, relkind="r", reltuples=-1.0,
-            relnatts=len(table.columns), relpersistence="p", relreplident="d", relispopulated=True, relhasindex=bool(indexed),
+            relnatts=len(table.columns), relpersistence="p", relreplident="d", relispopulated=True,
+            relhasindex=bool(indexed),
+            relhastriggers=self._is_linked(table),
         )  # fmt: skip
         yield relation("pg_tables"), relation("pg_tables").row(
             schemaname="public", tablename=table.name, tableowner="owner", hasindexes=bool(indexed), hasrules=False,
@@ -120,7 +141,9 @@ class PolicyRows:
         )  # fmt: skip
         names = {"table_catalog": self._policy.dataset, "table_schema": "public", "table_name": table.name}
         yield _info("tables", **names, table_type="BASE TABLE", is_insertable_into="NO", is_typed="NO")
-        yield _info("table_privileges", **names, grantor="owner", grantee=self._user, privilege_type="SELECT", is_grantable="NO")
+        yield _info(
+            "table_privileges", **names, grantor="owner", grantee=self._user, privilege_type="SELECT", is_grantable="NO"
+        )
         yield _description(oid, 0, table_comment(self._policy, table))
         for number, column in enumerate(table.columns.values(), 1):
             yield from self._column(table, column, number, names)
@@ -130,13 +153,18 @@ class PolicyRows:
     def _column(self, table: Table, column: Column, number: int, names: dict[str, str]) -> Rows:
         type_name, type_oid, size, sql_name = TYPES[column.type]
         not_null = not column.nullable or column.name in table.primary_key
-        yield relation("pg_attribute"), _attribute(self._oids[table.name], number, column.name, type_oid, size, not_null)
+        yield (
+            relation("pg_attribute"),
+            _attribute(self._oids[table.name], number, column.name, (type_oid, size), not_null),
+        )
         precision = {"integer": (64, 2, 0), "real": (53, 2, None)}.get(column.type, (None, None, None))
         yield _info(
-            "columns", **names, column_name=column.name, ordinal_position=number, is_nullable="NO" if not_null else "YES",
+            "columns", **names, column_name=column.name, ordinal_position=number,
+            is_nullable="NO" if not_null else "YES",
             data_type=sql_name, udt_catalog=self._policy.dataset, udt_schema=PG_CATALOG, udt_name=type_name,
             numeric_precision=precision[0], numeric_precision_radix=precision[1], numeric_scale=precision[2],
-            datetime_precision={"date": 0, "timestamp": 6}.get(column.type), dtd_identifier=str(number), is_identity="NO",
+            datetime_precision={"date": 0, "timestamp": 6}.get(column.type), dtd_identifier=str(number),
+            is_identity="NO",
             is_self_referencing="NO", identity_cycle="NO", is_generated="NEVER", is_updatable="NO",
             character_octet_length=1073741824 if column.type == "text" else None,
         )  # fmt: skip
@@ -155,6 +183,11 @@ class PolicyRows:
             yield Key("f", f"{table.name}_{column}_fkey", oid, 0, (column,), (parent, (parent_column,)))
             oid += 2
 
+    def _is_linked(self, table: Table) -> bool:
+        """Whether foreign keys leave or reach a table: psql asks for them only where a table has triggers."""
+        reached = {parent for one in self._policy.tables.values() for parent, _ in one.foreign_keys.values()}
+        return bool(table.foreign_keys) or table.name in reached
+
     def _key(self, table: Table, key: Key, names: dict[str, str]) -> Rows:
         oid, numbers = self._oids[table.name], _numbers(table, key.columns)
         parent = None if key.refers is None else self._policy.tables[key.refers[0]]
@@ -163,11 +196,14 @@ class PolicyRows:
             conindid=key.index, conkey=numbers, conislocal=True, connoinherit=True,
             confrelid=0 if parent is None else self._oids[parent.name],
             confkey=None if parent is None or key.refers is None else _numbers(parent, key.refers[1]),
-            confupdtype="a" if parent else " ", confdeltype="a" if parent else " ", confmatchtype="s" if parent else " ",
+            confupdtype="a" if parent else " ", confdeltype="a" if parent else " ",
+            confmatchtype="s" if parent else " ",
         )  # fmt: skip
         own = {"constraint_catalog": self._policy.dataset, "constraint_schema": "public", "constraint_name": key.name}
         kinds = {"p": "PRIMARY KEY", "u": "UNIQUE", "f": "FOREIGN KEY"}
-        yield _info("table_constraints", **own, **names, constraint_type=kinds[key.kind], is_deferrable="NO", enforced="YES")
+        yield _info(
+            "table_constraints", **own, **names, constraint_type=kinds[key.kind], is_deferrable="NO", enforced="YES"
+        )
         for place, column in enumerate(key.columns, 1):
             yield _info("key_column_usage", **own, **names, column_name=column, ordinal_position=place)
         if parent is not None and key.refers is not None:
@@ -176,19 +212,22 @@ class PolicyRows:
         for column in key.columns:
             yield _info("constraint_column_usage", **own, **names, column_name=column)
         yield relation("pg_class"), relation("pg_class").row(
-            oid=key.index, relname=key.name, relnamespace=PUBLIC, relowner=OWNER_ROLE, relam=403, relkind="i", reltuples=-1.0,
+            oid=key.index, relname=key.name, relnamespace=PUBLIC, relowner=OWNER_ROLE, relam=403, relkind="i",
+            reltuples=-1.0,
             relnatts=len(key.columns), relpersistence="p", relreplident="n", relispopulated=True,
         )  # fmt: skip
         yield relation("pg_index"), relation("pg_index").row(
             indexrelid=key.index, indrelid=oid, indnatts=len(numbers), indnkeyatts=len(numbers), indisunique=True,
-            indisprimary=key.kind == "p", indimmediate=True, indisvalid=True, indisready=True, indislive=True, indkey=numbers,
+            indisprimary=key.kind == "p", indimmediate=True, indisvalid=True, indisready=True, indislive=True,
+            indkey=numbers,
             indoption=[0] * len(numbers), indclass=[0] * len(numbers), indcollation=[0] * len(numbers),
         )  # fmt: skip
 
     def _reference(self, parent: Table, columns: tuple[str, ...], own: dict[str, str]) -> Rows:
         unique = next((key.name for key in self._keys(parent) if key.kind in "pu" and key.columns == columns), None)
         yield _info(
-            "referential_constraints", **own, unique_constraint_catalog=self._policy.dataset, unique_constraint_schema="public",
+            "referential_constraints", **own, unique_constraint_catalog=self._policy.dataset,
+            unique_constraint_schema="public",
             unique_constraint_name=unique, match_option="NONE", update_rule="NO ACTION", delete_rule="NO ACTION",
         )  # fmt: skip
         for column in columns:
@@ -209,10 +248,12 @@ def _description(oid: int, number: int, text: str) -> tuple[Relation, tuple[Any,
     return one, one.row(objoid=oid, classoid=classoid, objsubid=number, description=text)
 
 
-def _attribute(oid: int, number: int, name: str, type_oid: int, size: int, not_null: bool) -> tuple[Any, ...]:
+def _attribute(oid: int, number: int, name: str, type_: tuple[int, int], not_null: bool) -> tuple[Any, ...]:
+    type_oid, size = type_
     return relation("pg_attribute").row(
         attrelid=oid, attname=name, atttypid=type_oid, attlen=size, attnum=number, attcacheoff=-1, atttypmod=-1,
-        attbyval=0 < size <= 8, attalign="d" if size == 8 else "i", attstorage="p" if size > 0 else "x", attnotnull=not_null,
+        attbyval=0 < size <= 8, attalign="d" if size == 8 else "i", attstorage="p" if size > 0 else "x",
+        attnotnull=not_null,
         attislocal=True, attcollation=100 if type_oid == 25 else 0, attstattarget=-1,
     )  # fmt: skip
 
@@ -226,7 +267,8 @@ def _numbers(table: Table, columns: tuple[str, ...]) -> list[int]:
 
 
 def table_comment(policy: Policy, table: Table) -> str:
-    """What a BI user should know of a table: its description, whether it is protected, and how much of a unit counts."""
+    """What a BI user should know of a table: its description, whether it is protected, and how much of a unit
+    counts."""
     if table.public:
         kind = "public table"
     elif policy.privacy_unit is None:
@@ -238,7 +280,8 @@ def table_comment(policy: Policy, table: Table) -> str:
 
 
 def column_comment(policy: Policy, table: Table, column: Column) -> str:
-    """Description, bounds, public keys and the column's part in the privacy unit; empty when there is nothing to say."""
+    """Description, bounds, public keys and the column's part in the privacy unit; empty when there is nothing to
+    say."""
     parts = [column.description] if column.description else []
     if column.lower is not None:
         parts.append(f"clamped to {_shown(column.lower)} .. {_shown(column.upper)}")

@@ -26,14 +26,25 @@ _SESSION = {
     exp.CurrentSchema: "schema", exp.CurrentVersion: "version",
 }  # fmt: skip
 _SESSION_NAMES = {
-    "getpgusername": "user", "current_role": "user", "current_user": "user", "session_user": "user", "version": "version",
+    "getpgusername": "user", "current_role": "user", "current_user": "user", "session_user": "user",
+    "version": "version",
     "current_database": "database", "current_catalog": "database", "current_schema": "schema",
 }  # fmt: skip
 _REGPROC = {
-    "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze", "typsubscript", "amhandler",
+    "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze", "typsubscript",
+    "amhandler",
 }  # fmt: skip
 _OID_TYPES = {"oid", "xid", "regproc", "regprocedure", "regrole"}
-_TEXT_TYPES = {"name", "char", "text", "varchar", "bpchar", "character varying", "cstring", "information_schema.sql_identifier"}
+_TEXT_TYPES = {
+    "name",
+    "char",
+    "text",
+    "varchar",
+    "bpchar",
+    "character varying",
+    "cstring",
+    "information_schema.sql_identifier",
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,8 @@ class Place:
 
 
 def read_postgres(sql: str) -> exp.Expr | None:
-    """The tree of one statement in PostgreSQL's dialect; None when sqlglot cannot read it. Limits stand before the parser."""
+    """The tree of one statement in PostgreSQL's dialect; None when sqlglot cannot read it. Limits stand before the
+    parser."""
     try:
         tokens = sqlglot.tokenize(sql, read="postgres")
         depth = deepest = 0
@@ -143,7 +155,8 @@ def _output_name(node: exp.Expr) -> str:
         known = {exp.CurrentVersion: "version", exp.ArrayAgg: "array_agg", exp.GroupConcat: "string_agg"}
         return known.get(type(node), node.sql_name().lower())
     if isinstance(node, exp.Subquery):
-        return _output_name(node.unnest().selects[0])
+        inner = node.unnest()
+        return _output_name(inner.selects[0]) if isinstance(inner, exp.Query) else "?column?"
     return "?column?"
 
 
@@ -162,7 +175,11 @@ def _outer_regclass(tree: exp.Query) -> None:
     """An OID shown as regclass is a name."""
     for node in list(tree.selects):
         inner = node.this if isinstance(node, exp.Alias) else node
-        if isinstance(inner, exp.Cast) and _type_word(inner.to) == "regclass" and not isinstance(inner.this, exp.Literal):
+        if (
+            isinstance(inner, exp.Cast)
+            and _type_word(inner.to) == "regclass"
+            and not isinstance(inner.this, exp.Literal)
+        ):
             inner.replace(exp.cast(inner.copy(), "text"))
 
 
@@ -182,7 +199,8 @@ def _table(node: exp.Expr, place: Place) -> exp.Expr:
         raise refuse("catalog_source", name=node.this.name or node.this.sql("postgres")[:60])
     schema = catalog_schema(node)
     if schema is None:
-        if node.db in ("", "public"):
+        if node.db in ("", "public") and node.name.lower() in {name.lower() for name in place.oids}:
+            node.set("db", exp.to_identifier("public"))
             return node
         raise refuse("unknown_table", name=f"{node.db}.{node.name}")
     if (schema, node.name) not in relations():
@@ -233,7 +251,7 @@ def _cast(node: exp.Expr, place: Place) -> exp.Expr:
         return exp.Literal.string(value.name.removeprefix("pg_catalog."))
     if word in _OID_TYPES:
         return exp.cast(value, exp.DataType.build("uint", dialect="duckdb"))
-    if word == "json" or word == "jsonb":
+    if word in ("json", "jsonb"):
         return exp.cast(value, "text")
     return node
 
@@ -292,10 +310,11 @@ def _array_cast(node: exp.Cast, element: str) -> exp.Expr:
 
 def _list_literal(text: str) -> exp.Expr:
     items = [item.strip().strip('"') for item in text.strip().removeprefix("{").removesuffix("}").split(",")]
-    literals = [
-        exp.Literal.number(int(item)) if item.lstrip("-").isdigit() else exp.Literal.string(item) for item in items if item
-    ]  # fmt: skip
-    return exp.Array(expressions=literals)
+    return exp.Array(expressions=[_item(item) for item in items if item])
+
+
+def _item(text: str) -> exp.Expr:
+    return exp.Literal.number(int(text)) if text.lstrip("-").isdigit() else exp.Literal.string(text)
 
 
 def _any(node: exp.Expr, place: Place) -> exp.Expr:
@@ -308,6 +327,7 @@ def _any(node: exp.Expr, place: Place) -> exp.Expr:
 
 def _comparison(node: exp.Expr, place: Place) -> exp.Expr:
     """Lists are compared with '{...}', function columns with 0 (which stands for no function)."""
+    assert isinstance(node, exp.Binary)
     left, right = node.left, node.right
     for one, other in ((left, right), (right, left)):
         if isinstance(one, exp.Literal) and one.is_string and one.name.startswith("{") and one.name.endswith("}"):
@@ -323,7 +343,8 @@ def _operator(node: exp.Expr, place: Place) -> exp.Expr:
     shapes: dict[str, Callable[[exp.Expr, exp.Expr], exp.Expr]] = {
         "~": lambda a, b: _matches(a, b, ""), "!~": lambda a, b: exp.Not(this=_matches(a, b, "")),
         "~*": lambda a, b: _matches(a, b, "i"), "!~*": lambda a, b: exp.Not(this=_matches(a, b, "i")),
-        "~~": lambda a, b: exp.Like(this=a, expression=b), "!~~": lambda a, b: exp.Not(this=exp.Like(this=a, expression=b)),
+        "~~": lambda a, b: exp.Like(this=a, expression=b), "!~~": lambda a, b: exp.Not(this=exp.Like(this=a,
+        expression=b)),
         "=": lambda a, b: exp.EQ(this=a, expression=b), "<>": lambda a, b: exp.NEQ(this=a, expression=b),
     }  # fmt: skip
     if word not in shapes:
@@ -341,7 +362,8 @@ def _regexp(node: exp.Expr, place: Place) -> exp.Expr:
 
 
 def _collate(node: exp.Expr, place: Place) -> exp.Expr:
-    return node.this
+    inner: exp.Expr = node.this
+    return inner
 
 
 def _session(node: exp.Expr, place: Place) -> exp.Expr:
@@ -369,10 +391,13 @@ def _function(node: exp.Expr, place: Place) -> exp.Expr:
 
 
 _PLAIN_FUNCTIONS = {
-    "lower", "upper", "length", "substr", "substring", "replace", "concat", "concat_ws", "left", "right", "trim", "ltrim",
+    "lower", "upper", "length", "substr", "substring", "replace", "concat", "concat_ws", "left", "right", "trim",
+    "ltrim",
     "rtrim", "strpos", "position", "split_part", "nullif", "greatest", "least", "abs", "round", "floor", "ceil", "mod",
-    "bool_and", "bool_or", "max", "min", "sum", "count", "avg", "any_value", "unnest", "row_number", "rank", "array_append",
-    "array_cat", "list_value", "md5", "ascii", "chr", "repeat", "reverse", "starts_with", "date_trunc", "generate_series",
+    "bool_and", "bool_or", "max", "min", "sum", "count", "avg", "any_value", "unnest", "row_number", "rank",
+    "array_append",
+    "array_cat", "list_value", "md5", "ascii", "chr", "repeat", "reverse", "starts_with", "date_trunc",
+    "generate_series",
     "random", "pi", "sqrt", "power", "sign", "lpad", "rpad", "initcap", "array_position", "array_agg", "string_agg",
     "regexp_matches", "json_agg", "to_json", "date_part",
 }  # fmt: skip
@@ -392,10 +417,11 @@ def _setting(name: str, arguments: list[exp.Expr], place: Place) -> exp.Expr:
 
 def _known(node: exp.Expr, place: Place) -> exp.Expr:
     """A function that sqlglot knows by a class of its own and that we answer by a macro."""
+    assert isinstance(node, exp.Func)
     return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
 
 
-_CLASSES: dict[type[exp.Expr], str] = {
+_CLASSES: dict[type[exp.Func], str] = {
     found: name
     for name in MACROS
     if (found := exp.FUNCTION_BY_NAME.get(name.upper())) is not None and found is not exp.GroupConcat

@@ -1,4 +1,5 @@
-"""PostgreSQL's catalogs as data: relations, columns, static rows (postgresql.json, see build.py), and rows made for them."""
+"""PostgreSQL's catalogs as data: relations, columns, static rows (postgresql.json, see build.py), and rows made for
+them."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ PG_CATALOG, INFORMATION_SCHEMA = "pg_catalog", "information_schema"
 SCHEMAS = {PG_CATALOG: "pgc", INFORMATION_SCHEMA: "pgi"}
 """PostgreSQL's schemas and what they are called in our DuckDB, which reserves the true names for itself."""
 NAMESPACES = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13000}
+
+OWNER = 10
+"""OID of the role that owns everything."""
 
 _DUCKDB = {
     "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE",
@@ -39,7 +43,8 @@ class Relation:
         return duckdb_type(type_[1:]) + "[]" if type_.startswith("_") else duckdb_type(type_)
 
     def row(self, **values: Any) -> tuple[Any, ...]:
-        """One row. A column that is not given is NULL, or an empty value where NULL is not allowed: drivers rely on it."""
+        """One row. A column that is not given is NULL, or an empty value where NULL is not allowed: drivers rely on
+        it."""
         unknown = set(values) - set(self.columns)
         if unknown:
             raise KeyError(f"{self.name} has no columns {sorted(unknown)}")
@@ -63,7 +68,9 @@ def duckdb_type(type_: str) -> str:
 def relations() -> dict[tuple[str, str], Relation]:
     """Every relation by (schema, name)."""
     return {
-        (schema, name): Relation(schema, name, facts["oid"], facts["kind"], {c: (t, bool(n)) for c, t, n in facts["columns"]})
+        (schema, name): Relation(
+            schema, name, facts["oid"], facts["kind"], {c: (t, bool(n)) for c, t, n in facts["columns"]}
+        )
         for schema, named in _data()["relations"].items()
         for name, facts in named.items()
     }
@@ -81,6 +88,8 @@ def static_rows() -> dict[str, list[tuple[Any, ...]]]:
     for name, rows in _data()["rows"].items():
         vectors = [at for at, (type_, _) in enumerate(relation(name).columns.values()) if type_ in VECTORS]
         found[name] = [tuple(_list(v) if at in vectors else v for at, v in enumerate(row)) for row in rows]
+    owner = list(relation("pg_namespace").columns).index("nspowner")
+    found["pg_namespace"] = [(*row[:owner], OWNER, *row[owner + 1 :]) for row in found["pg_namespace"]]
     return found
 
 
@@ -92,13 +101,19 @@ def _list(value: Any) -> Any:
 def type_names() -> dict[str, int]:
     """OID of each type, under its own name and under the name that SQL gives it."""
     found = {row[1]: row[0] for row in static_rows()["pg_type"]}
-    return found | {sql: found[own] for own, sql in SQL_NAMES.items() if own in found} | {"int": 23, "decimal": 1700, "float": 701}
+    return (
+        found
+        | {sql: found[own] for own, sql in SQL_NAMES.items() if own in found}
+        | {"int": 23, "decimal": 1700, "float": 701}
+    )
 
 
 SQL_NAMES = {
-    "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real", "float8": "double precision",
+    "bool": "boolean", "int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real",
+    "float8": "double precision",
     "varchar": "character varying", "bpchar": "character", "time": "time without time zone", "varbit": "bit varying",
-    "timetz": "time with time zone", "timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone",
+    "timetz": "time with time zone", "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
     "char": '"char"',
 }  # fmt: skip
 
