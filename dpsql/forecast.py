@@ -64,10 +64,10 @@ def _charged_since(entries: Iterable[Entry], start: datetime) -> dict[tuple[str,
 
 
 def _end(week: Units, left: Units, now: datetime) -> datetime | None:
-    """Exact integers up to the last step: the first dimension to run out decides."""
-    used = [(left[name], amount) for name, amount in week.items() if _reachable(left[name], amount)]
-    spans = [WEEK * (rest * 10**6 // amount) / 10**6 for rest, amount in used]
-    return now + min(spans) if spans else None
+    """The first dimension to run out decides."""
+    seconds = int(WEEK.total_seconds())
+    spans = [left[name] * seconds // amount for name, amount in week.items() if _reachable(left[name], amount)]
+    return now + timedelta(seconds=min(spans)) if spans else None
 
 
 def _reachable(left: int, weekly: int) -> bool:

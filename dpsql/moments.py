@@ -31,7 +31,7 @@ def difference(unit: str, start: Any, end: Any) -> int:
     if months is not None:
         return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
     if unit == "week":
-        days = truncated("day", midnight(end)) - truncated("day", midnight(start))
+        days: timedelta = truncated("day", midnight(end)) - truncated("day", midnight(start))
         return math.trunc(days / timedelta(weeks=1))
     seconds = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
     apart: timedelta = truncated(unit, midnight(end)) - truncated(unit, midnight(start))

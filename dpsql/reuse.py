@@ -8,6 +8,7 @@ the data at its first release; under a derived answer, which release it was firs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import isclose
 from typing import Any
@@ -26,6 +27,7 @@ from dpsql.pricing import PricedBlock
 from dpsql.releases import ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.remainder import ReleasedBlock
 from dpsql.stored import Stored, base_of, description, opened, packed
+from dpsql.turns import turn
 
 OWNER = "owner"
 
@@ -90,6 +92,21 @@ class Shelf:
         if charge is not None and None in found:
             raise refuse("request_lost", entry=charge.seq)
         return found
+
+    def turn(
+        self, planned: Planned, found: Sequence[Found | None], timeout_seconds: float, check: Callable[[], None]
+    ) -> AbstractContextManager[None]:
+        """The right to measure what is missing in `found`, once others on this machine have measured theirs.
+
+        Deriving askers wait for everything about the same relation, as theirs may follow from it.
+        """
+        names = []
+        for at, one in enumerate(planned.price.blocks):
+            if found[at] is None and planned.options.reuse:
+                version = self.version(one)
+                derive = planned.options.reuse is Reuse.DERIVE
+                names.append(self._family(one, version) if derive else self._key(planned, at, version))
+        return turn(self._ledger.witness.directory / "turns", names, timeout_seconds, check)
 
     def keep(
         self, planned: Planned, at: int, noisy: NoisyAnswer, *, receipt: str, version: str, request_id: str | None

@@ -94,6 +94,7 @@ class Session:
         self._engine = engine
         self._store = store
         self._gate = gate or Gate()
+        self._stops = 0
         self._index = ContributionIndex(policy, engine, lambda: ledger.witness.key)
         self._shelf = Shelf(policy, ledger, store, analyst, engine.data_version)
         self._scopes = _scopes(policy, analyst, project, self.id, self.planner.accountant)
@@ -208,8 +209,22 @@ class Session:
     # --- the order ----------------------------------------------------------------------------------------------------
 
     def _answer(self, planned: Planned, request_id: str | None) -> Release:
-        blocks = planned.price.blocks
+        """From the store, else measured: one asker at a time, and the next one finds it stored."""
         found = self._shelf.find(planned, request_id)
+        if None not in found:
+            return self._measured(planned, found, request_id)
+        stopped = self._stops
+
+        def check() -> None:
+            if self._stops != stopped:
+                raise refuse("stopped", charge="")
+
+        with self._shelf.turn(planned, found, self.policy.per_query.timeout_seconds, check):
+            return self._measured(planned, self._shelf.find(planned, request_id), request_id)
+
+    def _measured(self, planned: Planned, found: list[Found | None], request_id: str | None) -> Release:
+        """The answer, with what is missing in `found` charged and measured."""
+        blocks = planned.price.blocks
         missing = [at for at, one in enumerate(found) if one is None]
         versions = {at: self._shelf.version(blocks[at]) for at in missing}
         loss = PrivacyLoss.nothing()
@@ -293,7 +308,8 @@ class Session:
         return Budget(spent, remaining, epsilon)
 
     def interrupt(self) -> None:
-        """Stop what runs in the engine now; what was charged stays charged."""
+        """Stop what runs in the engine now, and who waits for another's answer; what was charged stays charged."""
+        self._stops += 1
         self._engine.interrupt()
 
     def close(self) -> None:

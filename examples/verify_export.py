@@ -41,7 +41,9 @@ def read(path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
 
 def from_columns(row: dict[str, str]) -> dict[str, Any]:
     """One line of CSV as the facts of an entry; an apostrophe keeps a text from being a spreadsheet's formula."""
-    texts = {name: text[1:] if text[:2] in ("'=", "'+", "'-", "'@", "'\t", "'\r") else text for name, text in row.items()}
+    texts = {
+        name: text[1:] if text[:2] in ("'=", "'+", "'-", "'@", "'\t", "'\r") else text for name, text in row.items()
+    }
     amounts = {name: int(texts[name]) for name in PLACES if texts[name]}
     facts: dict[str, Any] = {**texts, "seq": int(texts["seq"])}
     if facts["kind"] == "charge":
@@ -114,7 +116,7 @@ def main() -> int:
     parser.add_argument("export", type=Path, help="JSON lines, or a file ending in .csv")
     parser.add_argument("--key", type=Path, help="the ledger's key file, to check every digest (JSON lines only)")
     given = parser.parse_args()
-    audit = Audit(given.key.read_bytes() if given.key else None)
+    audit = Audit(bytes.fromhex(given.key.read_text().strip()) if given.key else None)
     for entry in read(given.export):
         audit.add(*entry)
     for scope, amounts in sorted(audit.spent.items()):

@@ -22,7 +22,8 @@ ROUNDING = {"floor", "ceil", "round", "to_integer", "intdiv", "width_bucket"}
 """One unit beside the interval is forgiven above real arithmetic: 3 * 0.1 * 10 is a hair above 3."""
 FIXED = {
     "north": Facts(T, values=("north", "south", "É", "")), "kind": Facts(T, values=("b", "a"), nullable=False),
-    "flag": Facts(B), "sure": Facts(B, nullable=False), "step": Facts(R, Fraction(-1), Fraction(2), (Fraction(-1), Fraction(2)), False),
+    "flag": Facts(B), "sure": Facts(B, nullable=False), "step": Facts(R, Fraction(-1), Fraction(2), (Fraction(-1),
+    Fraction(2)), False),
     "rank": Facts(I, Fraction(1), Fraction(9), (1, 3, 9)),
 }  # fmt: skip
 
@@ -243,7 +244,8 @@ PART = Column("p", Facts(R, Fraction(0), Fraction(1), nullable=False))
 NULLABLE: list[tuple[Call, bool]] = [
     (call("div", ONE, ZERO), True), (call("div", ONE, ONE), False), (call("intdiv", ONE, ZERO), True),
     (call("mod", ONE, ZERO), True), (call("mod", FREE, literal(3)), False), (call("intdiv", FREE, literal(-1)), True),
-    (call("add", FREE, ONE), True), (call("add", ONE, ONE), False), (call("neg", FREE), True), (call("abs", FREE), True),
+    (call("add", FREE, ONE), True), (call("add", ONE, ONE), False), (call("neg", FREE), True), (call("abs", FREE),
+    True),
     (call("sqrt", ZERO), True), (call("sqrt", ONE), False), (call("ln", ONE), True), (call("to_integer", PART), True),
     (call("to_integer", WORD), True), (call("to_date", WORD), True), (call("to_real", ONE), False),
     (call("width_bucket", PART, literal(0), literal(1), literal(2)), True), (call("nullif", ONE, ONE), True),

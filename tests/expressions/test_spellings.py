@@ -205,7 +205,8 @@ def filled(handled: type[exp.Expr], argument: str) -> exp.Expr | None:
 
 LEAVES = {exp.Literal, exp.Boolean, exp.Null, exp.Anonymous}
 READ = {
-    "this", "expression", "expressions", "low", "high", "ifs", "default", "true", "false", "start", "length", "replacement",
+    "this", "expression", "expressions", "low", "high", "ifs", "default", "true", "false", "start", "length",
+    "replacement",
     "unit", "decimals", "position", "min_value", "max_value", "num_buckets", "to", "negate", "table",
 }  # fmt: skip
 """Arguments that the handlers read."""
@@ -224,7 +225,8 @@ def test_no_argument_of_a_node_is_ignored(handled: type[exp.Expr]) -> None:
 
 @pytest.mark.parametrize("depth", [2, 5, 30])
 @pytest.mark.parametrize(
-    "form", ["clamp({}, 0, 5)", "width_bucket({}, 0, 5, 3)", "CASE {} WHEN 1 THEN 2 WHEN 3 THEN 4 END", "({} + 1)", "-({})",
+    "form", ["clamp({}, 0, 5)", "width_bucket({}, 0, 5, 3)", "CASE {} WHEN 1 THEN 2 WHEN 3 THEN 4 END", "({} + 1)",
+    "-({})",
              "nullif({}, 3)", "(CASE WHEN {} BETWEEN 1 AND 2 THEN 1 END)"]
 )  # fmt: skip
 def test_nested_text_stays_short(form: str, depth: int) -> None:

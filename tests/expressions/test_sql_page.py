@@ -50,7 +50,8 @@ def test_spellings_are_sql_that_binds(cell: str) -> None:
     text = cell.replace("\\|", "|").replace(", ...", "")
     if not re.search(r"\(.*\)|[-@/*+^%|:] ?[a-z]|IN \(", text) or "..." in text or re.search(r"\btype\b|\[", text):
         return
-    for word, value in {"start": "2", "digits": "2", "lower,": "0,", "upper)": "5)", "low,": "0,", "high,": "9,", "buckets": "3",
+    for word, value in {"start": "2", "digits": "2", "lower,": "0,", "upper)": "5)", "low,": "0,", "high,": "9,",
+    "buckets": "3",
                         "old": "'a'", "new": "'b'", "n": "2", "c": "b"}.items():  # fmt: skip
         if word.isalpha():
             text = re.sub(rf"(?<=[ (,]){word}(?=[),]| FOR)", value, text)

@@ -116,7 +116,7 @@ def test_an_index_of_other_rows_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_put_in_place_of_the_open_one_is_noticed(tmp_path: Path) -> None:
-    """The session still reads the old rows, so a mark of the new ones is not for it. Size and time tell nothing here."""
+    """The session still reads the old rows, so a mark of the new ones is not for it. Size and time tell nothing."""
     file, policy = tmp_path / "clinic.duckdb", clinic(tmp_path, 100)
     fill(file, rows(0))
     with open_clinic(policy) as old:

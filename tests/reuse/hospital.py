@@ -25,7 +25,7 @@ tables:
       plan: {type: text, domain: [free, pro, null]}
       smoker: {type: boolean, nullable: false}
       age: {type: integer, lower: 0, upper: 100}
-      slot: {type: integer, domain: [%s], nullable: false}
+      slot: {type: integer, domain: [SLOTS], nullable: false}
       ward: {type: integer, lower: 1, upper: 4, nullable: false}
       city: {type: text, nullable: false}
   visits:
@@ -34,7 +34,7 @@ tables:
     columns:
       kind: {type: text, domain: [in, out], nullable: false}
       cost: {type: real, lower: 0, upper: 1000, nullable: false}
-""" % ", ".join(map(str, range(100)))
+""".replace("SLOTS", ", ".join(map(str, range(100))))
 
 _PATIENTS = """
 CREATE TABLE patients AS SELECT i AS patient_id, ['north', 'south', 'west'][1 + i % 3] AS region,

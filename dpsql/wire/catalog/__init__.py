@@ -18,7 +18,7 @@ from dpsql.wire.catalog.rewrite import Place, to_duckdb
 
 __all__ = ["Catalog", "Place"]
 
-TIMEOUT_SECONDS = 10.0
+TIMEOUT_SECONDS = 5.0
 MOST_ROWS = 100_000
 _FUNCTION = re.compile(r"[Ff]unction(?: with name)? \"?(\w+)|function '(\w+)")
 _COLUMN = re.compile(r"column \"?([^\s\"]+)")

@@ -56,6 +56,8 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "pg_get_serial_sequence": (("_t, _c", "CAST(NULL AS VARCHAR)"),),
     "pg_get_partkeydef": (("_o", "CAST(NULL AS VARCHAR)"),),
     "pg_get_partition_constraintdef": (("_o", "CAST(NULL AS VARCHAR)"),),
+    "pg_partition_ancestors": (("_o", "CAST(_o AS UINTEGER)"),),
+    "pg_partition_root": (("_o", "CAST(_o AS UINTEGER)"),),
     "pg_get_replica_identity_index": (("_o", "CAST(NULL AS UINTEGER)"),),
     # descriptions
     "obj_description": (

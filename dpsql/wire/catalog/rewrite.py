@@ -21,7 +21,7 @@ from dpsql.wire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
 from dpsql.wire.settings import Settings
 
 _MOST_DEPTH = 150
-_SESSION = {
+_SESSION: dict[type[exp.Expr], str] = {
     exp.CurrentUser: "user", exp.SessionUser: "user", exp.CurrentDatabase: "database", exp.CurrentCatalog: "database",
     exp.CurrentSchema: "schema", exp.CurrentVersion: "version",
 }  # fmt: skip
@@ -115,6 +115,9 @@ def to_duckdb(tree: exp.Expr, place: Place) -> str:
     names = _output_names(tree)
     tree = normalize_identifiers(tree.copy(), dialect="postgres")
     _name_outputs(tree, names)
+    named = {id(table) for table in tables_of(tree)}
+    for table in tree.find_all(exp.Table):
+        table.meta["cte"] = isinstance(table.this, exp.Identifier) and id(table) not in named
     _outer_regclass(tree)
     for node in reversed(list(tree.bfs())):
         rule = _RULES.get(type(node))
@@ -155,13 +158,13 @@ def _output_name(node: exp.Expr) -> str:
         known = {exp.CurrentVersion: "version", exp.ArrayAgg: "array_agg", exp.GroupConcat: "string_agg"}
         return known.get(type(node), node.sql_name().lower())
     if isinstance(node, exp.Subquery):
-        inner = node.unnest()
-        return _output_name(inner.selects[0]) if isinstance(inner, exp.Query) else "?column?"
+        query = node.unnest()
+        return _output_name(query.selects[0]) if isinstance(query, exp.Query) else "?column?"
     return "?column?"
 
 
 def _name_outputs(tree: exp.Query, names: list[str]) -> None:
-    select = tree
+    select: exp.Expr = tree
     while isinstance(select, (exp.SetOperation, exp.Subquery)):
         select = select.this
     if not isinstance(select, exp.Select):
@@ -196,13 +199,20 @@ def _table(node: exp.Expr, place: Place) -> exp.Expr:
         if isinstance(node.this, (exp.Explode, exp.ExplodingGenerateSeries, exp.GenerateSeries)):
             node.set("db", None)
             return node
+        if isinstance(node.this, exp.Anonymous) and node.this.name == f"{PREFIX}pg_partition_ancestors":
+            # No table has parents: the one row is the table itself.
+            rows = exp.select(node.this.copy(), exp.Literal.number(1)).subquery()
+            rows.set("alias", node.args.get("alias"))
+            return rows
         raise refuse("catalog_source", name=node.this.name or node.this.sql("postgres")[:60])
     schema = catalog_schema(node)
     if schema is None:
         if node.db in ("", "public") and node.name.lower() in {name.lower() for name in place.oids}:
             node.set("db", exp.to_identifier("public"))
             return node
-        raise refuse("unknown_table", name=f"{node.db}.{node.name}")
+        if node.meta.get("cte"):
+            return node
+        raise refuse("unknown_table", name=f"{node.db}.{node.name}" if node.db else node.name)
     if (schema, node.name) not in relations():
         raise refuse("unknown_table", name=f"{node.db}.{node.name}" if node.db else node.name)
     node.set("catalog", None)
@@ -417,11 +427,10 @@ def _setting(name: str, arguments: list[exp.Expr], place: Place) -> exp.Expr:
 
 def _known(node: exp.Expr, place: Place) -> exp.Expr:
     """A function that sqlglot knows by a class of its own and that we answer by a macro."""
-    assert isinstance(node, exp.Func)
     return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
 
 
-_CLASSES: dict[type[exp.Func], str] = {
+_CLASSES: dict[type[exp.Expr], str] = {
     found: name
     for name in MACROS
     if (found := exp.FUNCTION_BY_NAME.get(name.upper())) is not None and found is not exp.GroupConcat

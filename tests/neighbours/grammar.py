@@ -1,0 +1,131 @@
+"""Random questions, each as a pair: what the analyst asks, and plain DuckDB SQL for the same over clamped columns.
+
+The reference is written by hand for each piece of the grammar and shares no code with the product. Columns named c_... are
+those of the base tables after clamping: NULL for NULL and NaN, else kept in the policy's bounds.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+CLAMPED = {
+    "patients": {"age": (0, 120), "weight": (0, 256)},
+    "visits": {"cost": (0, 1000), "change": (-10, 10), "nights": (0, 30)},
+    "labs": {"value": (-4, 4)},
+}
+REAL = {"weight", "cost", "change", "value"}
+KEYS: dict[str, dict[str, list[Any]]] = {
+    "patients": {"region": ["north", "south", "east", "west"], "sex": ["f", "m", None], "smoker": [False, True]},
+    "visits": {"ward": ["er", "icu", "day"], "nights": list(range(31))},
+    "labs": {"test": ["alt", "hb", "na"], "flag": [False, True]},
+}
+FILTERS = {
+    "patients": ["age > 30", "sex = 'f'", "weight BETWEEN 60 AND 90", "smoker", "city LIKE 'u%'", "region <> 'east'", "age IS NULL"],
+    "visits": [
+        "cost > 100", "ward = 'er'", "ward IN ('er', 'icu')", "nights >= 3", "day >= DATE '2024-05-01'", "diagnosis IS NULL",
+        "change < 0 OR nights = 0", "NOT (ward = 'day')", "code % 2 = 0", "length(diagnosis) = 3", "cost / nullif(nights, 0) > 50",
+    ],
+    "labs": ["value > 0", "test = 'hb'", "flag", "value IS NOT NULL AND test <> 'na'"],
+}  # fmt: skip
+JOINS = (
+    ("visits JOIN patients USING (patient_id)", ("visits", "patients"), ""),
+    ("labs JOIN visits USING (visit_id)", ("labs", "visits"), ""),
+    ("labs JOIN visits USING (visit_id) JOIN patients USING (patient_id)", ("labs", "visits", "patients"), ""),
+    ("visits JOIN prices ON visits.ward = prices.ward", ("visits",), "ward"),
+    ("patients LEFT JOIN regions ON patients.region = regions.region", ("patients",), "region"),
+)
+"""Text, tables whose columns are asked about, and the name that both sides have."""
+
+
+@dataclass
+class Question:
+    """`asked`: the analyst's text. `meant`: the reference, with the same output columns after `keys` key columns."""
+
+    asked: str
+    meant: str
+    keys: list[list[Any]] = field(default_factory=list)
+
+
+def clamp(column: str, table: str) -> str:
+    """The reference's own clamp, written as plain comparisons."""
+    low, high = CLAMPED[table][column]
+    missing = f"{column} IS NULL" + (f" OR isnan({column})" if column in REAL else "")
+    return f"(CASE WHEN {missing} THEN NULL WHEN {column} < {low} THEN {low} WHEN {column} > {high} THEN {high} ELSE {column} END)"
+
+
+def question(rng: random.Random) -> Question:
+    """One random question over one table, a join, or a per-unit aggregation."""
+    kind = rng.random()
+    if kind < 0.2:
+        return _per_unit(rng)
+    if kind < 0.45:
+        source, tables, both = rng.choice(JOINS)
+    else:
+        table = rng.choice(["patients", "visits", "visits", "labs"])
+        source, tables, both = table, (table,), ""
+    where = _where(rng, tables, both)
+    pairs = [_aggregate(rng, tables, both) for _ in range(rng.randint(1, 3))]
+    keys = _keys(rng, tables, both)
+    names = [name for name, _ in keys]
+    group = f" GROUP BY {', '.join(names)}" if names else ""
+    listed = "".join(f"{name}, " for name in names)
+    asked = f"SELECT {listed}{', '.join(a for a, _ in pairs)} FROM {source}{where}{group}"
+    meant = f"SELECT {listed}{', '.join(m for _, m in pairs)} FROM {source}{where}{group}"
+    return Question(asked, meant, [values for _, values in keys])
+
+
+def _filter(rng: random.Random, table: str, both: str) -> str:
+    return rng.choice([text for text in FILTERS[table] if not both or both not in text])
+
+
+def _where(rng: random.Random, tables: tuple[str, ...], both: str) -> str:
+    chosen = [_filter(rng, rng.choice(tables), both) for _ in range(rng.choice([0, 0, 1, 1, 2]))]
+    return f" WHERE {' AND '.join(f'({c})' for c in chosen)}" if chosen else ""
+
+
+def _keys(rng: random.Random, tables: tuple[str, ...], both: str) -> list[tuple[str, list[Any]]]:
+    known = [(name, values) for table in tables for name, values in KEYS[table].items() if name != both]
+    return rng.sample(known, rng.choice([0, 1, 1, 2]))
+
+
+def _aggregate(rng: random.Random, tables: tuple[str, ...], both: str) -> tuple[str, str]:
+    table = rng.choice(tables)
+    column = rng.choice(list(CLAMPED[table]))
+    inside = clamp(column, table)
+    condition = _filter(rng, table, both)
+    choices = [
+        ("COUNT(*)", "count(*)"),
+        (f"COUNT({column})", f"count({inside})"),
+        (f"SUM({column})", f"coalesce(sum({inside}), 0)"),
+        (f"AVG({column})", f"avg({inside})"),
+        (f"SUM({column}) FILTER (WHERE {condition})", f"coalesce(sum({inside}) FILTER (WHERE {condition}), 0)"),
+        (f"COUNT_IF({condition})", f"count(*) FILTER (WHERE {condition})"),
+        (f"SUM(2 * {column} + 1)", f"coalesce(sum(2 * {inside} + 1), 0)"),
+        (f"SUM(abs({column}))", f"coalesce(sum(abs({inside})), 0)"),
+        (f"SUM(coalesce({column}, 1))", f"coalesce(sum(coalesce({inside}, 1)), 0)"),
+        (f"VAR_POP({column})", f"var_pop({inside})"),
+    ]
+    if column in REAL:
+        del choices[8]  # NaN is not NULL to coalesce; the product counts it as missing only where it is summed
+    return rng.choice(choices)
+
+
+def _per_unit(rng: random.Random) -> Question:
+    """One row for each patient, aggregated again."""
+    table = "visits"
+    column = rng.choice(["cost", "change", "nights"])
+    inside = clamp(column, table)
+    where = _where(rng, (table,), "")
+    inner, plain = rng.choice([
+        ("COUNT(*)", "count(*)"),
+        (f"COUNT({column})", f"count({inside})"),
+        (f"SUM({column})", f"sum({inside})"),
+        (f"MAX(clamp({column}, 0, 9))", f"max(least(greatest({inside}, 0), 9))"),
+    ])  # fmt: skip
+    outer, reference = rng.choice([("SUM(x)", "coalesce(sum(x), 0)"), ("COUNT(x)", "count(x)"), ("AVG(x)", "avg(x)")])
+    shape = "SELECT {outer} FROM (SELECT patient_id, {inner} AS x FROM visits{where} GROUP BY patient_id) AS t"
+    return Question(
+        shape.format(outer=outer, inner=inner, where=where), shape.format(outer=reference, inner=plain, where=where)
+    )

@@ -1,0 +1,108 @@
+"""The law of neighbours on generated databases and generated questions.
+
+At the limit of a huge epsilon the answer is that of plain DuckDB over clamped columns; and taking one patient away moves every
+vector of exact sums within the claimed L0, L1, L2 and Linf, and within what is charged.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from audit.hospital import policy
+from audit.law import compare
+from audit.world import World
+from neighbours.databases import database, hospital
+from neighbours.grammar import Question, question
+from numpy.typing import NDArray
+
+from dpsql.mechanisms import Constant, Noise
+from dpsql.perturb import Gate
+
+QUESTIONS_EACH = 14
+HOSPITALS = range(14)
+
+
+class Silent(Gate):
+    """The gate at the limit of a huge epsilon: noise is zero."""
+
+    def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
+        return None if isinstance(noise, Constant) else np.zeros(count, np.int64)
+
+
+class Place:
+    """One random hospital, whole and without each of its patients."""
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(seed)
+        self.heavy = seed % 2 == 1
+        patients = hospital(rng, self.heavy)
+        known = policy("hospital")
+        self.whole = World(known)
+        planner = self.whole.session.planner
+        self.exact = World(known, gate=Silent(), planner=planner)
+        self.less = {number: World(known, planner=planner) for number in patients}
+        self.whole.load(database(patients))
+        self.exact.load(database(patients))
+        for number, world in self.less.items():
+            world.load(database(patients, without=number, seed=number))
+
+
+def questions(seed: int) -> Iterator[Question]:
+    rng = random.Random(f"questions {seed}")
+    for _ in range(QUESTIONS_EACH):
+        yield question(rng)
+
+
+@pytest.mark.parametrize("seed", HOSPITALS)
+def test_law(seed: int) -> None:
+    place = Place(seed)
+    pairs = 0
+    for asked in questions(seed):
+        pairs += bounded(place, asked.asked)
+        if not place.heavy:
+            same_as_plain(place, asked)
+    assert pairs == QUESTIONS_EACH * len(place.less)
+
+
+def test_size() -> None:
+    assert len(HOSPITALS) * QUESTIONS_EACH * 6 >= 1000
+
+
+def bounded(place: Place, sql: str) -> int:
+    """Compare the whole hospital with each that lacks one patient; returns how many pairs there were."""
+    whole = place.whole.observe(sql)
+    assert whole.outcome == "answered", f"{sql}\n{whole.outcome}"
+    price = place.whole.session.plan(place.whole.session.planner.parse(sql, None)).price
+    for number, world in place.less.items():
+        other = world.observe(sql)
+        assert (other.outcome, other.engine_sql, other.charges) == (whole.outcome, whole.engine_sql, whole.charges)
+        problems = compare(price, whole.blocks, other.blocks).problems
+        assert problems == [], f"{sql}\nwithout patient {number}: {problems}"
+    return len(place.less)
+
+
+def same_as_plain(place: Place, asked: Question) -> None:
+    """Every group that plain DuckDB has, with its numbers; the other listed groups are empty."""
+    answer = rows(place.exact.session.execute(asked.asked).table)
+    plain = rows(place.exact.connection.sql(asked.meant).to_arrow_table())
+    width = len(asked.keys)
+    expected = {row[:width]: row[width:] for row in plain if all(k in v for k, v in zip(row, asked.keys, strict=False))}
+    assert [row[:width] for row in answer] == list(itertools.product(*asked.keys))
+    for row in answer:
+        wanted = expected.get(row[:width])
+        for at, value in enumerate(row[width:]):
+            if wanted is None:
+                assert value == 0 or "AVG" in asked.asked or "VAR" in asked.asked, f"{asked.asked}\n{row}"
+            elif wanted[at] is not None:
+                assert math.isclose(value, float(wanted[at]), rel_tol=1e-6, abs_tol=1e-6), f"{asked.asked}\n{row}\n{wanted}"
+
+
+def rows(table: Any) -> list[tuple[Any, ...]]:
+    """Rows of an Arrow table as tuples."""
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -1,0 +1,102 @@
+"""A served NAFLD clinic: `dpsql serve` as a process of its own, and its owner's view of the ledger."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpsql.demo_data import build_demo
+from dpsql.ledger import open_ledger
+from dpsql.policy import load_policy
+from dpsql.session import open_session
+from dpsql.users import open_logins
+from tests.wire.raw import Client
+
+PASSWORD = "an honest password"
+GROUPED = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
+
+
+@dataclass
+class Served:
+    """One running server. `start` and `stop` may be used again on the same clinic."""
+
+    policy: Path
+    state: Path
+    options: tuple[str, ...] = ("--tls-self-signed",)
+    port: int = 0
+    process: subprocess.Popen[str] | None = field(default=None, repr=False)
+
+    def start(self) -> Served:
+        environment = {**os.environ, "DPSQL_STATE": str(self.state)}
+        command = [sys.executable, "-m", "dpsql", "serve", "-p", str(self.policy), "--listen", "127.0.0.1:0", *self.options]
+        self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        assert line.startswith("serving nafld on 127.0.0.1:"), line + self.process.stderr.read()
+        self.port = int(line.split("127.0.0.1:")[1].split()[0].rstrip(","))
+        return self
+
+    def stop(self, how: int = signal.SIGTERM) -> int:
+        assert self.process is not None
+        self.process.send_signal(how)
+        status = self.process.wait(timeout=40)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return status
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What drivers take."""
+        return {"host": "127.0.0.1", "port": self.port, "user": "research", "password": PASSWORD, "dbname": "nafld"}
+
+    @property
+    def url(self) -> str:
+        return f"research:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/nafld"
+
+    def client(self, **parameters: str) -> Client:
+        """A raw connection, logged in."""
+        client = Client(self.port)
+        client.login("research", PASSWORD, "nafld", **parameters)
+        return client
+
+    def charges(self) -> int:
+        """How many charges the ledger has."""
+        policy = load_policy(self.policy)
+        with open_ledger(policy.ledger_url(), policy.dataset, state=self.state) as ledger:
+            return sum(entry.kind == "charge" for entry in ledger.history())
+
+
+def build_clinic(folder: Path) -> Served:
+    """The clinic in `folder`, with its ledger and a login, not served yet."""
+    state = folder / "state"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(state))
+        policy = build_demo("nafld", folder)
+        open_session(policy, create_ledger=True).close()
+        loaded = load_policy(policy)
+        with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
+            for name in ("research", "clinic"):
+                open_logins(ledger, loaded).add(name, PASSWORD)
+    return Served(policy, state)
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for all tests that leave it as it was."""
+    clinic = build_clinic(tmp_path_factory.mktemp("clinic")).start()
+    yield clinic
+    clinic.stop()
+
+
+@pytest.fixture
+def own_clinic(tmp_path: Path) -> Served:
+    """A clinic of this test alone; it starts and stops the server itself."""
+    return build_clinic(tmp_path)
