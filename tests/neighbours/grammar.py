@@ -55,6 +55,12 @@ def clamp(column: str, table: str) -> str:
     return f"(CASE WHEN {missing} THEN NULL WHEN {column} < {low} THEN {low} WHEN {column} > {high} THEN {high} ELSE {column} END)"
 
 
+def _absolute(column: str, table: str) -> str:
+    """Clamped last: what is summed is the clamped absolute value, not the absolute value of what was clamped."""
+    most = max(map(abs, CLAMPED[table][column]))
+    return f"CASE WHEN {clamp(column, table)} IS NOT NULL THEN least(abs({column}), {most}) END"
+
+
 def question(rng: random.Random) -> Question:
     """One random question over one table, a join, or a per-unit aggregation."""
     kind = rng.random()
@@ -103,7 +109,7 @@ def _aggregate(rng: random.Random, tables: tuple[str, ...], both: str) -> tuple[
         (f"SUM({column}) FILTER (WHERE {condition})", f"coalesce(sum({inside}) FILTER (WHERE {condition}), 0)"),
         (f"COUNT_IF({condition})", f"count(*) FILTER (WHERE {condition})"),
         (f"SUM(2 * {column} + 1)", f"coalesce(sum(2 * {inside} + 1), 0)"),
-        (f"SUM(abs({column}))", f"coalesce(sum(abs({inside})), 0)"),
+        (f"SUM(abs({column}))", f"coalesce(sum({_absolute(column, table)}), 0)"),
         (f"SUM(coalesce({column}, 1))", f"coalesce(sum(coalesce({inside}, 1)), 0)"),
         (f"VAR_POP({column})", f"var_pop({inside})"),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.session import Session, open_session
-from tests.reuse.hospital import build
+from reuse.hospital import build
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import dpsql
 from dpsql.errors import BudgetRefusal, Error
 from dpsql.forecast import forecasts
 from dpsql.session import open_session
-from tests.reuse.hospital import write_policy
+from reuse.hospital import write_policy
 
 VERIFY = Path(__file__).parents[2] / "examples" / "verify_export.py"
 WEEK = VERIFY.with_name("dashboard_week.py")

@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.release import Release
 from dpsql.session import Session, open_session
-from tests.reuse.hospital import exact, write_policy
+from reuse.hospital import exact, write_policy
 
 BASE = "SELECT region, plan, smoker, COUNT(*) AS n, SUM(age) AS s, COUNT(age) AS k FROM patients GROUP BY ALL"
 

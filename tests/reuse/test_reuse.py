@@ -19,7 +19,7 @@ from dpsql.engines import EngineQuery, ExactAnswer
 from dpsql.errors import Error, Refusal
 from dpsql.release import Release
 from dpsql.session import Session, open_session
-from tests.reuse.hospital import build_data, write_policy
+from reuse.hospital import build_data, write_policy
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 SPAWN = multiprocessing.get_context("spawn")

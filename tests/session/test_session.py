@@ -17,7 +17,7 @@ from dpsql.engines import EngineQuery, ExactAnswer
 from dpsql.engines.duckdb_engine import DuckDBEngine
 from dpsql.policy import load_policy
 from dpsql.session import Session, open_session, padding
-from tests.session.clinic import build
+from session.clinic import build
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 

@@ -18,7 +18,7 @@ from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.session import open_session
 from dpsql.users import open_logins
-from tests.wire.raw import Client
+from wire.raw import Client
 
 PASSWORD = "an honest password"
 GROUPED = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
@@ -96,7 +96,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     clinic.stop()
 
 
-@pytest.fixture
-def own_clinic(tmp_path: Path) -> Served:
-    """A clinic of this test alone; it starts and stops the server itself."""
-    return build_clinic(tmp_path)
+@pytest.fixture(scope="module")
+def own_clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """A clinic whose server the tests start and stop themselves."""
+    return build_clinic(tmp_path_factory.mktemp("own_clinic"))

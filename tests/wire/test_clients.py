@@ -16,7 +16,7 @@ import psycopg2
 import pytest
 import sqlalchemy
 
-from tests.wire.conftest import GROUPED, PASSWORD, Served
+from wire.conftest import GROUPED, PASSWORD, Served
 
 BY_SEX = "SELECT COUNT(*) FROM patients WHERE sex = 'male'"
 TYPES = (

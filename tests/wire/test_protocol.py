@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from tests.wire.conftest import GROUPED, PASSWORD, Served
-from tests.wire.raw import (
+from wire.conftest import GROUPED, PASSWORD, Served
+from wire.raw import (
     FLUSH,
     SYNC,
     Client,

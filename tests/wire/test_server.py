@@ -8,14 +8,16 @@ import random
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.wire.conftest import GROUPED, Served
-from tests.wire.raw import SYNC, Client, bind, describe, error_of, execute, framed, parse, rows_of, text
+from wire.conftest import GROUPED, Served
+from wire.raw import SYNC, Client, bind, describe, error_of, execute, framed, parse, rows_of, text
 
 SLOW = "SELECT count(*) FROM generate_series(1, 1000000000000)"
 
@@ -112,7 +114,7 @@ def test_random_and_mutated_bytes_harm_nobody(served: Served) -> None:
 
 
 def test_tls_garbage_and_words_before_the_handshake(served: Served) -> None:
-    for garbage in (b"\x16\x03\x01\x02\0" + bytes(300), b"GET / HTTP/1.1\r\n\r\n"):
+    for garbage in (b"\x16\x03\x01\x02\0" + bytes(600), b"GET / HTTP/1.1\r\n\r\n"):
         client = Client(served.port)
         client.send(struct.pack("!II", 8, 80877103))
         assert client._take(1) == b"S"
@@ -175,9 +177,6 @@ def test_sigterm_drains(own_clinic: Served) -> None:
 
 
 def test_without_tls_other_machines_are_not_served(own_clinic: Served) -> None:
-    import subprocess
-    import sys
-
     command = [sys.executable, "-m", "dpsql", "serve", "-p", str(own_clinic.policy), "--listen", "0.0.0.0:0"]
     environment = {**os.environ, "DPSQL_STATE": str(own_clinic.state)}
     found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
