@@ -76,7 +76,7 @@ def _real_sum(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term,
     by a power of two is exact, so the two ends computed here in the same doubles bound every row.
     """
     lower, upper = float(value.facts.lower), float(value.facts.upper)
-    centre = (lower + upper) / 2 if centred else 0.0
+    centre = lower / 2 + upper / 2 if centred else 0.0
     most = max(abs(lower - centre), abs(upper - centre))
     grid = 0 if most == 0 else min(GRID_BITS - math.frexp(most)[1], MOST_GRID)
     magnitude = max(abs(grid_value(end, centre, grid)) for end in (lower, upper))
@@ -84,6 +84,5 @@ def _real_sum(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term,
 
 
 def grid_value(value: float, centre: float, grid: int) -> int:
-    """The integer of one real on the grid, computed as the engines do: round half away from zero."""
-    scaled = math.ldexp(value - centre, grid)
-    return int(math.copysign(math.floor(abs(scaled) + 0.5), scaled)) if scaled else 0
+    """The integer of one real on the grid, rounded as the engines' casts do: half to even."""
+    return round(math.ldexp(value - centre, grid))

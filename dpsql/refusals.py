@@ -38,7 +38,7 @@ _("ledger_account", "XX000", "scope {scope} has no account in the ledger", "", I
 _("ledger_resolved", "XX000", "entry {entry} has been resolved before", "", InternalError)
 _("ledger_url", "08001", "a ledger is named sqlite:///PATH or postgresql://USER@HOST/DATABASE",
   "mend `ledger:` in the policy", Fault)
-_("ledger_missing", "58P01", "there is no ledger at {address}", "`dpsql init` or `dpsql check --create-ledger` makes one "
+_("ledger_missing", "58P01", "there is no ledger at {address}", "`dpsql check --create-ledger` makes one "
   "for a data set that never had one", Fault)
 _("ledger_known", "58P01", "data set {dataset} has a ledger at {address}, and it is gone or empty",
   "put the newest copy back; what it had spent is not forgotten. The note of it is kept in {place}", Fault)
@@ -307,7 +307,7 @@ _("selection_needs_delta", "ZP013", "grouping by {keys} needs delta (partition s
 _("mechanism_needs_delta", "ZP014", "the Gaussian mechanism needs delta under a pure accountant, and none is allowed",
   "SET dp.mechanism = 'laplace', or ask the owner for per_query.delta")
 _("target_error", "22023", "dp.target_error cannot be reached: {reason}", "{way}")
-_("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner adds analysts to the policy", Fault)
+_("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner adds analysts to the policy")
 _("project_unknown", "28000", "the policy names no project {name}", "the owner adds projects to the policy", Fault)
 _("price_disagrees", "XX000", "two computations of the price disagree; nothing was run", "report this as a bug", InternalError)
 _("internal", "XX000", "dpsql found itself inconsistent and stopped ({what})", "report this as a bug", InternalError)

@@ -6,11 +6,12 @@ window that makes it now (`dpsql.emit.bounded_view`). Both hold the same rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from dpsql.basis import grid_value, summed
+from dpsql.basis import summed
 from dpsql.contributions import Promise, tables
 from dpsql.emit import duckdb as text
 from dpsql.emit.bounded_view import bounded_view, rank
@@ -179,7 +180,7 @@ class Emitter:
         """The exact integer sums of a block: one row per group, term columns never NULL."""
         inner, values = self._rows(block)
         units = self._unit_sets(block)
-        terms = [f"{self._term(term, values, units)} AS {text.name(term.name)}" for term in block.terms]
+        terms = [f"{self._term(term, block, values, units)} AS {text.name(term.name)}" for term in block.terms]
         names = [term.name for term in block.terms]
         if block.selection_term == SELECTION:
             terms.append(f"{self._selection_count(block)} AS {SELECTION}")
@@ -233,7 +234,7 @@ class Emitter:
             items[key.name] = _group_key(key.expression)
         values: dict[str, tuple[str, str]] = {}
         for term in block.terms:
-            value = "" if term.value is None else _shared(items, "v", _value_text(term))
+            value = "" if term.value is None else _shared(items, "v", _value_text(_summed_too(term, block) or term))
             condition = "" if term.filter is None else _shared(items, "f", text.expression(term.filter))
             values[term.name] = (value, condition)
         columns = [f"{expression} AS {name}" for name, expression in items.items()]
@@ -273,7 +274,7 @@ class Emitter:
         read = sorted(table for table in tables(block.source) if self.policy.is_protected(table))
         return ".".join(self.view(table).key for table in read)
 
-    def _term(self, term: Term, values: dict[str, tuple[str, str]], units: str) -> str:
+    def _term(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]], units: str) -> str:
         value, condition = values[term.name]
         if term.kind is TermKind.SUM:
             row = _grid_row(term, value)
@@ -282,12 +283,14 @@ class Emitter:
         if term.kind is TermKind.UNITS and units:
             unit = text.name(UNIT_ID)
             return f"coalesce({units}({f'CASE WHEN {condition} THEN {unit} END' if condition else unit}), 0)"
+        summed_too = _summed_too(term, block)
         conditions = [condition] if condition else []
-        if term.value is not None and term.value.facts.type is Type.REAL:
+        if summed_too is None and term.value is not None and term.value.facts.type is Type.REAL:
             conditions.append(f"NOT isnan({value})")
         filtered = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
         if term.kind is TermKind.COUNT:
-            return f"count({value or '*'}){filtered}"
+            counted = value if summed_too is None else _grid_row(summed_too, value)
+            return f"count({counted or '*'}){filtered}"
         of = text.name(UNIT) if term.kind is TermKind.UNITS else value
         return f"count(DISTINCT {of}){filtered}"
 
@@ -322,20 +325,26 @@ def _per_unit_aggregate(label: str, word: str, argument: Expr | None, condition:
         return f"{word}({there}{' + 0e0::DOUBLE' if argument.facts.type is Type.REAL else ''}){filtered}"
     term = summed(argument, condition, False)[0]
     step = text.constant(2.0**-term.grid)
-    total = f"sum({_grid_row(term, value)}){filtered}"
+    total = f"sum({_grid_row(term, _summand(term, argument, value))}){filtered}"
     if word == "avg":
         return f"(CAST({total} AS DOUBLE) * {step} / count({there}){filtered})"
     return f"CAST({total} AS DOUBLE) * {step}" if facts.type is Type.REAL else f"TRY_CAST({total} AS BIGINT)"
 
 
 def _grid_row(term: Term, value: str) -> str:
-    """The row's integer of a SUM term."""
-    real = isinstance(term.lower, float)
-    if real:
-        low, high = (grid_value(float(end), float(term.centre), term.grid) for end in (term.lower, term.upper))
-    else:
-        low, high = int(term.lower - term.centre), int(term.upper - term.centre)
-    return text.grid_sum(value, real, term.lower, term.upper, term.centre, term.grid, (low, high))
+    """The row's integer of a SUM term; `value` is the text that `_summand` gave (or the name of its column)."""
+    if not isinstance(term.lower, float):
+        return text.grid_integer(value, int(term.lower), int(term.upper), int(term.centre))
+    low, high = (math.ldexp(float(end) - float(term.centre), term.grid) for end in (term.lower, term.upper))
+    return text.grid_real(value, low, high)
+
+
+def _summed_too(term: Term, block: BoundedBlock) -> Term | None:
+    """The SUM over the real value that `term` counts, if any: its integer is NULL exactly for NULL and NaN, so it is
+    counted instead, and computed once for both."""
+    if term.kind is not TermKind.COUNT or term.value is None or term.value.facts.type is not Type.REAL:
+        return None
+    return next((other for other in block.terms if other.kind is TermKind.SUM and other.value == term.value), None)
 
 
 def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
@@ -349,10 +358,17 @@ def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
 
 
 def _value_text(term: Term) -> str:
+    """What a term reads of a row, computed once: for a SUM the value on its grid, not yet clamped."""
     assert term.value is not None
     written = text.expression(term.value)
-    wide = term.kind is TermKind.SUM and isinstance(term.lower, float) and term.value.facts.type is Type.INTEGER
-    return f"CAST({written} AS DOUBLE)" if wide else written
+    return _summand(term, term.value, written) if term.kind is TermKind.SUM else written
+
+
+def _summand(term: Term, value: Expr, written: str) -> str:
+    if not isinstance(term.lower, float):
+        return written
+    wide = f"CAST({written} AS DOUBLE)" if value.facts.type is Type.INTEGER else written
+    return text.scaled(wide, float(term.centre), term.grid)
 
 
 def _group_key(expression: Expr) -> str:

@@ -28,7 +28,9 @@ CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
 CUSTODIAN_LOG.addHandler(logging.NullHandler())
 
 _MOST_TRIES = 3
-_FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".gz": "read_csv"}
+_FILES = {".parquet": "read_parquet({})", ".csv": "read_csv({}, all_varchar = true)"}
+_FILES[".gz"] = _FILES[".csv"]
+"""CSV values are read as text and cast by us: a type that the engine guessed would raise at the row that breaks it."""
 
 
 class DuckDBEngine:
@@ -98,7 +100,7 @@ class DuckDBEngine:
         """The FROM item of a policy table: a qualified name, or the scan of its files."""
         source = self._policy.table_source(table)
         if is_file(source):
-            return f"{_FILES[Path(source).suffix.lower()]}({constant(source)})"
+            return _FILES[Path(source).suffix.lower()].format(constant(source))
         parts = source.split(".")
         if self._file is not None:
             parts = [_catalog(self._file), *(["main"] if len(parts) == 1 else []), *parts][-3:]

@@ -362,11 +362,11 @@ def read_array(element: int, text: str) -> list[Any]:
         item, quoted = "", False
         while at < end and body[at] != ",":
             if body[at] == '"':
-                quoted, at = True, at + 1
+                item, quoted, at = item if quoted else "", True, at + 1
                 while at < end and body[at] != '"':
                     at += body[at] == "\\"
                     item, at = item + body[at], at + 1
-            else:
+            elif not (quoted and body[at].isspace()):
                 at += body[at] == "\\"
                 item += body[at]
             at += 1

@@ -11,6 +11,7 @@ from audit.law import Verdict, compare
 from audit.world import Observed, World
 from sql.corpus import Case
 
+from dpsql.accountant import Pure
 from dpsql.planning import Planner
 from dpsql.policy import Policy
 from dpsql.pricing import Price
@@ -117,6 +118,8 @@ def judge(prices: dict[str, Price], pairs: Iterator[Pair]) -> Verdict:
     for pair in pairs:
         found = Verdict()
         _same(found, pair)
+        charged = [Pure(Fraction(1), Fraction(0)).units(prices["pure"].loss)]
+        found.expect(pair.left.charges == charged, f"charged {pair.left.charges}, the price is {charged}")
         same = not found.problems
         for name, price in prices.items():
             if ("change" in name) == pair.changed and same:

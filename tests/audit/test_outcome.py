@@ -46,3 +46,12 @@ def test_statements_about_the_session() -> None:
         answers = {world.observe(sql).answer for world in worlds()}
         assert len(answers) == 1
         assert all(world.engine.asked == [] and world.ledger.charges == [] for world in worlds())
+
+
+def test_a_broken_promise_gives_no_answer() -> None:
+    """Stability was computed from `primary_key`: where the data break it, nothing leaves and the charge stays."""
+    world = World(policy("hospital"))
+    world.load({**together(crowd(), {}), "regions": PUBLIC["regions"] * 2})
+    observed = world.observe("SELECT COUNT(*) FROM patients AS p JOIN regions AS r USING (region)")
+    assert observed.outcome.startswith("55000 promise_broken")
+    assert observed.charged and observed.blocks == [] and observed.engine_sql == []

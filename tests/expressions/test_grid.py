@@ -64,7 +64,7 @@ def values(rng: random.Random, term: Term) -> list[Any]:
 
 
 def expected(term: Term, value: Any) -> int | None:
-    """clamp, move to the centre, scale, round half away from zero; the rounding computed exactly."""
+    """clamp, move to the centre, scale, round half to even; the rounding computed exactly."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(term.lower, int):
@@ -72,8 +72,7 @@ def expected(term: Term, value: Any) -> int | None:
     clamped = min(max(float(value), term.lower), term.upper)
     if clamped in (term.lower, term.upper):
         return grid_value(clamped, float(term.centre), term.grid)
-    scaled = Fraction(math.ldexp(clamped - term.centre, term.grid))
-    return int(math.copysign(math.floor(abs(scaled) + Fraction(1, 2)), scaled))
+    return round(Fraction(math.ldexp(clamped - term.centre, term.grid)))
 
 
 def table(term: Term, rows: list[Any]) -> pa.Table:

@@ -101,17 +101,16 @@ def test_an_answer_with_one_new_block_charges_that_block_alone(session: Session)
     assert charged == session.explain("SELECT COUNT(*) AS m FROM visits").loss.epsilon / 2  # type: ignore[operator]
 
 
-def _ask_at(path: str, analyst: str, reuse: str, start: float, out: Any) -> None:
+def _ask_together(path: str, analyst: str, barrier: Any, out: Any) -> None:
     with open_session(path, analyst=analyst) as session:
-        session.execute(f"SET dp.reuse = {reuse}")
         run = session._engine.run
 
         def slow(query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-            time.sleep(1)
+            time.sleep(0.5)
             return run(query, timeout_seconds)
 
         session._engine.run = slow  # type: ignore[method-assign]
-        time.sleep(max(0.0, start - time.time()))
+        barrier.wait(60)
         out.put(
             [shown(session.execute(sql)) for sql in (COUNT, "SELECT region, COUNT(*) AS n FROM patients GROUP BY 1")]
         )
@@ -119,8 +118,8 @@ def _ask_at(path: str, analyst: str, reuse: str, start: float, out: Any) -> None
 
 def test_who_asks_at_the_same_moment_waits_and_does_not_pay(made: Path) -> None:
     out = SPAWN.Queue()
-    arguments = [(str(made), analyst, "on", time.time() + 8, out) for analyst in ("ann", "bob")]
-    workers = [SPAWN.Process(target=_ask_at, args=given) for given in arguments]
+    barrier = SPAWN.Barrier(2)
+    workers = [SPAWN.Process(target=_ask_together, args=(str(made), who, barrier, out)) for who in ("ann", "bob")]
     for worker in workers:
         worker.start()
     assert out.get(timeout=60) == out.get(timeout=60)

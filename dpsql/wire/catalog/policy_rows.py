@@ -216,6 +216,9 @@ class PolicyRows:
             reltuples=-1.0,
             relnatts=len(key.columns), relpersistence="p", relreplident="n", relispopulated=True,
         )  # fmt: skip
+        for place, column in enumerate(key.columns, 1):
+            _, type_oid, size, _ = TYPES[table.columns[column].type]
+            yield relation("pg_attribute"), _attribute(key.index, place, column, (type_oid, size), False)
         yield relation("pg_index"), relation("pg_index").row(
             indexrelid=key.index, indrelid=oid, indnatts=len(numbers), indnkeyatts=len(numbers), indisunique=True,
             indisprimary=key.kind == "p", indimmediate=True, indisvalid=True, indisready=True, indislive=True,

@@ -34,6 +34,7 @@ _REGPROC = {
     "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze", "typsubscript",
     "amhandler",
 }  # fmt: skip
+VECTOR_COLUMNS = ("indkey", "indoption", "indclass", "indcollation")
 _OID_TYPES = {"oid", "xid", "regproc", "regprocedure", "regrole"}
 _TEXT_TYPES = {
     "name",
@@ -274,7 +275,7 @@ def _text_cast(node: exp.Cast) -> exp.Expr:
         return _call("regclass_name", value)
     if original == "regtype":
         return _call("format_type", value, exp.Null())
-    if isinstance(value, exp.Column) and value.name in ("indkey", "indoption", "indclass", "indcollation"):
+    if isinstance(value, exp.Column) and value.name in VECTOR_COLUMNS:
         return _call("array_to_string", value, exp.Literal.string(" "))
     node.set("to", exp.DataType.build("text"))
     return node
@@ -290,7 +291,7 @@ def _regclass(value: exp.Expr, place: Place) -> exp.Expr:
         known = {name: one.oid for (_, name), one in relations().items()} | place.oids
         if path[-1] not in known:
             raise refuse("unknown_table", name=value.name)
-        return exp.cast(exp.Literal.number(known[path[-1]]), exp.DataType.build("uint", dialect="duckdb"))
+        value = exp.Literal.number(known[path[-1]])
     found = exp.cast(value, exp.DataType.build("uint", dialect="duckdb")) if _number(value) else value
     if isinstance(found, exp.Func) and found.name.startswith(PREFIX + "pg_get_serial"):
         found = _call("to_regclass", found)
@@ -344,6 +345,14 @@ def _comparison(node: exp.Expr, place: Place) -> exp.Expr:
             one.replace(_list_literal(one.name))
         elif isinstance(other, exp.Column) and other.name in _REGPROC and one.name == "0" and not one.is_string:
             one.replace(exp.Literal.string("-"))
+    return node
+
+
+def _bracket(node: exp.Expr, place: Place) -> exp.Expr:
+    """int2vector and oidvector count from 0, lists from 1."""
+    if isinstance(node.this, exp.Column) and node.this.name in VECTOR_COLUMNS:
+        for index in list(node.expressions):
+            index.replace(exp.Add(this=exp.Paren(this=index.copy()), expression=exp.Literal.number(1)))
     return node
 
 
@@ -446,6 +455,7 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, Place], exp.Expr]] = {
     exp.Dot: _dot,
     exp.Cast: _cast,
     exp.Any: _any,
+    exp.Bracket: _bracket,
     exp.Operator: _operator,
     exp.Collate: _collate,
     exp.Anonymous: _function,

@@ -171,3 +171,9 @@ SELECT COUNT(*), SUM(value) FROM labs
 -- l1: 0
 -- rows: 0
 SELECT SUM(cost * 0) FROM visits
+
+-- query: far_below_zero
+-- keys: none
+-- l1: 200
+-- rows: 10
+SELECT SUM(clamp(change, -10, 2)) FROM visits

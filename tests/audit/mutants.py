@@ -1,0 +1,122 @@
+"""One-line bugs and the tests that must notice them (audit.md, section 6). Read by `test_mutants`.
+
+`old` stands exactly once in `file`. `tests` are paths in tests/, `only` is pytest's -k: the fewest that must turn red.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+REPLAY = "audit/test_replay.py"
+GATE = "audit/test_gate_law.py"
+PLANS = "sql/test_accepted.py"
+REFUSALS = "sql/test_refused.py"
+GENERATED = "neighbours/test_neighbours.py"
+SESSION = "session/test_session.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug: `new` in place of `old` in dpsql/`file`."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+    only: str = ""
+
+
+MUTANTS = (
+    # sensitivity
+    Mutant("half the L1 sensitivity", "sensitivity.py", "l1=total * b * factor,", "l1=(total * b * factor + 1) // 2,",
+           REPLAY, "test_entity and count_rows_of_units"),
+    Mutant("L2 for L1", "sensitivity.py", "l1=total * b * factor,", "l1=int((in_group * total) ** 0.5) * b * factor,",
+           REPLAY, "test_entity and both_caps"),
+    Mutant("one group moves", "sensitivity.py", "l0=groups * factor,", "l0=factor,", REPLAY, "test_entity and rows_per_group"),
+    Mutant("one step of Linf", "sensitivity.py", "linf=in_group * b * factor,", "linf=b,", REPLAY, "test_entity and count_rows_of_units"),
+    Mutant("units are in one group", "sensitivity.py", "Sensitivity(groups * factor, groups * factor,", "Sensitivity(factor, factor,",
+           REPLAY, "test_entity and units_per_group"),
+    Mutant("change one as add or remove", "privacy.py", "return 2 if self is Neighbours.CHANGE_ONE else 1", "return 1",
+           REPLAY, "test_entity and sum_both_signs"),
+    Mutant("upper bound instead of both", "basis.py", "for end in (lower, upper))\n    return Term(\"\", TermKind.SUM",
+           "for end in (upper,))\n    return Term(\"\", TermKind.SUM", REPLAY, "test_entity and far_below_zero"),
+    Mutant("union of the larger side", "contributions.py", "return sum(_rows(", "return max(_rows(", REPLAY, "test_entity and union_all"),
+    Mutant("one row for each unit and key", "contributions.py", "return 1 if not relation.keys else _rows(relation.source, policy)",
+           "return 1", REPLAY, "test_entity and further_key"),
+    Mutant("a join repeats no row", "contributions.py", "return left * relation.multiplicity", "return left",
+           REPLAY, "test_entity and public_join_multiplicity"),
+    Mutant("a protected join repeats no row", "contributions.py", "forward = left * min(relation.multiplicity, right)", "forward = left",
+           REPLAY, "test_entity and cte_over_rows_twice"),
+    # the bounded view, clamps and caps
+    Mutant("no clamp", "emit/duckdb.py", "WHEN {value} > {low} AND {value} < {high} THEN {inside} \"", "WHEN {value} IS NOT NULL THEN {inside} \"",
+           REPLAY, "test_entity and sum_integer"),
+    Mutant("no clamp above", "emit/duckdb.py", "THEN {constant(ends[1])} WHEN", "THEN {inside} WHEN", REPLAY, "test_entity and sum_integer"),
+    Mutant("no clamp below", "emit/duckdb.py", "<= {low} THEN {constant(ends[0])}", "<= {low} THEN {inside}", REPLAY, "test_entity and sum_both_signs"),
+    Mutant("NaN is a large number", "emit/duckdb.py", "above = f\"{value} >= {high} AND NOT isnan({value})\"", "above = f\"{value} >= {high}\"",
+           f"{GENERATED}::test_law[0] {GENERATED}::test_law[2]"),
+    Mutant("NULL is the lower bound", "emit/duckdb.py", "WHEN {value} <= {low} THEN {constant(ends[0])} END\"", "ELSE {constant(ends[0])} END\"",
+           f"{GENERATED}::test_law[0] {GENERATED}::test_law[2]"),
+    Mutant("one row more of each unit", "emit/bounded_view.py", "WHERE {RANK} <= {self.most}", "WHERE {RANK} <= {self.most} + 1",
+           REPLAY, "test_entity and count_rows_of_units"),
+    Mutant("all rows of each unit", "emit/bounded_view.py", "WHERE {RANK} <= {self.most}", "WHERE {RANK} > 0", REPLAY, "test_entity and sum_real"),
+    Mutant("rows kept as they come", "emit/bounded_view.py", "ORDER BY {', '.join(order)})", "ORDER BY 1)", REPLAY, "test_entity and rows_per_group"),
+    Mutant("max_groups not enforced", "emit/__init__.py", "WHERE \"#group\" <= {caps.max_groups}'", "WHERE \"#group\" > 0'",
+           REPLAY, "test_entity and public_keys-max_groups"),
+    Mutant("max_rows_per_group not enforced", "emit/__init__.py", "WHERE \"#row\" <= {caps.max_rows_per_group}'", "WHERE \"#row\" > 0'",
+           REPLAY, "test_entity and cap_of_all_rows"),
+    Mutant("filters of equal aggregates forgotten", "bind/blocks.py",
+           "if (known.aggregate, known.arguments, known.filter) == (measure.aggregate, measure.arguments, measure.filter):",
+           "if (known.aggregate, known.arguments) == (measure.aggregate, measure.arguments):", PLANS, "test_entity and filters_apart"),
+    # price and charge
+    Mutant("AVG charged once", "pricing.py", "for term in terms:\n        loss = loss", "for term in terms[:1]:\n        loss = loss",
+           REPLAY, "test_entity and aggregates-avg_integer"),
+    Mutant("grouping sets charged once", "session.py", "loss = loss + blocks[at].loss", "loss = blocks[at].loss", REPLAY, "test_entity and rollup"),
+    Mutant("every term gets the whole epsilon", "pricing.py", "self.allowed.epsilon / self.parts", "self.allowed.epsilon", REPLAY, "test_entity and aggregates-avg_integer"),
+    Mutant("delta of a threshold not charged", "mechanisms/selection.py", "return PrivacyLoss(Fraction(0), self.delta, Fraction(0))",
+           "return PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))", REPLAY, "test_entity and rows_of_units"),
+    Mutant("delta of one key charged for all", "mechanisms/selection.py", "self.delta_per_key).scaled(self.l0)", "self.delta_per_key)",
+           REPLAY, "test_entity and private_keys-no_aggregate"),
+    Mutant("Laplace scale a tenth too small", "mechanisms/laplace.py", "scale = steps_moved(sensitivity, shift) / epsilon",
+           "scale = steps_moved(sensitivity, shift) / epsilon * Fraction(9, 10)", REPLAY, "test_entity and count_rows_of_units"),
+    Mutant("Gaussian scale a tenth too small", "mechanisms/gaussian.py", "square_moved(sensitivity, shift) / (2 * rho)",
+           "square_moved(sensitivity, shift) * 4 / (10 * rho)", GATE, "test_law"),
+    Mutant("charges rounded down", "accountant.py", "charge[dimension] = ceil(value * UNITS[dimension])", "charge[dimension] = int(value * UNITS[dimension])",
+           "noise/test_accountant.py"),
+    Mutant("charged without looking at the budget", "ledger/ledger.py", "if all(account.fits(", "if True or all(account.fits(", SESSION, "fit_one_scope"),
+    Mutant("spent forgotten", "ledger/ledger.py", "spent=added(account.spent, request.charge)", "spent=account.spent", SESSION, "charged_once"),
+    Mutant("budget looked at outside the lock", "ledger/ledger.py",
+           "with self._turn() as turn:\n                accounts = self._fitting(turn.connection, request)",
+           "with self.store.reading() as before:\n                accounts = self._fitting(before, request)\n            with self._turn() as turn:",
+           "ledger/test_contract.py", "threads_of_one_ledger and sqlite"),
+    Mutant("data before the charge", "session.py", "reservation = self._reserve(receipt, loss, planned) if missing else None",
+           "_ = [self._engine.run(queries[at]) for at in missing]\n        reservation = self._reserve(receipt, loss, planned) if missing else None",
+           SESSION, "recorded_before_data"),
+    Mutant("limits of options not kept", "options.py", "if most is not None and value > most:", "if most is not None and value < 0:",
+           REFUSALS, "test_words and option_limit"),
+    # keys
+    Mutant("empty public keys dropped", "cells.py", "if None in domains:", "if domains:", REPLAY, "test_entity and public_keys-domain"),
+    Mutant("unlisted keys kept", "cells.py", "inside &= place >= 0", "inside &= place >= -1", REPLAY, "test_entity and public_keys-rows_per_group"),
+    Mutant("NULL is the first public key", "cells.py", "found.fill_null(-1)", "found.fill_null(0)", REPLAY, "test_entity and public_keys-rows_per_group"),
+    Mutant("private keys in the engine's order", "cells.py", "order = pc.sort_indices(pa.table(ranks), sort_keys=ascending)  # NULL is placed last",
+           "order = pa.array(np.arange(sources.size))", REPLAY, "test_entity and private_keys"),
+    Mutant("keys admitted by rows", "emit/__init__.py", "return f\"count(DISTINCT {self._hidden(block.source)[-1]})\"", "return \"count(*)\"",
+           REPLAY, "test_entity and private_keys-sums"),
+    Mutant("threshold one lower", "perturb.py", "counts.at_least(selection.tau)", "counts.at_least(selection.tau - 1)",
+           "noise/test_selection.py noise/test_perturb.py"),
+    Mutant("a lone unit counts one less", "mechanisms/selection.py", "return Threshold(column, l0, noise, lone_count(noise) + noise.tail_point(share), delta)",
+           "return Threshold(column, l0, noise, lone_count(noise) + noise.tail_point(share * 2), delta)", REPLAY, "test_entity and rows_of_units"),
+    # noise
+    Mutant("noise without a sign", "perturb.py", ".plus(drawn[: groups.count])", ".plus(np.abs(drawn[: groups.count]))", GATE, "test_law"),
+    Mutant("one noise for all cells", "perturb.py", ".plus(drawn[: groups.count])", ".plus(np.repeat(drawn[:1], groups.count))", GATE, "independent"),
+    Mutant("noise on the first cell only", "perturb.py", ".plus(drawn[: groups.count])", ".plus(drawn[: groups.count] * (np.arange(groups.count) == 0))",
+           GATE, "test_law"),
+    Mutant("seeded noise", "samplers.py", "return os.urandom(size)", "return __import__(\"random\").Random(size).randbytes(size)", GATE, "independent"),
+    # what leaves
+    Mutant("the engine's words in an error", "engines/duckdb_engine.py", "fault = refuse(\"engine_failed\", incident=incident)",
+           "fault = refuse(\"engine_failed\", incident=str(error))", SESSION, "engine_error"),
+    Mutant("a release of other data", "reuse.py", "return fingerprint((planned.keys[at], version, self._audience))",
+           "return fingerprint((planned.keys[at], self._audience))", SESSION, "changed_data"),
+    Mutant("a broken promise is overlooked", "session.py", "if not self._engine.holds(", "if False and not self._engine.holds(",
+           "audit/test_outcome.py", "broken_promise"),
+)  # fmt: skip

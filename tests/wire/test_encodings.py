@@ -1,0 +1,108 @@
+"""Values on the wire against a second implementation (psycopg's), and what a parameter may not be."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.pq import Format
+
+from dpsql.errors import Error
+from dpsql.wire import encodings as e
+
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
+SCALARS: dict[int, st.SearchStrategy[Any]] = {
+    e.BOOL: st.booleans(),
+    e.INT2: st.integers(-(2**15), 2**15 - 1),
+    e.INT4: st.integers(-(2**31), 2**31 - 1),
+    e.INT8: st.integers(-(2**63), 2**63 - 1),
+    e.OID: st.integers(0, 2**32 - 1),
+    e.FLOAT8: st.floats(allow_nan=False),
+    e.NUMERIC: st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20, places=7),
+    e.TEXT: TEXTS,
+    e.BYTEA: st.binary(max_size=20),
+    e.DATE: st.dates(),
+    e.TIME: st.times(),
+    e.TIMESTAMP: st.datetimes(),
+    e.INTERVAL: st.timedeltas(timedelta(days=-(10**5)), timedelta(days=10**5)),
+}
+CASES = st.one_of([st.tuples(st.just(oid), values) for oid, values in SCALARS.items()])
+LISTS = st.one_of(
+    [
+        st.tuples(st.just(e.ARRAY_OF[oid]), st.lists(st.one_of(st.none(), values), max_size=4))
+        for oid, values in SCALARS.items() if oid in e.ARRAY_OF
+    ]
+)  # fmt: skip
+
+
+def _loaded(oid: int, form: Format, data: bytes) -> Any:
+    """What psycopg makes of an answer's bytes."""
+    return Transformer().get_loader(oid, form).load(data)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(CASES, LISTS))
+def test_clients_read_what_is_written(case: tuple[int, Any]) -> None:
+    oid, value = case
+    kind = e.codec(oid)
+    assert _loaded(oid, Format.TEXT, kind.write(value).encode()) == value
+    assert _loaded(oid, Format.BINARY, kind.send(value)) == value
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(CASES, LISTS))
+def test_parameters_come_back(case: tuple[int, Any]) -> None:
+    oid, value = case
+    if oid in (e.INTERVAL, e.ARRAY_OF[e.INTERVAL]):
+        return
+    kind = e.codec(oid)
+    assert e.read_parameter(oid, 1, kind.send(value), 1) == value
+    assert e.read_parameter(oid, 0, kind.write(value).encode(), 1) == value
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([*e.CODECS, *e.ARRAYS]), st.sampled_from([0, 1]), st.binary(max_size=40))
+def test_any_bytes_are_a_value_or_a_refusal(oid: int, form: int, data: bytes) -> None:
+    try:
+        e.read_parameter(oid, form, data, 3)
+    except Error as error:
+        assert error.sqlstate == "22P02"
+        assert "$3" in error.message
+
+
+def test_psycopgs_own_parameters_are_read() -> None:
+    dumper = Transformer()
+    for value in (7, 1.5, "x", True, date(2026, 1, 2), datetime(2026, 1, 2, 3), time(4), Decimal("1.50"), b"\0x", ["a", None]):
+        one = dumper.get_dumper(value, PyFormat.BINARY)
+        assert e.read_parameter(one.oid, 1, bytes(one.dump(value) or b""), 1) == value
+    assert psycopg.__version__
+
+
+@pytest.mark.parametrize(
+    ("oid", "text"),
+    [
+        (e.INT4, "2147483648"), (e.INT2, "1.5"), (e.NUMERIC, "1e999999999"), (e.NUMERIC, "one"), (e.BOOL, "2"),
+        (e.DATE, "2026-02-30"), (e.UUID, "zz"), (1007, "1,2"), (1007, "{a}"),
+    ],
+)  # fmt: skip
+def test_wrong_parameters(oid: int, text: str) -> None:
+    with pytest.raises(Error) as caught:
+        e.read_parameter(oid, 0, text.encode(), 1)
+    assert caught.value.sqlstate == "22P02"
+
+
+def test_array_literals_with_blanks_and_quotes() -> None:
+    assert e.read_array(e.TEXT, '{"p", "f" , NULL,a\\,b, "NULL",""}') == ["p", "f", None, "a,b", "NULL", ""]
+
+
+def test_a_sum_beyond_64_bits_does_not_wrap() -> None:
+    for write in (e.codec(e.INT8).write, e.codec(e.INT8).send):
+        with pytest.raises(Error) as caught:
+            write(1e19)
+        assert caught.value.sqlstate == "22003"

@@ -1,0 +1,115 @@
+"""SCRAM against RFC 7677's example, and the ways to cheat in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ssl
+from pathlib import Path
+
+import pytest
+
+from dpsql.errors import Error
+from dpsql.wire import scram
+from dpsql.wire.scram import Exchange, Verifier, make_verifier, mock_verifier, prepared
+from dpsql.wire.tls import self_signed
+
+SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+FIRST = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
+NONCE = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+PROOF = "dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+FINAL = f"c=biws,r={NONCE},p={PROOF}".encode()
+
+
+@pytest.fixture(autouse=True)
+def known_nonce(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scram.secrets, "token_urlsafe", lambda size: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
+
+
+def _pencil() -> Verifier:
+    return make_verifier("pencil", SALT, 4096)
+
+
+def test_the_example_of_rfc_7677() -> None:
+    exchange = Exchange(_pencil(), True, None)
+    assert exchange.mechanisms() == ("SCRAM-SHA-256",)
+    assert exchange.first("SCRAM-SHA-256", FIRST) == f"r={NONCE},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode()
+    assert exchange.final(FINAL) == b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+
+
+def test_a_right_proof_fails_for_who_is_not_known() -> None:
+    exchange = Exchange(_pencil(), False, None)
+    exchange.first("SCRAM-SHA-256", FIRST)
+    assert exchange.final(FINAL) is None
+
+
+def test_a_wrong_proof_fails() -> None:
+    exchange = Exchange(make_verifier("Pencil", SALT, 4096), True, None)
+    exchange.first("SCRAM-SHA-256", FIRST)
+    assert exchange.final(FINAL) is None
+
+
+def test_a_mock_has_a_steady_salt_and_no_steady_keys() -> None:
+    first, second = mock_verifier(b"s", "ann"), mock_verifier(b"s", "ann")
+    assert first.salt == second.salt != mock_verifier(b"s", "bob").salt
+    assert first.stored_key != second.stored_key
+    assert len(first.salt) == len(make_verifier("x").salt)
+    assert first.iterations == make_verifier("x").iterations
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "first", "binding"),
+    [
+        ("SCRAM-SHA-256", b"y,,n=,r=abc", b"hash"),  # somebody hid our offer of channel binding
+        ("SCRAM-SHA-256-PLUS", b"p=tls-server-end-point,,n=,r=abc", None),
+        ("SCRAM-SHA-256-PLUS", b"p=tls-unique,,n=,r=abc", b"hash"),
+        ("SCRAM-SHA-256-PLUS", b"n,,n=,r=abc", b"hash"),
+        ("SCRAM-SHA-256", b"p=tls-server-end-point,,n=,r=abc", b"hash"),
+        ("SCRAM-SHA-1", b"n,,n=,r=abc", None),
+        ("SCRAM-SHA-256", b"n,a=root,n=,r=abc", None),
+        ("SCRAM-SHA-256", b"n,,m=x,r=abc", None),
+        ("SCRAM-SHA-256", b"\xff", None),
+        ("SCRAM-SHA-256", b"", None),
+    ],
+)
+def test_first_messages_that_are_refused(mechanism: str, first: bytes, binding: bytes | None) -> None:
+    with pytest.raises(Error, match="SCRAM"):
+        Exchange(_pencil(), True, binding).first(mechanism, first)
+
+
+@pytest.mark.parametrize("final", [b"", b"c=biws", FINAL.replace(b"hvY", b"xvY"), FINAL.replace(b"biws", b"eSws"), b"c=!,r=x,p=!"])
+def test_last_messages_that_are_refused(final: bytes) -> None:
+    exchange = Exchange(_pencil(), True, None)
+    exchange.first("SCRAM-SHA-256", FIRST)
+    with pytest.raises(Error, match="SCRAM"):
+        exchange.final(final)
+
+
+def test_channel_binding_of_another_certificate_is_refused() -> None:
+    exchange = Exchange(_pencil(), True, b"our certificate")
+    exchange.first("SCRAM-SHA-256-PLUS", b"p=tls-server-end-point,,n=,r=rOprNGfwEbeRWgbNEkqO")
+    theirs = base64.b64encode(b"p=tls-server-end-point,,their certificate").decode()
+    with pytest.raises(Error, match="SCRAM"):
+        exchange.final(f"c={theirs},r={NONCE},p={PROOF}".encode())
+
+
+def test_verifiers_are_postgresqls() -> None:
+    text = _pencil().text()
+    assert text.startswith("SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:")
+    assert Verifier.read(text) == _pencil()
+    for damaged in ("", "md5abc", text.replace("4096", "1"), text[:-8]):
+        with pytest.raises(ValueError):
+            Verifier.read(damaged)
+
+
+def test_saslprep() -> None:
+    """RFC 4013, section 3."""
+    assert [prepared(text) for text in ("I\u00adX", "user", "\u00aa", "\u2168")] == ["IX", "user", "a", "IX"]
+    assert prepared("\u0627\u0031") == "\u0627\u0031"
+
+
+def test_the_hash_of_a_certificate(tmp_path: Path) -> None:
+    tls = self_signed(tmp_path, "localhost")
+    der = ssl.PEM_cert_to_DER_cert((tmp_path / "server.crt").read_text())
+    assert tls.binding == hashlib.sha256(der).digest()
+    assert (tmp_path / "server.key").stat().st_mode & 0o077 == 0
