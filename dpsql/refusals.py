@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dpsql.errors import (
     REGISTER,
-    REGISTER,
     BudgetRefusal,
     Fault,
     IntegrityError,

@@ -388,4 +388,3 @@ def open_session(
         engine.close()
         raise
     return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst, project=project)
-

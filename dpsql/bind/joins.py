@@ -78,7 +78,12 @@ def joined(
         for join, right in zip(joins, sides[1:], strict=True):
             left = _join(left, right, join, equalities if _is_comma(join) else None, policy)
     order = {alias: at for at, (alias, _) in enumerate(bound)}  # SELECT * shows the sources as FROM names them
-    return Scope(sorted(left.sources, key=lambda source: order[source[0]])), left.relation
+    merged = frozenset(_using_name(name).lower() for join in joins for name in join.args.get("using") or ())
+    return Scope(sorted(left.sources, key=lambda source: order[source[0]]), merged), left.relation
+
+
+def _using_name(name: exp.Expr | str) -> str:
+    return name.name if isinstance(name, exp.Expr) else str(name)
 
 
 def _is_comma(join: exp.Join) -> bool:
@@ -198,11 +203,12 @@ def _condition(
     left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None
 ) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
     """Equalities between the two sides, and the conditions that are something else."""
-    here, there = Scalars(Scope(left.sources)), Scalars(Scope(right.sources))
+    using = frozenset(_using_name(name).lower() for name in node.args.get("using") or ())
+    here, there = Scalars(Scope(left.sources, using)), Scalars(Scope(right.sources))
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[exp.Expr] = []
     for name in node.args.get("using") or ():
-        column = exp.column(name.name if isinstance(name, exp.Expr) else str(name))
+        column = exp.column(_using_name(name))
         pairs.append((here.bind(column), there.bind(column)))
     on = node.args.get("on")
     parts = equalities or (on.flatten() if isinstance(on, exp.And) else [on] if on is not None else [])

@@ -67,8 +67,10 @@ class Environment:
 class Scope:
     """Columns that an expression over one protected relation can name."""
 
-    def __init__(self, sources: Iterable[tuple[str, Protected]]) -> None:
+    def __init__(self, sources: Iterable[tuple[str, Protected]], merged: frozenset[str] = frozenset()) -> None:
+        """`merged`: lower-case names that USING made one column; unqualified, they mean the first source's."""
         self.sources = list(sources)
+        self.merged = merged
 
     def resolve(self, node: exp.Column) -> Column:
         """The column a name stands for. Refuses unknown and ambiguous names."""
@@ -81,7 +83,7 @@ class Scope:
         if not found:
             labels = [label for _, source in known for label, _ in source.columns]
             raise refuse("unknown_column", name=name, position=place(node), hint=_meant(name, labels))
-        if len(found) > 1:
+        if len(found) > 1 and name.lower() not in self.merged:
             raise refuse("ambiguous_column", name=name, position=place(node))
         return found[0]
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -112,7 +114,7 @@ class RecordingEngine(DuckDBEngine):
 class OpenLedger:
     """Takes every charge."""
 
-    witness = SimpleNamespace(key=b"audit" * 8)
+    witness = SimpleNamespace(key=b"audit" * 8, directory=Path(tempfile.gettempdir()) / "no-such-ledger")
 
     def __init__(self) -> None:
         self.charges: list[dict[str, int]] = []

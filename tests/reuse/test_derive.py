@@ -124,6 +124,9 @@ def test_bounded_keys_are_not_summed_over_because_bounds_promise_nothing(derivin
     assert sliced.reused
     assert next(sliced.rows())[0] == released[1][1]
     assert not deriving.execute("SELECT COUNT(*) FROM patients WHERE ward = 5").reused
+    assert not deriving.execute("SELECT COUNT(*) FROM patients WHERE ward IN (2, 5)").reused
+    assert deriving.execute("SELECT COUNT(*) FROM patients WHERE ward IN (2, 4)").reused
+    assert not deriving.execute("SELECT COUNT(*) FROM patients WHERE ward > 2").reused
 
 
 def test_a_key_that_may_be_null_is_summed_over_only_where_null_cannot_pass(deriving: Session, policy: Path) -> None:
@@ -282,8 +285,10 @@ def test_overlapping_tiles_agree_and_stay(deriving: Session, policy: Path) -> No
     assert total == [(sum(n for _, n in by_region),)]
     # A more accurate release appears: what has been shown stays.
     deriving.execute("SET dp.epsilon = 50")
-    deriving.execute("SELECT smoker, COUNT(*) AS n, SUM(age) FROM patients GROUP BY smoker")
+    deriving.execute("SET dp.reuse = on")
+    assert not deriving.execute("SELECT smoker, COUNT(*) AS n, SUM(age) FROM patients GROUP BY smoker").reused
     deriving.execute("SET dp.epsilon = 1")
+    deriving.execute("SET dp.reuse = derive")
     assert [list(tile.rows()) for tile in tiles(deriving)] == first
     with open_session(policy, analyst="bob") as other:
         other.execute("SET dp.reuse = derive")

@@ -36,7 +36,17 @@ class Served:
 
     def start(self) -> Served:
         environment = {**os.environ, "DPSQL_STATE": str(self.state)}
-        command = [sys.executable, "-m", "dpsql", "serve", "-p", str(self.policy), "--listen", "127.0.0.1:0", *self.options]
+        command = [
+            sys.executable,
+            "-m",
+            "dpsql",
+            "serve",
+            "-p",
+            str(self.policy),
+            "--listen",
+            "127.0.0.1:0",
+            *self.options,
+        ]
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()

@@ -44,12 +44,15 @@ def shop() -> Iterator[Asker]:
 @pytest.mark.parametrize(
     ("sql", "wanted"),
     [
-        ("SELECT version() ~ '^PostgreSQL 16', current_database(), current_user, current_schema()", (True, "shop", "ann", "public")),
-        ("SELECT 'pg_class'::regclass::oid, 'orders'::regclass::text, 'int4'::regtype::text", (1259, "orders", "integer")),
+        ("SELECT version() ~ '^PostgreSQL 16', current_database(), current_user, current_schema()",
+         (True, "shop", "ann", "public")),
+        ("SELECT 'pg_class'::regclass::oid, 'orders'::regclass::text, 'int4'::regtype::text",
+         (1259, "orders", "integer")),
         ("SELECT format_type(20, -1), pg_catalog.format_type(1009, NULL)", ("bigint", "text[]")),
         ("SELECT current_setting('server_version_num'), set_config('jit', 'off', false)", ("160014", "off")),
         ("SELECT relkind FROM pg_class WHERE oid = 'public.orders'::regclass", ("r",)),
-        ("SELECT count(*) FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(orders|users)$' COLLATE pg_catalog.default", (2,)),
+        ("SELECT count(*) FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(orders|users)$' "
+         "COLLATE pg_catalog.default", (2,)),
         ("SELECT 'r' = ANY('{r,v}'), 3 = ANY(ARRAY[1, 3])", (True, True)),
         ("SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
          "WHERE i.indrelid = 'orders'::regclass AND i.indisprimary", ("order_id",)),
@@ -63,7 +66,8 @@ def test_answers(shop: Asker, sql: str, wanted: tuple[Any, ...]) -> None:
 
 
 def test_outputs_have_postgresqls_names(shop: Asker) -> None:
-    found = shop.table("SELECT count(*), 1, 'x'::text, max(oid), CASE WHEN true THEN 1 END, relname::text, now() IS NULL "
+    found = shop.table("SELECT count(*), 1, 'x'::text, max(oid), CASE WHEN true THEN 1 END, relname::text, "
+                       "now() IS NULL "
                        "FROM pg_class GROUP BY relname LIMIT 1")  # fmt: skip
     assert found.column_names == ["count", "?column?", "text", "max", "case", "relname", "?column?"]
 

@@ -25,8 +25,8 @@ TYPES = (
     "'12:30'::time, CAST(70000 AS int4), CAST(2.5 AS real), ARRAY['a b', NULL]"
 )
 VALUES = (
-    1.5, 7, "x", True, date(2026, 1, 2), datetime(2026, 1, 2, 3, 4, 5), Decimal("-12.34"), None, timedelta(days=3), [1, 2, 3],
-    time(12, 30), 70000, 2.5, ["a b", None],
+    1.5, 7, "x", True, date(2026, 1, 2), datetime(2026, 1, 2, 3, 4, 5), Decimal("-12.34"), None, timedelta(days=3),
+    [1, 2, 3], time(12, 30), 70000, 2.5, ["a b", None],
 )  # fmt: skip
 
 
@@ -37,7 +37,14 @@ def psql(served: Served, *commands: str, options: tuple[str, ...] = ()) -> subpr
     place = f"host=127.0.0.1 port={served.port} dbname=nafld user=research sslmode=require"
     arguments = [part for command in commands for part in ("-c", command)]
     environment = {**os.environ, "PGPASSWORD": PASSWORD}
-    return subprocess.run(["psql", place, "-X", *options, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        ["psql", place, "-X", *options, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +84,7 @@ def test_psql_asks(served: Served) -> None:
     shown = psql(served, f"{GROUPED} \\gdesc".replace(" \\", "\n\\"), options=("-At",))
     described = subprocess.run(
         ["psql", f"host=127.0.0.1 port={served.port} dbname=nafld user=research", "-XAt"], text=True, capture_output=True,
-        input=f"{GROUPED} \\gdesc\n", env={**os.environ, "PGPASSWORD": PASSWORD}, timeout=60,
+        input=f"{GROUPED} \\gdesc\n", env={**os.environ, "PGPASSWORD": PASSWORD}, timeout=60, check=False,
     )  # fmt: skip
     assert described.stdout.splitlines() == ["sex|text", "n|bigint"], shown.stderr
     wrong = psql(served, "SELECT nope FROM patients")
@@ -118,7 +125,9 @@ def test_psycopg(served: Served) -> None:
             found = connection.execute(TYPES, binary=binary).fetchone()
             assert found == VALUES
         by_age = "SELECT COUNT(*) FROM patients WHERE sex = %s AND age > %s"
-        counts = {connection.execute(by_age, ("male", 50), prepare=prepare).fetchall()[0] for prepare in (False, True, True)}
+        counts = {
+            connection.execute(by_age, ("male", 50), prepare=prepare).fetchall()[0] for prepare in (False, True, True)
+        }
         assert len(counts) == 1
         with connection.cursor("c1") as named:
             named.execute(GROUPED)
@@ -165,7 +174,12 @@ def test_asyncpg(served: Served) -> None:
                     statement = await connection.prepare(GROUPED)
                     assert [one.name for one in statement.get_attributes()] == ["sex", "n"]
                     columns = "SELECT column_name FROM information_schema.columns WHERE table_name = $1 ORDER BY ordinal_position"
-                    assert [row[0] for row in await connection.fetch(columns, "labs")] == ["day", "test", "value", "patient_id"]
+                    assert [row[0] for row in await connection.fetch(columns, "labs")] == [
+                        "day",
+                        "test",
+                        "value",
+                        "patient_id",
+                    ]
                     async with connection.transaction():
                         assert [tuple(row) async for row in connection.cursor(GROUPED, prefetch=1)] == rows
                     with pytest.raises(asyncpg.UndefinedColumnError):

@@ -78,7 +78,18 @@ def test_any_bytes_are_a_value_or_a_refusal(oid: int, form: int, data: bytes) ->
 
 def test_psycopgs_own_parameters_are_read() -> None:
     dumper = Transformer()
-    for value in (7, 1.5, "x", True, date(2026, 1, 2), datetime(2026, 1, 2, 3), time(4), Decimal("1.50"), b"\0x", ["a", None]):
+    for value in (
+        7,
+        1.5,
+        "x",
+        True,
+        date(2026, 1, 2),
+        datetime(2026, 1, 2, 3),
+        time(4),
+        Decimal("1.50"),
+        b"\0x",
+        ["a", None],
+    ):
         one = dumper.get_dumper(value, PyFormat.BINARY)
         assert e.read_parameter(one.oid, 1, bytes(one.dump(value) or b""), 1) == value
     assert psycopg.__version__

@@ -153,7 +153,11 @@ def test_catalog_questions_end(client: Client) -> None:
 
 def test_probes_of_a_table_give_columns_without_rows(client: Client, served: Served) -> None:
     before = served.charges()
-    for probe in ("SELECT * FROM labs LIMIT 1", "SELECT day, value FROM labs WHERE 1 = 0", "SELECT * FROM labs LIMIT 0"):
+    for probe in (
+        "SELECT * FROM labs LIMIT 1",
+        "SELECT day, value FROM labs WHERE 1 = 0",
+        "SELECT * FROM labs LIMIT 0",
+    ):
         found = client.query(probe)
         assert ("value", 701) in columns_of(found)
         assert rows_of(found) == []

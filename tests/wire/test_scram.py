@@ -77,7 +77,9 @@ def test_first_messages_that_are_refused(mechanism: str, first: bytes, binding: 
         Exchange(_pencil(), True, binding).first(mechanism, first)
 
 
-@pytest.mark.parametrize("final", [b"", b"c=biws", FINAL.replace(b"hvY", b"xvY"), FINAL.replace(b"biws", b"eSws"), b"c=!,r=x,p=!"])
+@pytest.mark.parametrize(
+    "final", [b"", b"c=biws", FINAL.replace(b"hvY", b"xvY"), FINAL.replace(b"biws", b"eSws"), b"c=!,r=x,p=!"]
+)
 def test_last_messages_that_are_refused(final: bytes) -> None:
     exchange = Exchange(_pencil(), True, None)
     exchange.first("SCRAM-SHA-256", FIRST)

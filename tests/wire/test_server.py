@@ -14,11 +14,17 @@ import threading
 import time
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from dpsql.engines import EngineQuery
+from dpsql.engines.duckdb_engine import DuckDBEngine
+from dpsql.errors import Error
+from dpsql.policy import load_policy
 from wire.conftest import GROUPED, Served
 from wire.raw import SYNC, Client, bind, describe, error_of, execute, framed, parse, rows_of, text
 
+POLICY = Path(__file__).parents[1] / "policies" / "shop.yaml"
 SLOW = "SELECT count(*) FROM generate_series(1, 1000000000000)"
 
 
@@ -179,6 +185,32 @@ def test_sigterm_drains(own_clinic: Served) -> None:
 def test_without_tls_other_machines_are_not_served(own_clinic: Served) -> None:
     command = [sys.executable, "-m", "dpsql", "serve", "-p", str(own_clinic.policy), "--listen", "0.0.0.0:0"]
     environment = {**os.environ, "DPSQL_STATE": str(own_clinic.state)}
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
     assert found.returncode != 0
     assert "serve_plain" in found.stderr
+
+
+def test_interrupting_one_session_leaves_others_running() -> None:
+    """`another` is what makes cancel safe: engines of two sessions share the data and nothing that runs."""
+    slow = EngineQuery("SELECT count(*) AS n FROM range(20000000000) a", (), ("n",))
+    one = DuckDBEngine(duckdb.connect(), load_policy(POLICY), "v", owned=True)
+    other = one.another()
+    ended: list[str] = []
+
+    def run() -> None:
+        try:
+            one.run(slow)
+        except Error as error:
+            ended.append(error.slug)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    for _ in range(20):
+        other.interrupt()
+        time.sleep(0.02)
+    assert thread.is_alive()
+    while thread.is_alive():
+        one.interrupt()
+        thread.join(0.05)
+    assert ended == ["engine_failed"]
+    one.close()
