@@ -117,7 +117,9 @@ def _inferred(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
 
 
 def _named(to: exp.Expr) -> int:
-    word = to.sql("postgres").lower().replace('"', "").removeprefix("pg_catalog.").split("(")[0]
+    word = to.sql("postgres").lower().removeprefix("pg_catalog.").split("(")[0]
+    # CHAR is a text with blanks at its end; "char", in quotes, is the catalog's single byte.
+    word = "bpchar" if word == "char" else word.replace('"', "")
     base = word.removesuffix("[]")
     oid = type_names().get(base, e.TEXT)
     return e.ARRAY_OF.get(oid, e.ARRAY_OF[e.TEXT]) if word != base else oid

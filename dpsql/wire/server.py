@@ -303,7 +303,7 @@ class Connection:
             return
         # Bytes that are here before the handshake came in plain; taking them for encrypted ones would let a stranger
         # in the middle put words into the client's mouth.
-        if False:  # type: ignore[attr-defined]
+        if self._reader._buffer:  # type: ignore[attr-defined]
             raise refuse("wire_state")
         self._writer.write(b"S")
         await self._writer.drain()

@@ -12,6 +12,7 @@ GATE = "audit/test_gate_law.py"
 PLANS = "sql/test_accepted.py"
 REFUSALS = "sql/test_refused.py"
 GENERATED = "neighbours/test_neighbours.py"
+GENERATED_TWO = f"{GENERATED}::test_law[0] {GENERATED}::test_law[2]"
 SESSION = "session/test_session.py"
 
 
@@ -49,14 +50,17 @@ MUTANTS = (
     Mutant("a protected join repeats no row", "contributions.py", "forward = left * min(relation.multiplicity, right)", "forward = left",
            REPLAY, "test_entity and cte_over_rows_twice"),
     # the bounded view, clamps and caps
-    Mutant("no clamp", "emit/duckdb.py", "WHEN {value} > {low} AND {value} < {high} THEN {inside} \"", "WHEN {value} IS NOT NULL THEN {inside} \"",
+    Mutant("no clamp of reals", "emit/duckdb.py", "return f\"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS BIGINT) END\"",
+           "return f\"TRY_CAST({value} AS BIGINT)\"", REPLAY, "test_entity and sum_real"),
+    Mutant("no clamp above", "emit/duckdb.py", "WHEN {value} > {high} THEN {ends[1]} ELSE", "WHEN {value} > {high} THEN {inside} ELSE",
            REPLAY, "test_entity and sum_integer"),
-    Mutant("no clamp above", "emit/duckdb.py", "THEN {constant(ends[1])} WHEN", "THEN {inside} WHEN", REPLAY, "test_entity and sum_integer"),
-    Mutant("no clamp below", "emit/duckdb.py", "<= {low} THEN {constant(ends[0])}", "<= {low} THEN {inside}", REPLAY, "test_entity and sum_both_signs"),
-    Mutant("NaN is a large number", "emit/duckdb.py", "above = f\"{value} >= {high} AND NOT isnan({value})\"", "above = f\"{value} >= {high}\"",
-           f"{GENERATED}::test_law[0] {GENERATED}::test_law[2]"),
-    Mutant("NULL is the lower bound", "emit/duckdb.py", "WHEN {value} <= {low} THEN {constant(ends[0])} END\"", "ELSE {constant(ends[0])} END\"",
-           f"{GENERATED}::test_law[0] {GENERATED}::test_law[2]"),
+    Mutant("no clamp below", "emit/duckdb.py", "CASE WHEN {value} < {low} THEN {ends[0]} WHEN", "CASE WHEN {value} < {low} THEN {value} WHEN",
+           REPLAY, "test_entity and sum_integer"),
+    Mutant("clamped to twice the bounds", "emit/duckdb.py", "outside = f\"abs({value}) > {last}\"", "outside = f\"abs({value}) > 2 * {last}\"",
+           GENERATED_TWO),
+    Mutant("NaN is a large number", "emit/duckdb.py", "WHEN NOT isnan({value}) THEN {ends[1]} END\"", "ELSE {ends[1]} END\"", GENERATED_TWO),
+    Mutant("NULL is the lower bound", "emit/duckdb.py", "return f\"CASE WHEN {value} < {low} THEN {ends[0]} WHEN",
+           "return f\"CASE WHEN ({value} < {low}) IS NOT FALSE THEN {ends[0]} WHEN", GENERATED_TWO),
     Mutant("one row more of each unit", "emit/bounded_view.py", "WHERE {RANK} <= {self.most}", "WHERE {RANK} <= {self.most} + 1",
            REPLAY, "test_entity and count_rows_of_units"),
     Mutant("all rows of each unit", "emit/bounded_view.py", "WHERE {RANK} <= {self.most}", "WHERE {RANK} > 0", REPLAY, "test_entity and sum_real"),

@@ -18,32 +18,38 @@ from audit.mutants import MUTANTS, Mutant
 ROOT = Path(__file__).parent.parent.parent
 
 
-def mutated(mutant: Mutant, folder: Path) -> None:
-    """A copy of the package and the tests in `folder`, with the mutant's bug in it."""
+def copied(folder: Path) -> Path:
+    """A copy of the package in `folder`, beside the tests."""
     shutil.copytree(ROOT / "dpsql", folder / "dpsql", ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("tests", "schemas"):
-        (folder / part).symlink_to(ROOT / part)
-    place = folder / "dpsql" / mutant.file
-    text = place.read_text(encoding="utf-8")
-    assert text.count(mutant.old) == 1, f"{mutant.file} has {text.count(mutant.old)} times: {mutant.old}"
-    place.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "schemas").symlink_to(ROOT / "schemas")
+    return folder
 
 
-def outcome(mutant: Mutant, folder: Path) -> tuple[int, str]:
-    """Exit status of its tests (1: some failed) and what they printed."""
-    paths = os.pathsep.join([str(folder), str(ROOT / "tests")])
-    state = {"PYTHONPATH": paths, "DPSQL_STATE": str(folder / "state"), "PYTHONDONTWRITEBYTECODE": "1"}
-    tests = [str(folder / "tests" / part) for part in mutant.tests.split()]
-    chosen = ["-k", mutant.only] if mutant.only else []
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line", *tests, *chosen]
-    done = subprocess.run(command, cwd=folder, env={**os.environ, **state}, capture_output=True, text=True, check=False)
+def run(folder: Path, tests: list[str], only: str) -> tuple[int, str]:
+    """Exit status of some tests (0: all passed, 1: some failed) and what they printed."""
+    mine = {"PYTHONPATH": os.pathsep.join([str(folder), str(folder / "tests")]), "DPSQL_STATE": str(folder / "state")}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line"]
+    command += [str(folder / "tests" / test) for test in tests] + (["-k", only] if only else [])
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **mine}, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("tests", sorted({mutant.tests for mutant in MUTANTS}))
+def test_without_a_bug(tests: str, tmp_path: Path) -> None:
+    """What must turn red is green before, or it would prove nothing."""
+    wanted = [mutant.only for mutant in MUTANTS if mutant.tests == tests]
+    status, printed = run(copied(tmp_path), tests.split(), " or ".join(f"({only})" for only in wanted if all(wanted)))
+    assert status == 0, printed[-2000:]
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_killed(mutant: Mutant, tmp_path: Path) -> None:
-    mutated(mutant, tmp_path)
-    status, printed = outcome(mutant, tmp_path)
+    place = copied(tmp_path) / "dpsql" / mutant.file
+    text = place.read_text(encoding="utf-8")
+    assert text.count(mutant.old) == 1, f"{mutant.file} has {text.count(mutant.old)} times: {mutant.old}"
+    place.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    status, printed = run(tmp_path, mutant.tests.split(), mutant.only)
     assert status == 1, printed[-2000:]
     assert "No module named" not in printed
 

@@ -6,10 +6,10 @@ stand-in that keeps notes, and no release is stored, so that a run costs millise
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

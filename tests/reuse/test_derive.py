@@ -184,6 +184,17 @@ def test_private_keys_answer_for_the_same_groups_only(deriving: Session) -> None
         assert list(part.rows()) == [(city, total) for city, _, total in first]
 
 
+def test_private_keys_that_would_be_shown_earlier_are_measured_anew(deriving: Session) -> None:
+    """A release of small epsilon admits only large groups; a dearer question would show smaller ones."""
+    deriving.execute("SET dp.epsilon = 0.2")
+    deriving.execute("SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients GROUP BY city")
+    deriving.execute("SET dp.epsilon = 5")
+    assert not deriving.execute("SELECT city, COUNT(*) AS n FROM patients GROUP BY city").reused
+    deriving.execute("SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients WHERE ward < 3 GROUP BY city")
+    deriving.execute("SET dp.epsilon = 1")
+    assert deriving.execute("SELECT city, COUNT(*) AS n FROM patients WHERE ward < 3 GROUP BY city").reused
+
+
 # --- error bars -----------------------------------------------------------------------------------------------------
 
 
@@ -232,6 +243,18 @@ def test_overlapping_parts_of_one_release_are_not_taken_for_independent(deriving
     assert less.reused
     assert list(less.rows()) == list(two.rows())
     assert less.error.column(0)[0].as_py() == pytest.approx(two.error.column(0)[0].as_py(), rel=0.05)
+
+
+def test_sums_of_summed_laplace_noise_are_not_taken_for_normal(deriving: Session) -> None:
+    """Far out their tails are longer: the bars of 0.999 and 0.5 are 6 apart, those of a normal law 4.9."""
+    deriving.execute("SELECT region, smoker, COUNT(*), COUNT(age) FROM patients GROUP BY 1, 2")
+    errors = []
+    for confidence in ("0.999", "0.5"):
+        deriving.execute(f"SET dp.confidence = {confidence}")
+        answer = deriving.execute("SELECT region, 10 * COUNT(*) + 11 * COUNT(age) FROM patients GROUP BY region")
+        assert answer.reused
+        errors.append(answer.error.column(1)[0].as_py())
+    assert errors[0] / errors[1] > 5.3
 
 
 # --- plans and consistency ------------------------------------------------------------------------------------------

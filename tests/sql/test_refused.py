@@ -25,6 +25,7 @@ NOT_HERE = {
     "public_grid": "needs a policy without delta (test_public_grid)",
     "selection_epsilon": "the threshold answers where the table would be too long",
     "price_disagrees": "our own mistake",
+    "internal": "our own mistake",
     "sandbox_time": "after the charge: tests/release",
     "sandbox_memory": "after the charge: tests/release",
     "sandbox_rows": "after the charge: tests/release",

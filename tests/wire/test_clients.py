@@ -15,6 +15,7 @@ import psycopg
 import psycopg2
 import pytest
 import sqlalchemy
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from wire.conftest import GROUPED, PASSWORD, Served
 
@@ -81,12 +82,12 @@ def test_psql_asks(served: Served) -> None:
     assert "NOTICE" in whole.stderr
     pieces = psql(served, GROUPED, options=("-At", "-v", "FETCH_COUNT=1"))
     assert pieces.stdout == whole.stdout
-    shown = psql(served, f"{GROUPED} \\gdesc".replace(" \\", "\n\\"), options=("-At",))
     described = subprocess.run(
-        ["psql", f"host=127.0.0.1 port={served.port} dbname=nafld user=research", "-XAt"], text=True, capture_output=True,
+        ["psql", f"host=127.0.0.1 port={served.port} dbname=nafld user=research", "-XAt"], text=True,
+        capture_output=True,
         input=f"{GROUPED} \\gdesc\n", env={**os.environ, "PGPASSWORD": PASSWORD}, timeout=60, check=False,
     )  # fmt: skip
-    assert described.stdout.splitlines() == ["sex|text", "n|bigint"], shown.stderr
+    assert described.stdout.splitlines() == ["sex|text", "n|bigint"]
     wrong = psql(served, "SELECT nope FROM patients")
     assert "LINE 1: SELECT nope FROM patients" in wrong.stderr
 
@@ -173,12 +174,12 @@ def test_asyncpg(served: Served) -> None:
                     assert tuple(await connection.fetchrow(TYPES)) == VALUES
                     statement = await connection.prepare(GROUPED)
                     assert [one.name for one in statement.get_attributes()] == ["sex", "n"]
-                    columns = "SELECT column_name FROM information_schema.columns WHERE table_name = $1 ORDER BY ordinal_position"
+                    columns = "SELECT column_name FROM information_schema.columns WHERE table_name = $1 ORDER BY 1 DESC"
                     assert [row[0] for row in await connection.fetch(columns, "labs")] == [
-                        "day",
-                        "test",
                         "value",
+                        "test",
                         "patient_id",
+                        "day",
                     ]
                     async with connection.transaction():
                         assert [tuple(row) async for row in connection.cursor(GROUPED, prefetch=1)] == rows
@@ -218,3 +219,20 @@ def test_sqlalchemy(served: Served, driver: str) -> None:
     assert list(frame.columns) == ["sex", "n"]
     assert frame["n"].sum() > 15_000
     engine.dispose()
+
+
+def test_sqlalchemy_over_asyncpg(served: Served) -> None:
+    engine = create_async_engine(f"postgresql+asyncpg://{served.url}")
+
+    async def ask() -> None:
+        async with engine.connect() as connection:
+            assert len((await connection.execute(sqlalchemy.text(GROUPED))).fetchall()) == 2
+            names = await connection.run_sync(lambda real: sqlalchemy.inspect(real).get_table_names())
+            assert names == ["patients", "labs", "events"]
+            keys = await connection.run_sync(lambda real: sqlalchemy.inspect(real).get_foreign_keys("labs"))
+            assert keys[0]["referred_table"] == "patients"
+            columns = await connection.run_sync(lambda real: sqlalchemy.inspect(real).get_columns("labs"))
+            assert len(columns) == 4
+        await engine.dispose()
+
+    asyncio.run(ask())

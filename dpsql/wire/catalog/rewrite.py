@@ -17,6 +17,7 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from dpsql.errors import refuse
 from dpsql.parse import MOST_BRACKETS, MOST_TOKENS
 from dpsql.wire.catalog.macros import MACROS, PREFIX
+from dpsql.wire.catalog.naming import name_outputs, output_names
 from dpsql.wire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
 from dpsql.wire.settings import Settings
 
@@ -113,9 +114,9 @@ def to_duckdb(tree: exp.Expr, place: Place) -> str:
     """DuckDB's SQL for a SELECT over the catalogs (or over nothing). Raises refusals with PostgreSQL's SQLSTATEs."""
     if not isinstance(tree, exp.Query):
         raise refuse("catalog_statement")
-    names = _output_names(tree)
+    names = output_names(tree)
     tree = normalize_identifiers(tree.copy(), dialect="postgres")
-    _name_outputs(tree, names)
+    name_outputs(tree, names)
     named = {id(table) for table in tables_of(tree)}
     for table in tree.find_all(exp.Table):
         table.meta["cte"] = isinstance(table.this, exp.Identifier) and id(table) not in named
@@ -127,52 +128,6 @@ def to_duckdb(tree: exp.Expr, place: Place) -> str:
             if found is not node and node.parent is not None:
                 node.replace(found)
     return tree.sql(dialect="duckdb", comments=False)
-
-
-# --- names of outputs -------------------------------------------------------------------------------------------------
-
-
-def _output_names(tree: exp.Query) -> list[str]:
-    return [_output_name(one) for one in tree.selects]
-
-
-def _output_name(node: exp.Expr) -> str:
-    """The name PostgreSQL gives an output without an alias."""
-    if isinstance(node, (exp.Alias, exp.Column)):
-        return str(node.alias_or_name)
-    if isinstance(node, (exp.Cast, exp.Paren, exp.Collate, exp.Bracket)):
-        inner = _output_name(node.this)
-        if inner == "?column?" and isinstance(node, exp.Cast):
-            return node.to.sql("postgres").lower().split("(")[0]
-        return inner
-    if isinstance(node, exp.Dot):
-        return _output_name(node.expression) if isinstance(node.expression, exp.Func) else str(node.name)
-    if isinstance(node, exp.Case):
-        return "case"
-    if isinstance(node, exp.Explode):
-        return "unnest"
-    if isinstance(node, exp.Anonymous):
-        return str(node.name).lower()
-    if isinstance(node, exp.Boolean):
-        return "bool"
-    if isinstance(node, exp.Func) and not isinstance(node, (exp.Connector, exp.Binary)):
-        known = {exp.CurrentVersion: "version", exp.ArrayAgg: "array_agg", exp.GroupConcat: "string_agg"}
-        return known.get(type(node), node.sql_name().lower())
-    if isinstance(node, exp.Subquery):
-        query = node.unnest()
-        return _output_name(query.selects[0]) if isinstance(query, exp.Query) else "?column?"
-    return "?column?"
-
-
-def _name_outputs(tree: exp.Query, names: list[str]) -> None:
-    select: exp.Expr = tree
-    while isinstance(select, (exp.SetOperation, exp.Subquery)):
-        select = select.this
-    if not isinstance(select, exp.Select):
-        return
-    for node, name in zip(list(select.expressions), names, strict=True):
-        if not isinstance(node, (exp.Alias, exp.Column, exp.Star)) and not node.is_star:
-            node.replace(exp.alias_(node.copy(), name, quoted=True))
 
 
 def _outer_regclass(tree: exp.Query) -> None:

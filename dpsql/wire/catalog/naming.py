@@ -1,0 +1,50 @@
+"""Names of outputs that have no alias, as PostgreSQL gives them (count, ?column?, case): clients use them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+
+def output_names(tree: exp.Query) -> list[str]:
+    """The name of each output."""
+    return [_output_name(one) for one in tree.selects]
+
+
+def _output_name(node: exp.Expr) -> str:
+    """The name PostgreSQL gives an output without an alias."""
+    if isinstance(node, (exp.Alias, exp.Column)):
+        return str(node.alias_or_name)
+    if isinstance(node, (exp.Cast, exp.Paren, exp.Collate, exp.Bracket)):
+        inner = _output_name(node.this)
+        if inner == "?column?" and isinstance(node, exp.Cast):
+            return node.to.sql("postgres").lower().split("(")[0]
+        return inner
+    if isinstance(node, exp.Dot):
+        return _output_name(node.expression) if isinstance(node.expression, exp.Func) else str(node.name)
+    if isinstance(node, exp.Case):
+        return "case"
+    if isinstance(node, exp.Explode):
+        return "unnest"
+    if isinstance(node, exp.Anonymous):
+        return str(node.name).lower()
+    if isinstance(node, exp.Boolean):
+        return "bool"
+    if isinstance(node, exp.Func) and not isinstance(node, (exp.Connector, exp.Binary)):
+        known = {exp.CurrentVersion: "version", exp.ArrayAgg: "array_agg", exp.GroupConcat: "string_agg"}
+        return known.get(type(node), node.sql_name().lower())
+    if isinstance(node, exp.Subquery):
+        query = node.unnest()
+        return _output_name(query.selects[0]) if isinstance(query, exp.Query) else "?column?"
+    return "?column?"
+
+
+def name_outputs(tree: exp.Query, names: list[str]) -> None:
+    """Give outputs without an alias these names."""
+    select: exp.Expr = tree
+    while isinstance(select, (exp.SetOperation, exp.Subquery)):
+        select = select.this
+    if not isinstance(select, exp.Select):
+        return
+    for node, name in zip(list(select.expressions), names, strict=True):
+        if not isinstance(node, (exp.Alias, exp.Column, exp.Star)) and not node.is_star:
+            node.replace(exp.alias_(node.copy(), name, quoted=True))
