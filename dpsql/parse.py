@@ -19,6 +19,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import Error, refuse
+from dpsql.privacy import MOST_EXPONENT
 
 DIALECT = "duckdb"
 MOST_CHARACTERS = 200_000
@@ -263,6 +264,8 @@ def _literal(value: Any) -> exp.Expr:
         return exp.Null()
     if isinstance(value, bool):
         return exp.Boolean(this=value)
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > MOST_EXPONENT:
+        raise refuse("parameter_value", kind="a number out of range")
     if isinstance(value, (int, float, Decimal)):
         text = format(value, "f") if isinstance(value, Decimal) else repr(value)
         if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text):

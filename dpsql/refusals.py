@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dpsql.errors import (
-    REGISTER,
     BudgetRefusal,
     Fault,
     IntegrityError,
@@ -310,25 +309,3 @@ _("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner a
 _("project_unknown", "28000", "the policy names no project {name}", "the owner adds projects to the policy", Fault)
 _("price_disagrees", "XX000", "two computations of the price disagree; nothing was run", "report this as a bug", InternalError)
 _("internal", "XX000", "dpsql found itself inconsistent and stopped ({what})", "report this as a bug", InternalError)
-
-
-
-def register_page() -> str:
-    """docs/refusals.md: every sentence of the register."""
-    lines = [
-        "# Refusals and faults",
-        "",
-        "Written by `python -m dpsql.refusals > docs/refusals.md`. `{...}` stands for names from the policy or from your",
-        "own SQL, never for anything read from data. A refusal comes before data is touched: nothing was charged.",
-        "",
-        "| slug | SQLSTATE | kind | sentence | way out |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for entry in sorted(REGISTER.values(), key=lambda entry: entry.slug):
-        cells = [f"`{entry.slug}`", entry.sqlstate, entry.raises.__name__, entry.sentence, entry.hint]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(register_page(), end="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dpsql.bind import calls as calls  # enters its handlers
 from dpsql.bind.cut import Cutter
 from dpsql.bind.names import Environment, Protected
 from dpsql.bind.relations import SCHEMAS

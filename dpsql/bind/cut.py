@@ -15,7 +15,17 @@ from dpsql.bind import blocks, joins, semijoins
 from dpsql.bind.names import Bound, Common, Environment, Protected, Released, Scope, only
 from dpsql.bind.relations import base_table, project
 from dpsql.bind.scalars import Scalars
-from dpsql.bind.trees import aliased, as_query, asks_no_rows, check_names, no_rows, output_name, rebuild, rename, with_names
+from dpsql.bind.trees import (
+    aliased,
+    as_query,
+    asks_no_rows,
+    check_names,
+    no_rows,
+    output_name,
+    rebuild,
+    rename,
+    with_names,
+)
 from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Block, Expr, PublicInput, fingerprint

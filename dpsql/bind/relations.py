@@ -11,8 +11,8 @@ from dpsql.bind.names import Bound, Protected, Released, meant, same_unit
 from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Column, Expr, Project, PublicInput, Scan
-from dpsql.policy import Policy, Table
 from dpsql.policy import Column as PolicyColumn
+from dpsql.policy import Policy, Table
 from dpsql.ranges import Facts, Type
 
 MOST_COLUMNS = 500

@@ -13,7 +13,7 @@ from sqlglot import exp
 from dpsql.bind.names import Scope, only
 from dpsql.errors import refuse
 from dpsql.evaluate import evaluate
-from dpsql.functions import REGISTRY, REPEATED, WrongArguments, call
+from dpsql.functions import REPEATED, WrongArguments, call
 from dpsql.parse import place
 from dpsql.plan import Call, Expr, Literal
 from dpsql.privacy import exact_number
@@ -39,7 +39,7 @@ class Scalars:
         """The row expression of `node`. Refuses whatever is not on the allow-list."""
         handler = HANDLERS.get(type(node))
         if handler is None:
-            raise _not_allowed(node)
+            raise not_allowed(node)
         return handler(self, node)
 
     def boolean(self, node: exp.Expr) -> Expr:
@@ -79,7 +79,7 @@ def _word(name: str) -> str:
             "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.get(name, name.upper())  # fmt: skip
 
 
-def _not_allowed(node: exp.Expr) -> Exception:
+def not_allowed(node: exp.Expr) -> Exception:
     if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)):
         return refuse("subquery_in_rows", position=place(node))
     if isinstance(node, exp.Window):
@@ -143,7 +143,7 @@ Handler = Callable[[Scalars, Any], Expr]
 HANDLERS: dict[type[exp.Expr], Handler] = {}
 
 
-def _handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
+def handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
     def enter(handler: Handler) -> Handler:
         for type_ in types:
             HANDLERS[type_] = handler
@@ -152,7 +152,7 @@ def _handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
     return enter
 
 
-@_handles(exp.Column)
+@handles(exp.Column)
 def _column(self: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise refuse("raw_rows", position=place(node))
@@ -160,13 +160,13 @@ def _column(self: Scalars, node: exp.Column) -> Expr:
     return self.scope.resolve(node)
 
 
-@_handles(exp.Paren)
+@handles(exp.Paren)
 def _paren(self: Scalars, node: exp.Paren) -> Expr:
     only(node, "this")
     return self.bind(node.this)
 
 
-@_handles(exp.Literal)
+@handles(exp.Literal)
 def _literal(self: Scalars, node: exp.Literal) -> Expr:
     return literal(literal_value(node))
 
@@ -189,25 +189,25 @@ def literal_value(node: exp.Literal) -> Any:
     return number
 
 
-@_handles(exp.Boolean)
+@handles(exp.Boolean)
 def _boolean(self: Scalars, node: exp.Boolean) -> Expr:
     return literal(bool(node.this))
 
 
-@_handles(exp.Null)
+@handles(exp.Null)
 def _null(self: Scalars, node: exp.Null) -> Expr:
     return literal(None)
 
 
-@_handles(exp.CurrentDate, exp.CurrentTimestamp)
-def _now(self: Scalars, node: exp.Expr) -> Expr:
+@handles(exp.CurrentDate, exp.CurrentTimestamp)
+def now(self: Scalars, node: exp.Expr) -> Expr:
     """The clock at planning time is a constant of the question; `Planner` keeps no such plan."""
     only(node)
     now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     return literal(now.date() if isinstance(node, exp.CurrentDate) else now)
 
 
-@_handles(exp.Neg)
+@handles(exp.Neg)
 def _neg(self: Scalars, node: exp.Neg) -> Expr:
     only(node, "this")
     inner = self.bind(node.this)
@@ -224,7 +224,7 @@ _BINARY: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 
 
-@_handles(*_BINARY)
+@handles(*_BINARY)
 def _binary(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression", "typed", "safe", "negate")
     left, right = self.bind(node.this), self.bind(node.expression)
@@ -244,13 +244,13 @@ def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
     return literal(found) if exact else None
 
 
-@_handles(exp.NullSafeNEQ)
+@handles(exp.NullSafeNEQ)
 def _distinct_from(self: Scalars, node: exp.NullSafeNEQ) -> Expr:
     only(node, "this", "expression")
     return self.call("not", node, self.call("not_distinct", node, self.bind(node.this), self.bind(node.expression)))
 
 
-@_handles(exp.Add, exp.Sub)
+@handles(exp.Add, exp.Sub)
 def _add(self: Scalars, node: exp.Expr) -> Expr:
     """Numbers; date + days, date - date (days); point in time +/- INTERVAL."""
     only(node, "this", "expression")
@@ -290,30 +290,30 @@ def _shift(self: Scalars, node: exp.Expr, base: Expr, interval: exp.Interval, si
     return self.call(function, node, base, literal(sign * factor * int(number) * (-1 if negative else 1)))
 
 
-@_handles(exp.And, exp.Or)
+@handles(exp.And, exp.Or)
 def _logic(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression")
     parts = tuple(self.boolean(part) for part in node.flatten())
     return self.call("and" if isinstance(node, exp.And) else "or", node, *parts)
 
 
-@_handles(exp.Not)
+@handles(exp.Not)
 def _not(self: Scalars, node: exp.Not) -> Expr:
     only(node, "this")
     return self.call("not", node, self.boolean(node.this))
 
 
-@_handles(exp.Is)
+@handles(exp.Is)
 def _is(self: Scalars, node: exp.Is) -> Expr:
     only(node, "this", "expression")
     if isinstance(node.expression, exp.Null):
         return self.call("is_null", node, self.bind(node.this))
     if isinstance(node.expression, exp.Boolean):
         return self.call("is_true" if node.expression.this else "is_false", node, self.bind(node.this))
-    raise _not_allowed(node)
+    raise not_allowed(node)
 
 
-@_handles(exp.Between)
+@handles(exp.Between)
 def _between(self: Scalars, node: exp.Between) -> Expr:
     only(node, "this", "low", "high")
     value = self.bind(node.this)
@@ -321,7 +321,7 @@ def _between(self: Scalars, node: exp.Between) -> Expr:
     return self.call("and", node, low, self.call("le", node, value, self.bind(node.args["high"])))
 
 
-@_handles(exp.In)
+@handles(exp.In)
 def _in(self: Scalars, node: exp.In) -> Expr:
     if node.args.get("query") is not None:
         raise refuse("subquery_in_rows", position=place(node))
@@ -331,7 +331,7 @@ def _in(self: Scalars, node: exp.In) -> Expr:
     return self.call("in", node, self.bind(node.this), *(self.bind(item) for item in node.expressions))
 
 
-@_handles(exp.Case)
+@handles(exp.Case)
 def _case(self: Scalars, node: exp.Case) -> Expr:
     only(node, "this", "ifs", "default")
     arguments: list[Expr] = []
@@ -348,7 +348,7 @@ def _case(self: Scalars, node: exp.Case) -> Expr:
     return self.call("case", node, *arguments)
 
 
-@_handles(exp.If)
+@handles(exp.If)
 def _if(self: Scalars, node: exp.If) -> Expr:
     only(node, "this", "true", "false")
     other = node.args.get("false")
@@ -356,7 +356,7 @@ def _if(self: Scalars, node: exp.If) -> Expr:
     return self.call("case", node, *arguments, literal(None) if other is None else self.bind(other))
 
 
-@_handles(exp.Coalesce, exp.Least, exp.Greatest)
+@handles(exp.Coalesce, exp.Least, exp.Greatest)
 def _many(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expressions", "ignore_nulls", "is_nvl", "is_null")
     names: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
@@ -369,170 +369,7 @@ _UNARY: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 
 
-@_handles(*_UNARY)
+@handles(*_UNARY)
 def _unary(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this")
     return self.call(_UNARY[type(node)], node, self.bind(node.this))
-
-
-@_handles(exp.Round)
-def _round(self: Scalars, node: exp.Round) -> Expr:
-    only(node, "this", "decimals")
-    digits = node.args.get("decimals")
-    return self.call("round", node, self.bind(node.this), *([] if digits is None else [self.bind(digits)]))
-
-
-@_handles(exp.Log)
-def _log(self: Scalars, node: exp.Log) -> Expr:
-    """log10(x) and log(x), both of base 10 as in DuckDB and PostgreSQL."""
-    only(node, "this", "expression")
-    if node.expression is None or node.args.get("expression") is None:
-        return self.call("log10", node, self.bind(node.this))
-    if isinstance(node.this, exp.Literal) and node.this.name == "10":
-        return self.call("log10", node, self.bind(node.expression))
-    raise _not_allowed(node)
-
-
-@_handles(exp.Trim)
-def _trim(self: Scalars, node: exp.Trim) -> Expr:
-    only(node, "this", "position")
-    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "trim")
-    return self.call(name, node, self.bind(node.this))
-
-
-@_handles(exp.Substring)
-def _substring(self: Scalars, node: exp.Substring) -> Expr:
-    only(node, "this", "start", "length")
-    parts = [node.this, node.args.get("start"), node.args.get("length")]
-    return self.call("substr", node, *(self.bind(part) for part in parts if part is not None))
-
-
-@_handles(exp.DPipe)
-def _pipe(self: Scalars, node: exp.DPipe) -> Expr:
-    only(node, "this", "expression", "safe")
-    return self.call("concat", node, *(self.bind(part) for part in node.flatten()))
-
-
-@_handles(exp.Concat)
-def _concat(self: Scalars, node: exp.Concat) -> Expr:
-    """concat(a, b) skips NULL (|| does not)."""
-    only(node, "expressions", "safe", "coalesce")
-    parts = [self.call("coalesce", node, self.bind(part), literal("")) for part in node.expressions]
-    return self.call("concat", node, *parts)
-
-
-@_handles(exp.Replace)
-def _replace(self: Scalars, node: exp.Replace) -> Expr:
-    only(node, "this", "expression", "replacement")
-    parts = (node.this, node.expression, node.args.get("replacement") or exp.Literal.string(""))
-    return self.call("replace", node, *(self.bind(part) for part in parts))
-
-
-@_handles(exp.TimestampTrunc, exp.DateTrunc)
-def _trunc(self: Scalars, node: exp.Expr) -> Expr:
-    only(node, "this", "unit", "input_type_preserved", "unabbreviate")
-    return self.call("date_trunc", node, literal(node.text("unit").lower()), self.bind(node.this))
-
-
-_PARTS: dict[type[exp.Expr], str] = {
-    exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Week: "week", exp.WeekOfYear: "week",
-    exp.Day: "day", exp.DayOfMonth: "day", exp.DayOfWeek: "dow", exp.DayOfWeekIso: "isodow", exp.DayOfYear: "doy",
-    exp.Hour: "hour", exp.Minute: "minute", exp.Second: "second",
-}  # fmt: skip
-_PART_NAMES = {"dayofweek": "dow", "dayofyear": "doy", "weekofyear": "week", "weekday": "dow", "dayofmonth": "day"}
-
-
-@_handles(*_PARTS)
-def _part(self: Scalars, node: exp.Expr) -> Expr:
-    only(node, "this")
-    return self.call("date_part", node, literal(_PARTS[type(node)]), self.bind(node.this))
-
-
-@_handles(exp.Extract)
-def _extract(self: Scalars, node: exp.Extract) -> Expr:
-    only(node, "this", "expression")
-    part = node.this.name.lower()
-    return self.call("date_part", node, literal(_PART_NAMES.get(part, part)), self.bind(node.expression))
-
-
-@_handles(exp.DateDiff, exp.TimestampDiff)
-def _date_diff(self: Scalars, node: exp.Expr) -> Expr:
-    only(node, "this", "expression", "unit", "date_part_boundary")
-    unit = literal((node.text("unit") or "day").lower())
-    return self.call("date_diff", node, unit, self.bind(node.expression), self.bind(node.this))
-
-
-@_handles(exp.WidthBucket)
-def _bucket(self: Scalars, node: exp.WidthBucket) -> Expr:
-    only(node, "this", "min_value", "max_value", "num_buckets")
-    parts = (node.this, node.args["min_value"], node.args["max_value"], node.args["num_buckets"])
-    return self.call("width_bucket", node, *(self.bind(part) for part in parts))
-
-
-_TYPES = {
-    Type.INTEGER: ("INT", "BIGINT", "SMALLINT", "TINYINT"), Type.REAL: ("DOUBLE", "FLOAT"),
-    Type.TEXT: ("TEXT", "VARCHAR"), Type.BOOLEAN: ("BOOLEAN",), Type.DATE: ("DATE",),
-    Type.TIMESTAMP: ("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"),
-}  # fmt: skip
-
-
-@_handles(exp.Cast, exp.TryCast)
-def _cast(self: Scalars, node: exp.Cast) -> Expr:
-    only(node, "this", "to", "safe")
-    name = node.to.this.name if isinstance(node.to.this, exp.DType) else str(node.to.this)
-    if name == "DECIMAL" and len(node.to.expressions) == 2:
-        digits = literal(int(node.to.expressions[1].name))
-        return self.call("round", node, self.call("to_real", node, self.bind(node.this)), digits)
-    target = next((type_ for type_, names in _TYPES.items() if name in names), None)
-    if target is None or node.to.expressions or node.to.args.get("nested"):
-        raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
-    inner = self.bind(node.this)
-    if isinstance(inner, Literal) and isinstance(inner.value, str) and target.temporal:
-        value = temporal(inner.value, target, node)
-        return literal(value.date() if target is Type.DATE and isinstance(value, datetime) else value)
-    return self.call(f"to_{target.value}", node, inner)
-
-
-_DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US", "YYYY-MM-DD HH24:MI:SS.MS"}
-
-
-@_handles(exp.UnixToTime)
-def _to_timestamp(self: Scalars, node: exp.UnixToTime) -> Expr:
-    """PostgreSQL's to_timestamp('2024-01-31 00:00:00', 'YYYY-MM-DD HH24:MI:SS') with literals: a timestamp."""
-    only(node, "this", "scale")
-    return _formatted(node, [node.this, node.args.get("scale")], Type.TIMESTAMP)
-
-
-def _formatted(node: exp.Expr, parts: list[exp.Expr | None], wanted: Type) -> Expr:
-    texts = [part.name for part in parts if isinstance(part, exp.Literal) and part.is_string]
-    if len(texts) != 2 or texts[1] not in _DATE_FORMATS:
-        reason = "takes a literal text and a literal format such as 'YYYY-MM-DD HH24:MI:SS.US'"
-        raise refuse("wrong_arguments", function=f"TO_{wanted.value.upper()}", reason=reason, position=place(node))
-    return literal(temporal(texts[0], wanted, node))
-
-
-@_handles(exp.Date)
-def _date(self: Scalars, node: exp.Date) -> Expr:
-    only(node, "this")
-    return _cast(self, exp.Cast(this=node.this, to=exp.DataType.build("date")))
-
-
-_ANONYMOUS = {"clamp": "clamp", "prefix": "starts_with", "suffix": "ends_with", "iff": "case"}
-
-
-@_handles(exp.Anonymous)
-def _anonymous(self: Scalars, node: exp.Anonymous) -> Expr:
-    name = str(node.this).lower()
-    parts = node.expressions
-    if name in ("date_part", "datepart", "date_trunc") and len(parts) == 2 and isinstance(parts[0], exp.Literal):
-        part = parts[0].name.lower()
-        word = "date_trunc" if name == "date_trunc" else "date_part"
-        return self.call(word, node, literal(_PART_NAMES.get(part, part)), self.bind(parts[1]))
-    if name == "to_date":
-        return _formatted(node, list(parts), Type.DATE)
-    if name in ("now", "today") and not parts:
-        return _now(self, exp.CurrentDate() if name == "today" else exp.CurrentTimestamp())
-    ours = _ANONYMOUS.get(name)
-    if ours is None or ours not in REGISTRY:
-        raise _not_allowed(node)
-    return self.call(ours, node, *(self.bind(part) for part in parts))

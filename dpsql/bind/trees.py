@@ -13,7 +13,6 @@ from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.ranges import Type
 
-
 SQL_TYPES = {
     Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",
     Type.TIMESTAMP: "TIMESTAMP", Type.NULL: "INT",

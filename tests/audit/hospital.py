@@ -171,6 +171,7 @@ FIXED = (
     Profile("negative zero", {**_numbers(-0.0, 0), "diagnosis": "Flu ", "ward": "ER", "region": "North"}, rows=1),
     Profile("elsewhere", {"region": "mars", "ward": "attic", "city": "nowhere", "day": date(2031, 1, 1), "test": "xx"}),
     Profile("one of each", {}, rows=1),
+    Profile("just beyond", {**_numbers(1100.0, 133), "change": 11.0, "value": -4.5, "weight": 280.0}),
     Profile("mid", {**_numbers(500.0, 15), "change": 0.0, "value": 0.0, "weight": 128.0, "age": 60}, labs=3),
 )
 

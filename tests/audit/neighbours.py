@@ -143,6 +143,7 @@ def _same(verdict: Verdict, pair: Pair) -> None:
     for one, other in zip(left.blocks, right.blocks, strict=False):
         verdict.expect(one.noises == other.noises and list(one.noises) == list(other.noises), "noise differs")
         verdict.expect(one.selection == other.selection, "partition selection differs")
+        verdict.expect(one.public == other.public == (one.selection is None), "public keys and their list")
         public &= one.public
         if one.public:
             verdict.expect(one.keys == other.keys, "public keys differ")

@@ -18,7 +18,7 @@ from audit.hospital import policy
 from audit.law import compare
 from audit.world import World
 from neighbours.databases import database, hospital
-from neighbours.grammar import Question, question
+from neighbours.grammar import CLAMPED, Question, clamp, question
 from numpy.typing import NDArray
 
 from dpsql.mechanisms import Constant, Noise
@@ -68,6 +68,16 @@ def test_law(seed: int) -> None:
         if not place.heavy:
             same_as_plain(place, asked)
     assert pairs == QUESTIONS_EACH * len(place.less)
+
+
+def test_named() -> None:
+    """Missing values, NaN and infinities, by name: counted as nothing by SUM and AVG, never as a bound."""
+    place = Place(0)
+    for table, columns in CLAMPED.items():
+        for column in columns:
+            inside = clamp(column, table)
+            asked = f"SELECT SUM({column}), AVG({column}), COUNT({column}) FROM {table}"
+            same_as_plain(place, Question(asked, f"SELECT coalesce(sum({inside}), 0), avg({inside}), count({inside}) FROM {table}"))
 
 
 def test_size() -> None:

@@ -1,0 +1,48 @@
+"""Docs that can fail: generated pages are up to date, and everything a user can write is found in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from dpsql.cli import cli
+from dpsql.refusals_page import register_page
+
+ROOT = Path(__file__).parents[1]
+PAGES = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+
+
+def test_the_page_of_refusals_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "refusals.md").read_text() == register_page()
+
+
+def test_every_command_is_found_in_the_docs() -> None:
+    assert not [name for name in cli.commands if not re.search(rf"dpsql {name}\b", PAGES)]
+
+
+def test_every_key_of_the_policy_is_found_on_its_page() -> None:
+    schema = json.loads((ROOT / "schemas" / "policy.schema.json").read_text())
+    keys = set(schema["properties"])
+    for shape in schema.get("$defs", {}).values():
+        keys |= set(shape.get("properties", {}))
+    page = (ROOT / "docs" / "policy.md").read_text()
+    assert not [key for key in keys if f"`{key}`" not in page]
+
+
+def test_every_link_leads_somewhere() -> None:
+    broken = []
+    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert not broken
+
+
+@pytest.mark.parametrize("command", sorted(cli.commands))
+def test_every_command_says_what_it_does(command: str) -> None:
+    found = cli.commands[command]
+    assert isinstance(found, click.Command) and found.help

@@ -1,0 +1,89 @@
+"""House style as a test: sizes, words, and calls that have a better replacement here."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "dpsql"
+FILES = sorted(PACKAGE.rglob("*.py"))
+MOST_LINES = {"refusals.py": 700, "functions.py": 620, "bind/scalars.py": 620, "emit/duckdb.py": 450}
+"""Files that are mostly tables may be longer; every other one has at most 450 lines."""
+LONGEST_FUNCTION = 70
+
+BANNED = {
+    r"\bnumpy\.random\b|\bnp\.random\b|^import random\b|^from random\b": "samplers (the operating system's randomness)",
+    r"\bsecrets\b": "os.urandom through samplers; ids by uuid4",
+    r"\bNotImplementedError\b|\bTODO\b|\bFIXME\b|\bXXX\b": "finish it, or refuse with a slug",
+    r"\beval\(|\bexec\(": "a table of functions",
+    r"\bpickle\.loads?\(": "Arrow or JSON, and a MAC",
+    r"\byaml\.(safe_)?load\(": "policy.yaml_text.read_yaml (text scalars, repeated keys refused)",
+    r"\bfetch_arrow_table\(|\bfetchdf\(": "to_arrow_table()",
+    r"\bprint\(": "click.echo, or the answer's own writer",
+    r"\butils\b": "a name that says what the thing is",
+}
+"""Patterns that no line of the package may match, and what to use instead."""
+ALLOWED = {
+    "contribution_index.py": {r"\bsecrets\b"}, "wire": {r"\bsecrets\b"}, "users.py": {r"\bsecrets\b"},
+    "ledger": {r"\bsecrets\b"}, "refusals.py": {r"\bprint\("}, "policy": {r"\bprint\("}, "cli": {r"\bsecrets\b"},
+}  # fmt: skip
+EXACT_ROOMS = ("sensitivity.py", "contributions.py", "rewrite.py", "int128.py")
+"""Rooms that decide about privacy with integers and fractions alone."""
+
+
+def name(file: Path) -> str:
+    return file.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("file", FILES, ids=name)
+def test_sizes(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES.get(name(file), 450)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, f"{node.name} is long"
+
+
+@pytest.mark.parametrize("file", FILES, ids=name)
+def test_words(file: Path) -> None:
+    allowed = ALLOWED.get(name(file), set()) | ALLOWED.get(name(file).split("/")[0], set())
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        for pattern, instead in BANNED.items():
+            if pattern not in allowed and re.search(pattern, line):
+                raise AssertionError(f"{name(file)}:{number}: {line.strip()[:80]} -- use {instead}")
+
+
+def test_exact_answers_are_opened_in_one_place() -> None:
+    calls = {name(file) for file in FILES if re.search(r"\.unseal\(\)", file.read_text(encoding="utf-8"))}
+    assert calls == {"perturb.py"}
+
+
+def test_noise_is_drawn_in_one_place() -> None:
+    """The samplers are called by the gate; `error_bars` draws from released laws, which costs nothing."""
+    drawing = re.compile(r"\bdiscrete_(laplace|gaussian)\(")
+    calls = {name(file) for file in FILES if drawing.search(file.read_text(encoding="utf-8"))}
+    assert {call for call in calls if not call.startswith("error_bars/")} == {"perturb.py", "samplers.py"}
+
+
+@pytest.mark.parametrize("room", EXACT_ROOMS)
+def test_no_floats_decide(room: str) -> None:
+    tree = ast.parse((PACKAGE / room).read_text(encoding="utf-8"))
+    floats = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, float)]
+    casts = [
+        node for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float"
+    ]  # fmt: skip
+    if room == "int128.py":
+        floats = [node for node in floats if node.value != 2.0]  # its way out: noisy integers become floats
+    assert floats == [] and casts == []
+
+
+def test_no_path_or_host_of_ours() -> None:
+    """Nothing of the machine this was written on."""
+    for file in [*FILES, *(ROOT / "tests").rglob("*.py"), *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        if file.name != "test_tidy.py":
+            assert "/work/" not in file.read_text(encoding="utf-8"), file
