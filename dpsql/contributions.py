@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsql.errors import refuse
-from dpsql.plan import Column, Filter, Join, Project, Relation, Scan, SemiJoin, Union_, UnitAggregate
+from dpsql.plan import Column, Filter, Join, Project, Relation, Scan, SemiJoin, Union_
 from dpsql.policy import Policy
 
 MOST_ROWS_PER_UNIT = 10**9

@@ -9,8 +9,10 @@ The classes form the tree of PEP 249 so that `dpsql.Error` is what a DB-API user
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Any
 
 
@@ -24,7 +26,7 @@ class Exit(IntEnum):
     FAULT = 4
 
 
-class Warning(Exception):  # noqa: A001 (PEP 249 names it so)
+class Warning(Exception):
     """PEP 249: important warnings."""
 
 
@@ -155,7 +157,7 @@ class BudgetRefusal(Refusal):
     """The charge does not fit; `remaining` maps each scope that applies to what is left of it (text)."""
 
     exit_status = Exit.BUDGET
-    remaining: dict[str, str] = {}
+    remaining: Mapping[str, str] = MappingProxyType({})
 
 
 class Fault(OperationalError):

@@ -79,7 +79,9 @@ class PrivacyPlan:
         for one in self.outputs:
             what = f"{one.output}: {one.aggregate}" if one.output else one.aggregate
             if one.mechanism in ("truncated_geometric", "threshold"):
-                lines.append(f"{one.block}  {what}, shown from about {one.noise_scale:.4g} units (delta {one.delta:.3g})")
+                lines.append(
+                    f"{one.block}  {what}, shown from about {one.noise_scale:.4g} units (delta {one.delta:.3g})"
+                )
                 continue
             kept = "" if one.stored_error_95 is None else f" (from the store within +/- {one.stored_error_95:.4g})"
             lines.append(

@@ -54,7 +54,7 @@ def parse(sql: str, parameters: Parameters = None) -> Statement:
     try:
         return _parse(sql, parameters)
     except Error as error:
-        raise error.at(sql)
+        raise error.at(sql) from None
 
 
 def _parse(sql: str, parameters: Parameters) -> Statement:
@@ -209,7 +209,9 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], tuple[tuple[str,
     else:
         return tokens, ()
     if at == 0 or tokens[at - 1].text.upper() != "SELECT" or tokens[at + 2].text.upper() != "OPTIONS":
-        raise refuse("syntax", detail="expected SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...)", position=token.start + 1)
+        raise refuse(
+            "syntax", detail="expected SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...)", position=token.start + 1
+        )
     end = at + 3
     while end < len(tokens) and tokens[end].token_type is not TokenType.R_PAREN:
         end += 1
@@ -217,7 +219,7 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], tuple[tuple[str,
     options: list[tuple[str, str]] = []
     for start in range(0, len(inside), 4):
         part = inside[start : start + 4]
-        if len(part) < 3 or part[1].token_type is not TokenType.EQ or part[3:] and part[3].text != ",":
+        if len(part) < 3 or part[1].token_type is not TokenType.EQ or (part[3:] and part[3].text != ","):
             raise refuse("syntax", detail="options are written name = value, ...", position=token.start + 1)
         options.append((part[0].text.lower(), part[2].text))
     return tokens[:at] + tokens[end + 1 :], tuple(options)
@@ -233,7 +235,7 @@ def place(node: exp.Expr | None) -> int | None:
 
 def _bind_parameters(tree: exp.Query, parameters: Parameters) -> exp.Query:
     """Put values where the text has ?, $1 or :name. Values become literals before anything is analysed."""
-    holders = [node for node in tree.find_all(exp.Placeholder, exp.Parameter)]
+    holders = list(tree.find_all(exp.Placeholder, exp.Parameter))
     holders.sort(key=lambda node: place(node) or 0)
     if not holders:
         if parameters:

@@ -118,7 +118,9 @@ class Planner:
         blocks = tuple(self._bounded(block, options) for block in plan.blocks)
         priced = price(blocks, options, self.policy, self.accountant)
         keys = tuple(
-            fingerprint((replace(one.block, name="", formulas=()), one.noise.terms, one.noise.selection, self.policy.meaning))
+            fingerprint(
+                (replace(one.block, name="", formulas=()), one.noise.terms, one.noise.selection, self.policy.meaning)
+            )
             for one in priced.blocks
         )
         return Planned(statement, options, plan, priced, keys)

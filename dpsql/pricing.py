@@ -222,7 +222,5 @@ def _cheapest(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy
 
 def _widest(priced: Price, options: Options) -> float:
     confidence = float(options.confidence)
-    widths = [
-        term.noise.half_width(confidence) * 2.0**-term.grid for one in priced.blocks for term in one.noise.terms
-    ]
+    widths = [term.noise.half_width(confidence) * 2.0**-term.grid for one in priced.blocks for term in one.noise.terms]
     return max(widths, default=0.0)

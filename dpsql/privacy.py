@@ -106,5 +106,4 @@ def plain_decimal(value: Fraction, digits: int = 6) -> str:
     """`value` as a person reads it: exact when it is a short decimal, else `digits` significant digits."""
     if value.denominator == 1 and abs(value.numerator) < 10**15:
         return str(value.numerator)
-    text = f"{float(value):.{digits}g}"
-    return text
+    return f"{float(value):.{digits}g}"

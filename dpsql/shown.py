@@ -57,10 +57,12 @@ def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
         left = [shown_value(value, error) for value, error in zip(values, errors, strict=True)]
         right = ["" if value is None else shown_error(e, whole) for value, e in zip(values, errors, strict=True)]
         widths = (max(map(len, left), default=0), max(map(len, right), default=0))
-        columns.append([
-            f"{value:>{widths[0]}} {between if bar else ' ' * len(between)} {bar:>{widths[1]}}"
-            for value, bar in zip(left, right, strict=True)
-        ])
+        columns.append(
+            [
+                f"{value:>{widths[0]}} {between if bar else ' ' * len(between)} {bar:>{widths[1]}}"
+                for value, bar in zip(left, right, strict=True)
+            ]
+        )
     return columns
 
 

@@ -31,7 +31,11 @@ def imported(file: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            inner = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "dpsql" else [str(node.module)]
+            inner = (
+                [f"{node.module}.{alias.name}" for alias in node.names]
+                if node.module == "dpsql"
+                else [str(node.module)]
+            )
             names = inner
         for name in names:
             if name.startswith("dpsql."):

@@ -23,4 +23,8 @@ def test_every_data_file_is_shipped() -> None:
 
 
 def test_the_policies_are_found_where_they_are_packed() -> None:
-    assert {path.name for path in (ROOT / "schemas").iterdir()} >= {"nafld.yaml", "nycflights13.yaml", "policy.schema.json"}
+    assert {path.name for path in (ROOT / "schemas").iterdir()} >= {
+        "nafld.yaml",
+        "nycflights13.yaml",
+        "policy.schema.json",
+    }

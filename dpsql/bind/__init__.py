@@ -36,7 +36,7 @@ def bind(statement: Statement, policy: Policy) -> Plan:
         public = tuple(entry for entry in cutter.public.values() if entry.name in read)
         return Plan(statement.sql, tuple(cutter.blocks.values()), public, query, tuple(bound.columns))
     except Error as error:
-        raise error.at(statement.sql)
+        raise error.at(statement.sql) from None
     except RecursionError:
         raise refuse("too_deep", most=150).at(statement.sql) from None
 

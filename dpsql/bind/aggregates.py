@@ -81,7 +81,9 @@ def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = F
         return Measure(name, word, (scalars.boolean(inner.this),), False, condition)
     if per_unit and isinstance(inner, (exp.Min, exp.Max)):
         only(inner, "this")
-        return Measure(name, "min" if isinstance(inner, exp.Min) else "max", (scalars.bind(inner.this),), False, condition)
+        return Measure(
+            name, "min" if isinstance(inner, exp.Min) else "max", (scalars.bind(inner.this),), False, condition
+        )
     shape = SHAPES.get(type(inner))
     if shape is None:
         raise refuse(
@@ -99,7 +101,9 @@ def _count(name: str, node: exp.Count, scalars: Scalars, condition: Expr | None)
         return Measure(name, "count", (), False, condition)
     if not isinstance(node.this, exp.Distinct):
         argument = scalars.bind(node.this)
-        return Measure(name, "count", (argument,) if argument.facts.nullable or _real(argument) else (), False, condition)
+        return Measure(
+            name, "count", (argument,) if argument.facts.nullable or _real(argument) else (), False, condition
+        )
     only(node.this, "expressions")
     if len(node.this.expressions) != 1:
         raise refuse("distinct_many", position=place(node))

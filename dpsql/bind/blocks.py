@@ -40,7 +40,7 @@ def _has_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
         return False
     if isinstance(node, exp.Window):
-        inside = [part for part in node.this.iter_expressions()]
+        inside = list(node.this.iter_expressions())
         inside += [part for name in ("partition_by", "order") for part in _listed(node.args.get(name))]
         return any(_has_aggregate(part) for part in inside)
     return is_aggregate(node) or any(_has_aggregate(part) for part in node.iter_expressions())
@@ -136,7 +136,7 @@ class _Cut:
             self.keys[self.keys.index(widest)] = replace(widest, values=None)
 
     def _not_star(self, item: exp.Expr) -> exp.Expr:
-        if isinstance(item, exp.Star) or isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             raise refuse("raw_rows", position=place(item))
         return item
 
@@ -200,7 +200,7 @@ class _Cut:
             return self._window(node)
         if is_aggregate(node):
             return exp.column(self._measure(node), quoted=True)
-        if isinstance(node, exp.Anonymous) and str(node.this).lower() == "grouping" or isinstance(node, exp.Grouping):
+        if (isinstance(node, exp.Anonymous) and str(node.this).lower() == "grouping") or isinstance(node, exp.Grouping):
             return self._grouping_number(node)
         if isinstance(node, (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)):
             return None
@@ -244,7 +244,11 @@ class _Cut:
     def _measure(self, node: exp.Expr) -> str:
         measure = bind_measure("", node, self.scalars)
         for known in self.measures:
-            if (known.aggregate, known.arguments, known.filter) == (measure.aggregate, measure.arguments, measure.filter):
+            if (known.aggregate, known.arguments, known.filter) == (
+                measure.aggregate,
+                measure.arguments,
+                measure.filter,
+            ):
                 return known.name
         if len(self.measures) >= MOST_MEASURES:
             raise refuse("many_measures", most=MOST_MEASURES, position=place(node))

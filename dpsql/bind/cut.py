@@ -32,7 +32,20 @@ from dpsql.plan import Block, Expr, PublicInput, fingerprint
 from dpsql.policy import Policy
 
 MOST_BLOCKS = 50
-_SELECT = ("expressions", "from_", "where", "group", "having", "qualify", "order", "limit", "offset", "distinct", "with_", "joins")
+_SELECT = (
+    "expressions",
+    "from_",
+    "where",
+    "group",
+    "having",
+    "qualify",
+    "order",
+    "limit",
+    "offset",
+    "distinct",
+    "with_",
+    "joins",
+)
 
 
 class Cutter:
@@ -63,7 +76,9 @@ class Cutter:
         for name, value in tree.args.items():
             if name not in ("this", "alias"):
                 outer.set(name, value)
-        outer.set("from_", exp.From(this=exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("q")))))
+        outer.set(
+            "from_", exp.From(this=exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("q"))))
+        )
         return self.query(outer, environment)
 
     def add_block(self, block: Block) -> str:
@@ -193,7 +208,7 @@ class Cutter:
                 copy.set(name, self.released_part(value, environment))
         columns: list[str] = []
         for item in node.expressions:
-            if isinstance(item, exp.Star) or isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 columns += [c for _, source in bound if isinstance(source, Released) for c in source.columns]
             else:
                 columns.append(output_name(item))

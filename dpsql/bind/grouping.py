@@ -80,6 +80,8 @@ def united(selects: list[exp.Select], node: exp.Select, order: exp.Expr | None) 
             by = ordered.this
             plain = isinstance(by, exp.Literal) or (isinstance(by, exp.Column) and by.name.lower() in outputs)
             if not plain:
-                raise refuse("clause", what="ORDER BY an expression over grouping sets", position=place(node.args["order"]))
+                raise refuse(
+                    "clause", what="ORDER BY an expression over grouping sets", position=place(node.args["order"])
+                )
         outer.set("order", order)
     return outer

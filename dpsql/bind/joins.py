@@ -154,7 +154,9 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
     if not left.protected and right.protected:
         if kind == "left":
             way = "let the protected table be the side that is preserved, or use an inner join"
-            raise refuse("join", reason="an outer join would keep public rows without people", way=way, position=place(node))
+            raise refuse(
+                "join", reason="an outer join would keep public rows without people", way=way, position=place(node)
+            )
         left, right = right, left
     pairs, rest = _condition(left, right, node, equalities)
     if kind == "left":
@@ -163,9 +165,15 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
         way = "move the condition into WHERE, or into a subquery in FROM"
         raise refuse("join", reason="an outer join takes equalities only", way=way, position=place(rest[0]))
     if not left.protected:
-        raise refuse("join", reason="two public tables come first", way="name the protected table first", position=place(node))
+        raise refuse(
+            "join", reason="two public tables come first", way="name the protected table first", position=place(node)
+        )
     on_unit = right.protected
-    most = _unit_multiplicity(left, right, pairs, policy, node) if on_unit else _public_multiplicity(right, pairs, policy, node)
+    most = (
+        _unit_multiplicity(left, right, pairs, policy, node)
+        if on_unit
+        else _public_multiplicity(right, pairs, policy, node)
+    )
     keys = tuple((_moved("a.", a), _moved("b.", b)) for a, b in pairs)
     back = _promised(left, _swapped(pairs), policy) if on_unit else None
     relation: Relation = Join(left.relation, right.relation, kind, keys, on_unit, most, back)
@@ -350,4 +358,3 @@ def union(node: exp.SetOperation, sides: list[Protected]) -> Protected:
 
 def _merged(columns: list[Column]) -> Column:
     return Column(columns[0].name, hull([column.facts for column in columns], columns[0].facts.type))
-

@@ -59,7 +59,9 @@ def _in(
     query = node.args["query"]
     right = _rows(cutter, query, environment)
     if len(right.columns) != 1:
-        raise refuse("semi_join", reason="the subquery returns several columns", way="select one", position=place(query))
+        raise refuse(
+            "semi_join", reason="the subquery returns several columns", way="select one", position=place(query)
+        )
     left = Scalars(scope).bind(node.this)
     column = right.columns[0][1]
     Scalars(scope).call("eq", node, left, column)
@@ -101,9 +103,7 @@ def _exists(
     return SemiJoin(relation, source_rows, tuple(pairs), on_unit, negated, False)
 
 
-def _tied(
-    cutter: Cutter, scope: Scope, relation: Relation, right: Protected, pairs: list[tuple[Expr, Expr]]
-) -> bool:
+def _tied(cutter: Cutter, scope: Scope, relation: Relation, right: Protected, pairs: list[tuple[Expr, Expr]]) -> bool:
     """Whether equal keys mean the same unit: the unit's own key, or a declared foreign key between base tables.
 
     The emitted semi-join compares the units besides, so this decides what is understood, not what is safe.

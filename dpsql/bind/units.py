@@ -98,4 +98,3 @@ def _result(measure: Measure, argument: Expr | None, rows: int) -> Facts:
     if measure.aggregate == "avg":
         return Facts(Type.REAL, known.lower, known.upper)
     return Facts(known.type, known.lower, known.upper)
-

@@ -97,11 +97,11 @@ class Emitter:
             ((left, right),) = node.keys
             listed = f"SELECT {text.expression(right)} FROM ({self.relation(node.right)})"
             return f"SELECT * FROM ({self.relation(node.left)}) WHERE {text.expression(left)} {no}IN ({listed})"
-        columns = [f"{text.expression(b)} AS \"s.{at}\"" for at, (_, b) in enumerate(node.keys)]
-        on = [f"\"s.{at}\" = {text.expression(a)}" for at, (a, _) in enumerate(node.keys)]
+        columns = [f'{text.expression(b)} AS "s.{at}"' for at, (_, b) in enumerate(node.keys)]
+        on = [f'"s.{at}" = {text.expression(a)}' for at, (a, _) in enumerate(node.keys)]
         if node.on_unit:
-            columns.append(f"{text.name(UNIT)} AS \"s.unit\"")
-            on.append(f"\"s.unit\" = {text.name(UNIT)}")
+            columns.append(f'{text.name(UNIT)} AS "s.unit"')
+            on.append(f'"s.unit" = {text.name(UNIT)}')
         others = f"SELECT {', '.join(columns)} FROM ({self.relation(node.right)})"
         exists = f"{no}EXISTS (SELECT 1 FROM ({others}) WHERE {' AND '.join(on)})"
         return f"SELECT * FROM ({self.relation(node.left)}) WHERE {exists}"

@@ -133,7 +133,7 @@ _COUNT = (
 
 
 _ALL_STAY = (
-    'SELECT coalesce(sum(n), 0) = (SELECT count(*) FROM ({every})) AND count(*) FILTER (WHERE heavy) = 0 '
+    "SELECT coalesce(sum(n), 0) = (SELECT count(*) FROM ({every})) AND count(*) FILTER (WHERE heavy) = 0 "
     'FROM "#new".main.units'
 )
 """No unit has too many rows, and no row is without a unit: the source can be read as it is, without a condition."""

@@ -165,7 +165,9 @@ FIXED = (
     Profile("low", _numbers(-1e308, -(2**62))),
     Profile("spread", SPREAD),
     Profile("spread high", {**SPREAD, **_numbers(1e6, 10**6), "diagnosis": [f"d{n}" for n in range(60)]}),
-    Profile("nan", {**_numbers(math.nan, 0), "smoker": None, "sex": None, "ward": None, "diagnosis": None, "day": None}),
+    Profile(
+        "nan", {**_numbers(math.nan, 0), "smoker": None, "sex": None, "ward": None, "diagnosis": None, "day": None}
+    ),
     Profile("infinite", {**_numbers(math.inf, 2**62), "change": -math.inf, "value": -math.inf}, rows=3),
     Profile("null", dict.fromkeys([*PLAIN], None), rows=20),
     Profile("negative zero", {**_numbers(-0.0, 0), "diagnosis": "Flu ", "ward": "ER", "region": "North"}, rows=1),

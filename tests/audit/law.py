@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from audit.world import Key, Measured, Vector
 from scipy import stats
 
+from audit.world import Key, Measured, Vector
 from dpsql.mechanisms import Noise, Selection, Sensitivity
 from dpsql.mechanisms.gaussian import Gaussian
 from dpsql.mechanisms.laplace import Laplace

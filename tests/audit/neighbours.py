@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from audit.hospital import FIXED, PROTECTED, Data, Profile, crowd, improvements, literals, policy, row, together, unit
-from audit.law import Verdict, compare
-from audit.world import Observed, World
 from sql.corpus import Case
 
+from audit.hospital import FIXED, Data, Profile, crowd, improvements, literals, policy, row, together, unit
+from audit.law import Verdict, compare
+from audit.world import Observed, World
 from dpsql.accountant import Pure
 from dpsql.planning import Planner
 from dpsql.policy import Policy
@@ -95,7 +95,13 @@ class Hospital:
     def sharper(self, case: Case, tables: list[str], start: Profile) -> Iterator[tuple[Profile, Pair]]:
         """Units that the query itself suggests, one change at a time; whoever iterates says where to go on from."""
         crowd = self.observe(case, self.crowd)
-        best = replace(start, values={**start.values, **{name: values[1] for name, values in literals(case.sql).items() if len(values) > 1}})
+        best = replace(
+            start,
+            values={
+                **start.values,
+                **{name: values[1] for name, values in literals(case.sql).items() if len(values) > 1},
+            },
+        )
         for profile in [best, *improvements(start, case.sql), *improvements(best, case.sql)][:_TRIES]:
             for name, rows in self.units(profile, tables):
                 self.scratch.load(together(self.base, rows))
@@ -149,7 +155,9 @@ def _same(verdict: Verdict, pair: Pair) -> None:
             verdict.expect(one.keys == other.keys, "public keys differ")
         else:
             common = [key for key in one.keys if key in set(other.keys)]
-            verdict.expect(common == [key for key in other.keys if key in set(one.keys)], "order of private keys differs")
+            verdict.expect(
+                common == [key for key in other.keys if key in set(one.keys)], "order of private keys differs"
+            )
     if public:
         verdict.expect(left.answer == right.answer, "answers differ for equal noisy numbers")
 

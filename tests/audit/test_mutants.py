@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from audit.mutants import MUTANTS, Mutant
 
 ROOT = Path(__file__).parent.parent.parent

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pytest
+from sql.corpus import ACCEPTED, REFUSED, Case
+
 from audit.hospital import FIXED, PUBLIC, crowd, policy, together, unit
 from audit.world import RecordingGate, World
-from sql.corpus import ACCEPTED, REFUSED, Case
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +31,9 @@ def seen(world: World, case: Case) -> tuple[object, ...]:
     cells = [block.keys for block in observed.blocks if block.public]
     private = any(not block.public for block in observed.blocks)
     shown = None if private else observed.answer
-    priced = None if plan is None else (plan.outputs, plan.loss, plan.charged, plan.columns, plan.engine_sql, plan.remaining)
+    priced = (
+        None if plan is None else (plan.outputs, plan.loss, plan.charged, plan.columns, plan.engine_sql, plan.remaining)
+    )
     return (outcome, observed.columns, observed.engine_sql, observed.charges, cells, shown, priced)
 
 
@@ -42,7 +45,14 @@ def test_same(case: Case) -> None:
 
 def test_statements_about_the_session() -> None:
     """Catalog, options and budget are answered from policy and ledger."""
-    for sql in ("SHOW TABLES", "DESCRIBE visits", "SHOW dp.epsilon", "SHOW dp.budget", "BEGIN", "EXPLAIN SELECT AVG(cost) FROM visits"):
+    for sql in (
+        "SHOW TABLES",
+        "DESCRIBE visits",
+        "SHOW dp.epsilon",
+        "SHOW dp.budget",
+        "BEGIN",
+        "EXPLAIN SELECT AVG(cost) FROM visits",
+    ):
         answers = {world.observe(sql).answer for world in worlds()}
         assert len(answers) == 1
         assert all(world.engine.asked == [] and world.ledger.charges == [] for world in worlds())

@@ -10,11 +10,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 import pytest
+from sql.corpus import ACCEPTED, Case
+
 from audit.hospital import FIXED
 from audit.law import Verdict
 from audit.neighbours import Hospital, judge, weakest
-from sql.corpus import ACCEPTED, Case
-
 from dpsql.contributions import tables
 from dpsql.pricing import Price
 
@@ -60,7 +60,9 @@ def test_entity(case: Case) -> None:
     assert weakest(verdict) >= enough, {term: float(share) for term, share in verdict.reached.items()}
 
 
-@pytest.mark.parametrize("case", [c for c in ACCEPTED if not (c.mark("rows") or "refused").startswith("refused")], ids=lambda case: case.id)
+@pytest.mark.parametrize(
+    "case", [c for c in ACCEPTED if not (c.mark("rows") or "refused").startswith("refused")], ids=lambda case: case.id
+)
 def test_rows(case: Case) -> None:
     verdict = replay(hospital("hospital_rows"), case, HALF)
     assert verdict.problems == []

@@ -17,9 +17,9 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-from audit.hospital import SCHEMAS
 from numpy.typing import NDArray
 
+from audit.hospital import SCHEMAS
 from dpsql.cells import Groups
 from dpsql.engines import EngineQuery, ExactAnswer
 from dpsql.engines.duckdb_engine import DuckDBEngine
@@ -192,4 +192,3 @@ def shown(release: Release) -> bytes:
     with pa.ipc.new_stream(sink, release.table.schema) as writer:
         writer.write_table(release.table)
     return bytes(sink.getvalue().to_pybytes())
-

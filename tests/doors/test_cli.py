@@ -174,9 +174,7 @@ def test_init_leaves_the_privacy_unit_open(bare_clinic: Clinic, dpsql: Run) -> N
     assert policy_problems(Path("rows.yaml").read_text()) == []
 
 
-def test_an_unexpected_error_quotes_nothing(
-    clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unexpected_error_quotes_nothing(clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: object, **options: object) -> None:
         raise ValueError("row of Ann Example, income 12345")
 

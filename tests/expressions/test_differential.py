@@ -63,8 +63,9 @@ def computed(engine: duckdb.DuckDBPyConnection, expressions: list[Call]) -> list
 def same(ours: Any, theirs: Any, relative: float) -> bool:
     """Equal values and types; NaN equals NaN, the two zeros are equal."""
     if isinstance(ours, float) and isinstance(theirs, float):
-        return ours == theirs or (math.isnan(ours) and math.isnan(theirs)) or math.isclose(ours, theirs,
-        rel_tol=relative)
+        return (
+            ours == theirs or (math.isnan(ours) and math.isnan(theirs)) or math.isclose(ours, theirs, rel_tol=relative)
+        )
     return type(ours) is type(theirs) and ours == theirs
 
 

@@ -32,7 +32,14 @@ def patient(rng: random.Random, number: int, visits: int) -> Data:
         if visits:
             visit = number * 1000 + rng.randrange(visits)
             value = rng.choice([-9.0, -4.0, 0.5, 4.0, math.nan, None])
-            data["labs"].append({"visit_id": visit, "test": rng.choice(["alt", "hb", "na", "xx"]), "value": value, "flag": rng.random() < 0.5})
+            data["labs"].append(
+                {
+                    "visit_id": visit,
+                    "test": rng.choice(["alt", "hb", "na", "xx"]),
+                    "value": value,
+                    "flag": rng.random() < 0.5,
+                }
+            )
     return data
 
 

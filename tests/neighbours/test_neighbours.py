@@ -17,12 +17,12 @@ import pytest
 from audit.hospital import policy
 from audit.law import compare
 from audit.world import World
-from neighbours.databases import database, hospital
-from neighbours.grammar import CLAMPED, Question, clamp, question
 from numpy.typing import NDArray
 
 from dpsql.mechanisms import Constant, Noise
 from dpsql.perturb import Gate
+from neighbours.databases import database, hospital
+from neighbours.grammar import CLAMPED, Question, clamp, question
 
 QUESTIONS_EACH = 14
 HOSPITALS = range(14)
@@ -77,7 +77,10 @@ def test_named() -> None:
         for column in columns:
             inside = clamp(column, table)
             asked = f"SELECT SUM({column}), AVG({column}), COUNT({column}) FROM {table}"
-            same_as_plain(place, Question(asked, f"SELECT coalesce(sum({inside}), 0), avg({inside}), count({inside}) FROM {table}"))
+            same_as_plain(
+                place,
+                Question(asked, f"SELECT coalesce(sum({inside}), 0), avg({inside}), count({inside}) FROM {table}"),
+            )
 
 
 def test_size() -> None:
@@ -110,7 +113,9 @@ def same_as_plain(place: Place, asked: Question) -> None:
             if wanted is None:
                 assert value == 0 or "AVG" in asked.asked or "VAR" in asked.asked, f"{asked.asked}\n{row}"
             elif wanted[at] is not None:
-                assert math.isclose(value, float(wanted[at]), rel_tol=1e-6, abs_tol=1e-6), f"{asked.asked}\n{row}\n{wanted}"
+                assert math.isclose(value, float(wanted[at]), rel_tol=1e-6, abs_tol=1e-6), (
+                    f"{asked.asked}\n{row}\n{wanted}"
+                )
 
 
 def rows(table: Any) -> list[tuple[Any, ...]]:

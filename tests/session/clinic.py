@@ -37,7 +37,9 @@ def build(folder: Path, epsilon: int = 1000) -> Path:
             "CREATE TABLE patients AS SELECT i AS patient_id, ['north', 'south'][1 + i % 2] AS region, "
             "20 + i % 60 AS age, 50.0 + i % 50 AS weight FROM range(1000) t(i)"
         )
-        connection.execute("CREATE TABLE visits AS SELECT i % 1000 AS patient_id, 10.0 * (i % 7) AS cost FROM range(3000) t(i)")
+        connection.execute(
+            "CREATE TABLE visits AS SELECT i % 1000 AS patient_id, 10.0 * (i % 7) AS cost FROM range(3000) t(i)"
+        )
     path = folder / "clinic.yaml"
     path.write_text(POLICY.format(epsilon=epsilon))
     return path

@@ -12,9 +12,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.errors import BudgetRefusal, Error, Fault, Refusal
 from dpsql.engines import EngineQuery, ExactAnswer
 from dpsql.engines.duckdb_engine import DuckDBEngine
+from dpsql.errors import BudgetRefusal, Error, Fault, Refusal
 from dpsql.policy import load_policy
 from dpsql.session import Session, open_session, padding
 from session.clinic import build
@@ -166,7 +166,9 @@ def _ask(path: str, start: int, count: int, queue: multiprocessing.Queue[int]) -
     queue.put(answered)
 
 
-def test_twelve_processes_on_a_budget_of_thirty_get_thirty_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twelve_processes_on_a_budget_of_thirty_get_thirty_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     path = build(tmp_path, epsilon=30)
     open_session(path, create_ledger=True).close()
@@ -275,4 +277,4 @@ def test_padded_answers_and_refusals_wait(policy: Path, monkeypatch: pytest.Monk
         session.execute(COUNT)
         with pytest.raises(BudgetRefusal):
             session.execute("SELECT COUNT(*) FROM visits")
-    assert len(waits) == 2 and all(0 <= wait for wait in waits)
+    assert len(waits) == 2 and all(wait >= 0 for wait in waits)

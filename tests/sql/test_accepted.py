@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import pytest
 from audit.neighbours import Hospital
-from sql.corpus import ACCEPTED, Case
 
 from dpsql.errors import Error
 from dpsql.pricing import Price
+from sql.corpus import ACCEPTED, Case
 
 
 @lru_cache(maxsize=2)
@@ -29,7 +29,9 @@ def keys(price: Price) -> str:
 def sensitivities(price: Price) -> str:
     """L1 of every measured term in the unit of the answer."""
     terms = [term for one in price.blocks for term in one.noise.terms]
-    return ", ".join(f"{float(term.noise.sensitivity.l1 * Fraction(2) ** -term.grid):.12g}" for term in terms) or "nothing"
+    return (
+        ", ".join(f"{float(term.noise.sensitivity.l1 * Fraction(2) ** -term.grid):.12g}" for term in terms) or "nothing"
+    )
 
 
 def test_size() -> None:

@@ -12,12 +12,24 @@ from pathlib import Path
 import pytest
 from audit.hospital import FIXED, Data, crowd, policy, together, unit
 from audit.world import World
-from sql.corpus import REFUSED, Case
 
 import dpsql.refusals
 from dpsql.errors import REGISTER, Error
+from sql.corpus import REFUSED, Case
 
-ROOMS = ("parse", "bind", "options", "planning", "domains", "contributions", "rewrite", "pricing", "mechanisms", "error_bars", "sandbox")
+ROOMS = (
+    "parse",
+    "bind",
+    "options",
+    "planning",
+    "domains",
+    "contributions",
+    "rewrite",
+    "pricing",
+    "mechanisms",
+    "error_bars",
+    "sandbox",
+)
 """Where a question is refused; the words of other rooms are about policies, ledgers, engines and doors, and tested there."""
 NOT_HERE = {
     "not_text": "a door's mistake",
@@ -56,7 +68,9 @@ def said_in(rooms: Iterable[Path]) -> set[str]:
 def test_every_slug_has_a_query() -> None:
     """What a room of questions can say is refused by a query here, or the list above says why not."""
     here = {case.group for case in REFUSED}
-    assert said_in(PACKAGE / room for room in ROOMS) - here - set(NOT_HERE) == set(), "write tests/sql/refused/<slug>.sql"
+    assert said_in(PACKAGE / room for room in ROOMS) - here - set(NOT_HERE) == set(), (
+        "write tests/sql/refused/<slug>.sql"
+    )
     assert here & set(NOT_HERE) == set()
     assert here - set(REGISTER) == set()
 
