@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dpsql"
 FILES = sorted(PACKAGE.rglob("*.py"))
-MOST_LINES = {"refusals.py": 700, "functions.py": 620, "bind/scalars.py": 620, "emit/duckdb.py": 450}
-"""Files that are mostly tables may be longer; every other one has at most 450 lines."""
+MOST_LINES = {"refusals.py": 1000}
+"""The register is a table; every other file has at most 450 lines."""
 LONGEST_FUNCTION = 70
 
 BANNED = {

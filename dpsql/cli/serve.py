@@ -33,7 +33,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 )
 @click.option("--allow-plain", is_flag=True, help="Let clients of other machines in without TLS.")
 @click.option("--connections", default=100, show_default=True, type=click.IntRange(1, 1000), help="At most, at once.")
-def serve(  # noqa: PLR0917 (click calls it by name)
+def serve(
     policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
     connections: int,
 ) -> None:  # fmt: skip
