@@ -211,7 +211,7 @@ def test_ctrl_c_stops_the_engine_and_tells_the_charge(clinic: Clinic) -> None:
         time.sleep(0.1)
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=20)
+    out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (130, "")
     assert "the question was stopped: epsilon 0.1 charged, receipt " in err and "Traceback" not in err
     assert clinic.charges() == 1

@@ -32,7 +32,7 @@ def terminal(clinic: Clinic) -> Iterator[Callable[..., Any]]:
     def start(*arguments: str) -> Any:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"}
         command = ["-m", "dpsql", *arguments]
-        options: Any = {"env": environment, "encoding": "utf-8", "timeout": 30, "dimensions": (40, 120)}
+        options: Any = {"env": environment, "encoding": "utf-8", "timeout": 90, "dimensions": (40, 120)}
         child = pexpect.spawn(sys.executable, command, **options)
         opened.append(child)
         child.expect("clinic>")
