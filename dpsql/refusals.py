@@ -373,7 +373,6 @@ _(
     "connect again later",
     OperationalError,
 )
-_("wire_slow", "57P05", "the client took too long", "", OperationalError)
 _(
     "wire_prepare",
     "0A000",

@@ -52,8 +52,11 @@ def open_checked(
 
 def _has_ledger(store: Store, dataset: str) -> bool:
     """Whether there are tables of a ledger; a SQLite file with tables of others is refused."""
-    if store.place.path is not None and not store.place.path.exists():
-        return False
+    try:
+        if store.place.path is not None and not store.place.path.exists():
+            return False
+    except PermissionError:
+        raise refuse("ledger_read_only", what=store.place.address) from None
     names = store.table_names()
     if names and store.place.path is not None and "dpsql_entries" not in names:
         raise refuse("ledger_foreign", address=store.place.address, dataset=dataset)

@@ -87,7 +87,7 @@ class Gaussian:
         return scaled_half_width(self, confidence)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def noise_for(sensitivity: Sensitivity, rho: Fraction) -> Noise:
     """The least Gaussian noise whose loss is at most `rho` (> 0) of zCDP; `Constant` for zero sensitivity.
 

@@ -75,7 +75,7 @@ class Laplace:
         return scaled_half_width(self, confidence)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def noise_for(sensitivity: Sensitivity, epsilon: Fraction) -> Noise:
     """The least Laplace noise whose loss is at most `epsilon` (> 0, nats); `Constant` for zero sensitivity.
 

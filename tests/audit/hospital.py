@@ -160,18 +160,29 @@ def _numbers(value: float, whole: int) -> dict[str, Any]:
             "nights": whole, "code": whole}  # fmt: skip
 
 
+_REAL = ("weight", "income", "cost", "change", "value")
+ODD = [math.nan, math.inf, -math.inf, -0.0, 5e-324, None]
 FIXED = (
     Profile("high", _numbers(1e12, 10**12)),
     Profile("low", _numbers(-1e308, -(2**62))),
     Profile("spread", SPREAD),
     Profile("spread high", {**SPREAD, **_numbers(1e6, 10**6), "diagnosis": [f"d{n}" for n in range(60)]}),
     Profile(
-        "nan", {**_numbers(math.nan, 0), "smoker": None, "sex": None, "ward": None, "diagnosis": None, "day": None}
+        "odd",
+        {**dict.fromkeys(_REAL, ODD), "ward": [None, "ER", "er "], "diagnosis": ["Flu ", "", None], "smoker": None},
     ),
-    Profile("infinite", {**_numbers(math.inf, 2**62), "change": -math.inf, "value": -math.inf}, rows=3),
     Profile("null", dict.fromkeys([*PLAIN], None), rows=20),
-    Profile("negative zero", {**_numbers(-0.0, 0), "diagnosis": "Flu ", "ward": "ER", "region": "North"}, rows=1),
-    Profile("elsewhere", {"region": "mars", "ward": "attic", "city": "nowhere", "day": date(2031, 1, 1), "test": "xx"}),
+    Profile(
+        "elsewhere",
+        {
+            "region": "mars",
+            "ward": "attic",
+            "city": "nowhere",
+            "day": date(2031, 1, 1),
+            "test": "xx",
+            "weight": math.inf,
+        },
+    ),
     Profile("one of each", {}, rows=1),
     Profile("just beyond", {**_numbers(1100.0, 133), "change": 11.0, "value": -4.5, "weight": 280.0}),
     Profile("mid", {**_numbers(500.0, 15), "change": 0.0, "value": 0.0, "weight": 128.0, "age": 60}, labs=3),

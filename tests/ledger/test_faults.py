@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -160,7 +161,8 @@ def as_nobody(home: Home, work: Callable[[], str]) -> str:
             os.setuid(NOBODY)
         return work()
 
-    for path in (home.state, *home.state.rglob("*"), *home.state.parents[:2]):
+    above = [path for path in home.state.parents if Path(tempfile.gettempdir()) in path.parents]
+    for path in (home.state, *home.state.rglob("*"), *above):
         if os.getuid() == 0 and "state" in str(path):
             os.chown(path, NOBODY, NOBODY)
         elif os.getuid() == 0:

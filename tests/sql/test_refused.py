@@ -61,7 +61,7 @@ def worlds() -> list[World]:
 def said_in(rooms: Iterable[Path]) -> set[str]:
     """Slugs that stand as texts in the sources of some rooms."""
     files = [file for room in rooms for file in (room.rglob("*.py") if room.is_dir() else [room.with_suffix(".py")])]
-    words = {word for file in files for word in re.findall(r'"([a-z_]+)"', file.read_text(encoding="utf-8"))}
+    words = {word for file in files for word in re.findall(r"[\"']([a-z_]+)[\"']", file.read_text(encoding="utf-8"))}
     return words & set(REGISTER)
 
 
