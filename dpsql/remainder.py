@@ -83,15 +83,17 @@ class ReleasedBlock:
         self, extra: Mapping[str, npt.NDArray[Any]], less: Sequence[npt.NDArray[Any]] = (), times: int = 1
     ) -> pa.Table:
         """Keys, terms, row numbers and `extra` columns, `times` over; each term minus its entry of `less`, if given."""
-        again = np.tile(np.arange(self.rows, dtype=np.int64), times)
-        keys = self.keys.take(pa.array(again)) if times > 1 else self.keys
+        once = times == 1
+        again = np.arange(self.rows, dtype=np.int64) if once else np.tile(np.arange(self.rows, dtype=np.int64), times)
+        keys = self.keys if once else self.keys.take(pa.array(again))
         columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
         for at, term in enumerate(self.terms):
-            values = np.asarray(term.values, dtype=np.float64)[again]
+            noisy = np.asarray(term.values, dtype=np.float64)
+            values = noisy if once else noisy[again]
             columns[term.name] = pa.array(values - less[at] if less else values)
         columns[ROW] = pa.array(again)
         for name, values in extra.items():
-            columns[name] = pa.array(values[again], pa.float64(), from_pandas=True)
+            columns[name] = pa.array(values if once else values[again], pa.float64(), from_pandas=True)
         return pa.table(columns)
 
     def query(self, extra: Sequence[str] = ()) -> exp.Select:

@@ -119,18 +119,23 @@ class Shelf:
         one = planned.price.blocks[at]
         facts: dict[str, Any] = {"receipt": receipt, "loss": describe_loss(one.loss), "analyst": self._analyst}
         facts |= description(one)
-        key, payload = self._key(planned, at, version), packed(noisy)
-        release = StoredRelease(ReleaseNote(key, "", "", facts), payload)
+        key = self._key(planned, at, version)
         shared = bool(planned.options.reuse) and version == self.version(one)
-        if shared:
-            release = self._store.put(key, payload, facts, block=self._family(one, version))
-            self._store.put(self._first(planned, at), b"", {"version": fingerprint(version)})
-        if request_id is not None:
-            note = {"release": key} if shared else facts
-            self._store.put(self._request(planned, at, request_id), b"" if shared else payload, note)
-        found = self._found(planned, at, release)
-        assert found is not None
-        return found
+        if shared or request_id is not None:
+            payload = packed(noisy)
+            release = StoredRelease(ReleaseNote(key, "", "", facts), payload)
+            if shared:
+                release = self._store.put(key, payload, facts, block=self._family(one, version))
+                self._store.put(self._first(planned, at), b"", {"version": fingerprint(version)})
+            if request_id is not None:
+                note = {"release": key} if shared else facts
+                self._store.put(self._request(planned, at, request_id), b"" if shared else payload, note)
+            if release.payload is not payload:  # another process was first
+                known = self._found(planned, at, release)
+                assert known is not None
+                return known
+        block = ReleasedBlock(one.block.name, noisy.keys, noisy.terms, one.block.formulas, noisy.row_count)
+        return Found(block, receipt, _errors(block, _confidence(planned)))
 
     def data_changed(self, planned: Planned, at: int) -> bool:
         """Whether this question was first released over another version of the data."""
@@ -213,8 +218,7 @@ class Shelf:
         if stored is None:
             return None
         block = _block(planned.price.blocks[at], stored)
-        errors = {term.name: (term.half_width(_confidence(planned)), term.standard_deviation()) for term in block.terms}
-        return Found(block, stored.receipt, errors)
+        return Found(block, stored.receipt, _errors(block, _confidence(planned)))
 
     # --- names in the store -------------------------------------------------------------------------------------------
 
@@ -240,6 +244,10 @@ def _equal(one: PricedBlock, derived: Derived, confidence: float) -> bool:
     """Whether the stored noise is neither more nor less than what is asked for."""
     asked = fresh_errors(one, confidence)
     return all(isclose(derived.errors[name][1], asked[name][1], rel_tol=1e-9) for name in derived.errors)
+
+
+def _errors(block: ReleasedBlock, confidence: float) -> dict[str, tuple[float, float]]:
+    return {term.name: (term.half_width(confidence), term.standard_deviation()) for term in block.terms}
 
 
 def _block(one: PricedBlock, stored: Stored) -> ReleasedBlock:

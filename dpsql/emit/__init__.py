@@ -189,6 +189,9 @@ class Emitter:
         if not terms:
             terms = ["count(*) AS present"]
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        if any(key.values is None for key in block.keys):
+            # Rows leave in key order (`cells` sees to it); the engine's cores sort a million of them faster.
+            group += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
         statement = f"SELECT {', '.join([*keys, *terms])} FROM ({inner}){group}"
         return EngineQuery(statement, tuple(keys), tuple(names), self._unchanged(block))
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from laws import ALPHA, Seeded, fit, gaussian_cdf, laplace_cdf
 from numpy.typing import NDArray
 
-from dpsql.cells import Groups
+from dpsql.cells import Groups, lay_out
 from dpsql.engines import ExactAnswer
 from dpsql.errors import Fault, InternalError
 from dpsql.int128 import Int128
@@ -179,6 +179,32 @@ def test_the_order_of_engine_rows_changes_nothing(order: list[int]) -> None:
         assert gates[0].added == gates[1].added and gates[0].selected == gates[1].selected
         noisy = [rows(answer(columns, plan, Gate(Seeded("order")))) for columns in (OBSERVED, shuffled)]
         assert noisy[0] == noisy[1]
+
+
+_KEYS = {
+    "integer": (st.integers(-2, 2), pa.int64()),
+    "text": (st.sampled_from(["", "a", "ab", "b", "é"]), pa.string()),
+    "real": (st.sampled_from([-1.5, 0.0, 2.0, float("inf"), float("nan")]), pa.float64()),
+    "date": (st.dates(datetime.date(2024, 1, 1), datetime.date(2024, 1, 3)), pa.date32()),
+}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_rows_leave_in_key_order_from_every_order_of_the_engine(data: st.DataObject) -> None:
+    """The look whether the engine's rows are sorted already never lets another order through (NULL and NaN too)."""
+    kinds = [_KEYS[name] for name in data.draw(st.lists(st.sampled_from(sorted(_KEYS)), min_size=1, max_size=3))]
+    values = st.tuples(*(st.none() | one for one, _ in kinds))
+    groups = data.draw(st.lists(values, max_size=6, unique_by=repr))
+    names = [f"k{at}" for at in range(len(kinds))]
+    columns = {name: pa.array([g[at] for g in groups], kinds[at][1]) for at, name in enumerate(names)}
+    table = pa.table({**columns, "n": pa.array(range(len(groups)), pa.int64())})
+    ordered = table.sort_by([(name, "ascending") for name in names])
+    keys = tuple(KeyColumn(name, None) for name in names)
+    for given_rows in (table, ordered):
+        layout = lay_out(given_rows, keys)
+        assert repr(layout.groups.keys.to_pylist()) == repr(ordered.select(names).to_pylist())
+        assert layout.integers(given_rows, "n").to_ints() == ordered.column("n").to_pylist()
 
 
 def test_the_threshold_reads_the_released_count() -> None:
