@@ -18,6 +18,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dpsql.arity import check_arguments
 from dpsql.errors import Error, refuse
 from dpsql.privacy import MOST_EXPONENT
 
@@ -170,6 +171,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         raise refuse("syntax", detail=detail, position=place) from None
     except RecursionError:
         raise refuse("too_deep", most=MOST_BRACKETS) from None
+    check_arguments(tokens, DIALECT)
     tree = trees[0] if len(trees) == 1 else None
     _check_depth(tree)
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):

@@ -122,6 +122,8 @@ MUTANTS = (
     Mutant("noise on the first cell only", "perturb.py", ".plus(drawn[: groups.count])", ".plus(drawn[: groups.count] * (np.arange(groups.count) == 0))",
            GATE, "test_law"),
     Mutant("seeded noise", "samplers.py", "return os.urandom(size)", "return __import__(\"random\").Random(size).randbytes(size)", GATE, "independent"),
+    Mutant("an argument too many is forgotten", "arity.py", "if forgotten:", "if forgotten and len(arguments) > 9:",
+           "expressions/test_arity.py"),
     # what leaves
     Mutant("the engine's words in an error", "engines/duckdb_engine.py", "fault = refuse(\"engine_failed\", incident=incident)",
            "fault = refuse(\"engine_failed\", incident=str(error))", SESSION, "engine_error"),

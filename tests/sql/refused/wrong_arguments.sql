@@ -22,3 +22,28 @@ SELECT SUM(clamp(cost, 0, nights)) FROM visits
 -- sqlstate: 42883
 -- at: ward
 SELECT COUNT(*) FROM visits WHERE ward IN (diagnosis, 'er')
+
+-- query: forgotten_by_the_parser
+-- sqlstate: 42883
+-- at: 2)
+SELECT COUNT(*) FROM visits WHERE mod(nights, 7, 2) = 1
+
+-- query: date_trunc_of_three
+-- sqlstate: 42883
+-- at: 'UTC'
+SELECT date_trunc('month', day, 'UTC'), COUNT(*) FROM visits GROUP BY 1
+
+-- query: trim_of_three
+-- sqlstate: 42883
+-- at: (ward)
+SELECT COUNT(*) FROM visits WHERE ltrim(ward, 'x', (ward)) = ''
+
+-- query: too_many_over_results
+-- sqlstate: 42883
+-- at: 10)
+SELECT ward, log10(COUNT(*), 10) FROM visits GROUP BY ward
+
+-- query: slot_of_another_dialect
+-- sqlstate: 42883
+-- at: 3)
+SELECT ward, length(ward, 3) FROM visits GROUP BY ward
