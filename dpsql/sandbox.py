@@ -7,15 +7,11 @@ and no other analyst's table, and stops when its time, its memory or its number 
 
 from __future__ import annotations
 
-import atexit
-import math
 import os
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -23,13 +19,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpsql.engines.duckdb_statements import Statements
+from dpsql.engines.watchdog import watchdog
 from dpsql.errors import Error, refuse
 
 TIMEOUT_SECONDS = 30.0
 MEMORY_MEGABYTES = 1024
 MOST_ROWS = 1_000_000
-_BATCH_ROWS = 65_536
-_NAG_SECONDS = 0.02
 
 # GLOBAL, because a plain SET of some of these holds for one connection only, and every room has its own. Order matters:
 # external access goes last but one, because the settings before it need a database that still listens.
@@ -47,8 +43,12 @@ _LOCKDOWN = (
 class Room:
     """One analyst's statement(s) in the sandbox: a connection of its own, so that no table is shared or left behind."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, most_rows: int) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, most_rows: int, statements: Statements | None = None
+    ) -> None:
+        """`statements`: texts that were run before, parsed."""
         self._connection = connection
+        self._statements = statements or Statements()
         self._most_rows = most_rows
         self.expired = False
 
@@ -73,67 +73,15 @@ class Room:
             raise _own(error, self.expired) from None
 
     def _fetch(self, sql: str, most_rows: int) -> pa.Table:
-        """Stream the rows, so that a result too long is noticed before it fills the process's memory."""
-        relation: Any = self._connection.sql(sql)
-        # DuckDB 1.4 knows the older name only, DuckDB 2 warns of it.
-        reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-        reader = reader(_BATCH_ROWS)
-        batches, rows = [], 0
-        try:
-            for batch in reader:
-                rows += batch.num_rows
-                if rows > most_rows:
-                    raise refuse("sandbox_rows", most=most_rows)
-                batches.append(batch)
-            return pa.Table.from_batches(batches, reader.schema)
-        finally:
-            reader.close()
+        """All rows; the engine stops after one too many, so that a result too long does not fill the process's memory.
 
-
-class Watchdog:
-    """One thread that interrupts rooms past their deadline, again and again until they are left: a single interrupt
-    between two statements would be lost."""
-
-    def __init__(self) -> None:
-        self._rooms: dict[Room, float] = {}
-        self._changed = threading.Condition()
-        self._watched_until = math.inf
-        self._stopped = False
-        self._thread = threading.Thread(target=self._watch, name="dpsql-sandbox-watchdog", daemon=True)
-        self._thread.start()
-        atexit.register(self.stop)  # DuckDB's extension complains on stderr when a thread outlives the interpreter
-
-    def stop(self) -> None:
-        """End the thread; rooms that are open lose their deadline."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
-        self._thread.join()
-        atexit.unregister(self.stop)
-
-    def enter(self, room: Room, timeout_seconds: float) -> None:
-        """Interrupt `room` when `timeout_seconds` have passed."""
-        deadline = time.monotonic() + timeout_seconds
-        with self._changed:
-            self._rooms[room] = deadline
-            if deadline < self._watched_until:  # else it wakes early enough by itself, and waking it costs a switch
-                self._changed.notify()
-
-    def leave(self, room: Room) -> None:
-        """Afterwards `room` is never interrupted again, so its connection may be closed."""
-        with self._changed:
-            del self._rooms[room]
-
-    def _watch(self) -> None:
-        with self._changed:
-            while not self._stopped:
-                now = time.monotonic()
-                for room, deadline in self._rooms.items():
-                    if deadline <= now:
-                        room.interrupt()
-                waits = [max(deadline - now, _NAG_SECONDS) for deadline in self._rooms.values()]
-                self._watched_until = now + min(waits, default=math.inf)
-                self._changed.wait(min(waits, default=None))
+        The order of `sql` stays: DuckDB keeps that of a subquery, and of equal rows its one thread always finds the
+        same first.
+        """
+        table = self._statements.table(self._connection, f"SELECT * FROM ({sql}\n) LIMIT {most_rows + 1}")
+        if table.num_rows > most_rows:
+            raise refuse("sandbox_rows", most=most_rows)
+        return table
 
 
 class Sandbox:
@@ -142,19 +90,19 @@ class Sandbox:
     def __init__(self, *, memory_megabytes: int = MEMORY_MEGABYTES, most_rows: int = MOST_ROWS) -> None:
         self._memory_megabytes = memory_megabytes
         self._most_rows = most_rows
+        self._statements = Statements()
         self._lock = threading.Lock()
         self._base: duckdb.DuckDBPyConnection | None = None
-        self._watchdog: Watchdog | None = None
         self._process = 0
         self._inherited: list[object] = []
 
     @contextmanager
     def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> Iterator[Room]:
         """A room whose statements together may run `timeout_seconds`; then they are interrupted."""
-        base, watchdog = self._open()
+        base = self._open()
         connection = base.cursor()
-        room = Room(connection, self._most_rows)
-        watchdog.enter(room, timeout_seconds)
+        room = Room(connection, self._most_rows, self._statements)
+        watchdog().enter(room, timeout_seconds)
         try:
             yield room
         except Error as error:
@@ -162,7 +110,7 @@ class Sandbox:
                 self._discard(base)
             raise
         finally:
-            watchdog.leave(room)
+            watchdog().leave(room)
             connection.close()
 
     def query(self, sql: str, tables: Mapping[str, pa.Table], timeout_seconds: float = TIMEOUT_SECONDS) -> pa.Table:
@@ -173,17 +121,14 @@ class Sandbox:
     def close(self) -> None:
         """Let the engine go, once no room is open; the next use starts another."""
         with self._lock:
-            if self._watchdog is not None and self._process == os.getpid():
-                self._watchdog.stop()
-            self._watchdog = self._base = None
+            self._base = None
 
-    def _open(self) -> tuple[duckdb.DuckDBPyConnection, Watchdog]:
+    def _open(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
             forked = self._process != os.getpid()
             if forked:  # its threads stayed behind in the parent: it can be neither used nor, without hanging, freed
                 self._inherited.append(self._base)
-            if forked or self._watchdog is None:
-                self._watchdog = Watchdog()
+                self._statements = Statements()
             if forked or self._base is None:
                 # One thread for each statement: the same rows in the same order every time, and callers side by side.
                 limit = f"{self._memory_megabytes}MB"
@@ -191,7 +136,7 @@ class Sandbox:
                 for statement in _LOCKDOWN:
                     self._base.execute(statement)
                 self._process = os.getpid()
-            return self._base, self._watchdog
+            return self._base
 
     def _discard(self, broken: duckdb.DuckDBPyConnection) -> None:
         """After an internal error DuckDB answers nothing any more; other threads may have replaced it already."""

@@ -6,9 +6,10 @@ import copy
 import glob
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import duckdb
 
 from dpsql.emit.duckdb import cast_column, constant, name
 from dpsql.engines import EngineQuery, ExactAnswer, Identity, PreparedViews, Source
+from dpsql.engines.duckdb_statements import Statements
 from dpsql.engines.duckdb_views import Views
+from dpsql.engines.watchdog import watchdog
 from dpsql.errors import Error, Fault, refuse
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
@@ -28,6 +31,7 @@ CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
 CUSTODIAN_LOG.addHandler(logging.NullHandler())
 
 _MOST_TRIES = 3
+_CLOSING_SECONDS = 10.0
 _FILES = {".parquet": "read_parquet({})", ".csv": "read_csv({}, all_varchar = true)"}
 _FILES[".gz"] = _FILES[".csv"]
 """CSV values are read as text and cast by us: a type that the engine guessed would raise at the row that breaks it."""
@@ -64,7 +68,9 @@ class DuckDBEngine:
         self._sources: dict[str, Source] = {}
         self._running: set[duckdb.DuckDBPyConnection] = set()
         self._checked: dict[tuple[str, str], bool] = {}
+        self._statements = Statements()
         self._lock = threading.Lock()
+        self._left = threading.Condition(self._lock)
 
     # --- structure ----------------------------------------------------------------------------------------------------
 
@@ -150,7 +156,7 @@ class DuckDBEngine:
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one aggregation. Whatever the engine says in an error may quote data: one fixed text leaves."""
         with self._cursor(timeout_seconds) as cursor:
-            answer = ExactAnswer(cursor.sql(query.sql).to_arrow_table())
+            answer = ExactAnswer(self._statements.table(cursor, query.sql))
             for table, identity in query.unchanged:
                 now = self.identity(table)
                 if now is None or now.text != identity:
@@ -186,7 +192,7 @@ class DuckDBEngine:
     def public_table(self, sql: str) -> Any:
         """Rows of a generated query over public tables."""
         with self._cursor(None) as cursor:
-            return cursor.sql(sql).to_arrow_table()
+            return self._statements.table(cursor, sql)
 
     def _new_cursor(self) -> duckdb.DuckDBPyConnection:
         cursor = self._connection.cursor()
@@ -197,21 +203,22 @@ class DuckDBEngine:
     @contextmanager
     def _cursor(self, timeout_seconds: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
         cursor = self._new_cursor()
-        timer = threading.Timer(timeout_seconds, cursor.interrupt) if timeout_seconds else None
         with self._lock:
             self._running.add(cursor)
+        if timeout_seconds:
+            watchdog().enter(cursor, timeout_seconds)
         try:
-            if timer is not None:
-                timer.start()
             yield cursor
         except Exception as error:
             raise engine_fault(error) from None
         finally:
-            if timer is not None:
-                timer.cancel()
+            if timeout_seconds:
+                watchdog().leave(cursor)
+            with suppress(duckdb.Error):  # nothing but our own text leaves, whatever state an interrupt left
+                cursor.close()
             with self._lock:
                 self._running.discard(cursor)
-            cursor.close()
+                self._left.notify_all()
 
     def another(self) -> DuckDBEngine:
         """The same database for another session: all that is remembered is shared, `interrupt` stops its own alone."""
@@ -222,12 +229,22 @@ class DuckDBEngine:
     def interrupt(self) -> None:
         """Stop every running query of this engine."""
         with self._lock:
-            for cursor in self._running:
-                cursor.interrupt()
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        for cursor in self._running:
+            cursor.interrupt()
 
     def close(self) -> None:
-        """Close the database if it was opened here."""
-        if self._owned:
+        """Close the database if it was opened here, once what runs has been stopped."""
+        if not self._owned:
+            return
+        deadline = time.monotonic() + _CLOSING_SECONDS
+        with self._left:
+            while self._running and time.monotonic() < deadline:
+                self._interrupt()  # again and again: an interrupt between two statements is lost
+                self._left.wait(0.02)
+        with suppress(duckdb.Error):  # sessions that share the database may still use it; the last of them lets it go
             self._connection.close()
 
 

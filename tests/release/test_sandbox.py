@@ -50,6 +50,8 @@ def test_configuration_alone_stops(sandbox: Sandbox, name: str, tmp_path: Path) 
     target = tmp_path / "secret.csv"
     target.write_text("ssn\n123-45-6789\n")
     private = PRIVATE  # a local name that DuckDB would find, were it allowed to look
+    with sandbox.room() as room, pytest.raises(duckdb.Error):
+        room._connection.execute(ATTACKS[name].format(file=target)).fetchall()
     with pytest.raises(Error) as caught:
         sandbox.query(ATTACKS[name].format(file=target), {})
     assert caught.value.slug.startswith("sandbox_")
@@ -157,12 +159,12 @@ def test_a_broken_engine_is_replaced(sandbox: Sandbox, monkeypatch: pytest.Monke
     def fails(*_: object) -> None:
         raise RuntimeError("INTERNAL Error: 123-45")
 
-    before = sandbox._open()[0]
+    before = sandbox._open()
     with monkeypatch.context() as patch, pytest.raises(Error) as caught:
         patch.setattr(Room, "_fetch", fails)
         sandbox.query("SELECT 1", {})
     assert (caught.value.slug, "123-45" in caught.value.text()) == ("sandbox_broken", False)
-    assert sandbox._open()[0] is not before
+    assert sandbox._open() is not before
     assert sandbox.query("SELECT 1 AS x", {}).num_rows == 1
 
 

@@ -9,9 +9,10 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
+from dpsql.engines.watchdog import watchdog
 from dpsql.errors import Error, refuse
 from dpsql.policy import Policy
-from dpsql.sandbox import Room, Watchdog
+from dpsql.sandbox import Room
 from dpsql.wire.catalog.database import build
 from dpsql.wire.catalog.policy_rows import PolicyRows
 from dpsql.wire.catalog.rewrite import Place, to_duckdb
@@ -32,7 +33,6 @@ class Catalog:
         self.database = policy.dataset
         self.oids = PolicyRows(policy, user).oids
         self._connection = build(policy, user)
-        self._watchdog = Watchdog()
 
     def run(
         self, tree: exp.Expr, place: Place, started: Callable[[Callable[[], None]], None] | None = None
@@ -41,7 +41,7 @@ class Catalog:
         sql = to_duckdb(tree, place)
         cursor = self._connection.cursor()
         room = Room(cursor, MOST_ROWS)
-        self._watchdog.enter(room, TIMEOUT_SECONDS)
+        watchdog().enter(room, TIMEOUT_SECONDS)
         try:
             if started is not None:
                 started(cursor.interrupt)
@@ -49,7 +49,7 @@ class Catalog:
         except duckdb.Error as error:
             raise _own(error, room.expired) from None
         finally:
-            self._watchdog.leave(room)
+            watchdog().leave(room)
             cursor.close()
 
     def describe(self, tree: exp.Expr, place: Place) -> pa.Schema:
@@ -65,7 +65,6 @@ class Catalog:
 
     def close(self) -> None:
         """Let it go."""
-        self._watchdog.stop()
         self._connection.close()
 
 

@@ -1,0 +1,54 @@
+"""Running one SELECT on a DuckDB cursor: its text parsed once, its rows as an Arrow table.
+
+DuckDB takes longer to parse a generated text than to answer it over a thousand rows, and a dashboard asks the same
+texts all day. What is kept is the parsed text alone: names are bound, and the plan is made, anew at every run.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import OrderedDict
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+_MOST_KEPT = 256
+
+# DuckDB 2 says that `sql(text)` spares a copy of the rows; it also binds every text twice and takes no parsed one.
+warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)
+
+
+class Statements:
+    """The last texts that were run, parsed. Thread-safe; holds for every connection and every database."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def table(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+        """Every row of the one SELECT in `sql`. Raises what DuckDB raises."""
+        result: Any = cursor.execute(self._parsed(cursor, sql))
+        # DuckDB 1.4 knows the older name only.
+        fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
+        try:
+            return fetch()
+        except UserWarning:  # nothing was fetched: the host has set all warnings to be errors since
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return fetch()
+
+    def _parsed(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> Any:
+        with self._lock:
+            if sql in self._kept:
+                self._kept.move_to_end(sql)
+                return self._kept[sql]
+        statements = cursor.extract_statements(sql)
+        if len(statements) != 1:
+            raise duckdb.ParserException("Parser Error: not one statement")
+        with self._lock:
+            self._kept[sql] = statements[0]
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        return statements[0]

@@ -1,0 +1,78 @@
+"""Deadlines of running statements: one thread that interrupts what is past its time."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import threading
+import time
+from functools import cache
+from typing import Protocol
+
+_NAG_SECONDS = 0.02
+
+
+class Interruptible(Protocol):
+    """What runs statements on a DuckDB connection of its own; hashable."""
+
+    def interrupt(self) -> None:
+        """Stop the running statement, if there is one."""
+
+
+class Watchdog:
+    """One thread that interrupts what is past its deadline, again and again until it is left: a single interrupt
+    between two statements would be lost."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._watched: dict[Interruptible, float] = {}
+        self._changed = threading.Condition()
+        self._watched_until = math.inf
+        self._stopped = False
+        self._thread = threading.Thread(target=self._watch, name="dpsql-watchdog", daemon=True)
+        self._thread.start()
+        atexit.register(self.stop)  # DuckDB's extension complains on stderr when a thread outlives the interpreter
+
+    def stop(self) -> None:
+        """End the thread; what is watched loses its deadline. In a forked child there is no thread to end."""
+        if self._process != os.getpid():
+            return
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        self._thread.join()
+        atexit.unregister(self.stop)
+
+    def enter(self, one: Interruptible, timeout_seconds: float) -> None:
+        """Interrupt `one` when `timeout_seconds` have passed."""
+        deadline = time.monotonic() + timeout_seconds
+        with self._changed:
+            self._watched[one] = deadline
+            if deadline < self._watched_until:  # else it wakes early enough by itself, and waking it costs a switch
+                self._changed.notify()
+
+    def leave(self, one: Interruptible) -> None:
+        """Afterwards `one` is never interrupted again, so its connection may be closed."""
+        with self._changed:
+            del self._watched[one]
+
+    def _watch(self) -> None:
+        with self._changed:
+            while not self._stopped:
+                now = time.monotonic()
+                for one, deadline in self._watched.items():
+                    if deadline <= now:
+                        one.interrupt()
+                waits = [max(deadline - now, _NAG_SECONDS) for deadline in self._watched.values()]
+                self._watched_until = now + min(waits, default=math.inf)
+                self._changed.wait(min(waits, default=None))
+
+
+@cache
+def watchdog() -> Watchdog:
+    """The process's own, started when it is first asked for."""
+    return Watchdog()
+
+
+os.register_at_fork(after_in_child=watchdog.cache_clear)
