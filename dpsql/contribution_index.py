@@ -32,6 +32,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from dpsql.emit.bounded_view import bounded_view
+from dpsql.emit.grid import kept_integers
 from dpsql.engines import Engine, Identity, View
 from dpsql.errors import refuse
 from dpsql.ledger.chain import mac
@@ -39,7 +40,7 @@ from dpsql.plan import canonical_text
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 
-FORMAT = "1"
+FORMAT = "2"
 SETTLED_SECONDS = 0.1
 """Two changes of a file closer than the clock of its records ticks (at most 0.01 s) could look like one."""
 PATIENCE_SECONDS = 10.0
@@ -67,6 +68,7 @@ class ContributionIndex:
         self._policy = policy
         self._engine = engine
         self._key = key
+        self._shapes: dict[str, str] = {}
 
     # --- at query time ------------------------------------------------------------------------------------------------
 
@@ -83,14 +85,15 @@ class ContributionIndex:
         return cache(view)
 
     def notes(self, tables: Iterable[str]) -> tuple[str, ...]:
-        """One line on which protected tables among `tables` are prepared; none under row privacy."""
-        if self._policy.privacy_unit is None:
-            return ()
+        """One line on which protected tables among `tables` are prepared (under row privacy: only if one is)."""
         views = self.views()
         ready = {table: views(table).sql is not None for table in sorted(tables) if self._policy.is_protected(table)}
+        if self._policy.privacy_unit is None:
+            ready = {table: True for table, done in ready.items() if done}
         words = [f"{table} {'prepared' if done else 'not prepared'}" for table, done in ready.items()]
         way = "" if all(ready.values()) else " (`dpsql prepare` makes such questions faster)"
-        return (f"bounded view: {', '.join(words)}{way}",) if words else ()
+        kind = "rows" if self._policy.privacy_unit is None else "bounded view"
+        return (f"{kind}: {', '.join(words)}{way}",) if words else ()
 
     def _view(self, table: str) -> View:
         order = self._order(table)
@@ -102,8 +105,8 @@ class ContributionIndex:
             for file, marked in ((folder / f"{token}.duckdb", ""), (folder / f"{token}.inplace", identity.text)):
                 if not file.exists():
                     continue
-                texts = bounded_view(self._policy, self._engine.source, table)
-                place = self._engine.views.opened(texts, token, None if marked else file)
+                texts = partial(bounded_view, self._policy, self._engine.source, table)
+                place = self._engine.views.opened(table, token, None if marked else file, texts)
                 if place is not None:
                     return View(order, place, place, marked)
         return View(order)
@@ -117,11 +120,19 @@ class ContributionIndex:
         return [parent for _, _, parent, _ in self._policy.unit_joins(table)]
 
     def _token(self, table: str, order: str, identity: Identity) -> str:
-        read = [self._policy.tables[name] for name in (table, *self._parents(table))]
-        columns = [tuple((column.name, column.type) for column in one.columns.values()) for one in read]
-        path = (self._policy.unit_joins(table), self._policy.unit_column(table), read[0].max_rows)
-        parts = (FORMAT, self._engine.views.engine, table, tuple(columns), path, order, identity.text)
+        parts = (FORMAT, self._engine.views.engine, table, self._shape(table), order, identity.text)
         return mac(self._key(), "contribution index", canonical_text(parts).encode())
+
+    def _shape(self, table: str) -> str:
+        """What a view takes from the policy: columns, their kept integers (which depend on bounds), way to the unit."""
+        if table not in self._shapes:
+            read = [self._policy.tables[name] for name in (table, *self._parents(table))]
+            columns = [tuple((column.name, column.type) for column in one.columns.values()) for one in read]
+            kept = [kept_integers(column) for column in read[0].columns.values()]
+            integers = [(name, t.lower, t.upper, t.centre, t.grid) for one in kept for name, t in one.items()]
+            path = (self._policy.unit_joins(table), self._policy.unit_column(table), read[0].max_rows)
+            self._shapes[table] = canonical_text((columns, integers, path))
+        return self._shapes[table]
 
     # --- where indexes are --------------------------------------------------------------------------------------------
 
@@ -166,8 +177,6 @@ class ContributionIndex:
         and in several processes at once (one works, the others wait and find the work done). Raises Fault index_folder,
         index_limit, index_not_written, index_source_changed.
         """
-        if self._policy.privacy_unit is None:
-            return ()
         folder = self._writable_folder()
         with _alone(folder):
             for part in folder.glob("*.part*"):
@@ -195,7 +204,7 @@ class ContributionIndex:
         texts = bounded_view(self._policy, self._engine.source, table)
         part = folder / f"{token}.part{secrets.token_hex(4)}"
         try:
-            in_place = not copy and not texts.joined and not self._is_csv(table)
+            in_place = not copy and texts.units and not texts.joined and not self._is_csv(table)
             told = partial(progress or _nobody, table)
             written = self._engine.views.write(texts, order, part, in_place=in_place, progress=told)
             if self._engine.identity(table) != identity:

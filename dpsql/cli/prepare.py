@@ -18,7 +18,8 @@ from dpsql.cli.shared import policy_option
 def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> None:
     """Keep the bounded rows of each person, so that questions cost about what they cost without privacy.
 
-    Once for each version of the data; answers stay the same. Safe to stop and to run again.
+    Once for each version of the data; answers stay the same. Safe to stop and to run again. Where each row is somebody
+    else (privacy_unit: row), a copy with bounded columns as integers is written.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -29,9 +30,6 @@ def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> N
     from dpsql.policy import load_policy
 
     loaded = load_policy(policy)
-    if loaded.privacy_unit is None:
-        click.echo("nothing to prepare: each row is somebody else (privacy_unit: row)", err=True)
-        return
     engine = open_duckdb(loaded)
     try:
         with (

@@ -6,7 +6,6 @@ window that makes it now (`dpsql.emit.bounded_view`). Both hold the same rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -15,6 +14,7 @@ from dpsql.basis import summed
 from dpsql.contributions import Promise, tables
 from dpsql.emit import duckdb as text
 from dpsql.emit.bounded_view import bounded_view, rank
+from dpsql.emit.grid import kept_integer, row_integer, summand, value_text
 from dpsql.engines import UNIT_ID, EngineQuery, Source, View
 from dpsql.plan import (
     UNIT,
@@ -146,14 +146,14 @@ class Emitter:
         return self._prepared(node.left) if isinstance(node, (Join, SemiJoin)) else None
 
     def _scan(self, node: Scan) -> str:
-        if not self._has_unit_column(node):
+        view = self.view(node.table) if self.policy.is_protected(node.table) else None
+        if view is not None and view.sql is not None:
+            return f"SELECT * FROM {view.sql}"
+        if view is None or not self._has_unit_column(node):
             source = self.source(node.table)
             columns = [self._cast(column, source) + f" AS {text.name(column.name)}" for column in node.columns]
             return f"SELECT {', '.join(columns)} FROM {source.sql} AS s0"
         names = ", ".join([*(text.name(column.name) for column in node.columns), *self._hidden(node)])
-        view = self.view(node.table)
-        if view.sql is not None:
-            return f"SELECT {names} FROM {view.sql}"
         table = bounded_view(self.policy, self.source, node.table)
         return f"SELECT {names} FROM ({table.kept(table.rows, view.key, (text.name(UNIT),))})"
 
@@ -237,7 +237,9 @@ class Emitter:
             items[key.name] = _group_key(key.expression)
         values: dict[str, tuple[str, str]] = {}
         for term in block.terms:
-            value = "" if term.value is None else _shared(items, "v", _value_text(_summed_too(term, block) or term))
+            value = (
+                "" if term.value is None else _shared(items, "v", self._value(_summed_too(term, block) or term, block))
+            )
             condition = "" if term.filter is None else _shared(items, "f", text.expression(term.filter))
             values[term.name] = (value, condition)
         columns = [f"{expression} AS {name}" for name, expression in items.items()]
@@ -246,6 +248,25 @@ class Emitter:
             columns = ["1 AS one"]
         rows = f"SELECT {', '.join(columns)} FROM ({self.relation(block.source)})"
         return self._capped(block, rows, list(items)), values
+
+    def _value(self, term: Term, block: BoundedBlock) -> str:
+        """The text from which a term's integer is computed, before the clamp; or the integer itself, where it is kept."""
+        kept = self._kept(term, block)
+        return value_text(term) if kept is None else text.name(kept)
+
+    def _integer(self, term: Term, block: BoundedBlock, value: str) -> str:
+        return row_integer(term, value) if self._kept(term, block) is None else value
+
+    def _kept(self, term: Term, block: BoundedBlock) -> str | None:
+        """The column of a prepared view that holds the row's integer. Caps rank rows by their values as they are
+        computed without a prepared view, so that the same rows stay."""
+        if (
+            term.kind is not TermKind.SUM
+            or block.caps.max_groups is not None
+            or block.caps.max_rows_per_group is not None
+        ):
+            return None
+        return kept_integer(self.policy, block.source, term, lambda table: self.view(table).sql is not None)
 
     def _capped(self, block: BoundedBlock, rows: str, names: list[str]) -> str:
         """Keep at most max_rows_per_group rows of each unit in each group, then max_groups groups of each unit.
@@ -280,7 +301,7 @@ class Emitter:
     def _term(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]], units: str) -> str:
         value, condition = values[term.name]
         if term.kind is TermKind.SUM:
-            row = _grid_row(term, value)
+            row = self._integer(term, block, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
             return f"coalesce(sum({row}){filtered}, 0)"
         if term.kind is TermKind.UNITS and units:
@@ -292,7 +313,7 @@ class Emitter:
             conditions.append(f"NOT isnan({value})")
         filtered = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
         if term.kind is TermKind.COUNT:
-            counted = value if summed_too is None else _grid_row(summed_too, value)
+            counted = value if summed_too is None else self._integer(summed_too, block, value)
             return f"count({counted or '*'}){filtered}"
         of = text.name(UNIT) if term.kind is TermKind.UNITS else value
         return f"count(DISTINCT {of}){filtered}"
@@ -328,18 +349,10 @@ def _per_unit_aggregate(label: str, word: str, argument: Expr | None, condition:
         return f"{word}({there}{' + 0e0::DOUBLE' if argument.facts.type is Type.REAL else ''}){filtered}"
     term = summed(argument, condition, False)[0]
     step = text.constant(2.0**-term.grid)
-    total = f"sum({_grid_row(term, _summand(term, argument, value))}){filtered}"
+    total = f"sum({row_integer(term, summand(term, argument, value))}){filtered}"
     if word == "avg":
         return f"(CAST({total} AS DOUBLE) * {step} / count({there}){filtered})"
     return f"CAST({total} AS DOUBLE) * {step}" if facts.type is Type.REAL else f"TRY_CAST({total} AS BIGINT)"
-
-
-def _grid_row(term: Term, value: str) -> str:
-    """The row's integer of a SUM term; `value` is the text that `_summand` gave (or the name of its column)."""
-    if not isinstance(term.lower, float):
-        return text.grid_integer(value, int(term.lower), int(term.upper), int(term.centre))
-    low, high = (math.ldexp(float(end) - float(term.centre), term.grid) for end in (term.lower, term.upper))
-    return text.grid_real(value, low, high)
 
 
 def _summed_too(term: Term, block: BoundedBlock) -> Term | None:
@@ -358,20 +371,6 @@ def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
     name = f"{prefix}{len(items)}"
     items[name] = expression
     return name
-
-
-def _value_text(term: Term) -> str:
-    """What a term reads of a row, computed once: for a SUM the value on its grid, not yet clamped."""
-    assert term.value is not None
-    written = text.expression(term.value)
-    return _summand(term, term.value, written) if term.kind is TermKind.SUM else written
-
-
-def _summand(term: Term, value: Expr, written: str) -> str:
-    if not isinstance(term.lower, float):
-        return written
-    wide = f"CAST({written} AS DOUBLE)" if value.facts.type is Type.INTEGER else written
-    return text.scaled(wide, float(term.centre), term.grid)
 
 
 def _group_key(expression: Expr) -> str:

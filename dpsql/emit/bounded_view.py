@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpsql.emit import duckdb as text
+from dpsql.emit.grid import kept_integers, row_integer, value_text
 from dpsql.engines import Source
 from dpsql.plan import UNIT
 from dpsql.policy import Policy
@@ -25,8 +26,9 @@ class BoundedView:
     """The texts of one table's view.
 
     `every`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key of every row; `rows`:
-    of the rows that have a unit; `content`: what rows
-    are ordered by; `most`: max_rows; `joined`: whether other tables are read to find the unit.
+    of the rows that have a unit; `content`: what rows are ordered by; `most`: max_rows; `joined`: whether other tables
+    are read to find the unit; `integers`: select items over `names`, the integers that questions sum
+    (`dpsql.emit.grid.kept_integers`). Under row privacy `rows` is `every`, no row has a unit and `most` is 1.
     """
 
     table: str
@@ -36,6 +38,8 @@ class BoundedView:
     content: tuple[str, ...]
     most: int
     joined: bool
+    integers: tuple[str, ...]
+    units: bool
 
     def kept(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
         """Those of `rows` that stay, with their `hidden` columns. Of a unit `rows` holds all rows or none."""
@@ -51,18 +55,27 @@ def rank(key: str, partition: list[str], content: tuple[str, ...], function: str
 
 
 def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) -> BoundedView:
-    """The texts of a protected table under entity privacy."""
+    """The texts of a protected table."""
     columns, most = policy.tables[table].columns.values(), policy.tables[table].max_rows
-    assert most is not None
     own = source(table)
-    tables, unit = _unit_path(policy, source, table)
     items = [f"{_typed(policy, 's0', table, column.name, own)} AS {text.name(column.name)}" for column in columns]
-    every = f"SELECT {', '.join([*items, f'{unit} AS {text.name(UNIT)}'])} FROM {tables}"
     names = tuple(text.name(column.name) for column in columns)
+    integers = tuple(
+        f"{row_integer(term, f'({value_text(term)})')} AS {text.name(name)}"
+        for column in columns
+        for name, term in kept_integers(column).items()
+    )
+    if policy.privacy_unit is None:
+        every = f"SELECT {', '.join(items)} FROM {own.sql} AS s0"
+        return BoundedView(table, every, every, names, names, 1, False, integers, units=False)
+    assert most is not None
+    tables, unit = _unit_path(policy, source, table)
+    every = f"SELECT {', '.join([*items, f'{unit} AS {text.name(UNIT)}'])} FROM {tables}"
     # 0.0 and -0.0 (and the two signs of NaN) are equal for hash and order, and differ as text.
     signs = tuple(f"signbit({text.name(column.name)})" for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
-    return BoundedView(table, every, rows, names, names + signs, most, bool(policy.unit_joins(table)))
+    joined = bool(policy.unit_joins(table))
+    return BoundedView(table, every, rows, names, names + signs, most, joined, integers, units=True)
 
 
 def _unit_path(policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:

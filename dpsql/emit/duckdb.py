@@ -299,33 +299,3 @@ FUNCTIONS: dict[str, Template] = {
     "add_seconds": _add_interval("to_seconds"), "width_bucket": _bucket, "to_integer": _read, "to_real": _read,
     "to_text": _cast, "to_boolean": _read, "to_date": _read, "to_timestamp": _read,
 }  # fmt: skip
-
-
-def scaled(value: str, centre: float, grid: int) -> str:
-    """(value - centre) * 2**grid in doubles. Subtraction is monotone and the scaling exact: order is kept."""
-    moved = value if centre == 0 else f"({value} - {constant(centre)})"
-    return f"({moved} * {constant(2.0**grid)})"
-
-
-def grid_integer(value: str, lower: int, upper: int, centre: int) -> str:
-    """The row's integer of an integer column: clamp(value) - centre; NULL meets no comparison and stays NULL.
-
-    The subtraction stands where the value is known to be in range, so that it cannot overflow.
-    """
-    low, high = constant(lower), constant(upper)
-    inside = value if centre == 0 else f"({value} - {constant(centre)})"
-    ends = constant(lower - centre), constant(upper - centre)
-    return f"CASE WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {ends[1]} ELSE {inside} END"
-
-
-def grid_real(value: str, low: float, high: float) -> str:
-    """The row's integer of a real column: `value` is the text of `scaled`, clamped last to its ends, then cast.
-
-    The cast rounds half to even, as `basis.grid_value` does. Out of range is the rare branch, which NULL never enters
-    (no comparison with it is true), so that the common branch runs over whole vectors. NaN is greater than every number
-    for DuckDB: it enters the rare branch and leaves it as NULL.
-    """
-    ends, first, last = (constant(round(low)), constant(round(high))), constant(low), constant(high)
-    outside = f"abs({value}) > {last}" if low == -high else f"{value} NOT BETWEEN {first} AND {last}"
-    clamped = f"CASE WHEN {value} < {first} THEN {ends[0]} WHEN NOT isnan({value}) THEN {ends[1]} END"
-    return f"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS BIGINT) END"

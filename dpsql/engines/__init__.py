@@ -93,10 +93,11 @@ class PreparedViews(Protocol):
     engine: str
     """Name and version: what orders rows differently is another engine."""
 
-    def opened(self, view: BoundedView, token: str, file: Path | None) -> str | None:
+    def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
         """Name under which a question reads the view and counts its units; None when it cannot be read.
 
-        `token` names this version of the view; `file` holds it, or is None where the source itself is the view.
+        `token` names this version of the view; `file` holds it, or is None where the source itself is the view. `view`
+        is asked for when the version is new.
         """
 
     def write(

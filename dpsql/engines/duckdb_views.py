@@ -40,33 +40,35 @@ class Views:
         self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
 
-    def opened(self, view: BoundedView, token: str, file: Path | None) -> str | None:
+    def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
         """Name of the view and of the function that counts its units; made when `token` is new for the table."""
-        place = f"{_SCHEMA}.{name(view.table)}"
+        place = f"{_SCHEMA}.{name(table)}"
         with self._lock:
-            before = self._tokens.get(view.table)
+            before = self._tokens.get(table)
             if before == token:
                 return place
             try:
-                self._open(place, token, view, file)
+                self._open(place, token, view(), file)
             except duckdb.Error as error:
-                _log.error("the prepared view of %s cannot be read: %s", view.table, error)
+                _log.error("the prepared view of %s cannot be read: %s", table, error)
                 return None
-            self._tokens[view.table] = token
+            self._tokens[table] = token
             if before is not None:
                 with self._cursor() as cursor, suppress(duckdb.Error):
                     cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before)}")
         return place
 
     def _open(self, place: str, token: str, view: BoundedView, file: Path | None) -> None:
-        names, unit, count = ", ".join(view.names), name(UNIT), "count(DISTINCT unit)"
-        rows = f"SELECT {names}, {unit}, {unit} AS {name(UNIT_ID)} FROM ({view.every})"
+        unit, count = name(UNIT), "count(DISTINCT unit)"
+        rows = (
+            f"SELECT {', '.join([*view.names, *view.integers])}, {unit}, {unit} AS {name(UNIT_ID)} FROM ({view.every})"
+        )
         with self._cursor() as cursor:
             if file is not None:
                 index = name("#" + token)
                 cursor.execute(f"ATTACH IF NOT EXISTS {constant(str(file))} AS {index} (READ_ONLY)")
                 units = cursor.execute(f"SELECT units FROM {index}.main.about").fetchall()[0][0]
-                rows = f"SELECT {names}, {unit}, {name(UNIT_ID)} FROM {index}.main.bounded"
+                rows = f"SELECT * FROM {index}.main.bounded"
                 if units <= MOST_UNIT_BITS:
                     count = f"bit_count(bitstring_agg(unit, 0::BIGINT, {max(units - 1, 0)}::BIGINT))"
             cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
@@ -112,6 +114,13 @@ class Views:
             cursor.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             cursor.execute(f'ATTACH {constant(str(file))} AS "#new"')
             try:
+                if not view.units:
+                    with _watched(cursor, "writing", progress):
+                        cursor.execute(
+                            _BOUNDED.format(columns=", ".join([*view.names, *view.integers]), rows=view.rows)
+                        )
+                    cursor.execute('CREATE TABLE "#new".main.about AS SELECT 0 AS units; CHECKPOINT "#new"')
+                    return True
                 with _watched(cursor, "counting", progress):
                     cursor.execute(_COUNT.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most))
                 if in_place and cursor.execute(_ALL_STAY.format(every=view.every)).fetchall()[0][0]:
@@ -125,6 +134,7 @@ class Views:
                 cursor.execute('DETACH "#new"')
 
 
+_BOUNDED = 'CREATE TABLE "#new".main.bounded AS SELECT {columns} FROM ({rows})'
 _COUNT = (
     'CREATE TABLE "#new".main.units AS SELECT {unit}, row_number() OVER () - 1 AS {id}, n, n > {most} AS heavy '
     "FROM (SELECT {unit}, count(*) AS n FROM ({rows}) GROUP BY {unit})"
@@ -147,7 +157,8 @@ def _kept(view: BoundedView, key: str) -> str:
     )
     light = f"SELECT {', '.join(view.names)}, {unit}, {number} FROM ({numbered} NOT u.heavy)"
     heavy = view.kept(f"{numbered} u.heavy", key, (unit, number))
-    return f'CREATE TABLE "#new".main.bounded AS {light} UNION ALL {heavy}'
+    columns = ", ".join([*view.names, *view.integers, unit, number])
+    return _BOUNDED.format(columns=columns, rows=f"{light} UNION ALL {heavy}")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from dpsql.basis import GRID_BITS, grid_value, summed
-from dpsql.emit import _grid_row, _value_text
+from dpsql.emit.grid import row_integer, value_text
 from dpsql.plan import Column, Term
 from dpsql.ranges import INT64, Facts, Type
 
@@ -87,10 +87,10 @@ def test_each_row(at: int) -> None:
     given = table(term, rows)
     connection = duckdb.connect()
     connection.register("given", given)
-    text = _grid_row(term, "v")
+    text = row_integer(term, "v")
     found = [
         row[0]
-        for row in connection.execute(f"SELECT {text} FROM (SELECT {_value_text(term)} AS v FROM given)").fetchall()
+        for row in connection.execute(f"SELECT {text} FROM (SELECT {value_text(term)} AS v FROM given)").fetchall()
     ]
     assert found == [expected(term, value) for value in rows]
     assert all(abs(q) <= term.magnitude for q in found if q is not None)
@@ -110,7 +110,7 @@ def test_the_sum_is_exact_in_any_order(at: int) -> None:
         given = table(term, rows)
         connection.register("given", given)
         ((found,),) = connection.execute(
-            f"SELECT sum({_grid_row(term, 'v')}) FROM (SELECT {_value_text(term)} AS v FROM given)"
+            f"SELECT sum({row_integer(term, 'v')}) FROM (SELECT {value_text(term)} AS v FROM given)"
         ).fetchall()
         assert Decimal(found) == total
 
