@@ -190,7 +190,7 @@ def swap(file: Path, tables: dict[str, list[str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["max_rows: 5", "ward: {type: text}", "cost: {type: text}", "cost: {type: real, lower: -50, upper: 49}"]
+    "change", ["max_rows: 5", "ward: {type: text}", "cost: {type: text}", "cost: {type: real, lower: -40, upper: 40}"]
 )
 def test_an_index_of_another_policy_is_not_used(tmp_path: Path, change: str) -> None:
     fill(tmp_path / "clinic.duckdb", rows(0))
