@@ -16,6 +16,7 @@ from dpsql.evaluate import evaluate
 from dpsql.moments import moved_by_months, truncated
 from dpsql.plan import Call, Column, Expr, Literal
 from dpsql.ranges import Facts, Type
+from dpsql.time_formats import unit_of
 
 MOST_VALUES = 100_000
 MOST_STEPS = 20_000
@@ -24,6 +25,7 @@ _STEPS = {
     "week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1),
     "second": timedelta(seconds=1),
 }  # fmt: skip
+_DAYS_UP = ("year", "month", "day")
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 
 Values = tuple[Any, ...]
@@ -61,8 +63,10 @@ def _domain(expression: Expr) -> Values | None:
         return image
     if expression.function in ("case", "coalesce"):
         return _one_of(expression)
-    if expression.function == "date_trunc":
-        return _starts(expression)
+    if expression.function == "date_trunc" and isinstance(unit := expression.arguments[0], Literal):
+        return _starts(facts, unit.value)
+    if expression.function in ("time_bucket", "last_day", "strftime"):
+        return _of_moments(expression)
     if expression.function in ("floor", "ceil") and facts.type is Type.REAL and facts.bounded:
         whole = Facts(Type.INTEGER, facts.lower, facts.upper)
         return tuple(map(float, _range(whole) or ())) or None
@@ -120,20 +124,42 @@ def _one_of(expression: Call) -> Values | None:
     return tuple(dict.fromkeys(evaluate(union, {"x": value}) for value in chain.from_iterable(known)))
 
 
-def _starts(expression: Call) -> Values | None:
-    """date_trunc of a bounded date or timestamp: one start after the other."""
-    facts = expression.facts
-    unit = expression.arguments[0]
-    if not facts.bounded or not isinstance(unit, Literal):
+def _starts(facts: Facts, unit: str) -> Values | None:
+    """The starts of a unit of time between two bounds, one after the other."""
+    if not facts.bounded:
         return None
-    step = _STEPS.get(unit.value, timedelta(days=28 * _MONTHS.get(unit.value, 1)))
+    step = _STEPS.get(unit, timedelta(days=28 * _MONTHS.get(unit, 1)))
     if (facts.upper - facts.lower) / step >= MOST_VALUES:
         return None
-    starts, last = [truncated(unit.value, facts.lower)], truncated(unit.value, facts.upper)
+    starts, last = [truncated(unit, facts.lower)], truncated(unit, facts.upper)
     while starts[-1] < last:
-        months = _MONTHS.get(unit.value)
+        months = _MONTHS.get(unit)
         starts.append(starts[-1] + step if months is None else moved_by_months(starts[-1], months))
     return tuple(starts)
+
+
+def _of_moments(expression: Call) -> Values | None:
+    """Buckets, last days of months and texts of a bounded date or timestamp: each is one of a smallest unit's starts."""
+    moment, facts = expression.arguments[0], expression.arguments[0].facts
+    inner = _domain(moment) if isinstance(moment, Call) else None
+    if inner is None and expression.function == "time_bucket":
+        return _buckets(expression)
+    form = expression.arguments[1] if expression.function == "strftime" else None
+    unit = (unit_of(form.value) or "second") if isinstance(form, Literal) else "month"
+    inner = inner or _starts(facts, unit if facts.type is Type.TIMESTAMP or unit in _DAYS_UP else "day")
+    if inner is None or len(inner) > MOST_STEPS:
+        return None
+    shape = Call(expression.function, (Column("x", Facts(facts.type)), *expression.arguments[1:]), expression.facts)
+    return tuple(dict.fromkeys(evaluate(shape, {"x": value}) for value in inner))
+
+
+def _buckets(expression: Call) -> Values | None:
+    facts, width = expression.facts, expression.arguments[1]
+    assert isinstance(width, Literal)
+    step = timedelta(seconds=width.value)
+    if not facts.bounded or (facts.upper - facts.lower) / step >= MOST_VALUES:
+        return None
+    return tuple(facts.lower + at * step for at in range((facts.upper - facts.lower) // step + 1))
 
 
 def _over_arguments(expression: Call) -> Values | None:

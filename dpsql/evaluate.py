@@ -17,9 +17,11 @@ from itertools import dropwhile
 from typing import Any
 
 from dpsql.functions import MOST_TEXT
-from dpsql.moments import difference, midnight, moved_by_months, truncated
+from dpsql.moments import bucket, difference, last_day, microseconds, midnight, moved_by_months, truncated
+from dpsql.patterns import matches, replaced
 from dpsql.plan import Call, Column, Expr
 from dpsql.ranges import Type
+from dpsql.time_formats import written
 
 
 def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
@@ -124,6 +126,11 @@ def _not_distinct(expression: Call, row: Mapping[str, Any]) -> bool:
     return compare(left, right, operator.eq)
 
 
+def _concat_ws(expression: Call, row: Mapping[str, Any]) -> str:
+    separator, *parts = (evaluate(argument, row) for argument in expression.arguments)
+    return str(separator.join(part for part in parts if part is not None)[:MOST_TEXT])
+
+
 _LAZY: dict[str, Callable[[Call, Mapping[str, Any]], Any]] = {
     "and": _logic(False),
     "or": _logic(True),
@@ -134,6 +141,7 @@ _LAZY: dict[str, Callable[[Call, Mapping[str, Any]], Any]] = {
     "in": _in,
     "nullif": _nullif,
     "not_distinct": _not_distinct,
+    "concat_ws": _concat_ws,
     "is_null": lambda e, row: evaluate(e.arguments[0], row) is None,
     "is_true": lambda e, row: evaluate(e.arguments[0], row) is True,
     "is_false": lambda e, row: evaluate(e.arguments[0], row) is False,
@@ -253,6 +261,11 @@ def _replace(text: str, old: str, new: str) -> str:
     return text.replace(old, new)[:MOST_TEXT] if old else text
 
 
+def _split_part(text: str, separator: str, number: int) -> str:
+    parts = text.split(separator)
+    return parts[number - 1] if number <= len(parts) else ""
+
+
 WHOLE_TEXT = r" *[+-]?[0-9]{1,19} *"
 NUMBER_TEXT = r" *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})? *"
 TIME_TEXT = (
@@ -323,5 +336,8 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "date_part": _part, "date_diff": difference, "add_days": lambda d, n: d + timedelta(days=n),
     "add_months": moved_by_months, "add_seconds": lambda t, n: t + timedelta(seconds=n), "width_bucket": _bucket,
     "to_integer": _to_integer, "to_real": _to_real, "to_text": _to_text, "to_boolean": _to_boolean,
-    "to_date": _to_date, "to_timestamp": _to_timestamp,
+    "to_date": _to_date, "to_timestamp": _to_timestamp, "epoch": lambda t: float(microseconds(t)) / 1e6,
+    "time_bucket": bucket, "last_day": last_day, "strftime": written, "regexp_matches": matches,
+    "regexp_replace": lambda x, p, r, every: replaced(x[:MOST_TEXT], p, r, every)[:MOST_TEXT],
+    "split_part": _split_part, "strlen": lambda x: len(x.encode()), "strpos": lambda x, y: x.find(y) + 1,
 }  # fmt: skip

@@ -43,3 +43,25 @@ def moved_by_months(value: Any, months: int) -> Any:
     year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
     last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else value.day
     return value.replace(year=year, month=month + 1, day=min(value.day, last))
+
+
+EPOCH = datetime(1970, 1, 1)
+BUCKETS = datetime(2000, 1, 3)
+"""Where buckets of time begin unless the question says otherwise: a Monday, as in DuckDB."""
+
+
+def microseconds(value: Any) -> int:
+    """Since 1970, of a date or timestamp."""
+    return int((midnight(value) - EPOCH) // timedelta(microseconds=1))
+
+
+def bucket(value: Any, seconds: int, origin: datetime) -> Any:
+    """The start of the bucket of `seconds` that a date or timestamp is in. Raises OverflowError before the year 1."""
+    width = timedelta(seconds=seconds)
+    start = origin + (midnight(value) - origin) // width * width
+    return start if isinstance(value, datetime) else start.date()
+
+
+def last_day(value: Any) -> date:
+    """The last day of the month of a date or timestamp."""
+    return date(value.year, value.month, calendar.monthrange(value.year, value.month)[1])

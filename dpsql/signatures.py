@@ -28,6 +28,7 @@ REGISTRY: dict[str, Function] = {}
 REPEATED = {
     "clamp": 4, "width_bucket": 7, "sqrt": 2, "ln": 2, "log10": 2, "add_days": 2, "add_months": 2, "add_seconds": 2,
     "nullif": 2, "to_integer": 2, "to_real": 2, "to_boolean": 2, "to_date": 2, "to_timestamp": 2,
+    "time_bucket": 4, "strlen": 2,
 }  # fmt: skip
 """How often an engine's text names the argument, where it names it more than once."""
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from dpsql.moments import difference, moved_by_months, truncated
+from dpsql.moments import bucket, difference, last_day, microseconds, moved_by_months, truncated
+from dpsql.patterns import WrongPattern, checked, checked_replacement
 from dpsql.plan import Expr, Literal
 from dpsql.ranges import Facts, Type
 from dpsql.signatures import TEMPORAL, WrongArguments, any_nullable, function, literal_int, want
+from dpsql.time_formats import FINEST, unit_of
 
 MOST_TEXT = 10_000
 """Concatenated and replaced texts are cut here: doubled again and again, a person's text could fill the memory."""
 MOST_PARTS = 20
+MOST_SHORT = 20
+"""Characters of a literal that is put into texts once or many times."""
+MOST_WIDTH = 10**9
 DATE_PARTS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
 TRUNC_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 DIFF_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
@@ -74,8 +79,10 @@ def _concat(arguments: tuple[Expr, ...]) -> Facts:
 def _replace(arguments: tuple[Expr, ...]) -> Facts:
     """The two texts are literals: a replacement taken from a column could make a row's text grow without end."""
     want(arguments, Type.TEXT, Type.TEXT, Type.TEXT)
-    if not all(isinstance(a, Literal) and isinstance(a.value, str) and len(a.value) <= 20 for a in arguments[1:]):
-        raise WrongArguments("takes literal texts of at most 20 characters to find and to put")
+    if not all(
+        isinstance(a, Literal) and isinstance(a.value, str) and len(a.value) <= MOST_SHORT for a in arguments[1:]
+    ):
+        raise WrongArguments(f"takes literal texts of at most {MOST_SHORT} characters to find and to put")
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
@@ -145,30 +152,150 @@ def _add_days(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("add_months")
 def _add_months(arguments: tuple[Expr, ...]) -> Facts:
-    """A date or timestamp and a literal number of months (SQL's + INTERVAL)."""
+    """A date or timestamp and an integer number of months (SQL's + INTERVAL); NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
-    literal_int(arguments[1], -(10**6), 10**6)
     return _moved(arguments, moved_by_months)
 
 
 def _moved(arguments: tuple[Expr, ...], move: Callable[[Any, int], Any]) -> Facts:
-    """Facts of a date moved by a literal number of steps, where `move` is monotone in the date."""
-    facts, steps = arguments[0].facts, arguments[1]
-    if not facts.bounded or not isinstance(steps, Literal):
+    """Facts of a date moved by a number of steps, where `move` is monotone in both."""
+    facts, steps = arguments[0].facts, arguments[1].facts
+    if not (facts.bounded and steps.bounded):
         return Facts(facts.type)
     try:
-        lower, upper = (move(end, steps.value) for end in (facts.lower, facts.upper))
+        lower, upper = move(facts.lower, int(steps.lower)), move(facts.upper, int(steps.upper))
     except (OverflowError, ValueError):
         return Facts(facts.type)
-    return Facts(facts.type, lower, upper, nullable=facts.nullable)
+    return Facts(facts.type, lower, upper, nullable=any_nullable(arguments))
 
 
 @function("add_seconds")
 def _add_seconds(arguments: tuple[Expr, ...]) -> Facts:
-    """A timestamp and a literal number of seconds."""
+    """A timestamp and an integer number of seconds; NULL outside the calendar."""
     want(arguments, Type.TIMESTAMP, Type.INTEGER)
-    literal_int(arguments[1], -(10**6), 10**6)
     return _moved(arguments, lambda value, seconds: value + timedelta(seconds=seconds))
+
+
+@function("epoch")
+def _epoch(arguments: tuple[Expr, ...]) -> Facts:
+    """Seconds since 1970 as a real."""
+    want(arguments, TEMPORAL)
+    facts = arguments[0].facts
+    low, high = (None if end is None else Fraction(microseconds(end), 10**6) for end in (facts.lower, facts.upper))
+    return Facts(Type.REAL, low, high, nullable=facts.nullable)
+
+
+@function("time_bucket")
+def _time_bucket(arguments: tuple[Expr, ...]) -> Facts:
+    """time_bucket(t, seconds, origin) with literal width and origin: NULL where a bucket begins before the year 1."""
+    want(arguments, TEMPORAL, Type.INTEGER, Type.TIMESTAMP)
+    literal_int(arguments[1], 1, MOST_WIDTH)
+    width, origin = arguments[1:]
+    if not isinstance(width, Literal) or not isinstance(origin, Literal) or origin.value is None:
+        raise WrongArguments("takes a literal origin")
+    facts = arguments[0].facts
+    whole_days = width.value % 86400 == 0 and origin.value.time() == datetime.min.time()
+    if facts.type is Type.DATE and not whole_days:
+        raise WrongArguments("takes a width of whole days for a date")
+    if not facts.bounded:
+        return Facts(facts.type)
+    try:
+        lower, upper = (bucket(end, width.value, origin.value) for end in (facts.lower, facts.upper))
+    except OverflowError:
+        return Facts(facts.type)
+    return Facts(facts.type, lower, upper, nullable=facts.nullable)
+
+
+@function("last_day")
+def _last_day(arguments: tuple[Expr, ...]) -> Facts:
+    """The last day of the month, a date."""
+    want(arguments, TEMPORAL)
+    facts = arguments[0].facts
+    lower, upper = (None if end is None else last_day(end) for end in (facts.lower, facts.upper))
+    return Facts(Type.DATE, lower, upper, nullable=facts.nullable)
+
+
+@function("strftime")
+def _strftime(arguments: tuple[Expr, ...]) -> Facts:
+    """strftime(t, format) with a literal format."""
+    want(arguments, TEMPORAL, Type.TEXT)
+    if unit_of(_literal_text(arguments[1], "format")) is None:
+        raise WrongArguments(f"takes a format of texts and %{', %'.join(FINEST)}")
+    return Facts(Type.TEXT, nullable=any_nullable(arguments))
+
+
+@function("regexp_matches")
+def _regexp_matches(arguments: tuple[Expr, ...]) -> Facts:
+    """Whether a literal pattern is found anywhere in a text."""
+    want(arguments, Type.TEXT, Type.TEXT)
+    _pattern(arguments[1])
+    return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
+
+
+@function("regexp_replace")
+def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
+    """regexp_replace(t, pattern, replacement, everywhere), all but t literals: the first match or all of them."""
+    want(arguments, Type.TEXT, Type.TEXT, Type.TEXT, Type.BOOLEAN)
+    pattern, replacement = _pattern(arguments[1]), _literal_text(arguments[2], "replacement")
+    if len(replacement) > MOST_SHORT:
+        raise WrongArguments(f"takes a replacement of at most {MOST_SHORT} characters")
+    try:
+        checked_replacement(pattern, replacement)
+    except WrongPattern as wrong:
+        raise WrongArguments(str(wrong)) from None
+    return Facts(Type.TEXT, nullable=any_nullable(arguments))
+
+
+@function("split_part")
+def _split_part(arguments: tuple[Expr, ...]) -> Facts:
+    """split_part(t, separator, n): the n-th part from 1, '' where there is none; literal separator and n."""
+    want(arguments, Type.TEXT, Type.TEXT, Type.INTEGER)
+    if not 1 <= len(_literal_text(arguments[1], "separator")) <= MOST_SHORT:
+        raise WrongArguments(f"takes a separator of 1 to {MOST_SHORT} characters")
+    literal_int(arguments[2], 1, 10_000)
+    return Facts(Type.TEXT, nullable=any_nullable(arguments))
+
+
+@function("strlen")
+def _strlen(arguments: tuple[Expr, ...]) -> Facts:
+    """Bytes of a text in UTF-8."""
+    want(arguments, Type.TEXT)
+    values = arguments[0].facts.values
+    sizes = None if values is None else [len(value.encode()) for value in values if value is not None]
+    upper = None if sizes is None else Fraction(max(sizes, default=0))
+    return Facts(Type.INTEGER, Fraction(0), upper, nullable=any_nullable(arguments))
+
+
+@function("strpos")
+def _strpos(arguments: tuple[Expr, ...]) -> Facts:
+    """strpos(t, u): where u is first found in t, counted in characters from 1; 0 where it is not."""
+    want(arguments, Type.TEXT, Type.TEXT)
+    return Facts(Type.INTEGER, Fraction(0), nullable=any_nullable(arguments))
+
+
+@function("concat_ws")
+def _concat_ws(arguments: tuple[Expr, ...]) -> Facts:
+    """concat_ws(separator, t, ...) with a literal separator: the texts that are not NULL, joined."""
+    want(arguments, *([Type.TEXT] * len(arguments)))
+    if not 2 <= len(arguments) <= MOST_PARTS + 1:
+        raise WrongArguments(f"takes a separator and 1 to {MOST_PARTS} texts")
+    if len(_literal_text(arguments[0], "separator")) > MOST_SHORT:
+        raise WrongArguments(f"takes a separator of at most {MOST_SHORT} characters")
+    return Facts(Type.TEXT, nullable=False)
+
+
+def _pattern(argument: Expr) -> str:
+    try:
+        return checked(_literal_text(argument, "pattern"))
+    except WrongPattern as wrong:
+        raise WrongArguments(str(wrong)) from None
+
+
+def _literal_text(argument: Expr, what: str) -> str:
+    value = argument.value if isinstance(argument, Literal) else None
+    if not isinstance(value, str):
+        raise WrongArguments(f"takes a literal {what}")
+    return value
 
 
 def _unit(arguments: tuple[Expr, ...], units: tuple[str, ...]) -> str:

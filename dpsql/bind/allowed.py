@@ -28,6 +28,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.TimestampTrunc, exp.DateTrunc, exp.Extract, exp.DateDiff, exp.TimestampDiff, exp.DateAdd, exp.Year, exp.Quarter,
     exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear,
     exp.Hour, exp.Minute, exp.Second, exp.LastDay, exp.IsNan, exp.TimeToStr, exp.Initcap,
+    exp.Dayname, exp.Monthname, exp.ConcatWs, exp.SplitPart, exp.RegexpLike, exp.DateBin,
     # aggregates and window functions over results
     exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.Quantile, exp.PercentileCont,
     exp.PercentileDisc, exp.ApproxQuantile, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp,
@@ -37,12 +38,12 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
 })  # fmt: skip
 NAMES = frozenset({
     "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "iff", "mean", "date_part", "isfinite",
-    "log2", "cbrt", "to_char", "strftime",
+    "log2", "cbrt", "to_char", "strftime", "strlen",
 })  # fmt: skip
 OTHER_DIALECTS = frozenset({
-    "accuracy", "binary", "casts_non_integer_decimals", "culture", "deterministic", "encoding", "fractions_supported",
-    "json_scope", "mode", "negative_length_returns_empty", "null_on_zero_variance", "occurrence", "position", "to",
-    "truncate", "zero_on_all_null", "zero_start", "zone",
+    "accuracy", "binary", "casts_non_integer_decimals", "culture", "deterministic", "encoding",
+    "fractions_supported", "full_match", "json_scope", "mode", "negative_length_returns_empty",
+    "null_on_zero_variance", "occurrence", "position", "to", "truncate", "zero_on_all_null", "zero_start", "zone",
 })  # fmt: skip
 """Slots of sqlglot's nodes that only other dialects fill. An argument too many ends there, and the engine's text may leave
 it out: length(x, y) would be length(x)."""

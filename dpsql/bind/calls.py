@@ -7,12 +7,14 @@ from datetime import datetime
 from sqlglot import exp
 
 from dpsql.bind.names import only
-from dpsql.bind.scalars import Scalars, handles, literal, not_allowed, now, temporal
+from dpsql.bind.scalars import Scalars, handles, literal, literal_interval, not_allowed, now, temporal
 from dpsql.errors import refuse
 from dpsql.functions import REGISTRY
+from dpsql.moments import BUCKETS, midnight
 from dpsql.parse import place
 from dpsql.plan import Expr, Literal
 from dpsql.ranges import Type
+from dpsql.time_formats import of_words
 
 
 @handles(exp.Round)
@@ -91,8 +93,13 @@ def _part(self: Scalars, node: exp.Expr) -> Expr:
 @handles(exp.Extract)
 def _extract(self: Scalars, node: exp.Extract) -> Expr:
     only(node, "this", "expression")
-    part = node.this.name.lower()
-    return self.call("date_part", node, literal(_PART_NAMES.get(part, part)), self.bind(node.expression))
+    return _part_of(self, node, node.this.name.lower(), node.expression)
+
+
+def _part_of(self: Scalars, node: exp.Expr, part: str, moment: exp.Expr) -> Expr:
+    if part == "epoch":
+        return self.call("epoch", node, self.bind(moment))
+    return self.call("date_part", node, literal(_PART_NAMES.get(part, part)), self.bind(moment))
 
 
 @handles(exp.DateDiff, exp.TimestampDiff)
@@ -151,13 +158,144 @@ def _formatted(node: exp.Expr, parts: list[exp.Expr | None], wanted: Type) -> Ex
     return literal(temporal(texts[0], wanted, node))
 
 
+@handles(exp.DateBin)
+def _bin(self: Scalars, node: exp.DateBin) -> Expr:
+    """date_bin(width, t[, origin]) and time_bucket, with literal interval and origin."""
+    only(node, "this", "expression", "unit")
+    width = node.this
+    if isinstance(width, exp.Literal) and width.is_string:
+        width = exp.Interval(this=width)
+    if not isinstance(width, exp.Interval):
+        raise refuse("bad_interval", position=place(node))
+    function, steps = literal_interval(_with_unit(width), node)
+    moment, given = self.bind(node.expression), node.args.get("unit")
+    if function == "add_months":
+        unit = {1: "month", 3: "quarter", 12: "year"}.get(steps)
+        if unit is None or given is not None:
+            raise refuse("bad_interval", position=place(node))
+        return self.call("date_trunc", node, literal(unit), moment)
+    if isinstance(given, exp.Var):
+        given = exp.Literal.string(given.name)  # what sqlglot makes of a text in this place
+    origin = BUCKETS if given is None else _literal_moment(self.bind(given), given)
+    seconds = steps * 86400 if function == "add_days" else steps
+    return self.call("time_bucket", node, moment, literal(seconds), literal(origin))
+
+
+def _with_unit(interval: exp.Interval) -> exp.Interval:
+    """'5 minutes' as PostgreSQL's date_bin takes it, a text: the interval it says."""
+    words = interval.this.name.split() if isinstance(interval.this, exp.Literal) else []
+    if interval.args.get("unit") is None and len(words) == 2:
+        return exp.Interval(this=exp.Literal.string(words[0]), unit=exp.Var(this=words[1].upper()))
+    return interval
+
+
+def _literal_moment(bound: Expr, node: exp.Expr) -> object:
+    """A literal point in time; a text is one."""
+    value = bound.value if isinstance(bound, Literal) else None
+    return midnight(temporal(value, Type.TIMESTAMP, node) if isinstance(value, str) else value)
+
+
+@handles(exp.AtTimeZone)
+def _at_time_zone(self: Scalars, node: exp.AtTimeZone) -> Expr:
+    """Timestamps are in UTC: there they are what they are."""
+    only(node, "this", "zone")
+    zone = node.args["zone"]
+    moment = self.bind(node.this)
+    if not (isinstance(zone, exp.Literal) and zone.is_string and zone.name.upper() in _UTC):
+        raise refuse("wrong_arguments", function="AT TIME ZONE", reason="takes 'UTC' alone", position=place(zone))
+    return self.call("to_timestamp", node, moment)
+
+
+_UTC = ("UTC", "ETC/UTC", "GMT", "Z")
+
+
+@handles(exp.TimeToStr, exp.ToChar)
+def _to_text(self: Scalars, node: exp.Expr) -> Expr:
+    """strftime(t, '%Y-%m') and to_char(t, 'YYYY-MM')."""
+    only(node, "this", "format")
+    form = node.args.get("format")
+    text = form.name if isinstance(form, exp.Literal) and form.is_string else None
+    if isinstance(node, exp.ToChar) and text is not None:
+        text = of_words(text)
+    if text is None:
+        words = "YYYY, MM, DD, HH24, MI, SS, DDD, Mon, Dy, FMMonth, FMDay" if isinstance(node, exp.ToChar) else "%Y"
+        reason = f"takes a literal format of words such as {words}"
+        raise refuse("wrong_arguments", function=node.key.upper(), reason=reason, position=place(form) or place(node))
+    return self.call("strftime", node, self.bind(node.this), literal(text))
+
+
+@handles(exp.Dayname, exp.Monthname)
+def _name(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this")
+    return self.call("strftime", node, self.bind(node.this), literal("%A" if isinstance(node, exp.Dayname) else "%B"))
+
+
+@handles(exp.RegexpLike, exp.RegexpILike)
+def _matches(self: Scalars, node: exp.Expr) -> Expr:
+    """t ~ 'pattern', t ~* 'pattern' (without regard to case), regexp_matches(t, 'pattern', 'i'): anywhere in t."""
+    only(node, "this", "expression", "flag")
+    options = _options(node, "flag", "cis") + ("i" if isinstance(node, exp.RegexpILike) else "")
+    return self.call("regexp_matches", node, self.bind(node.this), _with_options(self.bind(node.expression), options))
+
+
+@handles(exp.RegexpReplace)
+def _regexp_replace(self: Scalars, node: exp.RegexpReplace) -> Expr:
+    """regexp_replace(t, 'pattern', 'replacement'[, 'g']): the first match, or all."""
+    only(node, "this", "expression", "replacement", "modifiers", "single_replace")
+    options = _options(node, "modifiers", "cisg")
+    pattern = _with_options(self.bind(node.expression), options.replace("g", ""))
+    replacement = self.bind(node.args.get("replacement") or exp.Literal.string(""))
+    return self.call("regexp_replace", node, self.bind(node.this), pattern, replacement, literal("g" in options))
+
+
+def _options(node: exp.Expr, slot: str, allowed: str) -> str:
+    given = node.args.get(slot)
+    if given is None:
+        return ""
+    if not (isinstance(given, exp.Literal) and given.is_string and set(given.name) <= set(allowed)):
+        reason = f"takes the options {', '.join(allowed)} as a literal"
+        raise refuse("wrong_arguments", function=node.key.upper(), reason=reason, position=place(given) or place(node))
+    return given.name
+
+
+def _with_options(pattern: Expr, options: str) -> Expr:
+    """The options in the pattern itself, where every RE2 reads them alike; c is what is anyway, unless i comes after."""
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return pattern
+    inside = ("i" if options.rfind("i") > options.rfind("c") else "") + ("s" if "s" in options else "")
+    return literal(f"(?{inside}){pattern.value}") if inside else pattern
+
+
+@handles(exp.SplitPart)
+def _split_part(self: Scalars, node: exp.SplitPart) -> Expr:
+    only(node, "this", "delimiter", "part_index")
+    parts = (node.this, node.args.get("delimiter"), node.args.get("part_index"))
+    return self.call("split_part", node, *(self.bind(part) for part in parts if part is not None))
+
+
+@handles(exp.StrPosition)
+def _position(self: Scalars, node: exp.StrPosition) -> Expr:
+    """strpos(t, u), instr(t, u), position(u IN t)."""
+    only(node, "this", "substr")
+    return self.call("strpos", node, self.bind(node.this), self.bind(node.args["substr"]))
+
+
+@handles(exp.ConcatWs)
+def _concat_ws(self: Scalars, node: exp.ConcatWs) -> Expr:
+    only(node, "expressions", "safe", "coalesce")
+    return self.call("concat_ws", node, *(self.bind(part) for part in node.expressions))
+
+
 @handles(exp.Date)
 def _date(self: Scalars, node: exp.Date) -> Expr:
     only(node, "this")
     return _cast(self, exp.Cast(this=node.this, to=exp.DataType.build("date")))
 
 
-_ANONYMOUS = {"clamp": "clamp", "prefix": "starts_with", "suffix": "ends_with", "iff": "case"}
+_ANONYMOUS = {
+    "clamp": "clamp", "strlen": "strlen", "octet_length": "strlen", "prefix": "starts_with", "suffix": "ends_with",
+    "iff": "case",
+}  # fmt: skip
 
 
 @handles(exp.Anonymous)
@@ -166,8 +304,9 @@ def _anonymous(self: Scalars, node: exp.Anonymous) -> Expr:
     parts = node.expressions
     if name in ("date_part", "datepart", "date_trunc") and len(parts) == 2 and isinstance(parts[0], exp.Literal):
         part = parts[0].name.lower()
-        word = "date_trunc" if name == "date_trunc" else "date_part"
-        return self.call(word, node, literal(_PART_NAMES.get(part, part)), self.bind(parts[1]))
+        if name != "date_trunc":
+            return _part_of(self, node, part, parts[1])
+        return self.call("date_trunc", node, literal(_PART_NAMES.get(part, part)), self.bind(parts[1]))
     if name == "to_date":
         return _formatted(node, list(parts), Type.DATE)
     if name in ("now", "today") and not parts:

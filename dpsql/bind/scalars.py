@@ -259,6 +259,9 @@ def _add(self: Scalars, node: exp.Expr) -> Expr:
         return _shift(self, node, self.bind(node.this), node.expression, sign)
     if sign == 1 and isinstance(node.this, exp.Interval):
         return _shift(self, node, self.bind(node.expression), node.this, sign)
+    by = _multiplied(node.expression)
+    if by is not None:
+        return _shift_by(self, node, self.bind(node.this), by, sign)
     left, right = self.bind(node.this), self.bind(node.expression)
     if sign == 1 and left.facts.type is Type.INTEGER and right.facts.type is Type.DATE:
         left, right = right, left
@@ -278,6 +281,12 @@ _INTERVALS = {
 
 
 def _shift(self: Scalars, node: exp.Expr, base: Expr, interval: exp.Interval, sign: int) -> Expr:
+    function, steps = literal_interval(interval, node)
+    return self.call(function, node, base, literal(sign * steps))
+
+
+def literal_interval(interval: exp.Interval, node: exp.Expr) -> tuple[str, int]:
+    """What a literal INTERVAL does: our function (add_days, ...) and its number of steps."""
     only(interval, "this", "unit")
     unit = str(interval.text("unit")).lower().rstrip("s")
     amount = interval.this.unnest() if isinstance(interval.this, exp.Expr) else None
@@ -287,7 +296,31 @@ def _shift(self: Scalars, node: exp.Expr, base: Expr, interval: exp.Interval, si
     if unit not in _INTERVALS or not re.fullmatch("-?[0-9]{1,9}", number):
         raise refuse("bad_interval", position=place(interval) or place(node))
     function, factor = _INTERVALS[unit]
-    return self.call(function, node, base, literal(sign * factor * int(number) * (-1 if negative else 1)))
+    return function, factor * int(number) * (-1 if negative else 1)
+
+
+def _multiplied(node: exp.Expr) -> tuple[exp.Interval, exp.Expr] | None:
+    """INTERVAL '1 minute' * expression, either way round."""
+    product = node.unnest()
+    if not isinstance(product, exp.Mul):
+        return None
+    for interval, times in ((product.this, product.expression), (product.expression, product.this)):
+        if isinstance(interval, exp.Interval):
+            only(product, "this", "expression")
+            return interval, times
+    return None
+
+
+_WHOLE = ("floor", "ceil", "round")
+
+
+def _shift_by(self: Scalars, node: exp.Expr, base: Expr, by: tuple[exp.Interval, exp.Expr], sign: int) -> Expr:
+    """As many intervals as an integer expression says; floor(x) of a real is one too."""
+    function, steps = literal_interval(by[0], node)
+    times = self.bind(by[1])
+    if isinstance(times, Call) and times.function in _WHOLE and len(times.arguments) == 1:
+        times = self.call("to_integer", node, times)
+    return self.call(function, node, base, self.call("mul", node, literal(sign * steps), times))
 
 
 @handles(exp.And, exp.Or)
@@ -365,7 +398,8 @@ def _many(self: Scalars, node: exp.Expr) -> Expr:
 
 _UNARY: dict[type[exp.Expr], str] = {
     exp.Abs: "abs", exp.Sign: "sign", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sqrt: "sqrt", exp.Ln: "ln",
-    exp.Exp: "exp", exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length",
+    exp.Exp: "exp", exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.LastDay: "last_day",
+    exp.TimeToUnix: "epoch",
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from dpsql.evaluate import FALSE_TEXTS, NUMBER_TEXT, TIME_TEXT, TRUE_TEXTS, WHOLE_TEXT
 from dpsql.functions import MOST_TEXT, common_type
+from dpsql.moments import microseconds
 from dpsql.plan import Call, Column, Expr, Literal
 from dpsql.ranges import Type
 
@@ -85,7 +86,7 @@ def expression(node: Expr) -> str:
 Template = Callable[[Call, list[str]], str]
 MEETS_NULL = {
     "and", "or", "case", "coalesce", "least", "greatest", "in", "nullif", "not_distinct", "is_null", "is_true",
-    "is_false",
+    "is_false", "concat_ws",
 }  # fmt: skip
 """Functions that a bare NULL does not make NULL. For the others the engine may not know which overload NULL means."""
 
@@ -219,11 +220,11 @@ def _trunc(node: Call, texts: list[str]) -> str:
     return f"CAST(date_trunc({texts[0]}, {texts[1]}) AS {TYPES[node.facts.type]})"
 
 
-def _add_interval(function: str) -> Template:
-    """A moved date; four million days or months lead out of the calendar from everywhere, and NULL days do too."""
+def _add_interval(function: str, most: int, type_: str) -> Template:
+    """A moved date; `most` steps lead out of the calendar from everywhere (and stay within the engine's timestamps)."""
 
     def emit(node: Call, texts: list[str]) -> str:
-        steps = f"CAST(least(greatest({texts[1]}, -4000000), 4000000) AS INTEGER)"
+        steps = f"CAST(least(greatest({texts[1]}, -{most}), {most}) AS {type_})"
         return in_calendar(node.facts.type, f"CAST({texts[0]} + {function}({steps}) AS {TYPES[node.facts.type]})")
 
     return emit
@@ -271,6 +272,27 @@ def _replace(node: Call, texts: list[str]) -> str:
     return f"left(replace(left({texts[0]}, {MOST_TEXT}), {texts[1]}, {texts[2]}), {MOST_TEXT})"
 
 
+def _concat_ws(node: Call, texts: list[str]) -> str:
+    """NULL literals have a type here, so that the engine knows which concat_ws is meant."""
+    return f"left(concat_ws({', '.join('NULL::VARCHAR' if t == 'NULL' else t for t in texts)}), {MOST_TEXT})"
+
+
+def _regexp_replace(node: Call, texts: list[str]) -> str:
+    """Cut before, so that what is put for each match is bounded, and after."""
+    everywhere = isinstance(node.arguments[3], Literal) and node.arguments[3].value
+    options = ", 'g'" if everywhere else ""
+    return f"left(regexp_replace(left({texts[0]}, {MOST_TEXT}), {texts[1]}, {texts[2]}{options}), {MOST_TEXT})"
+
+
+def _time_bucket(node: Call, texts: list[str]) -> str:
+    """In whole microseconds, which years 1 to 9999 keep far from 64 bits; % has the sign of the dividend."""
+    width, origin = node.arguments[1:]
+    assert isinstance(width, Literal) and isinstance(origin, Literal)
+    step, since = width.value * 10**6, f"(epoch_us({texts[0]}::TIMESTAMP) - {constant(microseconds(origin.value))})"
+    start = f"{since} - (({since} % {step}) + {step}) % {step} + {constant(microseconds(origin.value))}"
+    return in_calendar(node.facts.type, f"CAST(make_timestamp({start}) AS {TYPES[node.facts.type]})")
+
+
 def _text_positions(function: str) -> Template:
     return lambda node, texts: f"{function}({texts[0]}, {', '.join(texts[1:])})"
 
@@ -295,7 +317,12 @@ FUNCTIONS: dict[str, Template] = {
     "substr": _text_positions("substr"), "concat": _concat, "replace": _replace, "length": _plain("length"),
     "date_trunc": _trunc, "date_part": lambda node, texts: f"CAST(date_part({texts[0]}, {texts[1]}) AS BIGINT)",
     "date_diff": lambda node, texts: f"CAST(date_diff({', '.join(texts)}) AS BIGINT)",
-    "add_days": _add_interval("to_days"), "add_months": _add_interval("to_months"),
-    "add_seconds": _add_interval("to_seconds"), "width_bucket": _bucket, "to_integer": _read, "to_real": _read,
-    "to_text": _cast, "to_boolean": _read, "to_date": _read, "to_timestamp": _read,
+    "add_days": _add_interval("to_days", 4_000_000, "INTEGER"),
+    "add_months": _add_interval("to_months", 200_000, "INTEGER"),
+    "add_seconds": _add_interval("to_seconds", 400_000_000_000, "BIGINT"),
+    "width_bucket": _bucket, "to_integer": _read, "to_real": _read, "to_text": _cast,
+    "to_boolean": _read, "to_date": _read, "to_timestamp": _read, "epoch": _plain("epoch"),
+    "time_bucket": _time_bucket, "last_day": _plain("last_day"), "strftime": _plain("strftime"),
+    "regexp_matches": _plain("regexp_matches"), "regexp_replace": _regexp_replace, "split_part": _plain("split_part"),
+    "strlen": _plain("strlen"), "strpos": _plain("strpos"), "concat_ws": _concat_ws,
 }  # fmt: skip

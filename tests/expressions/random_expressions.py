@@ -88,6 +88,12 @@ PATTERNS = (
     "s",
 )
 
+REGULAR = (
+    "", "a", "^a", "b$", "a+b?", "[0-9]+", r"\d{1,3}", "(?i)äß", "[^a-z]", ".", "(a|b)*", r"\s", "^$", r"\bab\b", "x*", "(?s).",
+    "[[:alpha:]]", r"\p{Lu}", "(?i)k", r"\.", "^.{2}",
+)  # fmt: skip
+FORMATS = ("%Y-%m-%d", "%Y", "%b %y", "%A, %d. %B", "%H:%M:%S", "%j%%", "%I %p", "%a", "week", "%m")
+
 Maker = Callable[[random.Random], Expr]
 Spec = tuple[str, Type, tuple[Type | Maker, ...]]
 
@@ -210,7 +216,18 @@ def _specs() -> list[Spec]:
     specs += [("date_diff", I, (one_of(*functions.DIFF_UNITS), a, a)) for a in (D, S)]
     specs += [("add_days", a, (a, b)) for a in (D, S) for b in (I, one_of(0, 1, -1, 30, -400, 10**6))]
     specs += [("add_months", a, (a, one_of(0, 1, -1, 12, -13, 25, 10**6, -(10**6)))) for a in (D, S)]
-    specs += [("add_seconds", S, (S, one_of(0, 1, -1, 3600, -86400, 10**6)))]
+    specs += [("add_seconds", S, (S, one_of(0, 1, -1, 3600, -86400, 10**6))), ("add_seconds", S, (S, I))]
+    specs += [("add_months", a, (a, I)) for a in (D, S)] + [("epoch", R, (a,)) for a in (D, S)]
+    origins = one_of(datetime(2000, 1, 3), datetime(1, 1, 1), datetime(1970, 1, 1, 0, 7, 3, 5))
+    specs += [("time_bucket", S, (S, one_of(1, 300, 3600, 86400 * 7, 10**9), origins))]
+    specs += [("time_bucket", D, (D, one_of(86400, 86400 * 7, 86400 * 365), one_of(datetime(2000, 1, 3))))]
+    specs += [("last_day", D, (a,)) for a in (D, S)]
+    specs += [("strftime", T, (a, one_of(*FORMATS))) for a in (D, S)]
+    specs += [("regexp_matches", B, (T, one_of(*REGULAR)))]
+    specs += [("regexp_replace", T, (T, one_of(*REGULAR), one_of("", "x", "[\\0]", "\\\\"), one_of(True, False)))]
+    specs += [("split_part", T, (T, one_of(" ", "a", "ab", "İ", "."), one_of(1, 2, 3, 10_000)))]
+    specs += [("strlen", I, (T,)), ("strpos", I, (T, T)), ("strpos", I, (T, one_of("", "a", "é", "\u0301")))]
+    specs += [("concat_ws", T, (one_of("", "-", ", "), T)), ("concat_ws", T, (one_of("-"), T, T, T))]
     specs += [("width_bucket", I, (a, *ends, one_of(1, 3, 10))) for a in (I, R) for ends in (
         (one_of(0, -5), one_of(9, 10)), (one_of(Fraction(1, 10)), one_of(Fraction(3, 10), 10**18)))]  # fmt: skip
     for target, sources in functions._CASTS.items():

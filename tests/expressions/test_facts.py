@@ -177,6 +177,41 @@ DOMAINS: list[tuple[Expr, tuple[Any, ...] | None]] = [
     (call("case", call("gt", INCOME, literal(5)), literal(1), literal(Fraction(1, 2))), (0.5, 1.0)),
     (call("case", call("is_null", INCOME), DAY, literal(datetime(2024, 1, 1, 6))), None),
     (call("sign", INCOME), (-1, 0, 1)),
+    (
+        call("time_bucket", SEEN, literal(3600), literal(datetime(2000, 1, 1, 0, 15))),
+        tuple(datetime(2024, 1, 1, hour, 15) for hour in range(5, 8)),
+    ),
+    (
+        call("time_bucket", DAY, literal(30 * 86400), literal(datetime(2000, 1, 3))),
+        (date(2024, 1, 27), date(2024, 2, 26), date(2024, 3, 27)),
+    ),
+    (call("strftime", DAY, literal("%Y-%m")), ("2024-01", "2024-02", "2024-03", "2024-04")),
+    (call("strftime", SEEN, literal("%H h")), ("05 h", "06 h", "07 h", "08 h")),
+    (
+        call("strftime", call("date_trunc", literal("month"), DAY), literal("%B")),
+        ("April", "February", "January", "March"),
+    ),
+    (call("last_day", SEEN), (date(2024, 1, 31),)),
+    (call("last_day", DAY), (date(2024, 1, 31), date(2024, 2, 29), date(2024, 3, 31), date(2024, 4, 30))),
+    (
+        call("mul", call("floor", call("div", call("epoch", SEEN), literal(3600))), literal(3600)),
+        tuple(1704085200.0 + 3600 * hour for hour in range(4)),
+    ),
+    (call("concat_ws", literal("-"), SEX, SURE), ("f-n", "f-y", "m-n", "m-y", "n", "y")),
+    (call("regexp_replace", SEX, literal("[f]"), literal("w"), literal(False)), ("m", "w")),
+    (call("split_part", SURE, literal("y"), literal(1)), ("", "n")),
+    (
+        call("case", call("regexp_matches", SURE, literal("^y")), literal("yes"), SURE),
+        ("n", "yes"),
+    ),
+    (
+        call(
+            "add_seconds",
+            call("date_trunc", literal("hour"), SEEN),
+            call("mul", literal(1800), call("intdiv", call("date_part", literal("minute"), SEEN), literal(30))),
+        ),
+        tuple(datetime(2024, 1, 1, 5) + timedelta(minutes=30 * at) for at in range(8)),
+    ),
     (call("length", SEX), (1,)),
     (
         call("add_months", Column("d", Facts(D, date(2024, 1, 31), date(2024, 2, 1))), literal(1)),
@@ -250,6 +285,9 @@ NULLABLE: list[tuple[Call, bool]] = [
     (call("to_integer", WORD), True), (call("to_date", WORD), True), (call("to_real", ONE), False),
     (call("width_bucket", PART, literal(0), literal(1), literal(2)), True), (call("nullif", ONE, ONE), True),
     (call("case", call("eq", ONE, ONE), ONE, literal(None)), True), (call("coalesce", literal(None), ONE), False),
+    (call("concat_ws", literal(""), literal(None)), False), (call("split_part", WORD, literal("a"), literal(9)), False),
+    (call("add_seconds", Column("s", Facts(S, nullable=False)), ONE), True),
+    (call("time_bucket", Column("s", Facts(S, nullable=False)), literal(60), literal(datetime(2000, 1, 1))), True),
     (call("least", ZERO, literal(None)), False), (call("is_null", ZERO), False),
 ]  # fmt: skip
 

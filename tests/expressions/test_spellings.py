@@ -84,6 +84,17 @@ ceiling(r) | greatest(x, y) | least(x, y, 3) | greatest(r, x) | least(d, e) | gr
 (x + 1) * 2 | x = 1 | x == 1 | x <> 1 | x != 1 | x < y | x <= y | x > y | x >= r | t < 'b' | d < '2024-01-01'
 s >= '2024-01-01' | d = s | '2024-02-29' = d | x = 2.5 | r = 9 | b = true | NOT b | b AND NULL | b OR NULL
 x = NULL
+EXTRACT(epoch FROM s) | epoch(s) | epoch(d) | date_part('epoch', s) | floor(extract(epoch from s)/3600)*3600
+time_bucket(INTERVAL '5 minutes', s) | time_bucket(INTERVAL 7 DAY, d) | time_bucket(INTERVAL '1 month', d)
+time_bucket(INTERVAL '1 quarter', s) | time_bucket(INTERVAL 1 YEAR, s) | time_bucket(INTERVAL '36 hours', s)
+time_bucket(INTERVAL '1 hour', s, TIMESTAMP '2001-01-01 00:30:00') | s + INTERVAL '1 minute' * (x % 5)
+s - INTERVAL 1 DAY * x | d + INTERVAL 1 MONTH * x | s + x * INTERVAL '2 hours'
+date_trunc('minute', s) - INTERVAL '1 minute' * (EXTRACT(MINUTE FROM s)::int % 5)
+regexp_matches(t, 'b') | regexp_matches(t, '^[ÄA]B', 'i') | regexp_matches(t, 'a.*C', 'is') | regexp_replace(t, '[abc]', '-')
+regexp_replace(t, '[abc]', '-', 'g') | regexp_replace(t, '(b)(.)', '\\2\\1') | regexp_replace(t, 'B', '', 'gi')
+split_part(t, 'b', 1) | split_part(t, 'x', 3) | strlen(t) | strpos(t, 'b') | instr(t, u) | position('c' IN t)
+strftime(d, '%Y-%m') | strftime(s, '%A, %d. %b %H:%M:%S') | concat_ws('-', t, u) | concat_ws('-', t) | dayname(d)
+monthname(s) | last_day(d) | last_day(s) | concat_ws(', ', u, NULL, t)
 """
 """One line may hold several expressions, parted by ' | '."""
 TEXTS = [text for line in SAME_AS_THE_ENGINE.split("\n") for text in line.split(" | ") if text]
@@ -143,6 +154,17 @@ CALLS: list[tuple[str, str]] = [
     ("d = TIMESTAMP '2024-01-31 01:00:00'", "eq(to_timestamp(d), 2024-01-31 01:00:00)"),
     ("x::float8", "to_real(x)"),
     ("iff(b, 1, 2)", "case(b, 1, 2)"),
+    ("s AT TIME ZONE 'utc'", "to_timestamp(s)"),
+    ("t ~ 'a'", "regexp_matches(t, a)"),
+    ("t ~* 'a'", "regexp_matches(t, (?i)a)"),
+    ("t !~ 'a'", "not(regexp_matches(t, a))"),
+    ("regexp_matches(t, 'a', 'ic')", "regexp_matches(t, a)"),
+    ("date_bin('5 minutes', s, '2001-01-01')", "time_bucket(s, 300, 2001-01-01 00:00:00)"),
+    ("date_bin(INTERVAL '2 weeks', s)", "time_bucket(s, 1209600, 2000-01-03 00:00:00)"),
+    ("to_char(d, 'YYYY-MM-DD \"at\" HH24:MI')", "strftime(d, %Y-%m-%d at %H:%M)"),
+    ("to_char(s, 'FMDay%DDD')", "strftime(s, %A%%%j)"),
+    ("s + INTERVAL '5 minutes' * floor(r)", "add_seconds(s, mul(300, to_integer(floor(r))))"),
+    ("octet_length(t)", "strlen(t)"),
     ("((x))", "x"),
 ]
 
@@ -164,12 +186,12 @@ def test_numbers_stay_exact() -> None:
 
 
 REFUSED = """
-t LIKE 'a!%' ESCAPE '!' | t LIKE u | t SIMILAR TO 'a' | t ~ 'a' | t GLOB 'a*' | regexp_matches(t, 'a')
+t LIKE 'a!%' ESCAPE '!' | t LIKE u | t SIMILAR TO 'a' | t ~ u | t GLOB 'a*' | regexp_matches(t, u)
 x BETWEEN SYMMETRIC 5 AND 1 | trim(t, 'x') | trim(BOTH 'x' FROM t) | rtrim(t, 'x') | round(r, 2, 1)
 round(r, x) | round(r, -1) | ceil(r, 1) | floor(r TO DAY) | CAST(t AS DATE FORMAT 'YYYY')
-EXTRACT(epoch FROM s) | EXTRACT(isoyear FROM d) | date_part('century', d) | date_trunc('decade', d)
+EXTRACT(epoch FROM x) | EXTRACT(isoyear FROM d) | date_part('century', d) | date_trunc('decade', d)
 date_trunc(t, d) | date_part(t, d) | hour(d) | date_trunc('hour', d) | x::timestamptz | s::time | x::hugeint
-t::uuid | t::int[] | log(2, x) | log2(x) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'UTC' | x & 1
+t::uuid | t::int[] | log(2, x) | log2(x) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'Europe/Berlin' | x & 1
 x << 1 | ~x | t[1] | t[1:2] | x = ANY(ARRAY[1]) | (x, y) = (1, 2) | [x] | {'a': x} | x IN (y) | x IN (SELECT 1)
 x = (SELECT 1) | EXISTS (SELECT 1) | sum(x) | sum(x) OVER () | count(*) FILTER (WHERE b) | lower(DISTINCT t)
 sign(x ORDER BY x) | substr(t, 0) | substr(t, -1) | left(t, -1) | left(t, x) | replace(t, u, '')
@@ -180,8 +202,17 @@ d > '2024-13-01' | DATE 'infinity' | d + INTERVAL x DAY | d + INTERVAL '1.5' DAY
 d + INTERVAL '--5' DAY | d + INTERVAL '²' DAY | d + INTERVAL 1 DECADE | d + INTERVAL 9999999999 DAY
 d + INTERVAL 2 HOUR | x + INTERVAL 1 DAY | INTERVAL 1 DAY - d | INTERVAL 1 DAY | 9223372036854775808 | 1e999
 x -> 'a' | struct_pack(a := x) | unnest([x]) | nosuch(x) | upper(t, t) | E'a' | $$a$$ | x'ff' | read_csv('f')
-getenv('HOME') | error('x') | t::blob | strftime(d, '%Y') | mode(x) | list_value(x) | x NOT IN (SELECT 1)
-x !~~ 'a'
+getenv('HOME') | error('x') | t::blob | strftime(d, '%f') | mode(x) | list_value(x) | x NOT IN (SELECT 1)
+x !~~ 'a' | s AT TIME ZONE t | x AT TIME ZONE 'UTC' | regexp_matches(t, '(') | regexp_matches(t, 'a', 'x') | t !~ u
+regexp_matches(t, 'a{1001}') | regexp_replace(t, '\\B', 'x') | regexp_replace(t, 'a\\\\\\C', 'x') | regexp_replace(t, '\\Qa', 'x')
+regexp_replace(t, 'a', '\\1') | regexp_replace(t, 'a', u) | regexp_replace(t, 'a', 'x', 'gz') | regexp_replace(t, 'a', 'x', 1, 2)
+regexp_replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa') | regexp_matches(x, 'a') | split_part(t, u, 1) | split_part(t, '', 1)
+split_part(t, 'a', 0) | split_part(t, 'a', x) | strpos(t, x) | strlen(x) | concat_ws(t, u, u) | concat_ws('-', x)
+strftime(d, t) | strftime(d, '%') | strftime('%Y', d) | strftime(x, '%Y') | to_char(d, 'Month') | to_char(d, u)
+to_char(x, '999') | dayname(t) | last_day(x) | time_bucket(INTERVAL '5 minutes', d) | time_bucket(INTERVAL '5 months', d)
+time_bucket(INTERVAL 1 DAY, s, e) | time_bucket(INTERVAL 1 DAY, s, INTERVAL 1 HOUR) | time_bucket(INTERVAL 0 DAY, d)
+date_bin('1 day', s, s) | date_bin(x, s) | date_bin('soon', s) | d + INTERVAL 1 DAY * r | d + INTERVAL x DAY * 2
+d + INTERVAL 1 DAY * INTERVAL 1 DAY | INTERVAL 1 DAY * x | epoch(t)
 """
 
 
@@ -206,12 +237,12 @@ def filled(handled: type[exp.Expr], argument: str) -> exp.Expr | None:
 LEAVES = {exp.Literal, exp.Boolean, exp.Null, exp.Anonymous}
 READ = {
     "this", "expression", "expressions", "low", "high", "ifs", "default", "true", "false", "start", "length",
-    "replacement",
+    "replacement", "substr", "part_index", "delimiter", "modifiers", "flag", "format", "zone",
     "unit", "decimals", "position", "min_value", "max_value", "num_buckets", "to", "negate", "table",
 }  # fmt: skip
 """Arguments that the handlers read."""
 MEANINGLESS = {"typed", "safe", "coalesce", "ignore_nulls", "is_nvl", "is_null", "input_type_preserved", "unabbreviate",
-               "date_part_boundary"}  # fmt: skip
+               "date_part_boundary", "single_replace"}  # fmt: skip
 """Marks of the dialect that sqlglot read, which is always the same: DuckDB's division, concat and least are ours."""
 
 

@@ -147,3 +147,23 @@ SELECT COUNT(DISTINCT code % 10) FROM visits
 -- l1: 200, 200
 -- rows: 10, 10
 SELECT SUM(clamp(code * code, 0, 10)), SUM(clamp(code + 9000000000000000000, 0, 10)) FROM visits
+
+-- query: regular_expressions
+-- keys: none
+-- l1: 20, 20
+-- rows: 1, 1
+SELECT COUNT_IF(diagnosis ~ '^f.u$'), COUNT(DISTINCT regexp_replace(diagnosis, '[aeiou]+', '', 'g')) FROM visits
+WHERE NOT regexp_matches(ward, 'x{3}', 'i')
+
+-- query: parts_of_texts
+-- keys: none
+-- l1: 400, 20, 200
+-- rows: 20, 1, 10
+SELECT SUM(clamp(strlen(diagnosis), 0, 20)), COUNT(DISTINCT concat_ws('-', ward, split_part(diagnosis, 'l', 2))),
+  SUM(clamp(strpos(diagnosis, 'u'), 0, 10)) FROM visits
+
+-- query: seconds_since
+-- keys: none
+-- l1: 60, 20
+-- rows: 3, 1
+SELECT SUM(clamp(extract(epoch FROM seen) - 1704067200, 0, 3)), COUNT(last_day(seen)) FROM visits

@@ -140,3 +140,27 @@ SELECT ward, VAR_POP(cost) FROM visits GROUP BY ward
 -- l1: nothing
 -- rows: nothing
 SELECT ward FROM visits GROUP BY ward
+
+-- query: time_buckets
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT time_bucket(INTERVAL '10 days', day), COUNT(*) FROM visits GROUP BY 1
+
+-- query: seconds_as_grafana_asks
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT floor(extract(epoch FROM seen) / 86400) * 86400 AS time, COUNT(*) FROM visits GROUP BY 1
+
+-- query: months_as_text
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT to_char(seen, 'YYYY-MM'), COUNT(*) FROM visits GROUP BY 1
+
+-- query: names_of_days
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT dayname(day), COUNT(*) FROM visits GROUP BY 1

@@ -25,8 +25,8 @@ SELECT COUNT(*), setseed(0.5) FROM visits
 
 -- query: regexp
 -- sqlstate: 42883
--- at: regexp_matches
-SELECT COUNT(*) FROM visits WHERE regexp_matches(diagnosis, '(a+)+$')
+-- at: regexp_extract
+SELECT COUNT(*) FROM visits WHERE regexp_extract(diagnosis, '(a+)+$') = 'a'
 
 -- query: now
 -- sqlstate: 42883

@@ -1,0 +1,63 @@
+"""Dates as text with a literal format: strftime's letters, and PostgreSQL's words of to_char as these letters.
+
+Only letters whose text is the same in every engine and whatever the language of the machine; names are English.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+FINEST = {
+    "Y": "year", "y": "year", "m": "month", "B": "month", "b": "month", "d": "day", "j": "day", "A": "day", "a": "day",
+    "H": "hour", "I": "hour", "p": "hour", "M": "minute", "S": "second", "%": "year",
+}  # fmt: skip
+"""Letters that are read, and the finest unit of time each depends on."""
+_UNITS = ("year", "month", "day", "hour", "minute", "second")
+MOST_FORMAT = 100
+_WORDS = {
+    "YYYY": "%Y", "YY": "%y", "MM": "%m", "DDD": "%j", "DD": "%d", "HH24": "%H", "HH12": "%I", "HH": "%I", "MI": "%M",
+    "SS": "%S", "AM": "%p", "PM": "%p", "Mon": "%b", "FMMonth": "%B", "Dy": "%a", "FMDay": "%A",
+}  # fmt: skip
+_WORD = re.compile("|".join(_WORDS) + r'|"([^"]*)"|[^A-Za-z"]')
+
+
+def unit_of(form: str) -> str | None:
+    """The finest unit of time that a format depends on, None for a format that is not read."""
+    letters = re.findall(r"%(.?)", form, re.DOTALL)
+    if not 0 < len(form) <= MOST_FORMAT or any(letter not in FINEST for letter in letters):
+        return None
+    return max((FINEST[letter] for letter in letters), key=_UNITS.index, default="year")
+
+
+def of_words(form: str) -> str | None:
+    """The letters that PostgreSQL's words stand for, None for words that are not read."""
+    parts = []
+    at = 0
+    while at < len(form):
+        found = _WORD.match(form, at)
+        if found is None:
+            return None
+        word = found[0]
+        parts.append(_WORDS.get(word) or (found[1] if word[0] == '"' else word).replace("%", "%%"))
+        at = found.end()
+    return "".join(parts)
+
+
+def written(value: Any, form: str) -> str:
+    """A date or timestamp in a format that `unit_of` reads."""
+    time = value if isinstance(value, datetime) else datetime.combine(value, datetime.min.time())
+    parts = {
+        "Y": f"{time.year:04d}", "y": f"{time.year % 100:02d}", "m": f"{time.month:02d}", "B": _MONTHS[time.month - 1],
+        "b": _MONTHS[time.month - 1][:3], "d": f"{time.day:02d}", "j": f"{time.timetuple().tm_yday:03d}",
+        "A": _DAYS[time.weekday()], "a": _DAYS[time.weekday()][:3], "H": f"{time.hour:02d}",
+        "I": f"{(time.hour + 11) % 12 + 1:02d}", "p": "PM" if time.hour >= 12 else "AM", "M": f"{time.minute:02d}",
+        "S": f"{time.second:02d}", "%": "%",
+    }  # fmt: skip
+    return re.sub("%(.)", lambda letter: parts[letter[1]], form)
