@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
-from dpsql.plan import Expr, Measure, Term, TermKind
+from dpsql.errors import refuse
+from dpsql.plan import Asked, Clip, Expr, Measure, Term, TermKind
+from dpsql.privacy import plain_decimal
 from dpsql.ranges import Type
 
 GRID_BITS = 52
 """Row values fill at most this many bits: |q| <= 2**52, so HUGEINT sums of fewer than 2**63 rows cannot overflow."""
 MOST_GRID = 900
+UNIT_BITS = 62
+"""A unit's sum of a clipped term stays within 2**62, so that in 128 bits its square, and its product with a bound that
+is smaller still, cannot overflow, nor can the sum of the squares of all its groups (at most the square of the sum)."""
+FINER_BITS = 20
+"""Integers and counts are clipped on a grid this much finer than 1, so that rounding toward zero loses nothing."""
+LEAST_CLIP = 1_000
+"""The fewest grid steps of a bound: rounding it down costs at most a thousandth."""
 CENTRED = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 """Aggregates that measure the centred sum of their argument and its count."""
 
@@ -18,9 +28,11 @@ CENTRED = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 class Basis:
     """Basis terms found so far; asking for an equal term again gives the same name."""
 
-    def __init__(self, measures: tuple[Measure, ...], one_row: bool) -> None:
-        """`one_row`: a unit has at most one row, so that counting units is counting rows."""
+    def __init__(self, measures: tuple[Measure, ...], one_row: bool, rows: int, asked: Asked) -> None:
+        """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit."""
         self.one_row = one_row
+        self.rows = rows
+        self.asked = asked
         self.terms: list[Term] = []
         self.centred = {(measure.arguments[0], measure.filter) for measure in measures if measure.aggregate in CENTRED}
 
@@ -32,11 +44,17 @@ class Basis:
         self.terms.append(replace(term, name=name))
         return name
 
-    def count(self, value: Expr | None, condition: Expr | None) -> str:
-        """Rows that pass `condition` and whose `value` is there."""
+    def count(self, value: Expr | None, condition: Expr | None, clip: bool = False) -> str:
+        """Rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
         if value is not None and not value.facts.nullable and value.facts.type is not Type.REAL:
             value = None
-        return self._name(Term("", TermKind.COUNT, value, condition, 1))
+        most = self.asked.max_count
+        if not clip or most is None or most >= self.rows:
+            return self._name(Term("", TermKind.COUNT, value, condition, 1))
+        scale = 1 << FINER_BITS
+        return self._name(
+            Term("", TermKind.COUNT, value, condition, scale, grid=FINER_BITS, clip=Clip(most * scale))
+        )
 
     def units(self, condition: Expr | None) -> str:
         """Distinct privacy units among rows that pass `condition`."""
@@ -57,20 +75,49 @@ class Basis:
         term, centre = summed(value, condition, centred)
         return self._name(term), centre
 
+    def clipped_sum(self, value: Expr, condition: Expr | None) -> str | None:
+        """The term of a sum under max_total, around no centre; None where no unit can exceed max_total."""
+        total = self.asked.max_total
+        if total is None or max(abs(value.facts.lower), abs(value.facts.upper)) * self.rows <= total:
+            return None
+        return self._name(clipped(value, condition, total, self.rows))
+
 
 def summed(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term, float | int]:
     """The SUM term of a bounded value: integers as they are, reals on a power-of-two grid."""
     low, high = value.facts.lower, value.facts.upper
     if value.facts.type is not Type.INTEGER or max(abs(low), abs(high)) >= 2**GRID_BITS:
-        return _real_sum(value, condition, centred)
+        return _real_sum(value, condition, centred, GRID_BITS)
     lower, upper = int(low), int(high)
     centre = (lower + upper) // 2 if centred else 0
     magnitude = max(abs(lower - centre), abs(upper - centre))
     return Term("", TermKind.SUM, value, condition, magnitude, 0, lower, upper, centre), centre
 
 
-def _real_sum(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term, float]:
-    """The grid of a real: 2**-j with |clamp(x) - centre| * 2**j <= 2**52.
+def clipped(value: Expr, condition: Expr | None, total: Fraction, rows: int) -> Term:
+    """The SUM term of which a unit with at most `rows` rows has at most `total` in all (in the unit of the value).
+
+    The grid is the finest on which `rows` rows stay within 2**UNIT_BITS: integers get up to FINER_BITS more bits, the
+    engine multiplies their partial sums; reals, and integers too large for that, get fewer. Refuses a total that is
+    fewer than LEAST_CLIP steps of it.
+    """
+    room = UNIT_BITS - (rows - 1).bit_length()
+    low, high = value.facts.lower, value.facts.upper
+    most = max(abs(low), abs(high))
+    if value.facts.type is Type.INTEGER and most < 2 ** min(room, GRID_BITS):
+        finer = min(FINER_BITS, room - int(most).bit_length())
+        lower, upper = int(low), int(high)
+        term = Term("", TermKind.SUM, value, condition, int(most) << finer, finer, lower, upper)
+    else:
+        term, _ = _real_sum(value, condition, False, min(room, GRID_BITS))
+    clip = math.floor(total * Fraction(2) ** term.grid)
+    if clip < LEAST_CLIP:
+        raise refuse("max_total_small", total=plain_decimal(total), most=f"{float(most):.4g}", rows=rows)
+    return replace(term, clip=Clip(clip))
+
+
+def _real_sum(value: Expr, condition: Expr | None, centred: bool, bits: int) -> tuple[Term, float]:
+    """The grid of a real: 2**-j with |clamp(x) - centre| * 2**j <= 2**bits.
 
     The engine computes fl(fl(x - centre) * 2**j) and rounds to an integer. IEEE subtraction is monotone and scaling
     by a power of two is exact, so the two ends computed here in the same doubles bound every row.
@@ -78,7 +125,7 @@ def _real_sum(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term,
     lower, upper = float(value.facts.lower), float(value.facts.upper)
     centre = lower / 2 + upper / 2 if centred else 0.0
     most = max(abs(lower - centre), abs(upper - centre))
-    grid = 0 if most == 0 else min(GRID_BITS - math.frexp(most)[1], MOST_GRID)
+    grid = 0 if most == 0 else min(bits - math.frexp(most)[1], MOST_GRID)
     magnitude = max(abs(grid_value(end, centre, grid)) for end in (lower, upper))
     return Term("", TermKind.SUM, value, condition, magnitude, grid, lower, upper, centre), centre
 

@@ -100,6 +100,8 @@ class _Derivation:
 
     def answer(self, confidence: float) -> Derived:
         caps_matter = any(cap is not None for cap in (*caps_of(self.one.block), *self.stored.caps))
+        # What a unit is scaled by depends on all groups together, so clipped sums of other groups do not add up to it.
+        caps_matter |= any(term.clip is not None for term in self.one.block.terms)
         wanted = {term.name: self._parts(term) for term in self.one.block.terms}
         chosen = any(part[2] for parts in wanted.values() for part in parts)
         one_to_one = not chosen and not self.dropped

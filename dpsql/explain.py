@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.plan import Block, Call, Column, Expr, Literal, Measure, Plan, Term, TermKind
+from dpsql.plan import Block, Call, Caps, Column, Expr, Literal, Measure, Plan, Term, TermKind
 from dpsql.pricing import PricedBlock
 from dpsql.privacy import PrivacyLoss, plain_decimal
 
@@ -25,6 +25,7 @@ class PlannedOutput:
 
     Sensitivities, `noise_scale` and `error_95` (half-width at the confidence asked for, 95 % by default) are in the unit
     of the answer; `grid` is the width of one integer step in that unit; an epsilon or rho of None is infinite.
+    `bound` names the contribution bounds that the sensitivities follow from, with their values.
     `stored_error_95` is that of the stored release that will answer, None where the output will be measured.
     """
 
@@ -44,6 +45,7 @@ class PlannedOutput:
     rows_per_unit: int
     grid: float
     stored_error_95: float | None = None
+    bound: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class PrivacyPlan:
             lines.append(
                 f"{one.block}  {what}, {one.keys} keys: {one.mechanism} noise of scale {one.noise_scale:.4g}, "
                 f"within +/- {one.error_95:.4g}{kept} in {self.confidence:.0%} of cases "
-                f"(L1 {one.l1_sensitivity:.4g}, L2 {one.l2_sensitivity:.4g}, {one.rows_per_unit} rows per unit)"
+                f"(L1 {one.l1_sensitivity:.4g}, L2 {one.l2_sensitivity:.4g}, {one.bound})"
             )
         lines.append(f"price: {describe_loss(self.loss)}")
         if self.stored:
@@ -170,9 +172,24 @@ def _terms(
                 rows_per_unit=one.block.caps.rows_per_unit,
                 grid=2.0**noise.shift * step,
                 stored_error_95=stored[noisy.name][0] if noisy.name in stored else None,
+                bound=_bound(term, one.block.caps),
             )
         )
     return rows
+
+
+def _bound(term: Term, caps: Caps) -> str:
+    """What bounds a unit's contribution to a term, in words."""
+    words = [f"{caps.rows_per_unit} rows per unit"]
+    if caps.max_groups is not None:
+        words.append(f"max_groups {caps.max_groups}")
+    if caps.max_rows_per_group is not None:
+        words.append(f"max_rows_per_group {caps.max_rows_per_group}")
+    if term.clip is not None and term.clip.norm is not None:
+        option = "max_count" if term.kind is TermKind.COUNT else "max_total"
+        most = plain_decimal(term.clip.most / Fraction(2) ** term.grid)
+        words.append(f"clipped to {option} {most} in {term.clip.norm.value}")
+    return ", ".join(words)
 
 
 def _selection(one: PricedBlock) -> PlannedOutput:

@@ -34,7 +34,7 @@ def _whole(term: str) -> tuple[str, Type]:
 
 @_formula("count")
 def _count(basis: Basis, measure: Measure) -> tuple[str, Type]:
-    return _whole(basis.count(measure.arguments[0] if measure.arguments else None, measure.filter))
+    return _whole(basis.count(measure.arguments[0] if measure.arguments else None, measure.filter, clip=True))
 
 
 @_formula("count_units")
@@ -51,9 +51,11 @@ def _distinct(basis: Basis, measure: Measure) -> tuple[str, Type]:
 def _sum(basis: Basis, measure: Measure) -> tuple[str, Type]:
     """Where the centred sum and the count are measured anyway, the sum follows from them at no charge."""
     value = measure.arguments[0]
-    centred = (value, measure.filter) in basis.centred
-    term, centre = basis.sum(value, measure.filter, centred)
-    formula = f"{term} + {number(centre)} * {basis.count(value, measure.filter)}" if centred else term
+    formula = basis.clipped_sum(value, measure.filter)
+    if formula is None:
+        centred = (value, measure.filter) in basis.centred
+        term, centre = basis.sum(value, measure.filter, centred)
+        formula = f"{term} + {number(centre)} * {basis.count(value, measure.filter)}" if centred else term
     if value.facts.type is Type.INTEGER and max(abs(value.facts.lower), abs(value.facts.upper)) < 2**31:
         return _whole(formula)
     return f"({formula})", Type.REAL
@@ -61,10 +63,16 @@ def _sum(basis: Basis, measure: Measure) -> tuple[str, Type]:
 
 @_formula("avg")
 def _avg(basis: Basis, measure: Measure) -> tuple[str, Type]:
+    """Under max_total the clipped sum over the count: a centred sum would be clipped toward the middle of the bounds,
+    which is far from the values of most units; both carry the bias of clipping, in the same direction."""
     value = measure.arguments[0]
+    low, high = number(value.facts.lower), number(value.facts.upper)
+    total = basis.clipped_sum(value, measure.filter)
+    if total is not None:
+        count = basis.count(value, measure.filter, clip=True)
+        return f"least(greatest({total} / greatest({count}, 1), {low}), {high})", Type.REAL
     term, centre = basis.sum(value, measure.filter, True)
     count = basis.count(value, measure.filter)
-    low, high = number(value.facts.lower), number(value.facts.upper)
     return f"least(greatest({number(centre)} + {term} / greatest({count}, 1), {low}), {high})", Type.REAL
 
 

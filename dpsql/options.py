@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.errors import refuse
+from dpsql.plan import Asked
 from dpsql.policy import Policy
 from dpsql.privacy import exact_number, plain_decimal
 
@@ -45,6 +46,13 @@ class Options:
     target_error: Fraction | None = None
     nonnegative: bool = False
     reuse: Reuse = Reuse.ON
+    max_total: Fraction | None = None
+    max_count: int | None = None
+
+    @property
+    def asked(self) -> Asked:
+        """The contribution bounds among them."""
+        return Asked(self.max_groups, self.max_rows_per_group, self.max_total, self.max_count)
 
     @classmethod
     def of_policy(cls, policy: Policy) -> Options:
@@ -97,6 +105,8 @@ def show_value(value: Any) -> str:
 def _check_limit(key: str, value: Any, policy: Policy) -> None:
     limits = policy.per_query
     most: Any = None
+    if key in ("max_total", "max_count") and value is not None and policy.privacy_unit is None:
+        raise refuse("clip_rows", name=f"dp.{key}")
     if key == "epsilon":
         most = policy.budget.epsilon if limits.max_epsilon is None else limits.max_epsilon
     elif key == "delta":
@@ -134,6 +144,10 @@ def _bound(text: str) -> int | None:
     return int(text)
 
 
+def _total(text: str) -> Fraction | None:
+    return None if text.lower() in ("none", "null", "default") else _positive(text)
+
+
 def _switch(text: str) -> bool:
     known = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
     if text.lower() not in known:
@@ -161,6 +175,8 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "mechanism": (_mechanism, "auto, laplace or gaussian"),
     "max_groups": (_bound, "a whole number from 1, or none"),
     "max_rows_per_group": (_bound, "a whole number from 1, or none"),
+    "max_total": (_total, "a number above 0 in the unit of what is summed, or none"),
+    "max_count": (_bound, "a whole number from 1, or none"),
     "confidence": (_confidence, "a number from 0.5 to 0.9999"),
     "target_error": (_target, "a half-width above 0 in the unit of the answer, or none"),
     "nonnegative": (_switch, "on or off"),

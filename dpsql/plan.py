@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, Union
 
@@ -185,6 +186,24 @@ class TermKind(str, Enum):
     DISTINCT = "distinct"
 
 
+class Norm(str, Enum):
+    """The norm in which a unit's vector of sums is clipped: the one that the noise is calibrated to."""
+
+    L1 = "L1"
+    L2 = "L2"
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A unit's vector of sums over all groups is scaled down to `norm` at most `most` (grid units, an integer >= 1).
+
+    `norm` is None until pricing has chosen the mechanism.
+    """
+
+    most: int
+    norm: Norm | None = None
+
+
 @dataclass(frozen=True)
 class Term:
     """One basis term (privacy.md 4).
@@ -192,7 +211,8 @@ class Term:
     COUNT: rows that pass `filter` and whose `value` (when given) is not NULL. SUM: the integer
     round(clamp(value, lower, upper) - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and
     ints for integer columns. UNITS: distinct privacy units. DISTINCT: distinct values of `value`.
-    `magnitude` bounds the absolute value that one row (unit, value) adds, in grid units.
+    `magnitude` bounds the absolute value that one row (unit, value) adds, in grid units. `clip`: COUNT and SUM only;
+    their grid is then chosen so that nothing overflows (`basis.clipped`), finer than 1 for integers and counts.
     """
 
     name: str
@@ -204,6 +224,18 @@ class Term:
     lower: float | int = 0
     upper: float | int = 0
     centre: float | int = 0
+    clip: Clip | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Contribution bounds that a question asks for. `max_groups` and `max_rows_per_group` drop rows; `max_total` (in
+    the unit of what is summed) and `max_count` (rows) clip a unit's SUM and COUNT over all groups; None: not asked."""
+
+    max_groups: int | None = None
+    max_rows_per_group: int | None = None
+    max_total: Fraction | None = None
+    max_count: int | None = None
 
 
 @dataclass(frozen=True)

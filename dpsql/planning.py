@@ -19,7 +19,7 @@ from dpsql.bind import bind
 from dpsql.engines import Engine
 from dpsql.options import Options
 from dpsql.parse import Parameters, Statement, parse
-from dpsql.plan import Block, BoundedBlock, Plan, fingerprint
+from dpsql.plan import Plan, fingerprint
 from dpsql.policy import Policy, Table
 from dpsql.pricing import Price, price
 from dpsql.release import OutputColumn
@@ -115,7 +115,7 @@ class Planner:
 
     def _plan(self, statement: Statement, options: Options, policy: Policy) -> Planned:
         plan = bind(statement, policy)
-        blocks = tuple(self._bounded(block, options) for block in plan.blocks)
+        blocks = tuple(bounded(block, self.policy, options.asked) for block in plan.blocks)
         priced = price(blocks, options, self.policy, self.accountant)
         keys = tuple(
             fingerprint(
@@ -124,9 +124,6 @@ class Planner:
             for one in priced.blocks
         )
         return Planned(statement, options, plan, priced, keys)
-
-    def _bounded(self, block: Block, options: Options) -> BoundedBlock:
-        return bounded(block, self.policy, options.max_groups, options.max_rows_per_group)
 
 
 _BIGQUERY = {"max_groups_contributed": "max_groups", "max_rows_contributed": "max_rows_per_group"}

@@ -19,9 +19,9 @@ from dpsql.mechanisms import KeyColumn, Noise, NoisePlan, Selection, Sensitivity
 from dpsql.mechanisms.rational import sqrt_lower
 from dpsql.mechanisms.selection import choose_selection, threshold
 from dpsql.options import Options
-from dpsql.plan import BoundedBlock, Term, TermKind
+from dpsql.plan import BoundedBlock, Caps, Norm, Term, TermKind
 from dpsql.policy import Policy
-from dpsql.privacy import PrivacyLoss, plain_decimal
+from dpsql.privacy import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.sensitivity import groups_per_unit, sensitivity
 
 
@@ -89,25 +89,50 @@ class _Shares:
         assert self.allowed.rho is not None
         return PrivacyLoss(None, Fraction(0), self.allowed.rho / self.parts)
 
-    def noise(self, moved: Sensitivity) -> Noise:
-        """The noise of one term: the mechanism asked for, or the one with the lower expected error."""
+    def measured(self, term: Term, caps: Caps, neighbours: Neighbours) -> tuple[Term, Noise]:
+        """The term and its noise: the mechanism asked for, or the one with the lower expected error.
+
+        A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
+        """
+        choices = []
+        for norm in self._norms():
+            one = _clipped_in(term, norm, caps, neighbours)
+            choices.append((one, self._noise(sensitivity(one, caps, neighbours), norm)))
+        return min(choices, key=lambda choice: expected_error(choice[1]))
+
+    def _norms(self) -> tuple[Norm, ...]:
+        """Norms of the mechanisms that may be used: L1 of Laplace noise, L2 of Gaussian noise."""
+        asked = self.options.mechanism
+        if asked == "auto":
+            return (Norm.L1,) if self.pure else (Norm.L1, Norm.L2)
+        return (Norm.L2,) if asked == "gaussian" else (Norm.L1,)
+
+    def _noise(self, moved: Sensitivity, norm: Norm) -> Noise:
         part = self.loss()
         if self.pure:
             assert part.epsilon is not None
-            if self.options.mechanism == "gaussian":
+            if norm is Norm.L2:
                 return _gaussian_within(moved, part.epsilon, self.delta)
             return laplace.noise_for(moved, part.epsilon)
         assert part.rho is not None
-        choices: list[Noise] = []
-        if self.options.mechanism in ("auto", "laplace"):
-            choices.append(laplace.noise_for(moved, sqrt_lower(2 * part.rho)))
-        if self.options.mechanism in ("auto", "gaussian"):
-            choices.append(gaussian.noise_for(moved, part.rho))
-        return min(choices, key=expected_error)
+        if norm is Norm.L2:
+            return gaussian.noise_for(moved, part.rho)
+        return laplace.noise_for(moved, sqrt_lower(2 * part.rho))
 
     def charged(self, noise: Noise) -> PrivacyLoss:
         """What the accountant counts for one noise."""
         return gaussian_as_pure(noise, self.delta) if self.pure else noise.loss
+
+
+def _clipped_in(term: Term, norm: Norm, caps: Caps, neighbours: Neighbours) -> Term:
+    """A term under max_total or max_count with the norm of its clip; without a clip where that could bind no unit."""
+    if term.clip is None:
+        return term
+    free = sensitivity(replace(term, clip=None), caps, neighbours)
+    most = term.clip.most * neighbours.factor
+    if most >= free.l1 if norm is Norm.L1 else most * most >= free.l2_squared:
+        return replace(term, clip=None)
+    return replace(term, clip=replace(term.clip, norm=norm))
 
 
 def expected_error(noise: Noise) -> float:
@@ -122,10 +147,9 @@ def _gaussian_within(moved: Sensitivity, epsilon: Fraction, delta: Fraction) -> 
 
 def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> PricedBlock:
     neighbours = policy.neighbours
-    terms = tuple(
-        TermNoise(term.name, shares.noise(sensitivity(term, block.caps, neighbours)), term.grid, _whole(term))
-        for term in block.terms
-    )
+    measured = [shares.measured(term, block.caps, neighbours) for term in block.terms]
+    terms = tuple(TermNoise(term.name, noise, term.grid, _whole(term)) for term, noise in measured)
+    block = replace(block, terms=tuple(term for term, _ in measured))
     keys = tuple(KeyColumn(key.name, None if key.values is None else _arrow(key.values)) for key in block.keys)
     _check_grid(block, policy)
     selection, counted = _selection(block, terms, shares, policy)
@@ -169,7 +193,7 @@ def _selection(
     if counted is not None:
         return threshold(column, l0, counted.noise, shares.delta), ()
     units = Term(column, TermKind.UNITS, None, None, 1)
-    hidden = TermNoise(column, shares.noise(sensitivity(units, block.caps, policy.neighbours)), 0, True)
+    hidden = TermNoise(column, shares.measured(units, block.caps, policy.neighbours)[1], 0, True)
     rule = choose_selection(column, l0, replace(shares.loss(), delta=shares.delta), column, hidden.noise)
     return rule, ((hidden,) if rule.kind == "threshold" else ())
 

@@ -574,6 +574,18 @@ _(
 )
 _("option_unknown", "42704", "there is no option {name}", "")
 _("option_value", "22023", "{value} is no value of {name}: {wanted}", "")
+_(
+    "clip_rows",
+    "22023",
+    "{name} clips what one privacy unit adds up to, and here every row is its own unit",
+    "bound the values themselves: clamp(x, lower, upper)",
+)
+_(
+    "max_total_small",
+    "22023",
+    "dp.max_total = {total} is too small to be told from 0 beside {rows} rows of up to {most} that one unit may have",
+    "ask for more, or clamp the values more closely: clamp(x, lower, upper)",
+)
 _("option_limit", "22023", "{name} = {value} is more than the owner allows ({limit})", "ask for less")
 
 # --- bind: names, types and shapes ----------------------------------------------------------------------------------

@@ -7,29 +7,30 @@ import math
 from dpsql.basis import Basis
 from dpsql.contributions import rows_per_unit, tables
 from dpsql.formulas import FORMULAS
-from dpsql.plan import Block, BoundedBlock, Caps
+from dpsql.plan import Asked, Block, BoundedBlock, Caps
 from dpsql.policy import Policy
 
 SELECTION = "sel"
 """Engine column that partition selection looks at when no measured term counts the same."""
 
 
-def bounded(block: Block, policy: Policy, max_groups: int | None, max_rows_per_group: int | None) -> BoundedBlock:
+def bounded(block: Block, policy: Policy, asked: Asked) -> BoundedBlock:
     """The basis of a block under contribution bounds: the smallest of those asked for and those of its tables."""
     rows = rows_per_unit(block.source, policy)
     read = [policy.tables[name] for name in tables(block.source)]
-    max_groups = _smallest(max_groups, *(table.max_groups for table in read))
-    max_rows_per_group = _smallest(max_rows_per_group, *(table.max_rows_per_group for table in read))
+    max_groups = _smallest(asked.max_groups, *(table.max_groups for table in read))
+    max_rows_per_group = _smallest(asked.max_rows_per_group, *(table.max_rows_per_group for table in read))
     private_keys = any(key.values is None for key in block.keys)
     if policy.privacy_unit is None:
         max_groups = max_rows_per_group = None
+        asked = Asked()
     # Rows with a public key outside its values belong to no group, so a unit touches no more groups than there are.
     groups = rows if private_keys else min(rows, math.prod(len(key.values or ()) for key in block.keys))
     if max_groups is not None:
         max_groups, groups = (max_groups, max_groups) if max_groups < groups else (None, groups)
     if max_rows_per_group is not None and max_rows_per_group >= rows:
         max_rows_per_group = None
-    basis = Basis(block.measures, rows == 1 or policy.privacy_unit is None)
+    basis = Basis(block.measures, rows == 1 or policy.privacy_unit is None, rows, asked)
     formulas = tuple((measure.name, *FORMULAS[measure.aggregate](basis, measure)) for measure in block.measures)
     # Under row privacy with c > 1 a count of rows moves by up to c; a threshold on it allows for that (`lone_count`).
     selection = (basis.known_units() or SELECTION) if private_keys else None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
+from dpsql.errors import refuse
 from dpsql.mechanisms import Sensitivity
-from dpsql.plan import Caps, Term, TermKind
+from dpsql.plan import Caps, Norm, Term, TermKind
 from dpsql.privacy import Neighbours
 
 
@@ -19,6 +22,8 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     v over disjoint groups with at most k non-zero entries, each |v_g| <= n_g b, n_g <= m, sum of n_g <= c:
     L1 = sum n_g b <= min(c, k m) b; L2^2 = sum n_g^2 b^2 <= b^2 max(n_g) sum(n_g) <= b^2 min(c, m) min(c, k m),
     which is min(c^2, k m^2, c m) b^2 or less. UNITS adds 0 or 1 to each touched group, whatever the rows.
+    A clipped term adds a vector of norm at most C besides (`emit.clipping`), so the smaller bound of each norm holds:
+    clipped in L1, no norm exceeds C; clipped in L2, neither L2 nor Linf does, and L1 <= sqrt(k) L2 (Cauchy-Schwarz).
     change_one moves v_old to v_new: the triangle inequality doubles every norm (and quadruples the square).
     """
     factor = neighbours.factor
@@ -31,9 +36,11 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     b = term.magnitude
     if b == 0:
         return Sensitivity(0, 0, 0, 0)
-    return Sensitivity(
-        l0=groups * factor,
-        l1=total * b * factor,
-        l2_squared=in_group * total * b * b * factor * factor,
-        linf=in_group * b * factor,
-    )
+    l1, l2_squared, linf = total * b, in_group * total * b * b, in_group * b
+    if term.clip is not None:
+        if term.clip.norm is None:
+            raise refuse("internal", what="a clip without a norm")
+        most = term.clip.most
+        l1 = min(l1, most if term.clip.norm is Norm.L1 else isqrt(groups * most * most))
+        l2_squared, linf = min(l2_squared, most * most), min(linf, most)
+    return Sensitivity(groups * factor, l1 * factor, l2_squared * factor * factor, linf * factor)

@@ -99,8 +99,12 @@ def conjuncts(condition: Expr | None) -> dict[str, Expr]:
 
 
 def measure_of(term: Term) -> str:
-    """Names what a term sums, whatever its name, its condition, its centre and the grid of its integers."""
-    return fingerprint((term.kind, term.value, float(term.lower), float(term.upper)))
+    """Names what a term sums, whatever its name, its condition, its centre and the grid of its integers.
+
+    Sums that were clipped, and how, are different numbers from those that were not.
+    """
+    clip = () if term.clip is None else (term.clip, term.grid)
+    return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip))
 
 
 def complete(key: Key) -> bool:

@@ -7,13 +7,14 @@ window that makes it now (`dpsql.emit.bounded_view`). Both hold the same rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from dpsql.basis import summed
 from dpsql.contributions import Promise, tables
 from dpsql.emit import duckdb as text
 from dpsql.emit.bounded_view import bounded_view, rank
+from dpsql.emit.clipping import Grouped, clipped_sums
 from dpsql.emit.grid import kept_integer, row_integer, summand, value_text
 from dpsql.engines import UNIT_ID, EngineQuery, Source, View
 from dpsql.plan import (
@@ -178,22 +179,47 @@ class Emitter:
 
     def block(self, block: BoundedBlock) -> EngineQuery:
         """The exact integer sums of a block: one row per group, term columns never NULL."""
-        inner, values = self._rows(block)
-        units = self._unit_sets(block)
-        terms = [f"{self._term(term, block, values, units)} AS {text.name(term.name)}" for term in block.terms]
+        rows, values = self._rows(block)
+        keys = [key.name for key in block.keys]
         names = [term.name for term in block.terms]
         if block.selection_term == SELECTION:
-            terms.append(f"{self._selection_count(block)} AS {SELECTION}")
             names.append(SELECTION)
-        keys = [key.name for key in block.keys]
-        if not terms:
-            terms = ["count(*) AS present"]
-        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        statement = (self._clipped if _clips(block) else self._plain)(block, rows, values)
         if any(key.values is None for key in block.keys):
             # Rows leave in key order (`cells` sees to it); the engine's cores sort a million of them faster.
-            group += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
-        statement = f"SELECT {', '.join([*keys, *terms])} FROM ({inner}){group}"
+            statement += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
         return EngineQuery(statement, tuple(keys), tuple(names), self._unchanged(block))
+
+    def _plain(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
+        """Every term summed over the rows of a group."""
+        units = self._unit_sets(block)
+        terms = [f"{self._term(term, block, values, units)} AS {text.name(term.name)}" for term in block.terms]
+        if block.selection_term == SELECTION:
+            terms.append(f"{self._selection_count(block)} AS {SELECTION}")
+        return _grouped([key.name for key in block.keys], terms or ["count(*) AS present"], f"({rows})")
+
+    def _clipped(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
+        """Every term summed over the (clipped) sums of the units of a group; distinct values, which no unit owns, beside
+        them: over the same rows there are the same groups."""
+        apart = [term for term in block.terms if term.kind is TermKind.DISTINCT]
+        added = [term for term in block.terms if term.kind is not TermKind.DISTINCT]
+        sums = []
+        for term in added:
+            counted = replace(term, kind=TermKind.COUNT) if term.kind is TermKind.UNITS else term
+            sums.append((term, self._term(counted, block, values, "")))
+        keys = tuple(key.name for key in block.keys)
+        selection = SELECTION if block.selection_term == SELECTION else None
+        source = 'SELECT * FROM "#rows"' if apart else rows
+        clipped = clipped_sums(Grouped(source, keys, self._hidden(block.source)[-1]), tuple(sums), selection)
+        if not apart:
+            return clipped
+        counts = [f"{self._term(term, block, values, '')} AS {term.name}" for term in apart]
+        others = _grouped(list(keys), counts, '"#rows"')
+        chosen = [f"a.{name}" for name in [*keys, *(term.name for term in added), *([selection] if selection else [])]]
+        chosen += [f"b.{term.name}" for term in apart]
+        on = " AND ".join(f"a.{key} IS NOT DISTINCT FROM b.{key}" for key in keys) or "true"
+        both = f"SELECT {', '.join(chosen)} FROM ({clipped}) AS a JOIN ({others}) AS b ON {on}"
+        return f'WITH "#rows" AS MATERIALIZED ({rows}) {both}'
 
     def _unchanged(self, block: BoundedBlock) -> tuple[tuple[str, str], ...]:
         """What must not have changed while the query ran: tables that are their own bounded view."""
@@ -211,7 +237,7 @@ class Emitter:
         """
         sets = sum(term.kind is TermKind.UNITS for term in block.terms)
         prepared = self._prepared(block.source)
-        if prepared is None or not sets or not all(_strict(key) for key in block.keys):
+        if prepared is None or not sets or _clips(block) or not all(_strict(key) for key in block.keys):
             return ""
         groups = prod(len(key.values or ()) for key in block.keys)
         return prepared.count_units if groups * sets <= MOST_UNIT_SETS else ""
@@ -280,7 +306,7 @@ class Emitter:
         caps, keys = block.caps, [key.name for key in block.keys]
         bounded = caps.max_groups is not None or caps.max_rows_per_group is not None
         inside = [condition for key in block.keys if (condition := _in_domain(key))]
-        if inside and (bounded or self._unit_sets(block)):
+        if inside and (bounded or _clips(block) or self._unit_sets(block)):
             rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(inside)}"
         if not bounded:
             return rows
@@ -303,7 +329,7 @@ class Emitter:
         if term.kind is TermKind.SUM:
             row = self._integer(term, block, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
-            return f"coalesce(sum({row}){filtered}, 0)"
+            return _finer(term, f"coalesce(sum({row}){filtered}, 0)")
         if term.kind is TermKind.UNITS and units:
             unit = text.name(UNIT_ID)
             return f"coalesce({units}({f'CASE WHEN {condition} THEN {unit} END' if condition else unit}), 0)"
@@ -314,7 +340,7 @@ class Emitter:
         filtered = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
         if term.kind is TermKind.COUNT:
             counted = value if summed_too is None else self._integer(summed_too, block, value)
-            return f"count({counted or '*'}){filtered}"
+            return _finer(term, f"count({counted or '*'}){filtered}")
         of = text.name(UNIT) if term.kind is TermKind.UNITS else value
         return f"count(DISTINCT {of}){filtered}"
 
@@ -353,6 +379,22 @@ def _per_unit_aggregate(label: str, word: str, argument: Expr | None, condition:
     if word == "avg":
         return f"(CAST({total} AS DOUBLE) * {step} / count({there}){filtered})"
     return f"CAST({total} AS DOUBLE) * {step}" if facts.type is Type.REAL else f"TRY_CAST({total} AS BIGINT)"
+
+
+def _finer(term: Term, total: str) -> str:
+    """A count or a sum of integers in steps of its grid, which is finer than 1 where it may be clipped."""
+    if isinstance(term.lower, float) or term.grid == 0:
+        return total
+    return f"(CAST({total} AS HUGEINT) * {1 << term.grid})"
+
+
+def _clips(block: BoundedBlock) -> bool:
+    return any(term.clip is not None for term in block.terms)
+
+
+def _grouped(keys: list[str], columns: list[str], source: str) -> str:
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join([*keys, *columns])} FROM {source}{group}"
 
 
 def _summed_too(term: Term, block: BoundedBlock) -> Term | None:

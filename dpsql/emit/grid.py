@@ -40,7 +40,8 @@ def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callabl
         return None
     if not policy.is_protected(source.table) or not prepared(source.table):
         return None
-    wanted = (term.lower, term.upper, term.centre, term.grid)
+    grid = term.grid if isinstance(term.lower, float) else 0  # a clipped sum of integers is put on its grid afterwards
+    wanted = (term.lower, term.upper, term.centre, grid)
     kept = kept_integers(policy.tables[source.table].columns[term.value.name])
     found = (name for name, one in kept.items() if (one.lower, one.upper, one.centre, one.grid) == wanted)
     return next(found, None)

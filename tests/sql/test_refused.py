@@ -25,6 +25,7 @@ ROOMS = (
     "domains",
     "contributions",
     "rewrite",
+    "basis",
     "pricing",
     "mechanisms",
     "error_bars",
@@ -47,13 +48,13 @@ NOT_HERE = {
 PACKAGE = Path(dpsql.refusals.__file__).parent
 
 
-@lru_cache(maxsize=1)
-def worlds() -> list[World]:
-    """The crowd, the crowd with one person more, nobody."""
+@lru_cache(maxsize=2)
+def worlds(rows: bool = False) -> list[World]:
+    """The crowd, the crowd with one person more, nobody; `rows`: every row is a privacy unit."""
     found = []
     datasets: list[Data] = [together(crowd(), {}), together(crowd(), unit(FIXED[2], 900)), together({}, {})]
     for data in datasets:
-        found.append(World(policy("hospital")))
+        found.append(World(policy("hospital_rows" if rows else "hospital")))
         found[-1].load(data)
     return found
 
@@ -93,7 +94,7 @@ def test_public_grid() -> None:
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
 def test_words(case: Case) -> None:
-    world = worlds()[0]
+    world = worlds(case.mark("policy") == "rows")[0]
     with world.options(case.marks.get("set", [])), pytest.raises(Error) as refusal:
         world.session.execute(case.sql, case.parameters)
     error = refusal.value
@@ -110,7 +111,7 @@ def test_words(case: Case) -> None:
 def test_before_data(case: Case) -> None:
     """One text for D, D' and no data at all; the engine was not asked and nothing was charged."""
     texts = set()
-    for world in worlds():
+    for world in worlds(case.mark("policy") == "rows"):
         with world.options(case.marks.get("set", [])):
             observed = world.observe(case.sql, case.parameters)
         texts.add(observed.outcome)

@@ -1,0 +1,222 @@
+"""Clipping (max_total, max_count): what the engine makes of each unit's vector, and how far one unit moves the answer."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import pytest
+from audit.hospital import Data, merge, policy
+from audit.law import compare, moves
+from audit.world import Measured, World
+
+from dpsql.basis import UNIT_BITS
+from dpsql.emit.clipping import Grouped, clipped_sums
+from dpsql.plan import Clip, Norm, Term, TermKind
+from neighbours.databases import database, hospital
+from neighbours.test_neighbours import Place, Silent, rows
+
+WARDS = ["er", "icu", "day"]
+Vector = dict[int, int]
+
+
+def clipped(vector: Vector, most: int, norm: Norm) -> Vector:
+    """The definition; of the L2 norm with the exact root, which the engine's may exceed by a thousandth."""
+    size = sum(map(abs, vector.values()))
+    if norm is Norm.L2:
+        square = sum(value * value for value in vector.values())
+        size = math.isqrt(square) + (math.isqrt(square) ** 2 < square)
+    if size <= most:
+        return vector
+    return {key: (abs(value) * most // size) * (1 if value > 0 else -1) for key, value in vector.items()}
+
+
+def engine(vectors: list[Vector], most: int, norm: Norm, grouped: bool) -> Vector:
+    """What the emitted text adds up to, over one row for each unit and group."""
+    con = duckdb.connect(config={"threads": 1})
+    con.execute("CREATE TABLE r (k0 INTEGER, unit INTEGER, v HUGEINT)")
+    given = [(key, unit, value) for unit, vector in enumerate(vectors) for key, value in vector.items()]
+    for one in given:
+        con.execute("INSERT INTO r VALUES (?, ?, ?)", one)
+    term = Term("t0", TermKind.SUM, None, None, 1, clip=Clip(most, norm))
+    keys = ("k0",) if grouped else ()
+    text = clipped_sums(Grouped("SELECT * FROM r", keys, "unit"), ((term, "sum(v)"),), None)
+    return {row[0] if grouped else 0: row[-1] for row in con.sql(text).fetchall()}
+
+
+def vectors(rng: random.Random, bits: int) -> Iterator[Vector]:
+    """Heavy tails: sizes over the whole range, equal values (whose rounding adds up), one value alone, the extremes."""
+    most = 2**bits
+    yield {0: most}
+    yield {0: -most}
+    yield dict.fromkeys(range(7), most // 7)
+    yield {key: (-1) ** key * (most // 3) for key in range(3)}
+    yield {0: most - 5, **dict.fromkeys(range(1, 6), 1)}
+    for _ in range(30):
+        size = rng.randint(1, 9)
+        top = 2 ** rng.randint(1, bits) // size
+        yield {key: rng.randint(-top, top) or 1 for key in range(size)}
+
+
+@pytest.mark.parametrize("norm", Norm)
+@pytest.mark.parametrize("most", [1_000, 1_001, 3_145_727, 2**31 - 1, 2**61 + 1, 2**UNIT_BITS - 1])
+def test_one_unit(norm: Norm, most: int) -> None:
+    """Each unit alone: its vector is within the norm, and is the scaled one up to the stated rounding."""
+    for vector in vectors(random.Random(f"{norm} {most}"), UNIT_BITS):
+        found = engine([vector], most, norm, grouped=True)
+        wanted = clipped(vector, most, norm)
+        if norm is Norm.L1:
+            assert found == wanted
+            assert sum(map(abs, found.values())) <= most
+        else:
+            assert sum(value * value for value in found.values()) <= most * most
+            for key, value in wanted.items():
+                assert abs(value) * Fraction(999, 1000) - 1 <= abs(found[key]) <= abs(value)
+                assert found[key] * value >= 0
+            assert found == vector or sum(v * v for v in vector.values()) > most * most
+
+
+@pytest.mark.parametrize("norm", Norm)
+def test_many_units(norm: Norm) -> None:
+    """Units are clipped one by one, whatever the others are, and then added up."""
+    rng = random.Random(7)
+    each = [next(vectors(rng, 40)) if at == 0 else list(vectors(rng, 40))[at % 35] for at in range(20)]
+    alone = [engine([vector], 2**30, norm, grouped=True) for vector in each]
+    together: Vector = {}
+    for vector in alone:
+        for key, value in vector.items():
+            together[key] = together.get(key, 0) + value
+    assert engine(each, 2**30, norm, grouped=True) == together
+
+
+@pytest.mark.parametrize("norm", Norm)
+def test_without_keys(norm: Norm) -> None:
+    """One number for each unit: it is cut off at both ends."""
+    values = [5, -5, 2_000, -2_000, 1_000, -1_001, 2**UNIT_BITS]
+    found = engine([{0: value} for value in values], 1_000, norm, grouped=False)
+    assert found == {0: 5 - 5 + 1_000 - 1_000 + 1_000 - 1_000 + 1_000}
+    assert engine([], 1_000, norm, grouped=False) == {0: 0}
+
+
+# --- whole questions ------------------------------------------------------------------------------------------------
+
+
+QUESTIONS = (
+    "SELECT ward, COUNT(*), SUM(cost), SUM(nights), AVG(change) FROM visits GROUP BY ward",
+    "SELECT nights, COUNT(cost), SUM(change), COUNT(DISTINCT patient_id) FROM visits WHERE cost > 1 GROUP BY nights",
+    "SELECT COUNT(*) FILTER (WHERE nights > 1), SUM(cost) FILTER (WHERE nights > 1) FROM visits",
+    "SELECT diagnosis, SUM(nights), COUNT(*), COUNT(DISTINCT code) FROM visits GROUP BY diagnosis",
+    "SELECT test, flag, SUM(value), COUNT(*) FROM labs JOIN visits USING (visit_id) GROUP BY test, flag",
+    "SELECT region, SUM(2 * cost - 7), VAR_POP(cost), AVG(cost) FROM visits JOIN patients USING (patient_id) GROUP BY region",
+)
+SETTINGS = (
+    ("dp.max_total = 40", "dp.max_count = 3"),
+    ("dp.max_total = 40", "dp.max_count = 3", "dp.mechanism = gaussian"),
+    ("dp.max_total = 7.5", "dp.max_count = 1", "dp.max_groups = 3"),
+    ("dp.max_total = 1999", "dp.max_count = 2", "dp.max_rows_per_group = 2", "dp.mechanism = gaussian"),
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_law(seed: int) -> None:
+    """Taking one patient away moves every exact vector within the claimed norms, whatever the question sets."""
+    place = Place(seed)
+    for settings in SETTINGS:
+        for sql in QUESTIONS:
+            with place.whole.options(list(settings)):
+                whole = place.whole.observe(sql)
+                price = place.whole.session.plan(place.whole.session.planner.parse(sql, None)).price
+            assert whole.outcome == "answered", f"{sql}\n{whole.outcome}"
+            for number, world in place.less.items():
+                with world.options(list(settings)):
+                    other = world.observe(sql)
+                assert (other.outcome, other.engine_sql, other.charges) == ("answered", whole.engine_sql, whole.charges)
+                problems = compare(price, whole.blocks, other.blocks).problems
+                assert problems == [], f"{sql}\n{settings}\nwithout patient {number}: {problems}"
+
+
+def visitor(number: int, wards: list[str], nights: int = 0, cost: float = 0.0) -> Data:
+    """A patient with one visit for each ward named."""
+    person: dict[str, Any] = {"patient_id": number, "region": "north", "sex": "f", "age": 50}
+    visits = [
+        {"visit_id": number * 1000 + at, "patient_id": number, "ward": ward, "nights": nights, "cost": cost}
+        for at, ward in enumerate(wards)
+    ]
+    return {"patients": [person], "visits": visits, "labs": []}
+
+
+def measured(data: Data, sql: str, settings: tuple[str, ...]) -> Measured:
+    world = World(policy("hospital"))
+    world.load(data)
+    with world.options(list(settings)):
+        observed = world.observe(sql)
+    assert observed.outcome == "answered"
+    return observed.blocks[0]
+
+
+@pytest.mark.parametrize("visits", [WARDS * 6, ["er"] * 6 + ["icu"] * 5 + ["day"] * 7, ["icu"] * 20])
+@pytest.mark.parametrize(("option", "aggregate", "most"), [
+    ("max_count", "COUNT(*)", 2), ("max_total", "SUM(cost)", 777), ("max_total", "SUM(nights)", 53),
+])  # fmt: skip
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+def test_sensitivity_is_reached(visits: list[str], option: str, aggregate: str, most: int, mechanism: str) -> None:
+    """The newcomer who exceeds the bound moves the vector by the claimed norm: not more, and hardly less."""
+    settings = (f"dp.{option} = {most}", f"dp.mechanism = {mechanism}")
+    sql = f"SELECT ward, {aggregate} FROM visits GROUP BY ward"
+    base = hospital(random.Random(5), False)
+    before = measured(database(base), sql, settings)
+    newcomer = merged(database(base), visitor(77, visits, nights=20, cost=500.0))
+    after = measured(newcomer, sql, settings)
+    moved = moves(before.terms["t0"], after.terms["t0"])
+    claimed = before.noises["t0"].sensitivity
+    if mechanism == "laplace":
+        reached, claim = sum(map(abs, moved.values())), claimed.l1
+    else:
+        reached, claim = math.isqrt(sum(value * value for value in moved.values())), math.isqrt(claimed.l2_squared)
+    assert claim * Fraction(999, 1000) <= reached <= claim
+
+
+def merged(data: Data, more: Data) -> Data:
+    """Both together; tables that only one of them has are kept."""
+    together = {table: list(rows) for table, rows in data.items()}
+    merge(together, more)
+    return together
+
+
+def test_rounding_is_toward_zero() -> None:
+    """Three equal thirds of 2 * 2**20 steps: rounding half up would add one step too many."""
+    block = measured(database({}) | visitor(1, WARDS), "SELECT ward, COUNT(*) FROM visits GROUP BY ward", ("dp.max_count = 2",))
+    assert list(block.terms["t0"].values()) == [2 * 2**20 // 3] * 3
+    assert block.noises["t0"].sensitivity.l1 == 2 * 2**20
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4])
+def test_wide_bounds_change_nothing(seed: int) -> None:
+    """Bounds that no unit reaches, in the two-level text: the answers are those of plain DuckDB."""
+    world = World(policy("hospital"), gate=Silent())
+    world.load(database(hospital(random.Random(seed), False)))
+    clamped = "CASE WHEN isnan(cost) OR cost IS NULL THEN NULL ELSE least(greatest(cost, 0), 1000) END"
+    plain = (
+        f"SELECT ward, count(*), coalesce(sum({clamped}), 0), coalesce(avg({clamped}), 0), count(DISTINCT patient_id), "
+        "count(DISTINCT code) FROM visits WHERE ward IN ('er', 'icu', 'day') GROUP BY ward "
+    )
+    wanted = {row[0]: row[1:] for row in world.connection.sql(plain).fetchall()}
+    asked = "SELECT ward, COUNT(*), SUM(cost), AVG(cost), COUNT(DISTINCT patient_id), COUNT(DISTINCT code) FROM visits GROUP BY ward"
+    for mechanism in ("laplace", "gaussian"):
+        with world.options(["dp.max_total = 19999.99", "dp.max_count = 19", f"dp.mechanism = {mechanism}"]):
+            text = world.session.explain(asked).engine_sql[0][1]
+            answer = rows(world.session.execute(asked).table)
+        assert "#norms" in text
+        for row in answer:
+            assert row[1:] == pytest.approx(wanted.get(row[0], (0,) * 5), rel=1e-9, abs=1e-9)
+
+
+def test_groups_outside_the_answer_do_not_count() -> None:
+    """Visits to a ward that is not listed are in no group; they take nothing of the bound away."""
+    wards = ["er", "icu", "attic", "attic", "attic"]
+    block = measured(database({}) | visitor(1, wards), "SELECT ward, COUNT(*) FROM visits GROUP BY ward", ("dp.max_count = 2",))
+    assert sorted(block.terms["t0"].values()) == [0, 2**20, 2**20]
