@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.errors import refuse
-from dpsql.plan import Asked, Clip, Expr, Measure, Term, TermKind
+from dpsql.plan import Asked, Clip, Column, Expr, Measure, Term, TermKind
 from dpsql.privacy import plain_decimal
 from dpsql.ranges import Type
 
@@ -52,9 +52,7 @@ class Basis:
         if not clip or most is None or most >= self.rows:
             return self._name(Term("", TermKind.COUNT, value, condition, 1))
         scale = 1 << FINER_BITS
-        return self._name(
-            Term("", TermKind.COUNT, value, condition, scale, grid=FINER_BITS, clip=Clip(most * scale))
-        )
+        return self._name(Term("", TermKind.COUNT, value, condition, scale, grid=FINER_BITS, clip=Clip(most * scale)))
 
     def units(self, condition: Expr | None) -> str:
         """Distinct privacy units among rows that pass `condition`."""
@@ -76,8 +74,9 @@ class Basis:
         return self._name(term), centre
 
     def clipped_sum(self, value: Expr, condition: Expr | None) -> str | None:
-        """The term of a sum under max_total, around no centre; None where no unit can exceed max_total."""
-        total = self.asked.max_total
+        """The term of a sum under max_total (of the question, or of the column that is summed), around no centre; None where no unit can exceed max_total."""
+        declared = value.facts.max_total if isinstance(value, Column) else None
+        total = min((most for most in (self.asked.max_total, declared) if most is not None), default=None)
         if total is None or max(abs(value.facts.lower), abs(value.facts.upper)) * self.rows <= total:
             return None
         return self._name(clipped(value, condition, total, self.rows))

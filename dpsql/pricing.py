@@ -77,7 +77,7 @@ class _Shares:
         measured = sum(1 for block in blocks for term in block.terms if term.magnitude)
         apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
         self.parts = max(1, measured + apart)
-        gaussians = measured if options.mechanism == "gaussian" and self.pure else 0
+        gaussians = measured + apart if options.mechanism == "gaussian" and self.pure else 0
         if gaussians and options.delta == 0:
             raise refuse("mechanism_needs_delta")
         self.delta = options.delta / max(1, len(self.selecting) + gaussians)

@@ -43,7 +43,8 @@ INT64 = (Fraction(-(2**63)), Fraction(2**63 - 1))
 class Facts:
     """Facts about one expression. A bound that is None is unknown (unbounded).
 
-    `values` is a finite domain in key order; it may hold None when NULL is a group of its own.
+    `values` is a finite domain in key order; it may hold None when NULL is a group of its own. `max_total`: the most
+    that the policy lets one privacy unit add to a sum of this column.
     """
 
     type: Type
@@ -51,6 +52,7 @@ class Facts:
     upper: Any = None
     values: tuple[Any, ...] | None = None
     nullable: bool = True
+    max_total: Fraction | None = None
 
     @property
     def bounded(self) -> bool:

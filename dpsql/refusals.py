@@ -583,7 +583,7 @@ _(
 _(
     "max_total_small",
     "22023",
-    "dp.max_total = {total} is too small to be told from 0 beside {rows} rows of up to {most} that one unit may have",
+    "max_total {total} is too small to be told from 0 beside {rows} rows of up to {most} that one unit may have",
     "ask for more, or clamp the values more closely: clamp(x, lower, upper)",
 )
 _("option_limit", "22023", "{name} = {value} is more than the owner allows ({limit})", "ask for less")

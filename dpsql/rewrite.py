@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from dpsql.basis import Basis
 from dpsql.contributions import rows_per_unit, tables
@@ -20,6 +21,7 @@ def bounded(block: Block, policy: Policy, asked: Asked) -> BoundedBlock:
     read = [policy.tables[name] for name in tables(block.source)]
     max_groups = _smallest(asked.max_groups, *(table.max_groups for table in read))
     max_rows_per_group = _smallest(asked.max_rows_per_group, *(table.max_rows_per_group for table in read))
+    asked = replace(asked, max_count=_smallest(asked.max_count, *(table.max_count for table in read)))
     private_keys = any(key.values is None for key in block.keys)
     if policy.privacy_unit is None:
         max_groups = max_rows_per_group = None

@@ -6,7 +6,7 @@ from math import isqrt
 
 from dpsql.errors import refuse
 from dpsql.mechanisms import Sensitivity
-from dpsql.plan import Caps, Norm, Term, TermKind
+from dpsql.plan import Caps, Clip, Norm, Term, TermKind
 from dpsql.privacy import Neighbours
 
 
@@ -36,11 +36,19 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     b = term.magnitude
     if b == 0:
         return Sensitivity(0, 0, 0, 0)
-    l1, l2_squared, linf = total * b, in_group * total * b * b, in_group * b
-    if term.clip is not None:
-        if term.clip.norm is None:
-            raise refuse("internal", what="a clip without a norm")
-        most = term.clip.most
-        l1 = min(l1, most if term.clip.norm is Norm.L1 else isqrt(groups * most * most))
-        l2_squared, linf = min(l2_squared, most * most), min(linf, most)
-    return Sensitivity(groups * factor, l1 * factor, l2_squared * factor * factor, linf * factor)
+    free = Sensitivity(
+        l0=groups * factor,
+        l1=total * b * factor,
+        l2_squared=in_group * total * b * b * factor * factor,
+        linf=in_group * b * factor,
+    )
+    return free if term.clip is None else _clipped(free, term.clip, groups, factor)
+
+
+def _clipped(free: Sensitivity, clip: Clip, groups: int, factor: int) -> Sensitivity:
+    """`free` of a vector that is clipped besides."""
+    if clip.norm is None:
+        raise refuse("internal", what="a clip without a norm")
+    most = clip.most * factor
+    l1 = most if clip.norm is Norm.L1 else isqrt(groups * clip.most * clip.most) * factor
+    return Sensitivity(free.l0, min(free.l1, l1), min(free.l2_squared, most * most), min(free.linf, most))

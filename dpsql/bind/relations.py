@@ -31,7 +31,8 @@ def facts_of(column: PolicyColumn) -> Facts:
         lower, upper = min(known), max(known)
     if type_.numeric:
         lower, upper = (None if bound is None else Fraction(bound) for bound in (lower, upper))
-    return Facts(type_, lower, upper, tuple(domain) if domain is not None else None, column.nullable)
+    values = None if domain is None else tuple(domain)
+    return Facts(type_, lower, upper, values, column.nullable, column.max_total)
 
 
 def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) -> Bound:

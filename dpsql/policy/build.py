@@ -96,6 +96,7 @@ def _tables(shapes: Mapping[str, TableShape], row_privacy: bool, problems: Probl
             foreign_keys=shape.foreign_keys,
             max_groups=shape.max_groups,
             max_rows_per_group=shape.max_rows_per_group,
+            max_count=shape.max_count,
             description=shape.description,
         )
         for name, shape in shapes.items()
@@ -146,6 +147,7 @@ def _column(name: str, shape: ColumnShape, place: Place, problems: Problems) -> 
         **_bounds(shape, place, problems),
         domain=_domain(shape, place, problems),
         nullable=shape.nullable,
+        max_total=shape.max_total,
         description=shape.description,
     )
 

@@ -120,7 +120,7 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
             )
         elif name in table.columns and table.columns[name].type == "real":
             problems.add((*place, *below), f"column {name} is real; keys are integers, text, dates or truth values")
-    for key in ("max_rows", "max_groups", "max_rows_per_group"):
+    for key in ("max_rows", "max_groups", "max_rows_per_group", "max_count"):
         if table.public and getattr(table, key) is not None:
             problems.add((*place, key), "a public table belongs to nobody, so it has no such limit")
     if not table.public and table.max_multiplicity and not problems.within((*place, "public")):
@@ -137,6 +137,8 @@ def _check_column(column: Column, place: Place, problems: Problems) -> None:
     if bounded and lower > upper:
         problems.add((*place, "lower"), "lower is greater than upper")
         bounded = False
+    if column.max_total is not None and column.type not in ("integer", "real"):
+        problems.add((*place, "max_total"), f"bounds a sum, and a {column.type} column has none")
     for index, value in enumerate(column.domain or ()):
         if value is None and not column.nullable:
             problems.add((*place, "domain", index), "null is listed, and the column is not nullable")
@@ -176,6 +178,8 @@ def _check_contributions(policy: Policy, problems: Problems) -> None:
         place = ("tables", name, "max_rows")
         if table.public or problems.within(("tables", name, "public")):
             continue
+        if policy.privacy_unit is None:
+            _check_no_clips(table, problems)
         if policy.privacy_unit is None and table.max_rows != 1:
             problems.add(place, "is 1 under row privacy: each row is somebody else")
         if policy.privacy_unit is not None and table.max_rows is None:
@@ -184,6 +188,15 @@ def _check_contributions(policy: Policy, problems: Problems) -> None:
                 "is missing: how many rows does one privacy unit contribute at most? "
                 "(a table about nobody is marked public: true)",
             )
+
+
+def _check_no_clips(table: Table, problems: Problems) -> None:
+    why = "clips what one privacy unit adds up to, and under row privacy every row is its own unit"
+    if table.max_count is not None:
+        problems.add(("tables", table.name, "max_count"), why)
+    for column in table.columns.values():
+        if column.max_total is not None:
+            problems.add(("tables", table.name, "columns", column.name, "max_total"), why)
 
 
 def _check_unit(policy: Policy, unit: PrivacyUnit, names: Names, problems: Problems) -> None:

@@ -47,6 +47,9 @@ Count = Annotated[
     PlainValidator(values.count),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": values.MOST_COUNT}),
 ]
+Amount = Annotated[
+    Any, PlainValidator(values.amount), _number_schema(exclusiveMinimum=0, maximum=int(values.MOST_AMOUNT))
+]
 Seconds = Annotated[
     int, PlainValidator(values.seconds), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 86400})
 ]
@@ -142,6 +145,9 @@ class ColumnShape(_Shape):
     upper: Annotated[Bound | None, Field(description="values above are clamped to it")] = None
     domain: Annotated[Domain | None, Field(description="public keys, in the order of answers")] = None
     nullable: Truth = True
+    max_total: Annotated[
+        Amount | None, Field(description="the most one privacy unit adds to a SUM of the column; more is scaled down")
+    ] = None
     description: Prose = ""
 
 
@@ -159,6 +165,9 @@ class TableShape(_Shape):
     foreign_keys: Annotated[dict[Name, Target], Field(description="column to parent.column")] = {}
     max_groups: Count | None = None
     max_rows_per_group: Count | None = None
+    max_count: Annotated[
+        Count | None, Field(description="the most one privacy unit adds to a COUNT; more is scaled down")
+    ] = None
     columns: dict[Name, ColumnShape] = {}
     description: Prose = ""
 

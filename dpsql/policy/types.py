@@ -109,7 +109,8 @@ class Column:
     """One column; `type` is one of `COLUMN_TYPES`.
 
     `lower` and `upper` come together or not at all (closed interval, typed by the column's type). `domain` lists the
-    public keys in the order written; None among them means that NULL is a key.
+    public keys in the order written; None among them means that NULL is a key. `max_total` is the most that one
+    privacy unit adds to a SUM of the column, over all groups together, in the column's unit (None: what its rows add).
     """
 
     name: str
@@ -119,6 +120,7 @@ class Column:
     domain: tuple[Value | None, ...] | None = None
     nullable: bool = True
     description: str = ""
+    max_total: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,9 @@ class Table:
     `source` is its physical name (`schema.table`) or file glob when different; `max_rows` the most rows one privacy
     unit contributes (1 under row privacy, None for a public table); `unique` are further column sets without
     repetition, `primary_key` not among them; `max_multiplicity` maps a column set of a public table to the most rows
-    that agree on it; `foreign_keys` maps a column to (parent table, parent column). `columns` holds every column
-    that the policy names, key columns included.
+    that agree on it; `foreign_keys` maps a column to (parent table, parent column). `max_count` is the most that one
+    unit adds to a COUNT, over all groups together. `columns` holds every column that the policy names, key columns
+    included.
     """
 
     name: str
@@ -143,6 +146,7 @@ class Table:
     foreign_keys: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
     max_groups: int | None = None
     max_rows_per_group: int | None = None
+    max_count: int | None = None
     description: str = ""
 
     def column(self, name: str) -> Column | None:

@@ -21,6 +21,7 @@ LEAST_DELTA = Fraction(1, 10**30)
 MOST_REAL = Fraction(10**15)
 LEAST_REAL = Fraction(1, 10**15)
 MOST_COUNT = 10**9
+MOST_AMOUNT = Fraction(10**18)
 MOST_TEXT = 1000
 
 NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_]{0,62}"
@@ -83,6 +84,14 @@ def count(raw: object) -> int:
     if value.denominator != 1 or not 1 <= value <= MOST_COUNT:
         raise ValueError(f"a whole number between 1 and {MOST_COUNT} is expected here")
     return value.numerator
+
+
+def amount(raw: object) -> Fraction:
+    """A number greater than 0, at most 10^18."""
+    value = _number(raw, "a number greater than 0")
+    if not 0 < value <= MOST_AMOUNT:
+        raise ValueError("a number greater than 0 and at most 1e18 is expected here")
+    return value
 
 
 def seconds(raw: object) -> int:

@@ -11,6 +11,7 @@ REPLAY = "audit/test_replay.py"
 GATE = "audit/test_gate_law.py"
 PLANS = "sql/test_accepted.py"
 REFUSALS = "sql/test_refused.py"
+CLIPPING = "neighbours/test_clipping.py"
 GENERATED = "neighbours/test_neighbours.py"
 PLAIN = f"{GENERATED}::test_named"
 SESSION = "session/test_session.py"
@@ -38,6 +39,12 @@ MUTANTS = (
     Mutant("one step of Linf", "sensitivity.py", "linf=in_group * b * factor,", "linf=b,", REPLAY, "test_entity and count_rows_of_units"),
     Mutant("units are in one group", "sensitivity.py", "Sensitivity(groups * factor, groups * factor,", "Sensitivity(factor, factor,",
            REPLAY, "test_entity and units_per_group"),
+    Mutant("half of a clip", "sensitivity.py", "most = clip.most * factor", "most = clip.most * factor // 2",
+           CLIPPING, "test_sensitivity_is_reached"),
+    Mutant("a clip in L2 claimed in L1", "sensitivity.py", "isqrt(groups * clip.most * clip.most) * factor", "most",
+           REPLAY, "test_entity and clipping-gaussian"),
+    Mutant("a clip counted once for two units", "sensitivity.py", "most = clip.most * factor", "most = clip.most",
+           REPLAY, "test_entity and clipping-sum"),
     Mutant("change one as add or remove", "privacy.py", "return 2 if self is Neighbours.CHANGE_ONE else 1", "return 1",
            REPLAY, "test_entity and sum_both_signs"),
     Mutant("upper bound instead of both", "basis.py", "for end in (lower, upper))\n    return Term(\"\", TermKind.SUM",
@@ -49,6 +56,17 @@ MUTANTS = (
            REPLAY, "test_entity and public_join_multiplicity"),
     Mutant("a protected join repeats no row", "contributions.py", "forward = left * min(relation.multiplicity, right)", "forward = left",
            REPLAY, "test_entity and cte_over_rows_twice"),
+    # clipping
+    Mutant("clipped one step too far out", "emit/clipping.py", "{term.clip.most}::HUGEINT", "{term.clip.most + 1}::HUGEINT",
+           CLIPPING, "test_without_keys or test_one_unit"),
+    Mutant("clipped sums rounded to the nearest", "emit/clipping.py", "abs({v}) * {most} // {divisor}",
+           "(abs({v}) * {most} + {divisor} // 2) // {divisor}", CLIPPING, "test_rounding"),
+    Mutant("clipped by the largest group", "emit/clipping.py", "total = f'sum(abs(", "total = f'max(abs(",
+           CLIPPING, "test_sensitivity_is_reached"),
+    Mutant("clipped in L2 to more than the bound", "emit/clipping.py", "exceeds = f'\"s.{v}\" > {most} * {most}'",
+           "exceeds = f'\"s.{v}\" > 2 * {most} * {most}'", CLIPPING, "test_one_unit"),
+    Mutant("clipped within each group alone", "emit/clipping.py", "FROM {PARTS} GROUP BY {of.unit}\"",
+           "FROM {PARTS} GROUP BY {', '.join(columns)}\"", CLIPPING, "test_sensitivity_is_reached"),
     # the bounded view, clamps and caps
     Mutant("no clamp of reals", "emit/grid.py", "return f\"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS BIGINT) END\"",
            "return f\"TRY_CAST({value} AS BIGINT)\"", REPLAY, "test_entity and sum_real"),

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.policy import Analyst, Column, PerQuery, Policy, PrivacyUnit, Session, load_policy, parse_policy
+from dpsql.policy import (
+    Analyst,
+    Column,
+    PerQuery,
+    Policy,
+    PrivacyUnit,
+    Session,
+    load_policy,
+    parse_policy,
+    policy_problems,
+)
 from dpsql.policy.reach import find_cycle, joins_of, paths_to_unit
 from dpsql.privacy import Neighbours
 
@@ -44,7 +54,8 @@ tables:
     max_rows: 100
     max_groups: 4
     max_rows_per_group: 5
-    columns: {value: {type: real, lower: 0, upper: 10, description: mmol per litre}}
+    max_count: 40
+    columns: {value: {type: real, lower: 0, upper: 10, max_total: 62.5, description: mmol per litre}}
   notes:
     foreign_keys: {patient: visits.patient}
     max_rows: 3
@@ -95,7 +106,12 @@ def test_budget_and_defaults(policy: Policy) -> None:
         timeout_seconds=300,
         max_public_groups=1_000_000,
     )
-    assert (policy.tables["labs"].max_groups, policy.tables["labs"].max_rows_per_group) == (4, 5)
+    labs = policy.tables["labs"]
+    assert (labs.max_groups, labs.max_rows_per_group, labs.max_count) == (4, 5, 40)
+    assert (labs.columns["value"].max_total, policy.tables["patients"].columns["age"].max_total) == (
+        Fraction(125, 2),
+        None,
+    )
 
 
 def test_every_option_arrives() -> None:
@@ -157,7 +173,9 @@ def test_row_privacy_needs_no_way() -> None:
     text = POLICY.replace("{table: patients, column: patient_id}", "row")
     for rows in ("20", "100", "3"):
         text = text.replace(f"    max_rows: {rows}\n", "")
-    policy = parse_policy(text)
+    clips = ["$.tables.labs.max_count", "$.tables.labs.columns.value.max_total"]
+    assert [place for place, _ in policy_problems(text)] == clips
+    policy = parse_policy(text.replace("    max_count: 40\n", "").replace("max_total: 62.5, ", ""))
     assert policy.privacy_unit is None
     assert {table.max_rows for table in policy.tables.values()} == {1, None}
     assert policy.unit_path("labs") == policy.unit_joins("labs") == ()
@@ -234,6 +252,8 @@ CHANGES = [
     ("building: 30", "building: 31"),
     ("raw.visits_2024", "raw.visits_2025"),
     ("max_groups: 4", "max_groups: 5"),
+    ("max_count: 40", "max_count: 41"),
+    ("max_total: 62.5", "max_total: 62"),
 ]
 
 

@@ -324,3 +324,23 @@ def test_the_policy_may_derive_by_default(policy: Path) -> None:
         session.execute(BASE)
         assert session.execute("SELECT COUNT(*) FROM patients").reused
         assert dict(session.execute("SHOW dp.reuse").rows()) == {"dp.reuse": "derive"}
+
+
+def test_clipped_sums_answer_only_the_same_clipped_sums(deriving: Session) -> None:
+    """A person is scaled down by all groups together, so a part of the groups, or all as one, are other numbers."""
+    kinds = "SELECT kind, COUNT(*), SUM(cost) FROM visits GROUP BY kind"
+    deriving.execute("SET dp.max_count = 2")
+    deriving.execute("SET dp.max_total = 60")
+    deriving.execute(kinds)
+    assert deriving.execute(kinds).reused
+    assert deriving.execute("SELECT kind, COUNT(*) FROM visits GROUP BY kind").reused
+    for other in ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits WHERE kind = 'in'"):
+        assert not deriving.execute(other).reused
+    for setting in ("SET dp.max_count = 3", "RESET dp.max_count"):
+        deriving.execute(setting)
+        assert not deriving.execute("SELECT kind, COUNT(*) FROM visits GROUP BY kind").reused
+    deriving.execute("RESET dp.max_total")
+    assert not deriving.execute("SELECT kind, SUM(cost) FROM visits GROUP BY kind").reused
+    assert deriving.execute("SELECT SUM(cost) FROM visits").reused
+    deriving.execute("SET dp.max_total = 60")
+    assert not deriving.execute("SELECT SUM(cost) FROM visits").reused

@@ -84,3 +84,10 @@ SELECT city, COUNT(*) FILTER (WHERE smoker), AVG(age) FROM patients WHERE age > 
 -- l1: 48, 12
 -- rows: refused join
 SELECT diagnosis, AVG(value) FROM labs JOIN visits USING (visit_id) GROUP BY diagnosis
+
+-- query: gaussian_with_a_count_of_its_own
+-- set: dp.mechanism = gaussian
+-- keys: private
+-- l1: 600, 20
+-- rows: 30
+SELECT diagnosis, SUM(nights) FROM visits GROUP BY diagnosis
