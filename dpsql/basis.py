@@ -74,7 +74,8 @@ class Basis:
         return self._name(term), centre
 
     def clipped_sum(self, value: Expr, condition: Expr | None) -> str | None:
-        """The term of a sum under max_total (of the question, or of the column that is summed), around no centre; None where no unit can exceed max_total."""
+        """The term of a sum under max_total (the question's, or that of the column that is summed), around no centre;
+        None where no unit can exceed it."""
         declared = value.facts.max_total if isinstance(value, Column) else None
         total = min((most for most in (self.asked.max_total, declared) if most is not None), default=None)
         if total is None or max(abs(value.facts.lower), abs(value.facts.upper)) * self.rows <= total:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -225,3 +226,24 @@ def test_groups_outside_the_answer_do_not_count() -> None:
         database({}) | visitor(1, wards), "SELECT ward, COUNT(*) FROM visits GROUP BY ward", ("dp.max_count = 2",)
     )
     assert sorted(block.terms["t0"].values()) == [0, 2**20, 2**20]
+
+
+def test_bounds_of_the_policy() -> None:
+    """max_total of a column and max_count of a table apply by themselves, under a smaller one of the question that one."""
+    known = policy("hospital")
+    visits = known.tables["visits"]
+    cost = replace(visits.columns["cost"], max_total=Fraction(300))
+    bounded = replace(visits, columns={**visits.columns, "cost": cost}, max_count=4)
+    world = World(replace(known, tables={**known.tables, "visits": bounded}))
+    world.load(database({}))
+    for settings, sql, wanted in (
+        ((), "SELECT SUM(cost), COUNT(*), SUM(2 * cost) FROM visits", [300, 4, 40_000]),
+        (("dp.max_total = 200", "dp.max_count = 9"), "SELECT SUM(cost), COUNT(*) FROM visits", [200, 4]),
+        (("dp.max_total = 999",), "SELECT SUM(c), SUM(nights) FROM (SELECT cost AS c, nights FROM visits)", [300, 600]),
+        ((), "SELECT zone, AVG(cost) FROM visits JOIN patients USING (patient_id) JOIN regions USING (region) GROUP BY 1",
+         [300, 4]),
+    ):  # fmt: skip
+        with world.options(list(settings)):
+            outputs = world.session.explain(sql).outputs
+        assert [output.l1_sensitivity for output in outputs] == wanted
+    assert outputs[0].bound == "20 rows per unit, clipped to max_total 300 in L1"
