@@ -6,6 +6,8 @@ that of the keys, never the engine's.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor
 from typing import Any
@@ -39,12 +41,25 @@ class Gate:
         """`randomness`: the operating system's unless a test passes its own."""
         self._randomness: Randomness = KernelRandomness() if randomness is None else randomness
 
-    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups) -> Int128:
-        """The noisy integers of term `name` in noise-grid units; `exact` is in row-grid units, one per group.
+    def draw(self, noises: Sequence[Noise], groups: Groups) -> list[Integers | None]:
+        """For each term its noise, at least one value per group; None where there is none.
 
+        Terms of one law share one draw, of which each gets values of its own: the values of a draw are independent.
         Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for an unknown mechanism.
         """
-        drawn = self._draw(noise, groups.draws)
+        found: list[Integers | None] = [None] * len(noises)
+        for noise, count in Counter(noises).items():
+            drawn = self._draw(noise, count * groups.draws)
+            if drawn is not None:
+                parts = iter(drawn.reshape(count, groups.draws))
+                found = [next(parts) if one == noise else kept for one, kept in zip(noises, found, strict=True)]
+        return found
+
+    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: Integers | None) -> Int128:
+        """The noisy integers of term `name` in noise-grid units.
+
+        `exact` is in row-grid units, one per group; `drawn` is the term's own part of `draw`.
+        """
         if drawn is None:
             return Int128.zeros(groups.count)
         # Clamping is 1-Lipschitz, so it may follow the data where a fault would betray it; 2**85 rows do not exist.
@@ -123,9 +138,10 @@ def perturb(exact: ExactAnswer, plan: NoisePlan, gate: Gate) -> NoisyAnswer:
     _check(plan)
     table = exact.unseal()
     layout = lay_out(table, plan.keys)
+    drawn = gate.draw([term.noise for term in plan.terms], layout.groups)
     noisy = {
-        term.name: gate.add(term.name, layout.integers(table, term.name), term.noise, layout.groups)
-        for term in plan.terms
+        term.name: gate.add(term.name, layout.integers(table, term.name), term.noise, layout.groups, noise)
+        for term, noise in zip(plan.terms, drawn, strict=True)
     }
     keys, count = layout.groups.keys, layout.groups.count
     if plan.selection is not None:

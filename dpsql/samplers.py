@@ -11,21 +11,24 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from math import floor
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.errors import refuse
+from dpsql.mechanisms.rational import exp_lower, exp_upper
 
 LEAST_DRAW = 1024
 """Fewer values are never drawn at a time: the time of one draw would tell its size (Jin et al. 2022)."""
 MOST_LAPLACE_SCALE = 1 << 40
-"""Bound of t and of s; with runs below 2**20 a value stays below 2**61."""
+"""Bound of t and of s; runs are shorter than 134, so that a value stays below 2**48."""
 MOST_SIGMA = 1 << 20
 """Bound of sigma: squares in the rejection step stay below 2**62."""
 
-_LONGEST_RUN = 1 << 20
 _MOST_STEPS = 1 << 12
 _BATCH = 1 << 16
 _WORD = 1 << 64
@@ -65,6 +68,14 @@ def words(count: int, randomness: Randomness) -> Words:
     return np.frombuffer(raw, dtype="<u8")
 
 
+def _coins(count: int, randomness: Randomness) -> NDArray[np.bool_]:
+    """`count` fair coins, a bit each."""
+    size = (count + 7) // 8
+    raw = randomness.read(size)
+    _guard(len(raw) == size)
+    return np.unpackbits(np.frombuffer(raw, dtype=np.uint8), count=count).view(np.bool_)
+
+
 def discrete_laplace(count: int, t: int, s: int, randomness: Randomness) -> Integers:
     """`count` independent integers, P(Z = z) proportional to exp(-|z| s / t) (CKS20, Algorithm 2).
 
@@ -77,7 +88,7 @@ def discrete_laplace(count: int, t: int, s: int, randomness: Randomness) -> Inte
         rest = rest[_bernoulli_exp(rest, t, randomness)]
         runs = _runs(rest.size, randomness)
         magnitude = (rest.astype(np.int64) + runs * t) // s
-        negative = (words(magnitude.size, randomness) & np.uint64(1)).astype(bool)
+        negative = _coins(magnitude.size, randomness)
         # Zero has two signs: one of them is rejected, or zero would come twice as often as it should.
         kept: Integers = np.where(negative, -magnitude, magnitude)[~(negative & (magnitude == 0))]
         return kept
@@ -133,7 +144,7 @@ def _fair(bound: int, count: int, randomness: Randomness) -> tuple[Words, int]:
     share = _WORD // bound
     last = np.uint64(share * bound - 1)
     drawn = words(count, randomness)
-    outside = np.flatnonzero(drawn > last)
+    outside = (drawn > last).nonzero()[0]
     if outside.size:
         drawn = drawn.copy()
     while outside.size:
@@ -181,21 +192,40 @@ def _bernoulli_exp(numerators: Words, denominator: int, randomness: Randomness) 
 
 
 def _runs(count: int, randomness: Randomness) -> Integers:
-    """`count` lengths of runs of successes of Bernoulli(exp(-1)) before a failure: P(V = v) = (1 - 1/e) exp(-v).
+    """`count` lengths of runs of successes of Bernoulli(exp(-1)) before a failure: P(V >= v) = exp(-v).
 
-    One endless stream of trials is read until `count` failures have come; what is left over is thrown away.
+    V is how many exp(-v), v = 1, 2, ..., are above a uniform U in [0, 1). One word is where U begins, which tells unless
+    an exp(-v) begins with the same word: then (chance below 2**-58 for each) U is read further.
     """
-    ends: list[Integers] = []
-    found = trials = 0
-    while found < count:
-        size = min((count - found) * 8 // 5 + 64, _BATCH)
-        success = _bernoulli_exp(np.ones(size, dtype=np.uint64), 1, randomness)
-        failures = np.flatnonzero(~success) + trials
-        ends.append(failures)
-        found += failures.size
-        trials += size
-    if not ends:
-        return np.zeros(0, dtype=np.int64)
-    lengths = np.diff(np.concatenate(ends)[:count], prepend=-1) - 1
-    _guard(bool((lengths < _LONGEST_RUN).all()))
-    return lengths.astype(np.int64)
+    drawn = words(count, randomness)
+    edges = _edges()
+    at = edges.searchsorted(drawn, side="right")
+    lengths: Integers = (edges.size - at).astype(np.int64, copy=False)
+    for open_end in (edges[at - 1] == drawn).nonzero()[0]:
+        lengths[open_end] = _longer(int(drawn[open_end]), randomness)
+    return lengths
+
+
+def _longer(start: int, randomness: Randomness) -> int:
+    """One run whose U begins with the word `start`, read to 192 bits; it still ends like an exp(-v) below 2**-184."""
+    second, third = words(2, randomness).tolist()
+    drawn = start << 128 | second << 64 | third
+    edges = _powers(192)
+    _guard(drawn not in edges)
+    return sum(drawn < edge for edge in edges)
+
+
+@cache
+def _edges() -> Words:
+    return np.array(_powers(64), dtype=np.uint64)
+
+
+@cache
+def _powers(bits: int) -> tuple[int, ...]:
+    """floor(2**bits exp(-v)) ascending, from the first v where it is 0 to v = 1."""
+    found = [1]
+    while found[-1]:
+        below, above = (floor(bound(Fraction(-len(found))) * (1 << bits)) for bound in (exp_lower, exp_upper))
+        _guard(below == above)
+        found.append(below)
+    return tuple(reversed(found[1:]))

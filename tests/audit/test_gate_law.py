@@ -49,7 +49,8 @@ REQUESTS = dict(zip(NOISES, map(Fraction, ("1", "1/10", "3", "1/1000000000", "1/
 def drawn(noise: Noise, cells: int) -> np.ndarray:
     """Noise-grid integers of a gate that was given zeros."""
     groups = Groups(pa.table({"k0": pa.array(range(cells))}), cells, True)
-    return np.array(Gate().add("t0", Int128.zeros(cells), noise, groups).to_ints())
+    (values,) = Gate().draw([noise], groups)
+    return np.array(Gate().add("t0", Int128.zeros(cells), noise, groups, values).to_ints())
 
 
 @pytest.mark.parametrize("name", NOISES)

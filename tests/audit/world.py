@@ -73,7 +73,7 @@ class RecordingGate(Gate):
         self.blocks: list[Measured] = []
         self._groups: Groups | None = None
 
-    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups) -> Int128:
+    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: object) -> Int128:
         block = self._block(groups)
         block.noises[name] = noise
         block.terms[name] = dict(zip(block.keys, exact.to_ints(), strict=True))

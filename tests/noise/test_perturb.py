@@ -21,7 +21,7 @@ from dpsql.cells import Groups, lay_out
 from dpsql.engines import ExactAnswer
 from dpsql.errors import Fault, InternalError
 from dpsql.int128 import Int128
-from dpsql.mechanisms import KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise
+from dpsql.mechanisms import Constant, KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise
 from dpsql.mechanisms import gaussian as gaussians
 from dpsql.mechanisms import laplace as laplaces
 from dpsql.mechanisms.gaussian import Gaussian
@@ -44,7 +44,7 @@ class Recorder(Gate):
         self.added: list[tuple[str, list[int], list[dict[str, Any]]]] = []
         self.selected: list[tuple[str, list[int]]] = []
 
-    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups) -> Int128:
+    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: object) -> Int128:
         self.added.append((name, exact.to_ints(), groups.keys.to_pylist()))
         return exact
 
@@ -95,6 +95,30 @@ def test_terms_get_noise_of_their_own() -> None:
     assert abs(correlation) < 0.11
     with pytest.raises(KeyError):
         result.term("c")
+
+
+def test_terms_of_one_law_share_a_draw_and_no_value() -> None:
+    """A term without noise has none, whatever stands beside it; each law is drawn once, for all its terms."""
+    asked: list[tuple[Noise, int]] = []
+
+    class Counting(Gate):
+        def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
+            asked.append((noise, count))
+            return None if noise == still else np.arange(count) + 10_000 * len(asked)
+
+    one, other = laplaces.noise_for(UNIT, Fraction(1)), laplaces.noise_for(UNIT, Fraction(1, 2))
+    still = Constant(Sensitivity(0, 0, 0, 0))
+    for groups, padded in ((Groups(pa.table({}), 3, True), 3), (Groups(pa.table({}), 3, False), LEAST_DRAW)):
+        asked.clear()
+        found = Counting().draw([one, other, still, one, one], groups)
+        assert asked == [(one, 3 * padded), (other, padded), (still, padded)]
+        assert [None if part is None else part.tolist() for part in found] == [
+            list(range(10_000, 10_000 + padded)),
+            list(range(20_000, 20_000 + padded)),
+            None,
+            list(range(10_000 + padded, 10_000 + 2 * padded)),
+            list(range(10_000 + 2 * padded, 10_000 + 3 * padded)),
+        ]
 
 
 def test_public_keys_show_every_combination_and_nothing_else() -> None:

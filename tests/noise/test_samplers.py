@@ -82,7 +82,7 @@ def test_bernoulli_exp_takes_the_branches_of_the_series(x: int, y: int) -> None:
     assert samplers._bernoulli_exp(np.array([0], dtype=np.uint64), 1, Scripted([])).tolist() == [True]
 
 
-def test_runs_read_one_endless_stream() -> None:
+def test_runs_have_their_law() -> None:
     lengths = samplers._runs(200_000, KernelRandomness())
     counts = np.bincount(lengths, minlength=20)
     q = math.exp(-1)
@@ -90,6 +90,52 @@ def test_runs_read_one_endless_stream() -> None:
         expected = (1 - q) * q**value
         assert abs(counts[value] / lengths.size - expected) < 6.5 * math.sqrt(expected / lengths.size)
     assert samplers._runs(0, KernelRandomness()).size == 0
+
+
+@pytest.mark.parametrize("bits", [64, 192])
+def test_edges_of_runs_are_powers_of_one_over_e(bits: int) -> None:
+    """Against the alternating series of exp(-v), summed until its terms are below a 2**-64 of the last digit."""
+    edges = samplers._powers(bits)
+    assert edges[0] == 0 and list(edges) == sorted(set(edges))
+    for v, edge in enumerate(reversed(edges), 1):
+        term, total, k = Fraction(1), Fraction(0), 0
+        while abs(term) * (1 << bits + 64) > 1 or k < v:
+            total, k = total + term, k + 1
+            term *= Fraction(-v, k)
+        assert edge == math.floor(total * (1 << bits))
+
+
+def test_a_run_whose_first_word_is_an_edge_is_read_further() -> None:
+    """Both sides of each edge, at the word, and at the last of the 192 bits; what equals all of them raises."""
+    short, long = samplers._powers(64), samplers._powers(192)
+    for v, edge in enumerate(reversed(short[1:]), 1):
+        assert samplers._runs(1, Scripted([edge + 1])).tolist() == [v - 1]
+        if edge - 1 not in short:
+            assert samplers._runs(1, Scripted([edge - 1])).tolist() == [v]
+        words = [long[-v] >> 128, long[-v] >> 64 & TOP, long[-v] & TOP]
+        assert words[0] == edge
+        assert samplers._runs(1, Scripted([*words[:2], words[2] - 1])).tolist() == [v]
+        assert samplers._runs(1, Scripted([*words[:2], words[2] + 1])).tolist() == [v - 1]
+        with pytest.raises(Fault) as caught:
+            samplers._runs(1, Scripted(words))
+        assert caught.value.slug == "noise_guard"
+    assert samplers._runs(1, Scripted([0, 0, 4])).tolist() == [131]
+    assert samplers._runs(1, Scripted([0, TOP, TOP])).tolist() == [44]
+    assert samplers._runs(2, Scripted([TOP, 1 << 63])).tolist() == [0, 0]
+
+
+def test_coins_are_the_bits_they_are_made_of() -> None:
+    class Two:
+        def read(self, size: int) -> bytes:
+            return bytes([0b10100000, 0b11100110])[:size]
+
+    coins = samplers._coins(11, Two())
+    assert coins.dtype == bool and "".join("01"[int(coin)] for coin in coins) == "10100000111"
+    assert samplers._coins(0, Two()).size == 0
+    many = samplers._coins(100_001, KernelRandomness())
+    assert many.size == 100_001 and abs(many.mean() - 0.5) < 6.5 * 0.5 / math.sqrt(many.size)
+    with pytest.raises(Fault):
+        samplers._coins(17, Two())
 
 
 def _drawn_after_fork(size: int) -> tuple[bytes, bytes]:

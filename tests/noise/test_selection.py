@@ -51,7 +51,8 @@ def kept(selection: Threshold | TruncatedGeometric, exact: int, count: int = COU
     groups = Groups(pa.table({}), count, False)
     counts = Int128.from_int64(np.full(count, exact, dtype=np.int64))
     if noise is not None:
-        counts = Gate().add("n", counts, noise, groups)
+        (drawn,) = Gate().draw([noise], groups)
+        counts = Gate().add("n", counts, noise, groups, drawn)
     return int(Gate().select("n", counts, selection, groups).sum())
 
 
