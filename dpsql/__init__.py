@@ -29,6 +29,7 @@ from dpsql.errors import (
 )
 
 if TYPE_CHECKING:
+    from dpsql.budgets import Budget
     from dpsql.dbapi import (
         BINARY,
         DATETIME,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from dpsql.policy import Policy, load_policy
     from dpsql.privacy import PrivacyLoss
     from dpsql.release import Release
-    from dpsql.session import Budget, Session, open_session
+    from dpsql.session import Session, open_session
 
 __version__ = "0.1.0"
 
@@ -69,7 +70,7 @@ _LAZY = {
     "load_policy": "dpsql.policy",
     "PrivacyLoss": "dpsql.privacy",
     "Release": "dpsql.release",
-    "Budget": "dpsql.session",
+    "Budget": "dpsql.budgets",
     "Session": "dpsql.session",
     "open_session": "dpsql.session",
 }

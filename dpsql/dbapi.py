@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from dpsql.budgets import Budget
     from dpsql.explain import PrivacyPlan
     from dpsql.policy import Policy
     from dpsql.release import Release
-    from dpsql.session import Budget, Session
+    from dpsql.session import Session
 
 apilevel = "2.0"
 threadsafety = 2

@@ -8,28 +8,27 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from dpsql.accountant import Accountant, make_accountant
+from dpsql.budgets import Budget, Remaining, scopes_of
 from dpsql.contribution_index import ContributionIndex
 from dpsql.contributions import promises, tables
 from dpsql.emit import Emitter
 from dpsql.engines import Engine
 from dpsql.errors import Error, Fault, refuse
 from dpsql.explain import PrivacyPlan, describe_loss, planned_outputs
-from dpsql.ledger import ChargeRequest, decimal_text, open_ledger
+from dpsql.ledger import ChargeRequest, open_ledger
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.reservation import Reservation
 from dpsql.options import Options
 from dpsql.parse import Parameters, Statement
 from dpsql.perturb import Gate, perturb
 from dpsql.plan import Scan, fingerprint
 from dpsql.planning import Planned, Planner
-from dpsql.policy import Analyst, Policy, Project, load_policy
-from dpsql.policy import Session as PolicySession
+from dpsql.policy import Policy, load_policy
 from dpsql.privacy import PrivacyLoss
 from dpsql.release import OutputColumn, Receipt, Release, make_release, rehearse
 from dpsql.releases import ReleaseStore, open_releases
@@ -39,33 +38,6 @@ from dpsql.sandbox import Sandbox, shared_sandbox
 from dpsql.statements import answer_statement, statement_columns
 
 PAD_SECONDS = 0.05
-
-
-@dataclass(frozen=True)
-class Scope:
-    """One account that a charge must fit: its name in the ledger and how it counts."""
-
-    name: str
-    accountant: Accountant
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What each scope has spent and has left: scope -> dimension -> exact decimal text."""
-
-    spent: dict[str, dict[str, str]]
-    remaining: dict[str, dict[str, str]]
-    epsilon: dict[str, tuple[float, float]]
-
-    def text(self) -> str:
-        """One line for each scope."""
-        return "\n".join(f"{scope}: {self.words(scope)}" for scope in self.spent)
-
-    def words(self, scope: str) -> str:
-        """What one scope has left, in words."""
-        spent, limit = self.epsilon[scope]
-        left = ", ".join(f"{dimension} {amount}" for dimension, amount in self.remaining[scope].items())
-        return f"{left} left (epsilon {spent:.4g} of {limit:.4g} spent)"
 
 
 class Session:
@@ -97,7 +69,7 @@ class Session:
         self._stops = 0
         self._index = ContributionIndex(policy, engine, lambda: ledger.witness.key)
         self._shelf = Shelf(policy, ledger, store, analyst, engine.data_version)
-        self._scopes = _scopes(policy, analyst, project, self.id, self.planner.accountant)
+        self._scopes = scopes_of(policy, analyst, project, self.id, self.planner.accountant)
         for scope in self._scopes:
             ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
 
@@ -253,7 +225,8 @@ class Session:
         released = tuple(one for one in found if one is not None)
         if released and not missing:
             receipt = released[0].receipt
-        return self._release(planned, released, loss, receipt, reused=bool(blocks) and not missing)
+        budget = self.budget() if reservation is None else Budget(self._scopes, reservation.accounts)
+        return self._release(planned, released, loss, receipt, reused=bool(blocks) and not missing, budget=budget)
 
     def _check_promises(self, planned: Planned, missing: list[int]) -> None:
         """Keys that the policy calls unique must be so in the data: stability was computed from it (privacy.md 3)."""
@@ -264,7 +237,7 @@ class Session:
                     columns = ", ".join(promise.columns)
                     raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
 
-    def _reserve(self, receipt: str, loss: PrivacyLoss, planned: Planned) -> Any:
+    def _reserve(self, receipt: str, loss: PrivacyLoss, planned: Planned) -> Reservation:
         request = ChargeRequest(
             id=receipt,
             analyst=self.analyst or OWNER,
@@ -277,16 +250,24 @@ class Session:
         return self.ledger.reserve(request)
 
     def _release(
-        self, planned: Planned, found: tuple[Found, ...], loss: PrivacyLoss, receipt: str, reused: bool
+        self,
+        planned: Planned,
+        found: tuple[Found, ...],
+        loss: PrivacyLoss,
+        receipt: str,
+        *,
+        reused: bool,
+        budget: Budget,
     ) -> Release:
-        """The answer. Its receipt is that of its charge; where nothing was charged, that of the first charge."""
+        """The answer. Its receipt is that of its charge; where nothing was charged, that of the first charge.
+
+        `budget` is what the charge left.
+        """
         public = {entry.name: self._public(entry.scan) for entry in planned.plan.public_inputs}
         blocks = tuple(one.block for one in found)
         remainder = Remainder(planned.plan.remainder, planned.plan.output_names, blocks, public)
-        budget = self.budget()
-        remaining = {scope.name: budget.words(scope.name) for scope in self._scopes}
         remarks = tuple(one.remark for one in found if one.remark)
-        told = Receipt(receipt, loss, remaining, describe_loss(loss), reused, remarks)
+        told = Receipt(receipt, loss, Remaining(budget), describe_loss(loss), reused, remarks)
         return make_release(self.sandbox, remainder, float(planned.options.confidence), told)
 
     # --- helpers ------------------------------------------------------------------------------------------------------
@@ -296,16 +277,7 @@ class Session:
 
     def budget(self) -> Budget:
         """Spent and remaining of every scope that this session's charges must fit."""
-        accounts = self.ledger.accounts()
-        spent, remaining, epsilon = {}, {}, {}
-        for scope in self._scopes:
-            account = accounts[scope.name]
-            left = {dimension: account.limits[dimension] - amount for dimension, amount in account.spent.items()}
-            spent[scope.name] = {d: decimal_text(d, amount) for d, amount in account.spent.items()}
-            remaining[scope.name] = {d: decimal_text(d, max(0, amount)) for d, amount in left.items()}
-            limit = float(getattr(scope.accountant, "epsilon", 0))
-            epsilon[scope.name] = (scope.accountant.epsilon_of(account.spent), limit)
-        return Budget(spent, remaining, epsilon)
+        return Budget(self._scopes, self.ledger.accounts())
 
     def interrupt(self) -> None:
         """Stop what runs in the engine now, and who waits for another's answer; what was charged stays charged."""
@@ -323,29 +295,6 @@ class Session:
 
     def __exit__(self, *failure: object) -> None:
         self.close()
-
-
-def _scopes(
-    policy: Policy, analyst: str | None, project: str | None, session: str, dataset: Accountant
-) -> tuple[Scope, ...]:
-    """The accounts that a charge must fit. Refuses an analyst or a project that the policy does not name."""
-    limits: list[tuple[str, Analyst | Project | PolicySession]] = []
-    if analyst is not None:
-        if analyst not in policy.analysts:
-            raise refuse("analyst_unknown", name=analyst)
-        limits.append((f"analyst:{analyst}", policy.analysts[analyst]))
-    if project is not None:
-        if project not in policy.projects:
-            raise refuse("project_unknown", name=project)
-        limits.append((f"project:{project}", policy.projects[project]))
-    if policy.session is not None:
-        limits.append((f"session:{session}", policy.session))
-    kind, delta = policy.budget.accountant, policy.budget.delta
-    limited = [
-        Scope(name, make_accountant(kind, limit.epsilon, delta if limit.delta is None else limit.delta))
-        for name, limit in limits
-    ]
-    return (Scope("dataset", dataset), *limited)
 
 
 def _empty(scan: Scan) -> pa.Table:

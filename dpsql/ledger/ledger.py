@@ -103,7 +103,7 @@ class Ledger:
                 raise refuse("ledger_damaged", problem="two writers took one number") from error
             raise refuse("request_repeated", entry=known.seq) from error
         self.store.step("reserved")
-        return Reservation(self, request, seq)
+        return Reservation(self, request, seq, {account.scope: account for account in charged})
 
     def resolve(self, seq: int, outcome: str, note: str) -> None:
         """Note the outcome ("committed" or "failed") of the charge with number `seq`, once. Gives nothing back.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Protocol
 
 from dpsql.errors import Fault
+from dpsql.ledger.account import Account
 from dpsql.ledger.words import ChargeRequest
 
 _log = logging.getLogger("dpsql.ledger")
@@ -16,12 +18,16 @@ class _Resolver(Protocol):
 
 
 class Reservation:
-    """`seq` is the number of the charge in the ledger. Neither outcome gives anything back."""
+    """`seq` is the number of the charge in the ledger, `accounts` (by scope) what it left of its scopes.
 
-    def __init__(self, ledger: _Resolver, request: ChargeRequest, seq: int) -> None:
+    Neither outcome gives anything back.
+    """
+
+    def __init__(self, ledger: _Resolver, request: ChargeRequest, seq: int, accounts: Mapping[str, Account]) -> None:
         self._ledger = ledger
         self.request = request
         self.seq = seq
+        self.accounts = accounts
 
     def commit(self, note: str = "") -> bool:
         """Note that the answer was released. False when the note could not be stored (told to the owner's log)."""
