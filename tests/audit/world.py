@@ -26,6 +26,7 @@ from dpsql.engines.duckdb_engine import DuckDBEngine
 from dpsql.errors import Error
 from dpsql.int128 import Int128
 from dpsql.ledger import ChargeRequest
+from dpsql.ledger.account import Account
 from dpsql.mechanisms import Noise, Selection
 from dpsql.perturb import Gate
 from dpsql.planning import Planner
@@ -125,14 +126,13 @@ class OpenLedger:
 
     def reserve(self, request: ChargeRequest) -> Any:
         self.charges.append(dict(request.charge))
-        return SimpleNamespace(commit=lambda: True, fail=lambda note: True)
+        return SimpleNamespace(commit=lambda: True, fail=lambda note: True, accounts=self.accounts())
 
     def find(self, request_id: str) -> None:
         return None
 
-    def accounts(self) -> dict[str, Any]:
-        nothing = {scope: dict.fromkeys(limits, 0) for scope, limits in self._limits.items()}
-        return {s: SimpleNamespace(limits=limits, spent=nothing[s]) for s, limits in self._limits.items()}
+    def accounts(self) -> dict[str, Account]:
+        return {s: Account(s, "any", limits, dict.fromkeys(limits, 0), 0) for s, limits in self._limits.items()}
 
 
 class World:
