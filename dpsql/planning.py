@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from sqlglot import exp
@@ -22,7 +22,9 @@ from dpsql.parse import Parameters, Statement, parse
 from dpsql.plan import Plan, fingerprint
 from dpsql.policy import Policy, Table
 from dpsql.pricing import Price, price
-from dpsql.release import OutputColumn
+from dpsql.release import OutputColumn, Release
+from dpsql.releases import StoredRelease
+from dpsql.remainder import ReleasedBlock
 from dpsql.rewrite import bounded
 
 MOST_KEPT = 512
@@ -35,7 +37,9 @@ Value = TypeVar("Value")
 class Planned:
     """A priced question. `keys` names each block's release (without the version of the data), in block order.
 
-    `columns` is filled in when the remainder has been rehearsed.
+    `columns` is filled in when the remainder has been rehearsed, `read` with the last stored release of each block (by
+    number) as it was opened, and `answered` with the blocks of the last stored answer and what was made of them: the
+    same stored release is the same answer.
     """
 
     statement: Statement
@@ -44,6 +48,8 @@ class Planned:
     price: Price
     keys: tuple[str, ...]
     columns: tuple[OutputColumn, ...] | None = None
+    read: dict[int, tuple[StoredRelease, Any]] = field(default_factory=dict)
+    answered: tuple[tuple[ReleasedBlock, ...], Release] | None = None
 
 
 class Memory(Generic[Value]):

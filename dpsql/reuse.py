@@ -30,6 +30,8 @@ from dpsql.stored import Stored, base_of, description, opened, packed
 from dpsql.turns import turn
 
 OWNER = "owner"
+MOST_KEPT_BYTES = 1 << 18
+"""A larger stored release is read anew each time, not kept beside its plan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +119,11 @@ class Shelf:
         was measured: the answer is given, and it is not stored for others.
         """
         one = planned.price.blocks[at]
-        facts: dict[str, Any] = {"receipt": receipt, "loss": describe_loss(one.loss), "analyst": self._analyst}
-        facts |= description(one)
         key = self._key(planned, at, version)
         shared = bool(planned.options.reuse) and version == self.version(one)
         if shared or request_id is not None:
+            facts: dict[str, Any] = {"receipt": receipt, "loss": describe_loss(one.loss), "analyst": self._analyst}
+            facts |= description(one)
             payload = packed(noisy)
             release = StoredRelease(ReleaseNote(key, "", "", facts), payload)
             if shared:
@@ -213,12 +215,21 @@ class Shelf:
         return derived if better and self._policy.reuse.more_accurate else None
 
     def _found(self, planned: Planned, at: int, release: StoredRelease | None) -> Found | None:
-        """The release of this very question as a block."""
-        stored = None if release is None else opened(release)
+        """The release of this very question as a block; one that is equal to the last one here is not opened again."""
+        if release is None:
+            return None
+        known = planned.read.get(at)
+        if known is not None and known[0] == release:
+            same: Found = known[1]
+            return same
+        stored = opened(release)
         if stored is None:
             return None
         block = _block(planned.price.blocks[at], stored)
-        return Found(block, stored.receipt, _errors(block, _confidence(planned)))
+        found = Found(block, stored.receipt, _errors(block, _confidence(planned)))
+        if len(release.payload) <= MOST_KEPT_BYTES:
+            planned.read[at] = (release, found)
+        return found
 
     # --- names in the store -------------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
+from operator import is_
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from dpsql.privacy import PrivacyLoss
 from dpsql.release import OutputColumn, Receipt, Release, make_release, rehearse
 from dpsql.releases import ReleaseStore, open_releases
 from dpsql.remainder import ARROW, DIALECT, Remainder, unanswered
-from dpsql.reuse import OWNER, Found, Shelf
+from dpsql.reuse import MOST_KEPT_BYTES, OWNER, Found, Shelf
 from dpsql.sandbox import Sandbox, shared_sandbox
 from dpsql.statements import answer_statement, statement_columns
 
@@ -263,12 +265,18 @@ class Session:
 
         `budget` is what the charge left.
         """
-        public = {entry.name: self._public(entry.scan) for entry in planned.plan.public_inputs}
-        blocks = tuple(one.block for one in found)
-        remainder = Remainder(planned.plan.remainder, planned.plan.output_names, blocks, public)
         remarks = tuple(one.remark for one in found if one.remark)
         told = Receipt(receipt, loss, Remaining(budget), describe_loss(loss), reused, remarks)
-        return make_release(self.sandbox, remainder, float(planned.options.confidence), told)
+        blocks = tuple(one.block for one in found)
+        made_of, made = planned.answered or ((), None)
+        if made is not None and len(made_of) == len(blocks) and all(map(is_, made_of, blocks)):
+            return replace(made, receipt=told, sandbox=self.sandbox)
+        public = {entry.name: self._public(entry.scan) for entry in planned.plan.public_inputs}
+        remainder = Remainder(planned.plan.remainder, planned.plan.output_names, blocks, public)
+        release = make_release(self.sandbox, remainder, float(planned.options.confidence), told)
+        if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
+            planned.answered = (blocks, release)
+        return release
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,93 @@
+"""A stored release that was read before is answered from memory, and only while the store still holds that very one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dpsql.release import Release
+from dpsql.sandbox import Sandbox
+from dpsql.session import Session, open_session
+
+SQL = "SELECT region, COUNT(*) AS n, AVG(age) AS a FROM patients GROUP BY region ORDER BY n"
+
+
+@pytest.fixture
+def session(policy: Path) -> Iterator[Session]:
+    with open_session(policy, create_ledger=True) as made:
+        yield made
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements that the sandbox runs."""
+    seen: list[str] = []
+    query = Sandbox.query
+
+    def noted(self: Sandbox, sql: str, *others: object) -> object:
+        seen.append(sql)
+        return query(self, sql, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Sandbox, "query", noted)
+    return seen
+
+
+def shown(release: Release) -> tuple[object, ...]:
+    return release.table.to_pylist(), release.low.to_pylist(), release.high.to_pylist(), release.columns
+
+
+def test_the_third_answer_is_the_first_and_runs_nothing(session: Session, runs: list[str]) -> None:
+    first, second = session.execute(SQL), session.execute(SQL)
+    before = len(runs)
+    third = session.execute(SQL)
+    assert len(runs) == before
+    assert shown(first) == shown(second) == shown(third)
+    assert [one.reused for one in (first, second, third)] == [False, True, True]
+    assert first.receipt_id == second.receipt_id == third.receipt_id
+    assert session.budget().spent["dataset"]["epsilon"] == "1"
+    session.execute("SET dp.epsilon = 0.5")
+    session.execute("SELECT COUNT(*) FROM patients")
+    session.execute("SET dp.epsilon = default")
+    assert dict(session.execute(SQL).remaining) != dict(third.remaining), "the receipt is of now"
+
+
+@pytest.mark.parametrize("another", ["SET dp.confidence = 0.5", "SET dp.epsilon = 0.25"])
+def test_other_options_are_another_answer(session: Session, another: str) -> None:
+    for _ in range(3):
+        told = session.execute(SQL)
+    session.execute(another)
+    for _ in range(3):
+        assert shown(session.execute(SQL))[1] != shown(told)[1]
+
+
+def _forget(session: Session) -> None:
+    session._store.prune(lambda note: False)
+
+
+def _exchange(session: Session) -> None:
+    """Another release under the same key: forgotten, and measured by somebody else."""
+    _forget(session)
+    with open_session(session.policy) as other:
+        other.execute(SQL)
+
+
+@pytest.mark.parametrize(("change", "reused"), [(_forget, False), (_exchange, True)])
+def test_what_the_store_holds_is_what_is_answered(
+    session: Session, change: Callable[[Session], None], reused: bool
+) -> None:
+    for _ in range(3):
+        told = session.execute(SQL)
+    change(session)
+    after = session.execute(SQL)
+    assert after.reused is reused
+    assert after.receipt_id != told.receipt_id
+    assert shown(after)[0] != shown(told)[0]
+    assert shown(session.execute(SQL)) == shown(after)
+
+
+def test_what_is_charged_anew_is_computed_anew(session: Session) -> None:
+    session.execute("SET dp.reuse = off")
+    answers = [session.execute(SQL).table.column("a").to_pylist() for _ in range(4)]
+    assert len({str(one) for one in answers}) == 4
