@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from dpsql.basis import summed
 from dpsql.bind.relations import facts_of
@@ -14,7 +15,8 @@ from dpsql.policy.types import Column as PolicyColumn
 from dpsql.ranges import Type
 
 
-def kept_integers(column: PolicyColumn) -> dict[str, Term]:
+@lru_cache(maxsize=1024)
+def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
     """The columns of integers that a prepared view has beside one of its own, by name, and the SUM term of each.
 
     A column with bounds as it is, and moved to its centre. Exactly what `row_integer` gives for a row, so that a
