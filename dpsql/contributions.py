@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsql.errors import refuse
-from dpsql.plan import Column, Filter, Join, Project, Relation, Scan, SemiJoin, Union_
+from dpsql.plan import Column, Expr, Filter, Join, Project, Relation, ReleasedRows, Scan, SemiJoin, Union_
 from dpsql.policy import Policy
+from dpsql.ranges import Type
 
 MOST_ROWS_PER_UNIT = 10**9
 
@@ -32,6 +33,8 @@ def _rows(relation: Relation, policy: Policy) -> int:
         if most is None:
             raise refuse("no_max_rows", table=relation.table)
         return most
+    if isinstance(relation, ReleasedRows):
+        return 0  # they were paid for when they were released; from then on nothing in them depends on a unit
     if isinstance(relation, (Filter, Project)):
         return _rows(relation.source, policy)
     if isinstance(relation, SemiJoin):
@@ -63,12 +66,27 @@ def _joined_rows(relation: Join, policy: Policy) -> int:
     _check_on_unit(relation, policy)
     left = _rows(relation.left, policy)
     if not relation.on_unit:
+        rows = unfiltered(relation.right)
+        if isinstance(rows, ReleasedRows) and not unique_on(rows, relation.keys, "b."):
+            raise refuse("internal", what="released rows whose keys are not unique")
         return left * relation.multiplicity
     right = _rows(relation.right, policy)
     forward = left * min(relation.multiplicity, right)
     if relation.back is None:
         return forward
     return min(forward, right * min(relation.back, left) + (left if relation.kind == "left" else 0))
+
+
+def unique_on(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: str = "") -> bool:
+    """Whether equal keys (second of each pair, named with `prefix`) are those of one row at most."""
+    names = {b.name.removeprefix(prefix) for a, b in keys if isinstance(b, Column) and told_apart(a, b)}
+    return any(names.issuperset(unique) for unique in rows.unique)
+
+
+def told_apart(a: Expr, b: Expr) -> bool:
+    """Whether a value of `a` equals one value of `b` at most. Engines compare an integer with a real as reals, where
+    2**53 and 2**53 + 1 are the same number; all other comparisons keep the values of `b` apart."""
+    return not (a.facts.type is Type.REAL and b.facts.type is Type.INTEGER)
 
 
 @dataclass(frozen=True)
@@ -89,7 +107,7 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
         return frozenset(found)
     if isinstance(relation, Join):
         for side, at in ((unfiltered(relation.left), 0), (unfiltered(relation.right), 1)):
-            keys = [pair[at] for pair in relation.keys]
+            keys = [pair[at] for pair in relation.keys if told_apart(pair[1 - at], pair[at])]
             names = tuple(sorted(key.name[2:] for key in keys if isinstance(key, Column)))
             most = policy.tables[side.table].multiplicity(names) if isinstance(side, Scan) else None
             if isinstance(side, Scan) and most is not None:
@@ -106,7 +124,7 @@ def unfiltered(relation: Relation) -> Relation:
 
 def parts(relation: Relation) -> tuple[Relation, ...]:
     """The relations right below."""
-    if isinstance(relation, Scan):
+    if isinstance(relation, (Scan, ReleasedRows)):
         return ()
     if isinstance(relation, (Join, SemiJoin)):
         return (relation.left, relation.right)
@@ -117,4 +135,4 @@ def tables(relation: Relation) -> frozenset[str]:
     """Names of all tables that a relation reads."""
     if isinstance(relation, Scan):
         return frozenset({relation.table})
-    return frozenset().union(*(tables(part) for part in parts(relation)))
+    return frozenset[str]().union(*(tables(part) for part in parts(relation)))

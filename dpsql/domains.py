@@ -14,7 +14,7 @@ from typing import Any
 
 from dpsql.evaluate import evaluate
 from dpsql.moments import moved_by_months, truncated
-from dpsql.plan import Call, Column, Expr, Literal
+from dpsql.plan import Call, Column, Expr, Literal, ReleasedValue, results_read
 from dpsql.ranges import Facts, Type
 from dpsql.time_formats import unit_of
 
@@ -54,7 +54,7 @@ def _domain(expression: Expr) -> Values | None:
     facts = expression.facts
     if isinstance(expression, Literal):
         return (evaluate(expression, {}),)
-    if isinstance(expression, Column):
+    if isinstance(expression, (Column, ReleasedValue)):
         return _range(facts)
     if facts.type is Type.BOOLEAN:
         return (False, True)
@@ -98,6 +98,8 @@ def _with_null(values: Values | None, facts: Facts) -> Values | None:
 
 def _image(expression: Call) -> Values | None:
     """The exact image when the expression reads columns with finite domains only."""
+    if results_read(expression):
+        return None
     columns = {column.name: column for column in _columns(expression)}
     domains = [_few(column.facts) for column in columns.values()]
     return _evaluated(expression, tuple(columns), domains)

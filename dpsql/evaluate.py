@@ -19,14 +19,14 @@ from typing import Any
 from dpsql.functions import MOST_TEXT
 from dpsql.moments import bucket, difference, last_day, microseconds, midnight, moved_by_months, truncated
 from dpsql.patterns import matches, replaced
-from dpsql.plan import Call, Column, Expr
+from dpsql.plan import Call, Column, Expr, ReleasedValue
 from dpsql.ranges import Type
 from dpsql.time_formats import written
 
 
 def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
-    """The value of `expression` where columns have the values of `row`."""
-    if isinstance(expression, Column):
+    """The value of `expression` where columns (and released values) have the values of `row`."""
+    if isinstance(expression, (Column, ReleasedValue)):
         return _typed(row[expression.name], expression.facts.type)
     if not isinstance(expression, Call):
         return _typed(expression.value, expression.facts.type)

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.plan import Block, Call, Caps, Column, Expr, Literal, Measure, Plan, Term, TermKind
+from dpsql.plan import Block, Call, Caps, Column, Expr, Literal, Measure, Plan, ReleasedValue, Term, TermKind
 from dpsql.pricing import PricedBlock
 from dpsql.privacy import PrivacyLoss, plain_decimal
 
@@ -240,7 +240,7 @@ _INFIX = {
 
 def expression_text(expression: Expr) -> str:
     """A row expression as short text for people."""
-    if isinstance(expression, Column):
+    if isinstance(expression, (Column, ReleasedValue)):
         return expression.name
     if isinstance(expression, Literal):
         if isinstance(expression.value, Fraction):

@@ -1,4 +1,4 @@
-"""The relational language in which everything about privacy is proven: seven relations, three expressions, one block.
+"""The relational language in which everything about privacy is proven: eight relations, four expressions, one block.
 
 Plans are frozen values: two questions are the same question exactly when their plans are equal. Column names inside
 a plan are ours (deterministic from the shape of the plan), never the analyst's aliases.
@@ -7,7 +7,8 @@ a plan are ours (deterministic from the shape of the plan), never the analyst's 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -50,7 +51,15 @@ class Call:
     facts: Facts
 
 
-Expr = Union[Column, Literal, Call]
+@dataclass(frozen=True)
+class ReleasedValue:
+    """The one value of the `Result` called `name`: a constant, not known before that is released."""
+
+    name: str
+    facts: Facts
+
+
+Expr = Union[Column, Literal, Call, ReleasedValue]
 
 
 # --- relations ------------------------------------------------------------------------------------------------------
@@ -135,7 +144,21 @@ class UnitAggregate:
     columns: tuple[tuple[str, str, Expr | None, Expr | None, Facts], ...]
 
 
-Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate]
+@dataclass(frozen=True)
+class ReleasedRows:
+    """Rows of the `Result` called `name`: a public table once that is released.
+
+    `unique`: sets of columns, in each of which no two rows have the same values (but NULL); an empty set means at most
+    one row. `content` tells the rows apart: the name until they are known, then their digest (`filled`).
+    """
+
+    name: str = field(compare=False)
+    columns: tuple[Column, ...]
+    unique: tuple[tuple[str, ...], ...]
+    content: str
+
+
+Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate, ReleasedRows]
 
 
 # --- private blocks -------------------------------------------------------------------------------------------------
@@ -274,8 +297,21 @@ class PublicInput:
 
 
 @dataclass(frozen=True, eq=False)
+class Result:
+    """A subquery whose rows a later block reads: `query` is like the remainder of a plan, over earlier blocks and public
+    tables, and returns `columns` in their types. `unique`: see `ReleasedRows`."""
+
+    name: str
+    query: exp.Query
+    columns: tuple[Column, ...]
+    unique: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
-    """A question cut into private blocks and the public remainder.
+    """A question cut into private blocks, results that later ones of them read, and the public remainder.
+
+    Blocks stand in an order in which each reads results of blocks before it.
 
     `remainder` is a validated sqlglot query over tables named like the blocks (columns: keys "k0".., measures
     "m0"..) and like the public inputs. It may hold DP_INTERVAL_LOW/HIGH/ERROR(expr) as anonymous functions.
@@ -286,6 +322,34 @@ class Plan:
     public_inputs: tuple[PublicInput, ...]
     remainder: exp.Query
     output_names: tuple[str, ...]
+    results: tuple[Result, ...] = ()
+
+
+def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
+    """A plan with its parts as `replaced` returns them (the part itself: look inside). Facts are left as they are."""
+    new = replaced(value)
+    if new is not value:
+        return new
+    if isinstance(value, tuple):
+        parts = tuple(filled(part, replaced) for part in value)
+        return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
+    kind: Any = type(value)
+    names = () if kind is Facts else _compared(kind) or ()
+    changed = {name: part for name in names if (part := filled(old := getattr(value, name), replaced)) is not old}
+    return replace(value, **changed) if changed else value
+
+
+def results_read(value: Any) -> tuple[str, ...]:
+    """Names of the results that a plan reads and that are not known yet, each once."""
+    found: dict[str, None] = {}
+
+    def note(part: Any) -> Any:
+        if isinstance(part, ReleasedValue) or (isinstance(part, ReleasedRows) and part.content == part.name):
+            found[part.name] = None
+        return part
+
+    filled(value, note)
+    return tuple(found)
 
 
 def fingerprint(value: Any) -> str:

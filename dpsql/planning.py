@@ -19,12 +19,12 @@ from dpsql.bind import bind
 from dpsql.engines import Engine
 from dpsql.options import Options
 from dpsql.parse import Parameters, Statement, parse
-from dpsql.plan import Plan, fingerprint
+from dpsql.plan import Plan, fingerprint, results_read
 from dpsql.policy import Policy, Table
-from dpsql.pricing import Price, price
+from dpsql.pricing import Price, PricedBlock, price
 from dpsql.release import OutputColumn, Release
 from dpsql.releases import StoredRelease
-from dpsql.remainder import ReleasedBlock
+from dpsql.remainder import DIALECT, ReleasedBlock
 from dpsql.rewrite import bounded
 
 MOST_KEPT = 512
@@ -36,6 +36,9 @@ Value = TypeVar("Value")
 @dataclass(eq=False)
 class Planned:
     """A priced question. `keys` names each block's release (without the version of the data), in block order.
+
+    A block that reads results which are not released yet (`waiting`) gets its name when they are, for what it measures
+    depends on them (`stages`).
 
     `columns` is filled in when the remainder has been rehearsed, `read` with the last stored release of each block (by
     number) as it was opened, and `answered` with the blocks of the last stored answer and what was made of them: the
@@ -50,6 +53,29 @@ class Planned:
     columns: tuple[OutputColumn, ...] | None = None
     read: dict[int, tuple[StoredRelease, Any]] = field(default_factory=dict)
     answered: tuple[tuple[ReleasedBlock, ...], Release] | None = None
+
+    def waiting(self, at: int) -> tuple[str, ...]:
+        """Names of the results that block number `at` reads and that are not released yet."""
+        return results_read(self.price.blocks[at].block) if self.plan.results else ()
+
+
+def release_key(one: PricedBlock, policy: Policy) -> str:
+    """Names the release of a block: what is measured, over which rows, and with which noise."""
+    return fingerprint((replace(one.block, name="", formulas=()), one.noise.terms, one.noise.selection, policy.meaning))
+
+
+def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:
+    """Names of releases as far as they are known before anything is: of a block that waits, what its results are made of
+    stands for their rows."""
+    keys: dict[str, str] = {}
+    results = {one.name: one.query for one in plan.results}
+    for one in priced.blocks:
+        key = release_key(one, policy)
+        for name in results_read(one.block) if results else ():
+            made_of = sorted(keys[t.name] for t in results[name].find_all(exp.Table) if t.name in keys)
+            key = fingerprint((key, results[name].sql(dialect=DIALECT), tuple(made_of)))
+        keys[one.block.name] = key
+    return tuple(keys.values())
 
 
 class Memory(Generic[Value]):
@@ -123,13 +149,7 @@ class Planner:
         plan = bind(statement, policy)
         blocks = tuple(bounded(block, self.policy, options.asked) for block in plan.blocks)
         priced = price(blocks, options, self.policy, self.accountant)
-        keys = tuple(
-            fingerprint(
-                (replace(one.block, name="", formulas=()), one.noise.terms, one.noise.selection, self.policy.meaning)
-            )
-            for one in priced.blocks
-        )
-        return Planned(statement, options, plan, priced, keys)
+        return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
 
 
 _BIGQUERY = {"max_groups_contributed": "max_groups", "max_rows_contributed": "max_rows_per_group"}

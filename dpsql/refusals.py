@@ -618,8 +618,26 @@ _(
 _(
     "subquery_in_rows",
     "ZP004",
-    "a subquery cannot stand in a condition or expression over protected rows",
-    "join the tables instead, or ask for the inner result first and write its value as a literal",
+    "this subquery cannot stand in a condition or expression over protected rows",
+    "aggregate inside it, join the tables instead, or put IN and EXISTS between the ANDs of WHERE",
+)
+_(
+    "correlated",
+    "0A000",
+    "this subquery depends on the row around it in a way that is not proven: {reason}",
+    "compare with = in its WHERE, or group it in FROM and join the result",
+)
+_(
+    "several_rows",
+    "21000",
+    "this subquery stands for one value and may return several rows",
+    "aggregate without GROUP BY, or add LIMIT 1",
+)
+_(
+    "untyped_column",
+    "42804",
+    "the type of column {name} of this subquery does not follow from its text",
+    "write CAST(... AS type) in the subquery",
 )
 _(
     "nested_aggregate",

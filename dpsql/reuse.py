@@ -53,6 +53,10 @@ class Found:
         return f"{self.block.name} comes from the release of receipt {self.receipt}: {self.how}" if self.how else ""
 
 
+Fill = Callable[[Planned, int, "Sequence[Found | None]"], Planned]
+"""A question with the results that one block reads, from the releases found for earlier blocks (`stages`)."""
+
+
 class Shelf:
     """The stored releases that may answer one analyst. Thread-safe; raises `Fault` when the storage fails."""
 
@@ -78,22 +82,30 @@ class Shelf:
             return f"declared:{self._policy.data_version}"
         return self._data_version(tuple(sorted(tables(one.block.source))))
 
-    def find(self, planned: Planned, request_id: str | None = None, *, asking: bool = True) -> list[Found | None]:
+    def find(
+        self, planned: Planned, fill: Fill, request_id: str | None = None, *, asking: bool = True
+    ) -> tuple[Planned, list[Found | None]]:
         """For each block the release that answers it, if any; `asking`: an answer is about to be given.
 
-        Raises Refusal request_lost when `request_id` was charged before and one of its answers is not there: it is
-        never charged again.
+        `fill` puts what was found for earlier blocks into a later one; a block of which that is not known has no release
+        yet. Returns the question as far as it is filled. Raises Refusal request_lost when `request_id` was charged
+        before and one of its answers is not there: it is never charged again.
         """
         charge = None if request_id is None else self._ledger.find(request_id)
         found: list[Found | None] = []
         for at in range(len(planned.keys)):
+            if planned.waiting(at):
+                planned = fill(planned, at, found)
+            if planned.waiting(at):
+                found.append(None)
+                continue
             known = None if charge is None else self._of_request(planned, at, request_id)
             if known is None and planned.options.reuse:
                 known = self._of_question(planned, at, asking)
             found.append(known)
         if charge is not None and None in found:
             raise refuse("request_lost", entry=charge.seq)
-        return found
+        return planned, found
 
     def turn(
         self, planned: Planned, found: Sequence[Found | None], timeout_seconds: float, check: Callable[[], None]

@@ -37,6 +37,8 @@ from dpsql.releases import ReleaseStore, open_releases
 from dpsql.remainder import ARROW, DIALECT, Remainder, unanswered
 from dpsql.reuse import MOST_KEPT_BYTES, OWNER, Found, Shelf
 from dpsql.sandbox import Sandbox, shared_sandbox
+from dpsql.stages import Stages, tables_read
+from dpsql.stages import notes as stage_notes
 from dpsql.statements import answer_statement, statement_columns
 
 PAD_SECONDS = 0.05
@@ -123,9 +125,10 @@ class Session:
     def explain_planned(self, planned: Planned) -> PrivacyPlan:
         """The privacy plan of what is planned."""
         columns = self.rehearse(planned)
+        stages, order = Stages(self.policy, self.sandbox, self._public), stage_notes(planned)
+        planned, stored = self._shelf.find(planned, stages.fill, asking=False)
         names = [one.block.name for one in planned.price.blocks]
         emitter = Emitter(self.policy, self._engine.source, self._index.views(shown=True))
-        stored = self._shelf.find(planned, asking=False)
         charged = PrivacyLoss.nothing()
         for one, found in zip(planned.price.blocks, stored, strict=True):
             charged = charged if found is not None else charged + one.loss
@@ -145,6 +148,7 @@ class Session:
             confidence=float(planned.options.confidence),
             columns=tuple((column.name, column.type.value) for column in columns),
             notes=(
+                *order,
                 *self._index.notes({t for one in planned.price.blocks for t in tables(one.block.source)}),
                 *self._shelf.notes(planned, stored),
             ),
@@ -164,17 +168,21 @@ class Session:
             )
             scans = tuple((entry.name, entry.scan) for entry in planned.plan.public_inputs)
             confidence = float(planned.options.confidence)
-            remainder = planned.plan.remainder
+            remainder, results = planned.plan.remainder, planned.plan.results
             names = planned.plan.output_names
 
             def run() -> tuple[OutputColumn, ...]:
                 public = {name: _empty(scan) for name, scan in scans}
                 blocks = tuple(unanswered(*shape) for shape in shapes)
+                for one in results:
+                    columns = tuple(column.name for column in one.columns)
+                    rehearse(self.sandbox, Remainder(one.query, columns, blocks, public), confidence)
                 return rehearse(self.sandbox, Remainder(remainder, names, blocks, public), confidence)
 
             try:
                 # Many questions differ inside their blocks only (a literal in WHERE): their remainder is the same.
-                key = (remainder.sql(dialect=DIALECT), names, shapes, scans, confidence)
+                texts = tuple(query.sql(dialect=DIALECT) for query in (remainder, *(one.query for one in results)))
+                key = (texts, names, shapes, scans, confidence)
                 planned.columns = self.planner.rehearsals.get(key, run)
             except Error as error:
                 raise error.at(planned.statement.sql) from None
@@ -184,9 +192,10 @@ class Session:
 
     def _answer(self, planned: Planned, request_id: str | None) -> Release:
         """From the store, else measured: one asker at a time, and the next one finds it stored."""
-        found = self._shelf.find(planned, request_id)
+        stages = Stages(self.policy, self.sandbox, self._public)
+        known, found = self._shelf.find(planned, stages.fill, request_id)
         if None not in found:
-            return self._measured(planned, found, request_id)
+            return self._measured(known, found, stages, request_id)
         stopped = self._stops
 
         def check() -> None:
@@ -194,10 +203,15 @@ class Session:
                 raise refuse("stopped", charge="")
 
         with self._shelf.turn(planned, found, self.policy.per_query.timeout_seconds, check):
-            return self._measured(planned, self._shelf.find(planned, request_id), request_id)
+            known, found = self._shelf.find(planned, stages.fill, request_id)
+            return self._measured(known, found, stages, request_id)
 
-    def _measured(self, planned: Planned, found: list[Found | None], request_id: str | None) -> Release:
-        """The answer, with what is missing in `found` charged and measured."""
+    def _measured(self, planned: Planned, found: list[Found | None], stages: Stages, request_id: str | None) -> Release:
+        """The answer, with what is missing in `found` charged and measured, one stage after the other.
+
+        Whatever the number of stages, all that is missing is reserved at once before the first of them: the parameters
+        of the later ones are fixed already (`stages` says why their losses add up).
+        """
         blocks = planned.price.blocks
         missing = [at for at, one in enumerate(found) if one is None]
         versions = {at: self._shelf.version(blocks[at]) for at in missing}
@@ -205,13 +219,17 @@ class Session:
         for at in missing:
             loss = loss + blocks[at].loss
         emitter = Emitter(self.policy, self._engine.source, self._index.views()) if missing else None
+        # Written before anything is charged, with the results that are not known yet under their names.
         queries = {at: emitter.block(blocks[at].block) for at in missing if emitter is not None}
         receipt = request_id or uuid.uuid4().hex
         reservation = self._reserve(receipt, loss, planned) if missing else None
         try:
             self._check_promises(planned, missing)
             for at in missing:
-                exact = self._engine.run(queries[at], self.policy.per_query.timeout_seconds)
+                if emitter is not None and planned.waiting(at):
+                    planned = stages.fill(planned, at, found)
+                    queries[at] = emitter.block(planned.price.blocks[at].block)
+                exact = self._engine.run(stages.given(queries[at]), self.policy.per_query.timeout_seconds)
                 noisy = perturb(exact, blocks[at].noise, self._gate)
                 found[at] = self._shelf.keep(
                     planned, at, noisy, receipt=receipt, version=versions[at], request_id=request_id
@@ -271,8 +289,13 @@ class Session:
         made_of, made = planned.answered or ((), None)
         if made is not None and len(made_of) == len(blocks) and all(map(is_, made_of, blocks)):
             return replace(made, receipt=told, sandbox=self.sandbox)
-        public = {entry.name: self._public(entry.scan) for entry in planned.plan.public_inputs}
-        remainder = Remainder(planned.plan.remainder, planned.plan.output_names, blocks, public)
+        inputs, shown = planned.plan.public_inputs, blocks
+        if planned.plan.results:
+            read = tables_read(planned.plan.remainder)
+            inputs = tuple(one for one in inputs if one.name in read)
+            shown = tuple(block for block in blocks if block.name in read)
+        public = {one.name: self._public(one.scan) for one in inputs}
+        remainder = Remainder(planned.plan.remainder, planned.plan.output_names, shown, public)
         release = make_release(self.sandbox, remainder, float(planned.options.confidence), told)
         if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
             planned.answered = (blocks, release)

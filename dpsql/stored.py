@@ -19,7 +19,20 @@ from dpsql.mechanisms import Constant, Noise, Sensitivity
 from dpsql.mechanisms.gaussian import Gaussian
 from dpsql.mechanisms.laplace import Laplace
 from dpsql.perturb import NoisyAnswer
-from dpsql.plan import BoundedBlock, Call, Column, Expr, Filter, Key, Literal, Relation, Term, TermKind, fingerprint
+from dpsql.plan import (
+    BoundedBlock,
+    Call,
+    Column,
+    Expr,
+    Filter,
+    Key,
+    Literal,
+    Relation,
+    ReleasedValue,
+    Term,
+    TermKind,
+    fingerprint,
+)
 from dpsql.pricing import PricedBlock
 from dpsql.ranges import Type
 from dpsql.releases import StoredRelease
@@ -118,7 +131,7 @@ def complete(key: Key) -> bool:
 def _complete(expression: Expr, values: set[Any]) -> bool:
     if expression.facts.type is Type.BOOLEAN:
         return True
-    if isinstance(expression, Column):
+    if isinstance(expression, (Column, ReleasedValue)):
         return expression.facts.values is not None
     if isinstance(expression, Literal):
         return expression.value in values

@@ -8,10 +8,10 @@ from dpsql.bind import calls as calls  # enters its handlers
 from dpsql.bind.cut import Cutter
 from dpsql.bind.names import Environment, Protected
 from dpsql.bind.relations import SCHEMAS
-from dpsql.bind.trees import as_query
+from dpsql.bind.trees import as_query, put_in_front
 from dpsql.errors import Error, refuse
 from dpsql.parse import Statement, place
-from dpsql.plan import Filter, Plan, Project, Relation, UnitAggregate
+from dpsql.plan import Block, Filter, Plan, Project, Relation, Result, UnitAggregate, results_read
 from dpsql.policy import Policy
 
 MOST_REMAINDER_NODES = 50_000
@@ -27,18 +27,25 @@ def bind(statement: Statement, policy: Policy) -> Plan:
         if isinstance(bound, Protected):
             raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(statement.query))
         query = as_query(bound)
-        if cutter.common:
-            names = [
-                exp.CTE(this=tree, alias=exp.TableAlias(this=exp.to_identifier(name))) for name, tree in cutter.common
-            ]
-            query.set("with_", exp.With(expressions=names))
-        read = {table.name for table in query.find_all(exp.Table)}
+        put_in_front(query, cutter.common)
+        blocks, results, read = _read(cutter, query)
         public = tuple(entry for entry in cutter.public.values() if entry.name in read)
-        return Plan(statement.sql, tuple(cutter.blocks.values()), public, query, tuple(bound.columns))
+        return Plan(statement.sql, blocks, public, query, tuple(bound.columns), results)
     except Error as error:
         raise error.at(statement.sql) from None
     except RecursionError:
         raise refuse("too_deep", most=150).at(statement.sql) from None
+
+
+def _read(cutter: Cutter, query: exp.Query) -> tuple[tuple[Block, ...], tuple[Result, ...], set[str]]:
+    """What the remainder needs: tables, blocks, results that these blocks read, and so on. Nothing else is measured."""
+    named = {one.name: one for one in cutter.results.values()}
+    read = {table.name for table in query.find_all(exp.Table)}
+    for block in reversed(cutter.blocks.values()):  # each reads results of blocks before it
+        for name in results_read(block) if named and block.name in read else ():
+            read |= {name} | {table.name for table in named[name].query.find_all(exp.Table)}
+    blocks = tuple(block for block in cutter.blocks.values() if block.name in read)
+    return blocks, tuple(one for one in named.values() if one.name in read), read
 
 
 def _unqualified(query: exp.Query) -> None:

@@ -53,6 +53,21 @@ def is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.Grouping)
 
 
+def has_aggregate(node: exp.Expr) -> bool:
+    """Whether an expression aggregates: outside of subqueries, and in windows only what the window is over."""
+    if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
+        return False
+    if isinstance(node, exp.Window):
+        inside = list(node.this.iter_expressions())
+        inside += [part for name in ("partition_by", "order") for part in _listed(node.args.get(name))]
+        return any(has_aggregate(part) for part in inside)
+    return is_aggregate(node) or any(has_aggregate(part) for part in node.iter_expressions())
+
+
+def _listed(value: object) -> list[exp.Expr]:
+    return value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
+
+
 def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = False) -> Measure:
     """The measure of an aggregate call. Refuses aggregates and arguments that are not bounded.
 

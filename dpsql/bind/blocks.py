@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from dpsql.bind.aggregates import bind_measure, is_aggregate
+from dpsql.bind import results
+from dpsql.bind.aggregates import bind_measure, has_aggregate, is_aggregate
 from dpsql.bind.allowed import check_node
 from dpsql.bind.grouping import grouping_call, grouping_sets, over_set, united
-from dpsql.bind.names import Bound, Environment, Released, Scope, only, same_unit
+from dpsql.bind.names import Bound, Environment, Scope, only, same_unit
 from dpsql.bind.scalars import Scalars
 from dpsql.bind.trees import output_name, rebuild
 from dpsql.bind.units import per_unit
@@ -33,21 +34,7 @@ def aggregates(node: exp.Select) -> bool:
     if any(node.args.get(clause) is not None for clause in ("group", "distinct", "having")):
         return True
     order = node.args.get("order")
-    return any(_has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
-
-
-def _has_aggregate(node: exp.Expr) -> bool:
-    if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
-        return False
-    if isinstance(node, exp.Window):
-        inside = list(node.this.iter_expressions())
-        inside += [part for name in ("partition_by", "order") for part in _listed(node.args.get(name))]
-        return any(_has_aggregate(part) for part in inside)
-    return is_aggregate(node) or any(_has_aggregate(part) for part in node.iter_expressions())
-
-
-def _listed(value: object) -> list[exp.Expr]:
-    return value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
+    return any(has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
 
 
 def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, environment: Environment) -> Bound:
@@ -70,7 +57,9 @@ def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, enviro
             tree.set(clause, cutter.released_part(node.args[clause], environment))
     if node.args.get("distinct") is not None and work.grouped:
         tree.set("distinct", cutter.released_part(node.args["distinct"], environment))
-    return Released(tree, tuple(output_name(item) for item in node.expressions))
+    known = results.over_block(copy.expressions, work.keys, work.measures, len(work.sets))
+    names = tuple(output_name(item) for item in node.expressions)
+    return results.limited(node, replace(known, tree=tree, columns=names))
 
 
 def _over_blocks(cutter: Cutter, work: _Cut, source: Relation, copy: exp.Select, order: exp.Expr | None) -> exp.Query:
@@ -118,9 +107,9 @@ class _Cut:
             for name in ("rollup", "cube", "grouping_sets"):
                 items += [part for part in group.args.get(name) or () if isinstance(part, exp.Expr)]
             if group.args.get("all"):
-                items += [item.unalias() for item in self.node.expressions if not _has_aggregate(item)]
+                items += [item.unalias() for item in self.node.expressions if not has_aggregate(item)]
             sets = grouping_sets(items)
-        elif distinct is not None and not any(_has_aggregate(item) for item in self.node.expressions):
+        elif distinct is not None and not any(has_aggregate(item) for item in self.node.expressions):
             only(distinct)
             self.grouped = False
             sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
@@ -154,7 +143,7 @@ class _Cut:
         return item
 
     def _add_key(self, item: exp.Expr) -> str:
-        if _has_aggregate(item):
+        if has_aggregate(item):
             raise refuse("nested_aggregate", function="GROUP BY", position=place(item))
         expression = self.scalars.bind(item)
         for key in self.keys:
@@ -258,7 +247,7 @@ class _Cut:
 
     def _key_of(self, node: exp.Expr) -> str | None:
         """The key that `node` as a whole is equal to."""
-        if not self.keys or node.find(exp.Column) is None or _has_aggregate(node):
+        if not self.keys or node.find(exp.Column) is None or has_aggregate(node):
             return None
         try:
             expression: Expr = self.scalars.bind(node)

@@ -11,25 +11,28 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from dpsql.bind import blocks, joins, semijoins
-from dpsql.bind.names import Bound, Common, Environment, Protected, Released, Scope, only
+from dpsql.bind import blocks, correlated, joins, results, semijoins
+from dpsql.bind.names import HIDDEN, Bound, Common, Environment, Protected, Released, Scope, only
 from dpsql.bind.relations import base_table, project
 from dpsql.bind.scalars import Scalars
 from dpsql.bind.trees import (
+    SQL_TYPES,
     aliased,
     as_query,
     asks_no_rows,
     check_names,
     no_rows,
     output_name,
+    put_in_front,
     rebuild,
     rename,
     with_names,
 )
-from dpsql.errors import refuse
+from dpsql.errors import Error, refuse
 from dpsql.parse import place
-from dpsql.plan import Block, Expr, PublicInput, fingerprint
+from dpsql.plan import Block, Column, Expr, PublicInput, ReleasedRows, ReleasedValue, Result, fingerprint
 from dpsql.policy import Policy
+from dpsql.ranges import Facts, Type
 
 MOST_BLOCKS = 50
 _SELECT = (
@@ -56,6 +59,7 @@ class Cutter:
         self.blocks: dict[str, Block] = {}
         self.public: dict[str, PublicInput] = {}
         self.common: list[tuple[str, exp.Expr]] = []
+        self.results: dict[str, Result] = {}
         self._inside = 0  # depth of subqueries in expressions, which may name columns of the query around them
 
     def query(self, tree: exp.Expr, environment: Environment) -> Bound:
@@ -119,7 +123,7 @@ class Cutter:
             if isinstance(bound, Released):
                 name = f"dp_cte_{len(self.common)}"
                 self.common.append((name, with_names(bound, common.column_names)))
-                bound = Released(exp.to_table(name), bound.columns)
+                bound = replace(bound, tree=exp.to_table(name))
             common.bound, common.binding = bound, False
         return common.bound
 
@@ -143,8 +147,69 @@ class Cutter:
         names = tuple(column.name for column in columns or ())
         bound = rename(bound, names, node)
         if names and isinstance(bound, Released):
-            bound = Released(with_names(bound, names), bound.columns)
+            bound = replace(bound, tree=with_names(bound, names))
         return alias, bound
+
+    # --- results that a later block reads -----------------------------------------------------------------------------
+
+    def alone(self, node: exp.Expr, environment: Environment, around: Scope) -> Bound:
+        """A subquery of an expression over protected rows: it may not name columns of the query around it."""
+        inside, self._inside = self._inside, 0
+        try:
+            return self.query(node, environment)
+        except Error as error:
+            raise correlated.named_around(node, around, error) from None
+        finally:
+            self._inside = inside
+
+    def rows(self, bound: Released, node: exp.Expr) -> Protected:
+        """A result as a relation of the plan: a public table for the block that reads it."""
+        one = self._result(bound, node)
+        columns = tuple((bound.columns[_position(column)], column) for column in one.columns)
+        names = frozenset(label.lower() for label in bound.columns) - {label.lower() for label, _ in columns}
+        return Protected(ReleasedRows(one.name, one.columns, one.unique, one.name), columns, untyped=names)
+
+    def value(self, node: exp.Expr, environment: Environment, around: Scope) -> Expr:
+        """A subquery that stands for a value over protected rows: the one value of a result."""
+        asked = node.this if isinstance(node, exp.Exists) else node
+        bound = self.alone(asked, environment, around)
+        if isinstance(bound, Protected):
+            raise refuse("subquery_in_rows", position=place(node))
+        if isinstance(node, exp.Exists):
+            counted = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
+            tree = exp.Select(expressions=[counted], from_=exp.From(this=aliased(as_query(bound), "q")))
+            bound = Released(tree, ("exists",), (Facts(Type.BOOLEAN, nullable=False),), results.ONE_ROW)
+        if len(bound.columns) != 1:
+            reason = "the subquery returns several columns"
+            raise refuse("semi_join", reason=reason, way="select one", position=place(node))
+        if not bound.unique >= results.ONE_ROW:
+            raise refuse("several_rows", position=place(node))
+        one = self._result(bound, node)
+        return ReleasedValue(one.name, replace(one.columns[0].facts, values=None, nullable=True))
+
+    def _result(self, bound: Released, node: exp.Expr) -> Result:
+        """Enter a result; equal ones are released once. Values that do not fit the type of their column are NULL."""
+        typed = [(at, facts) for at, facts in enumerate(bound.known) if facts is not None]
+        if not typed:
+            raise refuse("untyped_column", name=bound.columns[0] if bound.columns else "*", position=place(node))
+        names = [exp.to_identifier(f"c{at}") for at in range(len(bound.columns))]
+        alias = exp.TableAlias(this=exp.to_identifier("q"), columns=names)
+        items = [
+            exp.alias_(exp.TryCast(this=exp.column(f"c{at}"), to=exp.DataType.build(SQL_TYPES[facts.type])), f"c{at}")
+            for at, facts in typed
+        ]
+        inner = exp.Subquery(this=as_query(bound).copy(), alias=alias)
+        query = exp.Select(expressions=items, from_=exp.From(this=inner))
+        put_in_front(query, self.common)
+        columns = tuple(Column(f"c{at}", facts) for at, facts in typed)
+        known = {at for at, _ in typed}
+        unique = tuple(sorted(tuple(f"c{at}" for at in sorted(one)) for one in bound.unique if one <= known))
+        text = query.sql("duckdb")
+        if text not in self.results:
+            if len(self.results) >= MOST_BLOCKS:
+                raise refuse("many_blocks", most=MOST_BLOCKS)
+            self.results[text] = Result(f"dp_result_{len(self.results)}", query, columns, unique)
+        return self.results[text]
 
     # --- SELECT -------------------------------------------------------------------------------------------------------
 
@@ -154,9 +219,11 @@ class Cutter:
         items = [] if node.args.get("from_") is None else [node.args["from_"].this]
         items += [join.this for join in node.args.get("joins") or ()]
         bound = [self.source(item, environment) for item in items]
+        node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
-        scope, relation = joins.joined(node, bound, self.public, self.policy)
+        scope, relation = joins.joined(self, node, bound)
+        scope.subquery = lambda inner: self.value(inner, environment, scope)
         where = node.args.get("where")
         if where is not None:
             relation = semijoins.filtered(self, where, scope, relation, environment)
@@ -206,13 +273,12 @@ class Cutter:
                 copy.set("joins", [self._released_join(join, next(trees), environment) for join in value])
             else:
                 copy.set(name, self.released_part(value, environment))
-        columns: list[str] = []
-        for item in node.expressions:
-            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-                columns += [c for _, source in bound if isinstance(source, Released) for c in source.columns]
-            else:
-                columns.append(output_name(item))
-        return Released(copy, tuple(columns))
+        sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
+        written = [part for item in node.expressions for part in _written_out(item, sources)]
+        if any(alias.startswith(HIDDEN) for alias, _ in sources):
+            copy.set("expressions", [self.released_part(item, environment) for item in written])
+        known = results.over_results(node, sources, written)
+        return replace(known, tree=copy, columns=tuple(output_name(item) for item in written))
 
     def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment) -> exp.Join:
         only(join, "this", "side", "kind", "on", "using", "method")
@@ -253,5 +319,22 @@ class Cutter:
         for name in ("distinct", "by_name", "order", "limit", "offset"):
             if node.args.get(name) is not None:
                 copy.set(name, self.released_part(node.args[name], environment))
-        first = sides[0]
-        return Released(copy, first.columns if isinstance(first, Released) else ())
+        released = [side for side in sides if isinstance(side, Released)]
+        return replace(results.united(node, released), tree=copy, columns=released[0].columns)
+
+
+def _position(column: Column) -> int:
+    return int(column.name.removeprefix("c"))
+
+
+def _written_out(item: exp.Expr, sources: list[tuple[str, Released]]) -> list[exp.Expr]:
+    """An item of a SELECT over results, or the columns that a star stands for."""
+    if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+        return [item]
+    qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
+    return [
+        exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True) if alias else None)
+        for alias, source in sources
+        if not alias.startswith(HIDDEN) and (not qualifier or alias.lower() == qualifier)
+        for name in source.columns
+    ]

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from dpsql.bind.names import Bound, Protected, Scope, only, same_unit
 from dpsql.bind.relations import project
 from dpsql.bind.scalars import Scalars
-from dpsql.contributions import rows_per_unit, unfiltered
+from dpsql.contributions import rows_per_unit, told_apart, unfiltered, unique_on
 from dpsql.errors import Error, refuse
 from dpsql.functions import WrongArguments, call, common_type
 from dpsql.parse import place
-from dpsql.plan import Call, Column, Expr, Filter, Join, Project, PublicInput, Relation, Scan, SemiJoin, Union_
+from dpsql.plan import Call, Column, Expr, Filter, Join, Project, Relation, ReleasedRows, Scan, SemiJoin, Union_
 from dpsql.policy import Policy
 from dpsql.ranges import Type, hull
+
+if TYPE_CHECKING:
+    from dpsql.bind.cut import Cutter
 
 MOST_SOURCES = 12
 _UNITS_WAY = "join on the privacy unit's key, or along a foreign key that the policy declares"
@@ -49,6 +54,7 @@ class _Side:
                 source.relation,
                 tuple((label, _column(prefix, column, nullable)) for label, column in source.columns),
                 frozenset() if nullable else frozenset(prefix + name for name in source.unit_names),
+                source.untyped,
             ))
             for alias, source in self.sources
         )  # fmt: skip
@@ -58,25 +64,24 @@ def _column(prefix: str, column: Column, nullable: bool) -> Column:
     return Column(prefix + column.name, replace(column.facts, nullable=column.facts.nullable or nullable))
 
 
-def joined(
-    node: exp.Select, bound: list[tuple[str, Bound]], public: dict[str, PublicInput], policy: Policy
-) -> tuple[Scope, Relation]:
+def joined(cutter: Cutter, node: exp.Select, bound: list[tuple[str, Bound]]) -> tuple[Scope, Relation]:
     """The relation of FROM and the names it offers. Refuses every join that is not proven."""
+    policy = cutter.policy
     items = [node.args["from_"].this, *(join.this for join in node.args.get("joins") or ())]
     if len(items) > MOST_SOURCES:
         raise refuse("clause", what=f"FROM with more than {MOST_SOURCES} sources", position=place(items[-1]))
-    sides = [_side(alias, source, public, item) for (alias, source), item in zip(bound, items, strict=True)]
+    sides = [_side(cutter, alias, source, item) for (alias, source), item in zip(bound, items, strict=True)]
     aliases = [alias.lower() for alias, _ in bound]
     for number, alias in enumerate(aliases):
         if alias and alias in aliases[:number]:
             raise refuse("duplicate_name", name=alias, position=place(items[number]))
     joins, equalities = node.args.get("joins") or [], _where_equalities(node)
-    if joins and all(_is_comma(join) for join in joins):
-        left = _any_order(sides, joins, equalities, policy)
-    else:
-        left = sides[0]
-        for join, right in zip(joins, sides[1:], strict=True):
-            left = _join(left, right, join, equalities if _is_comma(join) else None, policy)
+    commas = len(list(takewhile(_is_comma, joins)))
+    if not any(side.protected for side in sides[: commas + 1]):
+        commas = 0
+    left = _any_order(sides[: commas + 1], joins[:commas], equalities, policy)
+    for join, right in zip(joins[commas:], sides[commas + 1 :], strict=True):
+        left = _join(left, right, join, equalities if _is_comma(join) else None, policy)
     order = {alias: at for at, (alias, _) in enumerate(bound)}  # SELECT * shows the sources as FROM names them
     merged = frozenset(_using_name(name).lower() for join in joins for name in join.args.get("using") or ())
     return Scope(sorted(left.sources, key=lambda source: order[source[0]]), merged), left.relation
@@ -95,6 +100,8 @@ def _is_comma(join: exp.Join) -> bool:
 def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.Expr], policy: Policy) -> _Side:
     """Comma joins in an order in which each is proven. They start at the protected table furthest from the
     unit: its parents then join on unique keys, and rows_per_unit stays its own instead of the product of all."""
+    if not joins:
+        return sides[0]
     first = max((at for at, side in enumerate(sides) if side.protected), key=lambda at: (_hops(sides[at], policy), -at))
     nodes = [joins[0], *joins]
     left, waiting = sides[first], [at for at in range(len(sides)) if at != first]
@@ -134,13 +141,13 @@ def _certain(part: exp.Expr) -> list[exp.Expr]:
     return [bare] if isinstance(bare, exp.EQ) else []
 
 
-def _side(alias: str, source: Bound, public: dict[str, PublicInput], node: exp.Expr) -> _Side:
+def _side(cutter: Cutter, alias: str, source: Bound, node: exp.Expr) -> _Side:
     if isinstance(source, Protected):
         return _Side(((alias, source),), source.relation, True)
-    scan = next((entry.scan for entry in public.values() if entry.name == source.tree.name), None)
+    scan = next((entry.scan for entry in cutter.public.values() if entry.name == source.tree.name), None)
     if scan is None or not isinstance(source.tree, exp.Table):
-        way = "ask for the inner result first, or join the results of both sides"
-        raise refuse("join", reason="one side is protected rows, the other a result", way=way, position=place(node))
+        rows = cutter.rows(source, node)
+        return _Side(((alias, rows),), rows.relation, False)
     columns = tuple((label, column) for label, column in zip(source.columns, scan.columns, strict=True))
     return _Side(((alias, Protected(scan, columns)),), scan, False)
 
@@ -230,10 +237,16 @@ def _condition(
         else:
             here.call("eq", bare, *found)
             pairs.append(found)
-    if not pairs:
+    if not pairs and not _one_row(right):
         way = "add ON with equal keys"
         raise refuse("join", reason="no key of one side equals a key of the other", way=way, position=place(node))
     return pairs, rest
+
+
+def _one_row(side: _Side) -> bool:
+    """Whether a side is a result of one row, which every row may meet."""
+    rows = unfiltered(side.relation)
+    return isinstance(rows, ReleasedRows) and unique_on(rows, ())
 
 
 def _pair(here: Scalars, there: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr, Expr] | None:
@@ -246,11 +259,20 @@ def _pair(here: Scalars, there: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr
 
 
 def _names(pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
-    return tuple(b.name for _, b in pairs if isinstance(b, Column))
+    return tuple(b.name for a, b in pairs if isinstance(b, Column) and told_apart(a, b))
 
 
 def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join) -> int:
-    """How many rows of a public table share the key: what the policy declares and the engine has checked."""
+    """How many rows of a public table share the key: what the policy declares and the engine has checked.
+
+    A result has one row for each value of its unique columns, whatever is released.
+    """
+    rows = unfiltered(right.relation)
+    if isinstance(rows, ReleasedRows):
+        if not unique_on(rows, tuple(pairs)):
+            reason, way = "several rows of the result may have the same key", "compare all keys of its GROUP BY"
+            raise refuse("join", reason=reason, way=way, position=place(node))
+        return 1
     assert right.table is not None
     most = policy.tables[right.table].multiplicity(_names(pairs))
     if most is None:

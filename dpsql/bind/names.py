@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -11,6 +11,10 @@ from sqlglot import exp
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
 from dpsql.plan import Column, Expr, Relation
+from dpsql.ranges import Facts
+
+HIDDEN = "dp#"
+"""What aliases of sources start with that SELECT * does not show."""
 
 
 @dataclass(frozen=True)
@@ -18,20 +22,33 @@ class Protected:
     """A relation over protected rows: visible output names and the row expressions they stand for.
 
     `unit_names` are the names of the relation's own columns that hold the privacy unit's key (none under row privacy,
-    nor above DISTINCT). `columns` keeps the order of SELECT *.
+    nor above DISTINCT). `columns` keeps the order of SELECT *. `untyped`: columns of a result, in lower case, whose types
+    are not known; they cannot be used.
     """
 
     relation: Relation
     columns: tuple[tuple[str, Column], ...]
     unit_names: frozenset[str] = frozenset()
+    untyped: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Released:
-    """A query over released and public tables only; `tree` is what the sandbox will run."""
+    """A query over released and public tables only; `tree` is what the sandbox will run.
+
+    `facts`: of each column, as far as they follow from the text (`results`). `unique`: sets of positions of columns, in
+    each of which no two rows have the same values (but NULL); an empty set means at most one row.
+    """
 
     tree: exp.Expr
     columns: tuple[str, ...]
+    facts: tuple[Facts | None, ...] = ()
+    unique: frozenset[frozenset[int]] = frozenset()
+
+    @property
+    def known(self) -> tuple[Facts | None, ...]:
+        """Facts, one for each column."""
+        return self.facts if len(self.facts) == len(self.columns) else (None,) * len(self.columns)
 
 
 Bound = Protected | Released
@@ -71,6 +88,8 @@ class Scope:
         """`merged`: lower-case names that USING made one column; unqualified, they mean the first source's."""
         self.sources = list(sources)
         self.merged = merged
+        self.subquery: Callable[[exp.Expr], Expr] | None = None
+        """Binds a subquery that stands for a value; None where none may stand."""
 
     def resolve(self, node: exp.Column) -> Column:
         """The column a name stands for. Refuses unknown and ambiguous names."""
@@ -80,6 +99,8 @@ class Scope:
             aliases = [alias for alias, _ in self.sources]
             raise refuse("unknown_table", name=node.table, position=place(node), hint=_meant(node.table, aliases))
         found = [column for _, source in known for label, column in source.columns if label.lower() == name.lower()]
+        if any(name.lower() in source.untyped for _, source in known):
+            raise refuse("untyped_column", name=name, position=place(node))
         if not found:
             labels = [label for _, source in known for label, _ in source.columns]
             raise refuse("unknown_column", name=name, position=place(node), hint=_meant(name, labels))
@@ -97,7 +118,10 @@ class Scope:
 
     def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
         """Columns of SELECT * or alias.*."""
-        found = [s.columns for alias, s in self.sources if not qualifier or alias.lower() == qualifier.lower()]
+        shown = [(alias, source) for alias, source in self.sources if not alias.startswith(HIDDEN)]
+        found = [s.columns for alias, s in shown if not qualifier or alias.lower() == qualifier.lower()]
+        if any(source.untyped for alias, source in shown if not qualifier or alias.lower() == qualifier.lower()):
+            raise refuse("untyped_column", name="*", position=place(node))
         if not found:
             raise refuse("unknown_table", name=qualifier, position=place(node), hint=_meant(qualifier, []))
         return [pair for columns in found for pair in columns]

@@ -49,7 +49,8 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
     columns = scan.columns
     if not policy.is_protected(name):
         entry = public.setdefault(name, PublicInput(f"pub_{name.lower()}", scan))
-        return Released(exp.to_table(entry.name), tuple(column.name for column in columns))
+        names, facts = tuple(column.name for column in columns), tuple(column.facts for column in columns)
+        return Released(exp.to_table(entry.name), names, facts)
     own = None if policy.unit_joins(name) else policy.unit_column(name)
     units = frozenset({own}) if own is not None else frozenset[str]()
     return Protected(scan, tuple((column.name, column) for column in columns), units)

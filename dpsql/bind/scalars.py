@@ -160,6 +160,14 @@ def _column(self: Scalars, node: exp.Column) -> Expr:
     return self.scope.resolve(node)
 
 
+@handles(exp.Subquery, exp.Exists)
+def _subquery(self: Scalars, node: exp.Expr) -> Expr:
+    """A subquery that stands for a value, where the scope allows one."""
+    if self.scope.subquery is None:
+        raise not_allowed(node)
+    return self.scope.subquery(node)
+
+
 @handles(exp.Paren)
 def _paren(self: Scalars, node: exp.Paren) -> Expr:
     only(node, "this")

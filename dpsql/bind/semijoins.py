@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from dpsql.bind.aggregates import has_aggregate
+from dpsql.bind.correlated import named_around
 from dpsql.bind.joins import along_key
 from dpsql.bind.names import Environment, Protected, Released, Scope, only, same_unit
 from dpsql.bind.relations import base_scan, base_table, project
@@ -32,7 +34,7 @@ def filtered(cutter: Cutter, where: exp.Where, scope: Scope, relation: Relation,
         bare, negated = _bare(part)
         if isinstance(bare, exp.In) and bare.args.get("query") is not None:
             relation = _in(cutter, bare, negated, scope, relation, environment)
-        elif isinstance(bare, exp.Exists):
+        elif isinstance(bare, exp.Exists) and _plain(bare) is not None:
             relation = _exists(cutter, bare, negated, scope, relation, environment)
         else:
             plain.append(part)
@@ -57,8 +59,8 @@ def _in(
 ) -> Relation:
     only(node, "this", "query")
     query = node.args["query"]
-    right = _rows(cutter, query, environment)
-    if len(right.columns) != 1:
+    right = _rows(cutter, query, environment, scope)
+    if len(right.columns) + len(right.untyped) != 1:
         raise refuse(
             "semi_join", reason="the subquery returns several columns", way="select one", position=place(query)
         )
@@ -75,12 +77,10 @@ def _exists(
     cutter: Cutter, node: exp.Exists, negated: bool, scope: Scope, relation: Relation, environment: Environment
 ) -> Relation:
     """EXISTS (SELECT ... FROM t WHERE t.key = outer.key AND conditions on t alone)."""
-    select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
-    if not isinstance(select, exp.Select) or any(select.args.get(c) for c in ("group", "having", "limit", "joins")):
-        way = "write EXISTS (SELECT 1 FROM one_table t WHERE t.key = outer.key AND ...)"
-        raise refuse("semi_join", reason="this EXISTS is not a plain one", way=way, position=place(node))
+    select = _plain(node)
+    assert select is not None
     inner = exp.Select(expressions=[exp.Star()], from_=select.args.get("from_"))
-    right = _rows(cutter, inner, environment)
+    right = _rows(cutter, inner, environment, scope)
     source = select.args["from_"].this
     here, there = Scalars(scope), Scalars(Scope([(source.alias_or_name, right)]))
     pairs: list[tuple[Expr, Expr]] = []
@@ -90,17 +90,29 @@ def _exists(
         bare = part.unnest()
         pair = _pair(here, there, bare) if isinstance(bare, exp.EQ) else None
         if pair is None:
-            rest.append(there.boolean(part))
+            rest.append(_own_condition(there, part, scope))
         else:
             here.call("eq", bare, *pair)
             pairs.append(pair)
     on_unit = _is_protected(right, cutter)
+    if not pairs and not on_unit:
+        there_is = cutter.value(node, environment, scope)
+        return Filter(relation, here.call("not", node, there_is) if negated else there_is)
     if not pairs or (on_unit and not _tied(cutter, scope, relation, right, pairs)):
         raise _untied(node)
     source_rows = right.relation
     for condition in rest:
         source_rows = Filter(source_rows, condition)
     return SemiJoin(relation, source_rows, tuple(pairs), on_unit, negated, False)
+
+
+def _plain(node: exp.Exists) -> exp.Select | None:
+    """SELECT ... FROM one_source WHERE ...; any other EXISTS is a value by itself."""
+    select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
+    more = ("group", "having", "limit", "offset", "joins", "distinct", "qualify", "with_")
+    if not isinstance(select, exp.Select) or select.args.get("from_") is None or any(map(select.args.get, more)):
+        return None
+    return None if any(has_aggregate(item) for item in select.expressions) else select
 
 
 def _tied(cutter: Cutter, scope: Scope, relation: Relation, right: Protected, pairs: list[tuple[Expr, Expr]]) -> bool:
@@ -126,6 +138,14 @@ def _pair(here: Scalars, there: Scalars, node: exp.EQ) -> tuple[Expr, Expr] | No
     return None
 
 
+def _own_condition(there: Scalars, part: exp.Expr, around: Scope) -> Expr:
+    """A condition on the subquery's table alone."""
+    try:
+        return there.boolean(part)
+    except Error as error:
+        raise named_around(part, around, error) from None
+
+
 def _bound(scalars: Scalars, node: exp.Expr) -> Expr | None:
     try:
         return scalars.bind(node)
@@ -133,16 +153,13 @@ def _bound(scalars: Scalars, node: exp.Expr) -> Expr | None:
         return None
 
 
-def _rows(cutter: Cutter, query: exp.Expr, environment: Environment) -> Protected:
-    """The rows of a subquery as a relation of the plan: protected ones, or those of one public table."""
+def _rows(cutter: Cutter, query: exp.Expr, environment: Environment, scope: Scope) -> Protected:
+    """The rows of a subquery as a relation of the plan: protected ones, those of one public table, or a result."""
     public = _public_rows(cutter, query, environment)
     if public is not None:
         return public
-    bound = cutter.query(query, environment)
-    if isinstance(bound, Released):
-        way = "ask for the inner result first and write its values as a list"
-        raise refuse("semi_join", reason="the subquery is a noisy result", way=way, position=place(query))
-    return bound
+    bound = cutter.alone(query, environment, scope)
+    return cutter.rows(bound, query) if isinstance(bound, Released) else bound
 
 
 def _public_rows(cutter: Cutter, query: exp.Expr, environment: Environment) -> Protected | None:

@@ -82,6 +82,24 @@ def aliased(tree: exp.Expr, alias: str) -> exp.Expr:
     return exp.Subquery(this=tree, alias=name)
 
 
+def put_in_front(query: exp.Query, common: list[tuple[str, exp.Expr]]) -> None:
+    """WITH in front of `query`: those of the hoisted entries that it reads, in their order."""
+    waiting: list[exp.Expr] = [query]
+    needed: set[str] = set()
+    trees = dict(common)
+    while waiting:
+        names = {table.name for table in waiting.pop().find_all(exp.Table)} & trees.keys() - needed
+        needed |= names
+        waiting += [trees[name] for name in names]
+    entries: list[exp.Expr] = [
+        exp.CTE(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(name)))
+        for name, tree in common
+        if name in needed
+    ]
+    if entries:
+        query.set("with_", exp.With(expressions=entries))
+
+
 def as_query(bound: Released) -> exp.Query:
     """What is released as a query of its own."""
     return bound.tree if isinstance(bound.tree, exp.Query) else exp.select("*").from_(bound.tree)
@@ -134,4 +152,5 @@ def no_rows(bound: Protected) -> Released:
         for label, column in bound.columns
     ]
     select = exp.Select(expressions=items, where=exp.Where(this=exp.false()))
-    return Released(select, tuple(label for label, _ in bound.columns))
+    labels, facts = tuple(label for label, _ in bound.columns), tuple(column.facts for _, column in bound.columns)
+    return Released(select, labels, facts)

@@ -27,6 +27,7 @@ from dpsql.plan import (
     Key,
     Project,
     Relation,
+    ReleasedRows,
     Scan,
     SemiJoin,
     Term,
@@ -74,6 +75,8 @@ class Emitter:
         if isinstance(node, Union_):
             names = ", ".join([*map(text.name, columns_of(node)), *self._hidden(node)])
             return " UNION ALL ".join(f"SELECT {names} FROM ({self.relation(source)})" for source in node.sources)
+        if isinstance(node, ReleasedRows):
+            return f"SELECT {', '.join(map(text.name, columns_of(node)))} FROM {text.released(node.name)}"
         return self._per_unit(node)
 
     def _join(self, node: Join) -> str:
@@ -89,7 +92,7 @@ class Emitter:
         kept = [text.name(c) for c in columns_of(node)]
         kept += [f"{text.name('a.' + c)} AS {text.name(c)}" for c in self._hidden_names(node)]
         join = "LEFT JOIN" if node.kind == "left" else "JOIN"
-        return f"SELECT {', '.join(kept)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on)}"
+        return f"SELECT {', '.join(kept)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on) or 'true'}"
 
     def _semi_join(self, node: SemiJoin) -> str:
         """The right side's columns are prefixed, so that no name of the left side is captured."""
@@ -127,7 +130,7 @@ class Emitter:
         return [UNIT] if self._prepared(node) is None else [UNIT, UNIT_ID]
 
     def _has_unit_column(self, node: Relation) -> bool:
-        if self.policy.privacy_unit is None:
+        if self.policy.privacy_unit is None or isinstance(node, ReleasedRows):
             return False
         if isinstance(node, Scan):
             return self.policy.is_protected(node.table)
@@ -347,7 +350,7 @@ class Emitter:
 
 def columns_of(node: Relation) -> list[str]:
     """Names of the visible columns of a relation, in order."""
-    if isinstance(node, Scan):
+    if isinstance(node, (Scan, ReleasedRows)):
         return [column.name for column in node.columns]
     if isinstance(node, Filter):
         return columns_of(node.source)

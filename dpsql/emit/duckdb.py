@@ -16,7 +16,7 @@ from typing import Any
 from dpsql.evaluate import FALSE_TEXTS, NUMBER_TEXT, TIME_TEXT, TRUE_TEXTS, WHOLE_TEXT
 from dpsql.functions import MOST_TEXT, common_type
 from dpsql.moments import microseconds
-from dpsql.plan import Call, Column, Expr, Literal
+from dpsql.plan import Call, Column, Expr, Literal, ReleasedValue
 from dpsql.ranges import Type
 
 TYPES = {
@@ -28,6 +28,12 @@ TYPES = {
 def name(identifier: str) -> str:
     """A quoted identifier."""
     return '"' + identifier.replace('"', '""') + '"'
+
+
+def released(result: str) -> str:
+    """The table of a released result: the engine shows it to one cursor (`EngineQuery.released`), under a name that no
+    table of the source can have."""
+    return f"temp.main.{name(result)}"
 
 
 def constant(value: Any) -> str:
@@ -75,7 +81,10 @@ def expression(node: Expr) -> str:
     if isinstance(node, Column):
         return name(node.name)
     if isinstance(node, Literal):
-        return constant(node.value)
+        typed = node.value is not None or node.facts.type is Type.NULL
+        return constant(node.value) if typed else f"CAST(NULL AS {TYPES[node.facts.type]})"
+    if isinstance(node, ReleasedValue):
+        return f"(SELECT c0 FROM {released(node.name)})"
     if node.facts.type is Type.NULL:
         return "NULL"
     if node.function not in MEETS_NULL and any(argument.facts.type is Type.NULL for argument in node.arguments):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -19,6 +19,7 @@ UNIT_ID = "#id"
 class EngineQuery:
     """Text that we generated from our own plan. Result columns: `keys` in order, then `terms` (integers, never NULL).
 
+    `released`: results of the question (pyarrow.Table by name) that are read beside the source.
     `unchanged`: (table, identity) whose rows must have been those of `identity` from before the query to after it; an
     engine that cannot say so gives no answer.
     """
@@ -27,6 +28,7 @@ class EngineQuery:
     keys: tuple[str, ...]
     terms: tuple[str, ...]
     unchanged: tuple[tuple[str, str], ...] = ()
+    released: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,8 @@ class DuckDBEngine:
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one aggregation. Whatever the engine says in an error may quote data: one fixed text leaves."""
         with self._cursor(timeout_seconds) as cursor:
+            for result, rows in query.released.items():
+                cursor.register(result, rows)
             answer = ExactAnswer(self._statements.table(cursor, query.sql))
             for table, identity in query.unchanged:
                 now = self.identity(table)

@@ -103,12 +103,14 @@ def _plain(value: Any) -> Any:
 
 
 class RecordingEngine(DuckDBEngine):
-    """DuckDB with a note of everything that is asked of protected tables."""
+    """DuckDB with a note of everything that is asked of protected tables, and of released rows that are read beside."""
 
     asked: list[str]
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        self.asked.append(query.sql)
+        self.asked.append(
+            " ".join([query.sql, *(f"{name}: {rows.to_pylist()}" for name, rows in query.released.items())])
+        )
         return super().run(query, timeout_seconds)
 
 

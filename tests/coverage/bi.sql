@@ -23,8 +23,6 @@ GROUP BY DATE_TRUNC('month', created_at) ORDER BY "SUM(price)" DESC LIMIT 10000
 
 -- query: superset_time_series_limit
 -- what: time series of the five biggest channels (series limit as a join)
--- refused: join
--- gap: a noisy result joined with protected rows: to be released first, then a public table
 SELECT DATE_TRUNC('month', created_at) AS __timestamp, status AS status, COUNT(*) AS count
 FROM public.orders JOIN (
   SELECT status AS status__, COUNT(*) AS mme_inner__ FROM public.orders
@@ -302,8 +300,6 @@ SELECT "orders"."channel" AS "channel" FROM "public"."orders" "orders" GROUP BY 
 
 -- query: tableau_top_n
 -- what: the three biggest channels by revenue, others left out
--- refused: join
--- gap: a noisy result joined with protected rows: to be released first, then a public table
 SELECT "orders"."channel" AS "channel", SUM("orders"."price") AS "sum:price:ok" FROM "public"."orders" "orders"
 INNER JOIN (SELECT "orders"."channel" AS "channel", SUM("orders"."price") AS "$__alias__0"
     FROM "public"."orders" "orders" GROUP BY 1 ORDER BY 2 DESC NULLS LAST LIMIT 3) "t0"
@@ -506,8 +502,6 @@ GROUP BY status ORDER BY revenue DESC
 
 -- query: scalar_over_mean
 -- what: rows above the mean, the mean asked for in a subquery
--- refused: subquery_in_rows
--- gap: a mean over all people in WHERE: to be released first, then a constant
 SELECT count(*) AS n FROM orders WHERE price > (SELECT avg(price) FROM orders)
 
 -- query: string_agg

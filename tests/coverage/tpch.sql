@@ -152,15 +152,13 @@ GROUP BY p_brand, p_type, p_size ORDER BY supplier_cnt DESC, p_brand, p_type, p_
 
 -- query: q17
 -- what: small-quantity-order revenue
--- refused: subquery_in_rows
--- gap: a mean over a part, which other people's rows decide: to be released first, then a constant
 SELECT sum(l_extendedprice) / 7.0 AS avg_yearly FROM lineitem, part
 WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
   AND l_quantity < (SELECT 0.2 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)
 
 -- query: q18
 -- what: large volume customer
--- refused: semi_join
+-- refused: rows_clause
 -- why: one row for each customer and order: rows of people do not leave
 SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, sum(l_quantity) FROM customer, orders, lineitem
 WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300)
@@ -182,8 +180,6 @@ WHERE (p_partkey = l_partkey AND p_brand = 'Brand#12' AND p_container IN ('SM CA
 
 -- query: q20
 -- what: potential part promotion
--- refused: unknown_column
--- gap: a correlated subquery in the public part that aggregates protected rows; a grouped subquery in FROM is answered
 SELECT s_name, s_address FROM supplier, nation
 WHERE s_suppkey IN (
     SELECT ps_suppkey FROM partsupp
@@ -197,7 +193,7 @@ ORDER BY s_name
 
 -- query: q21
 -- what: suppliers who kept orders waiting
--- refused: unknown_table
+-- refused: correlated
 -- gap: EXISTS with a condition on both rows that is no equality
 SELECT s_name, count(*) AS numwait FROM supplier, lineitem l1, orders, nation
 WHERE s_suppkey = l1.l_suppkey AND o_orderkey = l1.l_orderkey AND o_orderstatus = 'F'
@@ -211,8 +207,6 @@ GROUP BY s_name ORDER BY numwait DESC, s_name LIMIT 100
 
 -- query: q22
 -- what: global sales opportunity
--- refused: subquery_in_rows
--- gap: a mean over all people in WHERE: to be released first, then a constant
 SELECT cntrycode, count(*) AS numcust, sum(c_acctbal) AS totacctbal FROM (
   SELECT substring(c_phone FROM 1 FOR 2) AS cntrycode, c_acctbal FROM customer
   WHERE substring(c_phone FROM 1 FOR 2) IN ('13', '31', '23', '29', '30', '18', '17')
@@ -221,3 +215,4 @@ SELECT cntrycode, count(*) AS numcust, sum(c_acctbal) AS totacctbal FROM (
       WHERE c_acctbal > 0.00 AND substring(c_phone FROM 1 FOR 2) IN ('13', '31', '23', '29', '30', '18', '17'))
     AND NOT EXISTS (SELECT * FROM orders WHERE o_custkey = c_custkey)) AS custsale
 GROUP BY cntrycode ORDER BY cntrycode
+-- compare: SELECT * FROM (SELECT cntrycode, count(*) AS numcust, sum(c_acctbal) AS totacctbal FROM (SELECT substring(c_phone FROM 1 FOR 2) AS cntrycode, c_acctbal FROM customer WHERE substring(c_phone FROM 1 FOR 2) IN ('13', '31', '23', '29', '30', '18', '17') AND c_acctbal > (SELECT avg(c_acctbal) FROM customer WHERE c_acctbal > 0.00 AND substring(c_phone FROM 1 FOR 2) IN ('13', '31', '23', '29', '30', '18', '17')) AND NOT EXISTS (SELECT * FROM orders WHERE o_custkey = c_custkey)) AS custsale GROUP BY cntrycode) WHERE numcust > 1 ORDER BY cntrycode

@@ -50,7 +50,7 @@ class Question:
 
 def clamp(column: str, table: str) -> str:
     """The reference's own clamp, written as plain comparisons."""
-    low, high = CLAMPED[table][column]
+    low, high = CLAMPED[table][column.rsplit(".", maxsplit=1)[-1]]
     missing = f"{column} IS NULL" + (f" OR isnan({column})" if column in REAL else "")
     return f"(CASE WHEN {missing} THEN NULL WHEN {column} < {low} THEN {low} WHEN {column} > {high} THEN {high} ELSE {column} END)"
 
@@ -66,7 +66,9 @@ def question(rng: random.Random) -> Question:
     kind = rng.random()
     if kind < 0.2:
         return _per_unit(rng)
-    if kind < 0.45:
+    if kind < 0.35:
+        return _staged(rng)
+    if kind < 0.55:
         source, tables, both = rng.choice(JOINS)
     else:
         table = rng.choice(["patients", "visits", "visits", "labs"])
@@ -134,4 +136,48 @@ def _per_unit(rng: random.Random) -> Question:
     shape = "SELECT {outer} FROM (SELECT patient_id, {inner} AS x FROM visits{where} GROUP BY patient_id) AS t"
     return Question(
         shape.format(outer=outer, inner=inner, where=where), shape.format(outer=reference, inner=plain, where=where)
+    )
+
+
+STAGED = (
+    ("visits AS v", "v.nights > (SELECT AVG({nights}) FROM visits{where})"),
+    ("visits AS v", "v.nights <= (SELECT COUNT(*) FROM labs) AND EXISTS (SELECT 1 FROM visits{where} HAVING COUNT(*) > {few})"),
+    ("visits AS v", "v.ward IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
+    ("visits AS v", "v.ward NOT IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
+    ("visits AS v JOIN (SELECT ward AS w, COUNT(*) AS n FROM visits{listed} GROUP BY ward) AS t ON v.ward = t.w", "t.n > {few}"),
+    ("visits AS v LEFT JOIN (SELECT ward AS w, SUM({nights}) AS n FROM visits{listed} GROUP BY ward) AS t ON v.ward = t.w",
+     "t.n > {few} OR v.ward IS NULL"),
+    ("visits AS v", "v.nights >= (SELECT AVG({inner_nights}) FROM visits AS w WHERE w.ward = v.ward AND w.ward IN ('er', 'icu', 'day'))"),
+    ("visits AS v", "v.nights >= (SELECT SUM({inner_nights}) FROM visits AS w WHERE w.patient_id = v.patient_id) / 3"),
+)  # fmt: skip
+"""Text of FROM and a condition, both with results inside. Nights are integers, so that no comparison hangs on rounding."""
+
+
+def _staged(rng: random.Random) -> Question:
+    """Visits compared with results that are released first."""
+    source, condition = rng.choice(STAGED)
+    chosen = _filter(rng, "visits", "")
+    parts = {
+        "where": f" WHERE {chosen}", "listed": f" WHERE ({chosen}) AND ward IN ('er', 'icu', 'day')",
+        "few": rng.choice([0, 1, 3, 9]),
+    }  # fmt: skip
+    texts = []
+    for nights, inner in (("nights", "w.nights"), (clamp("nights", "visits"), clamp("w.nights", "visits"))):
+        filled = {**parts, "nights": nights, "inner_nights": inner}
+        texts.append((source.format(**filled), condition.format(**filled)))
+    inside = clamp("v.nights", "visits")
+    aggregates = [
+        ("COUNT(*)", "count(*)"),
+        ("SUM(v.nights)", f"coalesce(sum({inside}), 0)"),
+        ("AVG(v.nights)", f"avg({inside})"),
+    ]
+    asked, meant = rng.choice(aggregates)
+    key, values = rng.choice([("v.ward", KEYS["visits"]["ward"]), ("", [])])
+    group, listed = (f" GROUP BY {key}", f"{key}, ") if key else ("", "")
+    return Question(
+        *(
+            f"SELECT {listed}{one} FROM {text} WHERE {test}{group}"
+            for one, (text, test) in zip((asked, meant), texts, strict=True)
+        ),
+        [values] if key else [],
     )

@@ -50,7 +50,7 @@ SELECT AVG(kinds) FROM (SELECT patient_id, COUNT(DISTINCT diagnosis) AS kinds FR
 -- query: joined_back
 -- keys: public
 -- l1: 10, 1
--- rows: refused join
+-- rows: refused unbounded
 SELECT p.region, AVG(t.n) FROM patients AS p
 JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t ON p.patient_id = t.patient_id GROUP BY p.region
 

@@ -28,10 +28,43 @@ SELECT COUNT(*) FROM patients AS p FULL JOIN regions AS r USING (region)
 -- at: patients
 SELECT COUNT(*) FROM regions AS r LEFT JOIN patients AS p USING (region)
 
--- query: rows_with_result
+-- query: result_on_one_of_two_keys
 -- sqlstate: ZP009
 -- at: ward
-SELECT COUNT(*) FROM visits AS v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t ON t.ward = v.ward
+SELECT COUNT(*) FROM visits AS v
+JOIN (SELECT ward, nights, COUNT(*) AS n FROM visits GROUP BY ward, nights) AS t ON t.ward = v.ward
+
+-- query: result_without_its_key
+-- sqlstate: ZP009
+-- at: COUNT(*) AS n
+SELECT COUNT(*) FROM visits AS v JOIN (SELECT COUNT(*) AS n FROM visits GROUP BY ward) AS t ON t.n = v.nights
+
+-- query: result_under_a_function
+-- sqlstate: ZP009
+-- at: upper
+SELECT COUNT(*) FROM visits AS v JOIN (SELECT upper(ward) AS w, COUNT(*) AS n FROM visits GROUP BY ward) AS t ON t.w = v.ward
+
+-- query: integer_key_as_a_real
+-- sqlstate: ZP009
+-- at: code
+SELECT COUNT(*) FROM visits AS v JOIN (SELECT code, COUNT(*) AS n FROM visits GROUP BY code) AS t ON t.code = v.cost
+
+-- query: union_of_results
+-- sqlstate: ZP009
+-- at: ward
+SELECT COUNT(*) FROM visits AS v JOIN (SELECT ward FROM visits GROUP BY ward UNION ALL SELECT ward FROM prices) AS t
+ON t.ward = v.ward
+
+-- query: join_of_results_on_one_key
+-- sqlstate: ZP009
+-- at: a.ward
+SELECT COUNT(*) FROM visits AS v JOIN (SELECT a.ward FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS a,
+(SELECT nights, COUNT(*) AS n FROM visits GROUP BY nights) AS b) AS t ON t.ward = v.ward
+
+-- query: rollup
+-- sqlstate: ZP009
+-- at: ward
+SELECT COUNT(*) FROM visits AS v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)) AS t ON t.ward = v.ward
 
 -- query: semi
 -- sqlstate: ZP009

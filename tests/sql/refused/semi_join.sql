@@ -8,7 +8,12 @@ SELECT COUNT(*) FROM visits WHERE ward IN (SELECT city FROM patients)
 -- at: 1
 SELECT COUNT(*) FROM visits AS v WHERE EXISTS (SELECT 1 FROM patients AS p WHERE p.city = v.ward)
 
--- query: result
+-- query: several_columns
 -- sqlstate: ZP015
 -- at: ward
-SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits GROUP BY ward)
+SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward, COUNT(*) FROM visits GROUP BY ward)
+
+-- query: several_columns_for_a_value
+-- sqlstate: ZP015
+-- at: AVG
+SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost), COUNT(*) FROM visits)

@@ -1,7 +1,12 @@
 -- query: scalar
 -- sqlstate: ZP004
--- at: AVG
-SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)
+-- at: cost FROM
+SELECT COUNT(*) FROM visits WHERE cost > (SELECT cost FROM visits)
+
+-- query: in_having_of_people
+-- sqlstate: ZP004
+-- at: COUNT(*) IN
+SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id HAVING COUNT(*) IN (SELECT AVG(nights) FROM visits)
 
 -- query: in_or
 -- sqlstate: ZP004

@@ -1,0 +1,41 @@
+-- query: inequality
+-- sqlstate: 0A000
+-- at: v.nights
+SELECT COUNT(*) FROM visits AS v WHERE v.cost > (SELECT AVG(w.cost) FROM visits AS w WHERE w.nights > v.nights)
+
+-- query: in_the_value
+-- sqlstate: 0A000
+-- at: v.ward
+SELECT COUNT(*) FROM visits AS v WHERE v.cost > (SELECT AVG(w.cost) + v.nights FROM visits AS w WHERE w.ward = v.ward)
+
+-- query: rows_of_people
+-- sqlstate: 0A000
+-- at: p.patient_id
+SELECT COUNT(*) FROM patients AS p WHERE 100 < (SELECT cost FROM visits AS v WHERE v.patient_id = p.patient_id)
+
+-- query: grouped
+-- sqlstate: 0A000
+-- at: v.ward
+SELECT COUNT(*) FROM visits AS v
+WHERE v.cost > (SELECT AVG(w.cost) FROM visits AS w WHERE w.ward = v.ward GROUP BY nights LIMIT 1)
+
+-- query: part_of_a_count
+-- sqlstate: 0A000
+-- at: v.ward
+SELECT COUNT(*) FROM visits AS v WHERE v.nights > (SELECT COUNT(*) / 9 FROM visits AS w WHERE w.ward = v.ward)
+
+-- query: over_public_rows
+-- sqlstate: 0A000
+-- at: r.population
+SELECT zone FROM regions AS r WHERE 10 < (SELECT COUNT(*) FROM patients AS p WHERE p.age < r.population)
+
+-- query: in_a_list
+-- sqlstate: 0A000
+-- at: v.nights
+SELECT COUNT(*) FROM visits AS v WHERE ward IN (SELECT ward FROM visits AS w WHERE w.nights = v.nights GROUP BY ward)
+
+-- query: exists_with_an_inequality
+-- sqlstate: 0A000
+-- at: v.cost
+SELECT COUNT(*) FROM visits AS v
+WHERE EXISTS (SELECT 1 FROM visits AS w WHERE w.patient_id = v.patient_id AND w.cost <> v.cost)
