@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.arity import check_arguments
 from dpsql.errors import Error, refuse
+from dpsql.lists import lists_as_in
 from dpsql.privacy import MOST_EXPONENT
 
 DIALECT = "duckdb"
@@ -178,7 +179,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         tree = tree.this
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
-    return Statement("query", sql, _bind_parameters(tree, parameters), options=options)
+    return Statement("query", sql, _lists(_bind_parameters(tree, parameters)), options=options)
 
 
 def _error_place(sql: str, found: dict[str, Any]) -> int | None:
@@ -285,4 +286,22 @@ def _literal(value: Any) -> exp.Expr:
             if character == "\0" or "\ud800" <= character <= "\udfff":
                 raise refuse("parameter_value", kind=f"text with U+{ord(character):04X}")
         return exp.Literal.string(value)
+    if isinstance(value, (list, tuple)) and not any(isinstance(item, (list, tuple)) for item in value):
+        found = exp.Array(expressions=[_item(item) for item in value])
+        found.meta["parameter"] = type(value).__name__
+        return found
     raise refuse("parameter_value", kind=type(value).__name__)
+
+
+def _lists(tree: exp.Query) -> exp.Query:
+    """Lists of values as IN; a parameter that is a list stands nowhere else."""
+    tree = lists_as_in(tree)
+    for node in tree.find_all(exp.Array):
+        if "parameter" in node.meta:
+            raise refuse("parameter_value", kind=node.meta["parameter"])
+    return tree
+
+
+def _item(value: Any) -> exp.Expr:
+    """An item of a list, always a plain literal: the text of a date beside a date is that date."""
+    return _literal(str(value) if isinstance(value, date) else value)

@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from dpsql.errors import refuse
+from dpsql.lists import read_list
 
 BOOL, BYTEA, NAME, INT8, INT2, INT2VECTOR, INT4, TEXT, OID, OIDVECTOR = 16, 17, 19, 20, 21, 22, 23, 25, 26, 30
 JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME = 114, 700, 701, 705, 1042, 1043, 1082, 1083
@@ -354,26 +355,10 @@ def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
 
 def read_array(element: int, text: str) -> list[Any]:
     """The items of an array literal of one dimension, blanks outside of quotes ignored."""
-    body = text.strip()
-    if not (body.startswith("{") and body.endswith("}")):
+    texts = read_list(text)
+    if texts is None:
         raise ValueError(text)
-    read, found, at, end = CODECS[element].read, list[Any](), 1, len(body) - 1
-    while at < end:
-        item, quoted = "", False
-        while at < end and body[at] != ",":
-            if body[at] == '"':
-                item, quoted, at = item if quoted else "", True, at + 1
-                while at < end and body[at] != '"':
-                    at += body[at] == "\\"
-                    item, at = item + body[at], at + 1
-            elif not (quoted and body[at].isspace()):
-                at += body[at] == "\\"
-                item += body[at]
-            at += 1
-        item = item if quoted else item.strip()
-        found.append(None if not quoted and item.lower() == "null" else read(item))
-        at += 1
-    return found
+    return [None if item is None else CODECS[element].read(item) for item in texts]
 
 
 # --- any type ---------------------------------------------------------------------------------------------------------

@@ -81,3 +81,30 @@ SELECT "ward", COUNT(*) AS "number of" FROM "visits" GROUP BY "ward"
 -- l1: 20
 -- rows: 1
 SELECT COUNT(*) /* all of them */ FROM visits -- and no more
+
+-- query: parameter_list
+-- parameters: [["er", "icu"], [1, 2]]
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM visits WHERE ward = ANY($1) AND nights <> ALL($2)
+
+-- query: parameter_list_of_dates
+-- parameters: [["2024-02-03", null]]
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT ward, COUNT(*) AS n FROM visits WHERE day = ANY($1::date[]) GROUP BY ward HAVING ward = ANY(ARRAY['er', 'day'])
+
+-- query: empty_lists
+-- parameters: [[], []]
+-- keys: none
+-- l1: 20, 20
+-- rows: 1, 1
+SELECT COUNT(*) FILTER (WHERE ward = ANY($1)), COUNT(*) FILTER (WHERE ward <> ALL($2)) FROM visits
+
+-- query: list_as_text
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM visits WHERE nights = ANY('{1,"2"}'::int[]) OR ward = SOME('{er}')

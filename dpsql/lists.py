@@ -1,0 +1,92 @@
+"""`x = ANY (list)` and `x <> ALL (list)`, as drivers write a list of values, read as IN and NOT IN.
+
+Equal in SQL's three-valued logic: both are the OR of the comparisons with each item. An empty list, which IN cannot say,
+is FALSE (ALL: TRUE) even for NULL, and a list that is NULL is NULL.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMERIC = (*exp.DataType.INTEGER_TYPES, *exp.DataType.FLOAT_TYPES, exp.DType.DECIMAL)
+
+
+def lists_as_in(tree: exp.Query) -> exp.Query:
+    """The tree with IN for every comparison with any item, or with no item, of a list of literals."""
+    for node in list(tree.find_all(exp.EQ, exp.NEQ)):
+        every = isinstance(node, exp.NEQ)
+        items = _items(_listed(node.expression, "ALL" if every else "SOME"))
+        if items is None:
+            continue
+        found = _member(node.this, items)
+        node.replace(exp.Paren(this=exp.Not(this=found) if every else found))
+    return tree
+
+
+def _member(value: exp.Expr, items: list[exp.Expr] | exp.Null) -> exp.Expr:
+    if isinstance(items, exp.Null):
+        return exp.cast(exp.Null(), "boolean")
+    return exp.In(this=value, expressions=items) if items else exp.Boolean(this=False)
+
+
+def _listed(node: exp.Expr, word: str) -> exp.Expr | None:
+    """What stands in the brackets of ANY, or of SOME or ALL, which the parser takes for functions."""
+    if isinstance(node, exp.Any):
+        return node.this.unnest() if word == "SOME" else None
+    named = isinstance(node, exp.Anonymous) and str(node.this).upper() == word and len(node.expressions) == 1
+    return node.expressions[0].unnest() if named else None
+
+
+def _items(node: exp.Expr | None) -> list[exp.Expr] | exp.Null | None:
+    """The items of a list; None for what is no list of literals, which is judged as it stands."""
+    numeric = False
+    while isinstance(node, exp.Cast) and node.to.is_type(exp.DType.ARRAY):
+        numeric = any(inner.is_type(*_NUMERIC) for inner in node.to.expressions)
+        node = node.this.unnest()
+    if isinstance(node, exp.Null):
+        return node
+    if isinstance(node, exp.Array):
+        items = list(node.expressions)
+    elif isinstance(node, exp.Literal) and node.is_string and (texts := read_list(node.name)) is not None:
+        items = [exp.Null() if text is None else exp.Literal.string(text) for text in texts]
+    else:
+        return None
+    return [_number(item) for item in items] if numeric else items
+
+
+def _number(item: exp.Expr) -> exp.Expr:
+    """'3' in a list of numbers is 3."""
+    if not (isinstance(item, exp.Literal) and item.is_string and _NUMBER.fullmatch(item.name)):
+        return item
+    number = exp.Literal.number(item.name.lstrip("-"))
+    return exp.Neg(this=number) if item.name.startswith("-") else number
+
+
+_ITEM = re.compile(
+    r'''\s*+(?:"((?:[^"\\]|\\.)*+)"|((?:[^"\\{},\s]|\\.|\s++(?![,}]))++))\s*+(,|\}$)''', re.DOTALL
+)  # fmt: skip
+"""One item and what follows it. Possessive throughout: an item that does not fit is not tried in other ways."""
+
+
+def read_list(text: str) -> list[str | None] | None:
+    """The items of PostgreSQL's text of a list, {a,"b c",NULL}; None for what is no such text.
+
+    Source: PostgreSQL 16 documentation, section 8.15.2 (Array Value Input).
+    """
+    text = text.strip()
+    if re.fullmatch(r"\{\s*\}", text):
+        return []
+    if not text.startswith("{"):
+        return None
+    found, at = list[str | None](), 1
+    while (item := _ITEM.match(text, at)) is not None:
+        quoted, bare, end = item.groups()
+        null = quoted is None and bare.upper() == "NULL"
+        found.append(None if null else re.sub(r"\\(.)", r"\1", bare if quoted is None else quoted, flags=re.DOTALL))
+        if end == "}":
+            return found
+        at = item.end()
+    return None
