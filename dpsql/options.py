@@ -9,7 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from dpsql.errors import refuse
+from dpsql.errors import Error, refuse
 from dpsql.plan import Asked
 from dpsql.policy import Policy
 from dpsql.privacy import exact_number, plain_decimal
@@ -35,7 +35,8 @@ class Reuse(StrEnum):
 
 @dataclass(frozen=True)
 class Options:
-    """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for."""
+    """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
+    `project` names the account that is charged beside the dataset's and the analyst's."""
 
     epsilon: Fraction
     delta: Fraction
@@ -48,6 +49,7 @@ class Options:
     reuse: Reuse = Reuse.ON
     max_total: Fraction | None = None
     max_count: int | None = None
+    project: str | None = None
 
     @property
     def asked(self) -> Asked:
@@ -55,22 +57,20 @@ class Options:
         return Asked(self.max_groups, self.max_rows_per_group, self.max_total, self.max_count)
 
     @classmethod
-    def of_policy(cls, policy: Policy) -> Options:
-        """The defaults of a policy."""
+    def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
+        """The defaults of a policy. Raises project_unknown."""
+        _check_limit("project", project, policy)
         given = policy.per_query
         return cls(
             given.epsilon, given.delta, given.mechanism, given.max_groups, given.max_rows_per_group, given.confidence,
-            reuse=Reuse(policy.reuse.default),
+            reuse=Reuse(policy.reuse.default), project=project,
         )  # fmt: skip
 
     def with_value(self, name: str, text: str, policy: Policy) -> Options:
         """These options with one changed. Raises option_unknown, option_value or option_limit."""
         key = name.lower().removeprefix("dp.")
         if key not in _READERS:
-            known = [f"dp.{known}" for known in _READERS]
-            close = difflib.get_close_matches(f"dp.{key}", known, n=1)
-            hint = f"did you mean {close[0]}?" if close else "known here: " + ", ".join(known)
-            raise refuse("option_unknown", name=name, hint=hint)
+            raise _unknown(name)
         reader, wanted = _READERS[key]
         try:
             value = reader(text)
@@ -79,18 +79,25 @@ class Options:
         _check_limit(key, value, policy)
         return replace(self, **{key: value})
 
-    def default(self, name: str, policy: Policy) -> Options:
-        """These options with one (or "all") put back to the policy's default."""
+    def reset(self, name: str, first: Options) -> Options:
+        """These options with one (or "all") put back to what it was at first. Raises option_unknown."""
         key = name.lower().removeprefix("dp.")
         if key == "all":
-            return Options.of_policy(policy)
+            return first
         if key not in _READERS:
-            return self.with_value(name, "", policy)
-        return replace(self, **{key: getattr(Options.of_policy(policy), key)})
+            raise _unknown(name)
+        return replace(self, **{key: getattr(first, key)})
 
     def show(self) -> dict[str, str]:
         """Every option as text."""
         return {f"dp.{entry.name}": show_value(getattr(self, entry.name)) for entry in fields(self)}
+
+
+def _unknown(name: str) -> Error:
+    known = [f"dp.{known}" for known in _READERS]
+    close = difflib.get_close_matches(f"dp.{name.lower().removeprefix('dp.')}", known, n=1)
+    hint = f"did you mean {close[0]}?" if close else "known here: " + ", ".join(known)
+    return refuse("option_unknown", name=name, hint=hint)
 
 
 def show_value(value: Any) -> str:
@@ -103,6 +110,8 @@ def show_value(value: Any) -> str:
 
 
 def _check_limit(key: str, value: Any, policy: Policy) -> None:
+    if key == "project" and value is not None and value not in policy.projects:
+        raise refuse("project_unknown", name=value)
     limits = policy.per_query
     most: Any = None
     if key in ("max_total", "max_count") and value is not None and policy.privacy_unit is None:
@@ -169,6 +178,10 @@ def _target(text: str) -> Fraction | None:
     return None if text.lower() in ("none", "null") else _positive(text)
 
 
+def _project(text: str) -> str | None:
+    return None if text.lower() in ("none", "null", "") else text
+
+
 _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "epsilon": (_positive, "a number above 0"),
     "delta": (_share, "a number from 0 to below 1"),
@@ -181,4 +194,5 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "target_error": (_target, "a half-width above 0 in the unit of the answer, or none"),
     "nonnegative": (_switch, "on or off"),
     "reuse": (_reuse, "off, on or derive"),
+    "project": (_project, "a project of the policy, or none"),
 }

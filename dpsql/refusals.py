@@ -757,7 +757,8 @@ _(
 )
 _("target_error", "22023", "dp.target_error cannot be reached: {reason}", "{way}")
 _("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner adds analysts to the policy")
-_("project_unknown", "28000", "the policy names no project {name}", "the owner adds projects to the policy", Fault)
+_("project_unknown", "28000", "the policy names no project {name}", "the owner adds projects to the policy")
+_("project_fixed", "42501", "this session was opened for project {name}", "open another session to ask for another one")
 _(
     "price_disagrees",
     "XX000",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsql.budgets import Budget, Remaining, scopes_of
+from dpsql.budgets import Budget, Remaining, Scope, scopes_of
 from dpsql.contribution_index import ContributionIndex
 from dpsql.contributions import promises, tables
 from dpsql.emit import Emitter
@@ -23,6 +23,7 @@ from dpsql.engines import Engine
 from dpsql.errors import Error, Fault, refuse
 from dpsql.explain import PrivacyPlan, describe_loss, planned_outputs
 from dpsql.ledger import ChargeRequest, open_ledger
+from dpsql.ledger.account import Account
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.reservation import Reservation
 from dpsql.options import Options
@@ -63,7 +64,8 @@ class Session:
         self.policy = policy
         self.analyst = analyst
         self.id = uuid.uuid4().hex
-        self.options = Options.of_policy(policy)
+        self.first_options = Options.of_policy(policy, project)
+        self.options = self.first_options
         self.planner = planner or Planner(policy, engine)
         self.sandbox = sandbox or shared_sandbox()
         self.ledger = ledger
@@ -73,9 +75,9 @@ class Session:
         self._stops = 0
         self._index = ContributionIndex(policy, engine, lambda: ledger.witness.key)
         self._shelf = Shelf(policy, ledger, store, analyst, engine.data_version)
-        self._scopes = scopes_of(policy, analyst, project, self.id, self.planner.accountant)
-        for scope in self._scopes:
-            ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
+        self._project = project
+        self._opened: dict[str | None, tuple[Scope, ...]] = {}
+        self._scopes(project)
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
@@ -100,9 +102,28 @@ class Session:
             if self.policy.timing == "padded":
                 time.sleep(padding(time.monotonic() - started))
 
+    def set_option(self, name: str, value: str) -> None:
+        """SET dp.NAME = value. Raises option_unknown, option_value, option_limit, project_unknown, project_fixed."""
+        options = self.options.with_value(name, value, self.policy)
+        self._check_project(options)
+        self.options = options
+
+    def start_with(self, options: Mapping[str, str]) -> None:
+        """Options given with the connection: what RESET goes back to. Raises what `set_option` raises."""
+        for name, value in options.items():
+            self.set_option(name, value)
+        self.first_options = self.options
+
+    def _check_project(self, options: Options) -> None:
+        """Whoever opened the session for a project meant all that is asked in it, whatever its SQL says."""
+        if self._project is not None and options.project != self._project:
+            raise refuse("project_fixed", name=self._project)
+
     def plan(self, statement: Statement, parameters: Parameters = None) -> Planned:
         """The priced plan of a statement under the options of now."""
-        return self.planner.plan(statement, self.options, cacheable=not parameters)
+        planned = self.planner.plan(statement, self.options, cacheable=not parameters)
+        self._check_project(planned.options)
+        return planned
 
     def describe(self, sql: str, parameters: Parameters = None) -> tuple[OutputColumn, ...]:
         """The columns that a statement returns; nothing is charged, data is not touched, no option changes."""
@@ -132,7 +153,7 @@ class Session:
         charged = PrivacyLoss.nothing()
         for one, found in zip(planned.price.blocks, stored, strict=True):
             charged = charged if found is not None else charged + one.loss
-        budget = self.budget()
+        budget = self._budget(planned.options)
         return PrivacyPlan(
             outputs=planned_outputs(
                 planned.plan,
@@ -142,7 +163,7 @@ class Session:
             ),
             loss=planned.price.loss,
             charged=charged,
-            remaining=tuple((scope.name, budget.words(scope.name)) for scope in self._scopes),
+            remaining=tuple(Remaining(budget).items()),
             stored=tuple(name for name, found in zip(names, stored, strict=True) if found is not None),
             engine_sql=tuple((one.block.name, emitter.block(one.block).sql) for one in planned.price.blocks),
             confidence=float(planned.options.confidence),
@@ -245,7 +266,7 @@ class Session:
         released = tuple(one for one in found if one is not None)
         if released and not missing:
             receipt = released[0].receipt
-        budget = self.budget() if reservation is None else Budget(self._scopes, reservation.accounts)
+        budget = self._budget(planned.options, None if reservation is None else reservation.accounts)
         return self._release(planned, released, loss, receipt, reused=bool(blocks) and not missing, budget=budget)
 
     def _check_promises(self, planned: Planned, missing: list[int]) -> None:
@@ -262,7 +283,7 @@ class Session:
             id=receipt,
             analyst=self.analyst or OWNER,
             session=self.id,
-            scopes=tuple(scope.name for scope in self._scopes),
+            scopes=tuple(scope.name for scope in self._scopes(planned.options.project)),
             charge=self.planner.accountant.units(loss),
             what=fingerprint(tuple(planned.keys)),
             policy_version=self.policy.version,
@@ -307,8 +328,23 @@ class Session:
         return self._engine.public_table(Emitter(self.policy, self._engine.source).relation(scan))
 
     def budget(self) -> Budget:
-        """Spent and remaining of every scope that this session's charges must fit."""
-        return Budget(self._scopes, self.ledger.accounts())
+        """Spent and remaining of every scope that a charge under the options of now must fit."""
+        return self._budget(self.options)
+
+    def _budget(self, options: Options, accounts: Mapping[str, Account] | None = None) -> Budget:
+        """`accounts` are those that a reservation told; without it they are read."""
+        scopes = self._scopes(options.project)
+        return Budget(scopes, self.ledger.accounts() if accounts is None else accounts)
+
+    def _scopes(self, project: str | None) -> tuple[Scope, ...]:
+        """The accounts of questions asked for `project`, opened when it is first named. Raises analyst_unknown,
+        project_unknown."""
+        if project not in self._opened:
+            scopes = scopes_of(self.policy, self.analyst, project, self.id, self.planner.accountant)
+            for scope in scopes:
+                self.ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
+            self._opened[project] = scopes
+        return self._opened[project]
 
     def interrupt(self) -> None:
         """Stop what runs in the engine now, and who waits for another's answer; what was charged stays charged."""

@@ -51,7 +51,7 @@ def answer_statement(session: Session, statement: Statement) -> Release:
         _set(session, statement)
     elif kind == "reset":
         if statement.name == "all" or statement.name.startswith("dp."):
-            session.options = session.options.default(statement.name, session.policy)
+            session.options = session.options.reset(statement.name, session.first_options)
     elif kind == "transaction":
         if statement.name in ("ROLLBACK", "ABORT"):
             notices.append("a rollback gives no budget back")
@@ -101,9 +101,9 @@ def _set(session: Session, statement: Statement) -> None:
         )
     value = statement.value
     if value.lower() == "default":
-        session.options = session.options.default(statement.name, session.policy)
+        session.options = session.options.reset(statement.name, session.first_options)
     else:
-        session.options = session.options.with_value(statement.name, value, session.policy)
+        session.set_option(statement.name, value)
 
 
 def _show(session: Session, name: str) -> list[tuple[Any, ...]]:

@@ -13,6 +13,7 @@ from dpsql.cli.shared import (
     analyst_option,
     open_asking,
     policy_option,
+    project_option,
     read_text,
     setting_options,
     settings_of,
@@ -28,6 +29,7 @@ _sql = click.argument("sql", required=False)
 @click.command()
 @policy_option()
 @analyst_option
+@project_option
 @setting_options
 @_format
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
@@ -35,8 +37,9 @@ _sql = click.argument("sql", required=False)
 @click.option("--explain", "only_explain", is_flag=True, help="Show plan and price; nothing is charged.")
 @_sql
 def query(
-    *, policy: Path, analyst: str | None, epsilon: str | None, confidence: str | None, settings: tuple[str, ...],
-    format: str, out: Path | None, bars: bool, only_explain: bool, sql: str | None,
+    *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
+    confidence: str | None, settings: tuple[str, ...], format: str,
+    out: Path | None, bars: bool, only_explain: bool, sql: str | None,
 ) -> None:  # fmt: skip
     """Answer one statement; without SQL (or with -) it is read from standard input."""
     from dpsql.asking import ask
@@ -45,7 +48,7 @@ def query(
     text = _statement(sql)
     if format in BINARY_FORMATS and out is None and sys.stdout.isatty():
         raise click.UsageError(f"{format} is no text for a terminal: name a file with --out, or redirect the output")
-    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings)) as session:
+    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         if only_explain:
             click.echo(session.explain(text).to_text())
             return
@@ -64,18 +67,19 @@ def query(
 @click.command()
 @policy_option()
 @analyst_option
+@project_option
 @setting_options
 @click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How the plan is written.")
 @click.option("--sql", "engine_sql", is_flag=True, help="The engine's SQL of each block too.")
 @_sql
 def explain(
-    *, policy: Path, analyst: str | None, epsilon: str | None, confidence: str | None, settings: tuple[str, ...],
-    format: str, engine_sql: bool, sql: str | None,
+    *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
+    confidence: str | None, settings: tuple[str, ...], format: str, engine_sql: bool, sql: str | None,
 ) -> None:  # fmt: skip
     """Show what a query would cost and how exact it would be; nothing is charged, data is not touched."""
     from dpsql.explain import PlannedOutput
 
-    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings)) as session:
+    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         plan = session.explain(_statement(sql))
     if format == "json":
         names = PlannedOutput.__dataclass_fields__
@@ -97,6 +101,7 @@ def explain(
 @click.command()
 @policy_option()
 @analyst_option
+@project_option
 @setting_options
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder for the results.")
 @click.option("-f", "--format", type=click.Choice(_FILE_FORMATS), default="csv", help="How the results are written.")
@@ -105,8 +110,9 @@ def explain(
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.pass_context
 def run(
-    context: click.Context, *, policy: Path, analyst: str | None, epsilon: str | None, confidence: str | None,
-    settings: tuple[str, ...], out: Path, format: str, dry_run: bool, charge_again: bool, files: tuple[Path, ...],
+    context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
+    confidence: str | None, settings: tuple[str, ...], out: Path, format: str,
+    dry_run: bool, charge_again: bool, files: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Answer all statements of SQL files: priced as a whole first, one result file each, safe to run again."""
     from dpsql.batch import Batch
@@ -117,7 +123,7 @@ def run(
         if stems.count(stem) > 1:
             raise click.UsageError(f"two files are named {stem}: their results would have the same name")
     scripts = [(file, read_text(file)) for file in files]
-    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings)) as session:
+    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         batch = Batch(session, scripts, out, format, charge_again=charge_again)
         with Progress() as progress:
             status = batch.price(progress) if dry_run else batch.run(progress)
@@ -127,16 +133,17 @@ def run(
 @click.command()
 @policy_option()
 @analyst_option
+@project_option
 @setting_options
 @click.pass_context
 def repl(
-    context: click.Context, *, policy: Path, analyst: str | None, epsilon: str | None = None,
-    confidence: str | None = None, settings: tuple[str, ...] = (),
+    context: click.Context, *, policy: Path, analyst: str | None, project: str | None = None,
+    epsilon: str | None = None, confidence: str | None = None, settings: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
     """Ask at a prompt, or statement by statement from standard input."""
     from dpsql.repl import run_repl
 
-    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings)) as session:
+    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         status = run_repl(session)
     context.exit(status)
 

@@ -33,6 +33,11 @@ analyst_option = click.option(
 )  # fmt: skip
 
 
+project_option = click.option(
+    "--project", envvar="DPSQL_PROJECT", metavar="NAME", help="Whose account is charged too (or DPSQL_PROJECT)."
+)
+
+
 def setting_options(command: Command) -> Command:
     """--epsilon, --confidence and --set NAME=VALUE."""
     for option in (
@@ -55,28 +60,30 @@ def settings_of(epsilon: str | None, confidence: str | None, settings: Iterable[
     return found
 
 
-def open_policy(place: Path, analyst: str | None) -> Policy:
-    """The policy at `place`; UsageError for an analyst it does not name."""
+def open_policy(place: Path, analyst: str | None, project: str | None = None) -> Policy:
+    """The policy at `place`; UsageError for an analyst or a project it does not name."""
     from dpsql.policy import load_policy
     from dpsql.policy.problems import did_you_mean
 
     policy = load_policy(place)
-    if analyst is not None and analyst not in policy.analysts:
-        known = ", ".join(policy.analysts) or "none"
-        meant = did_you_mean(analyst, policy.analysts)
-        what = f"the policy names no analyst {analyst!r}{meant} (known: {known})"
-        raise click.BadParameter(what, param_hint="--analyst")
+    for kind, name, named in (("analyst", analyst, policy.analysts), ("project", project, policy.projects)):
+        if name is not None and name not in named:
+            known = ", ".join(named) or "none"
+            what = f"the policy names no {kind} {name!r}{did_you_mean(name, named)} (known: {known})"
+            raise click.BadParameter(what, param_hint=f"--{kind}")
     return policy
 
 
-def open_asking(place: Path, analyst: str | None, settings: Iterable[tuple[str, str]] = ()) -> Session:
+def open_asking(
+    place: Path, analyst: str | None, settings: Iterable[tuple[str, str]] = (), project: str | None = None
+) -> Session:
     """A session on the policy at `place` with its options set."""
     from dpsql.session import open_session
 
-    session = open_session(open_policy(place, analyst), analyst=analyst)
+    session = open_session(open_policy(place, analyst, project), analyst=analyst, project=project)
     try:
         for name, value in settings:
-            session.options = session.options.with_value(name, value, session.policy)
+            session.set_option(name, value)
     except BaseException:
         session.close()
         raise

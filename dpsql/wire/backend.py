@@ -254,7 +254,8 @@ class Backend:
         command = portal.prepared.command
         if not portal.told:
             portal.told = True
-            yield b"".join(m.notice_response(text, detail=detail) for text, detail in answer.notices)
+            heard = answer.notices if self._questions.settings.hears("NOTICE") else ()
+            yield b"".join(m.notice_response(text, detail=detail) for text, detail in heard)
             yield b"".join(m.parameter_status(*pair) for pair in answer.statuses)
         if portal.prepared.kind == "empty":
             yield m.EMPTY_QUERY

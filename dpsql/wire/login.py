@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Mapping
 
 from dpsql.errors import Error, refuse
 from dpsql.users import Logins
@@ -26,9 +27,15 @@ class Login:
         if not self.user:
             raise refuse("login_user")
         self.settings = Settings(self.user)
+        self._given = _given(startup.parameters)
         self.done = False
         self._exchange: Exchange | None = None
         self._step = 0
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The `dp.` options of the startup packet, for the session to judge."""
+        return {name: value for name, value in self._given.items() if name.startswith("dp.")}
 
     def begin(self) -> bytes:
         """The first answer: which mechanisms there are."""
@@ -57,19 +64,25 @@ class Login:
     def welcome(self) -> bytes:
         """AuthenticationOk; settings of the startup packet are taken over, unknown ones as PostgreSQL would set
         them."""
-        given = {
-            name: value for name, value in self._startup.parameters.items()
-            if name not in ("user", "database", "options", "replication") and not name.startswith("_pq_.")
-        }  # fmt: skip
-        options = self._startup.parameters.get("options", "")
-        given |= {name: value.replace("\\ ", " ") for name, value in _OPTION.findall(options)}
         notices = []
-        for name, value in given.items():
+        for name, value in self._given.items():
+            if name.startswith("dp."):
+                continue
             try:
                 self.settings.start(name, value)
             except Error as error:
                 notices.append(m.notice_response(error.message, severity="WARNING"))
-        return m.AUTHENTICATED + b"".join(notices)
+        return m.AUTHENTICATED + b"".join(notices if self.settings.hears("WARNING") else ())
+
+
+def _given(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Settings by name: those named in the startup packet, then those of its `options` (-c name=value, --name=value)."""
+    given = {
+        name: value for name, value in parameters.items()
+        if name not in ("user", "database", "options", "replication") and not name.startswith("_pq_.")
+    }  # fmt: skip
+    given |= {name: value.replace("\\ ", " ") for name, value in _OPTION.findall(parameters.get("options", ""))}
+    return {name.lower() if name.lower().startswith("dp.") else name: value for name, value in given.items()}
 
 
 def _initial(body: bytes) -> tuple[str, bytes]:

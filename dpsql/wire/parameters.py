@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 from sqlglot import exp
 
@@ -104,7 +104,7 @@ def _inferred(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
         return _named(parent.to)
     if isinstance(parent, (exp.Limit, exp.Offset, exp.Fetch)):
         return e.INT8
-    if isinstance(parent, exp.Any) and isinstance(parent.parent, exp.Binary):
+    if _is_list_test(parent) and isinstance(parent.parent, exp.Binary):
         other = parent.parent.left if parent is parent.parent.right else parent.parent.right
         return e.ARRAY_OF.get(_type_of(other, lookup), e.ARRAY_OF[e.TEXT])
     if isinstance(parent, (exp.Like, exp.ILike, exp.DPipe, exp.RegexpLike, exp.RegexpILike)):
@@ -114,6 +114,12 @@ def _inferred(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
         types = [_type_of(other, lookup) for other in others if not isinstance(other.unnest(), exp.Parameter)]
         return types[0] if types else e.TEXT
     return e.TEXT
+
+
+def _is_list_test(node: exp.Expr | None) -> TypeGuard[exp.Expr]:
+    """ANY, SOME or ALL with a list in brackets."""
+    named = isinstance(node, exp.Anonymous) and str(node.this).upper() in ("SOME", "ALL")
+    return named or isinstance(node, (exp.Any, exp.All))
 
 
 def _named(to: exp.Expr) -> int:

@@ -49,18 +49,21 @@ class Prepared:
 
 
 class Stop:
-    """What a cancel request does: it stops the statement that runs on this connection now, and no other."""
+    """What a cancel request does: it stops the statement that runs on this connection now, and no other. When the
+    client is gone, nothing begins any more either."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._interrupt: Callable[[], None] | None = None
         self.asked = False
+        self.gone = False
 
     @contextmanager
     def running(self, interrupt: Callable[[], None]) -> Iterator[None]:
         """While this is entered, `interrupt` is what stops."""
         with self._lock:
-            self._interrupt, self.asked = interrupt, False
+            self._interrupt, self.asked = interrupt, self.gone
+        self.check()
         try:
             yield
         finally:
@@ -78,6 +81,12 @@ class Stop:
                 self.asked = True
                 mine()
             time.sleep(_NAG_SECONDS)
+
+    def leave(self) -> None:
+        """The client is gone: stop what runs, and whatever would run next."""
+        with self._lock:
+            self.gone = True
+        self.ask()
 
     def check(self) -> None:
         """Raises wire_cancelled when it was asked for."""

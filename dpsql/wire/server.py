@@ -16,7 +16,7 @@ import ssl
 import struct
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,7 +36,6 @@ from dpsql.wire.backend import Backend, error_bytes
 from dpsql.wire.catalog import Catalog
 from dpsql.wire.login import Login
 from dpsql.wire.questions import Questions
-from dpsql.wire.settings import Settings
 from dpsql.wire.tls import Tls
 
 _log = logging.getLogger("dpsql.wire")
@@ -71,8 +70,30 @@ class House:
     logins: Logins
 
 
-class _Gone(Exception):
-    """The client is gone, or was told to go."""
+class _Reader(asyncio.StreamReader):
+    """Tells at once when the client has closed its side, also while an answer is computed and nobody reads."""
+
+    _ended = False
+    _tell: Callable[[], None] | None = None
+
+    def feed_eof(self) -> None:
+        super().feed_eof()
+        self._end()
+
+    def set_exception(self, exc: Exception) -> None:
+        super().set_exception(exc)
+        self._end()
+
+    def _end(self) -> None:
+        if self._tell is not None and not self._ended:
+            self._tell()
+        self._ended = True
+
+    def when_ended(self, tell: Callable[[], None]) -> None:
+        """Call `tell` once the client has closed its side; now when it has already."""
+        self._tell = tell
+        if self._ended:
+            tell()
 
 
 class Server:
@@ -97,8 +118,11 @@ class Server:
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address really taken. Raises serve_listen."""
+        loop = asyncio.get_running_loop()
         try:
-            self._server = await asyncio.start_server(self._accept, host, port, limit=_FLUSH)
+            self._server = await loop.create_server(
+                lambda: asyncio.StreamReaderProtocol(_Reader(_FLUSH, loop), self._accept, loop), host, port
+            )
         except OSError as error:
             raise refuse(
                 "serve_listen", address=f"{host}:{port}", problem=(error.strerror or "it failed").lower()
@@ -128,6 +152,7 @@ class Server:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number = next(self._numbers)
+        assert isinstance(reader, _Reader)
         connection = Connection(self, number, reader, writer)
         self._connections[number] = connection
         try:
@@ -175,17 +200,19 @@ class Server:
         """Count a login out."""
         self._users[user] -= 1
 
-    def open(self, user: str, settings: Settings, number: int) -> Questions:
-        """A session and a catalog for one login. Runs in a thread."""
+    def open(self, login: Login, number: int) -> Questions:
+        """A session and a catalog for one login. Runs in a thread. Raises refusals of its `dp.` options."""
+        user = login.user
         analyst = None if user == OWNER and user not in self.policy.analysts else user
         house = self._house
         session = Session(
             house.policy, house.engine.another(), house.ledger, house.store, analyst=analyst, planner=self._planner
         )
+        session.start_with(login.options)
         with self._catalog_lock:
             if user not in self._catalogs:
                 self._catalogs[user] = Catalog(house.policy, user)
-        return Questions(session, self._catalogs[user], settings, self._lanes, number)
+        return Questions(session, self._catalogs[user], login.settings, self._lanes, number)
 
     def cancel(self, asked: m.Cancel) -> None:
         """Stop what the named connection runs; a wrong key is not told."""
@@ -201,7 +228,7 @@ class Server:
 class Connection:
     """One client, from its first byte to its last."""
 
-    def __init__(self, server: Server, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, server: Server, number: int, reader: _Reader, writer: asyncio.StreamWriter) -> None:
         self._server, self._number, self._reader, self._writer = server, number, reader, writer
         self._questions: Questions | None = None
         self._encrypted = False
@@ -229,7 +256,7 @@ class Connection:
                 self._server.exit(user)
         except Error as error:
             await self._tell(error)
-        except (TimeoutError, _Gone, ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, EOFError, OSError):
+        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, EOFError, OSError):
             pass
         except asyncio.CancelledError:
             await self._tell(refuse("wire_shutdown"))
@@ -246,6 +273,12 @@ class Connection:
         """Stop what runs here now; in a thread of its own, because stopping may take a moment."""
         if self._questions is not None:
             threading.Thread(target=self._questions.stop.ask, name="dpsql-cancel", daemon=True).start()
+
+    def _ended(self) -> None:
+        """The client closed its side. Nobody waits for an answer any more: what runs is stopped, and what it sent last
+        is not begun. What was charged stays charged."""
+        if self._questions is not None:
+            threading.Thread(target=self._questions.stop.leave, name="dpsql-leave", daemon=True).start()
 
     def leave(self) -> None:
         """Go at once when nothing runs, else after the answer."""
@@ -313,7 +346,8 @@ class Connection:
     # --- after login --------------------------------------------------------------------------------------------------
 
     async def _talk(self, login: Login) -> None:
-        self._questions = await self._server.work(self._server.open, login.user, login.settings, self._number)
+        self._questions = await self._server.work(self._server.open, login, self._number)
+        self._reader.when_ended(self._ended)
         backend = Backend(self._questions)
         await self._send(login.welcome() + backend.start() + m.backend_key(self._number, self.secret) + backend.ready())
         while True:

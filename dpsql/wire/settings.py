@@ -55,12 +55,15 @@ _FIXED = {
     "in_hot_standby", "integer_datetimes", "is_superuser", "lc_collate", "lc_ctype", "max_identifier_length",
     "max_index_keys", "server_encoding", "server_version", "server_version_num", "session_authorization",
 }  # fmt: skip
-_ONLY = {
+_ONLY: dict[str, tuple[str, ...]] = {
     "client_encoding": ("UTF8", "UNICODE", "UTF_8", "UTF-8"),
+    "client_min_messages": (
+        "DEBUG5", "DEBUG4", "DEBUG3", "DEBUG2", "DEBUG1", "DEBUG", "LOG", "NOTICE", "WARNING", "ERROR",
+    ),
     "default_transaction_read_only": ("ON", "TRUE", "1", "YES"),
     "standard_conforming_strings": ("ON", "TRUE", "1", "YES"),
-}
-"""Settings whose other values would need another behaviour: they are refused rather than ignored."""
+}  # fmt: skip
+"""Settings whose other values would need another behaviour, or mean nothing: they are refused rather than ignored."""
 
 REPORTED = {
     "application_name": "application_name", "client_encoding": "client_encoding", "datestyle": "DateStyle",
@@ -97,6 +100,8 @@ class Settings:
             raise refuse("setting_value", name=name, value=value)
         if key == "client_encoding":
             value = "UTF8"
+        elif key == "client_min_messages":
+            value = value.lower()
         elif key == "datestyle":
             if "ISO" not in value.upper() and value.upper() not in ("MDY", "DMY", "YMD"):
                 raise refuse("setting_value", name=name, value=value)
@@ -133,6 +138,11 @@ class Settings:
     def restore(self, values: dict[str, str]) -> None:
         """Back to a snapshot."""
         self._values = dict(values)
+
+    def hears(self, severity: str) -> bool:
+        """Whether messages of a severity (NOTICE or WARNING) are wanted (client_min_messages)."""
+        least = self._values["client_min_messages"]
+        return least != "error" and (severity == "WARNING" or least != "warning")
 
     def reported(self) -> dict[str, str]:
         """The settings that clients follow, with the spelling they know."""

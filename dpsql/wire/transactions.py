@@ -78,7 +78,7 @@ class Transaction:
         elif kind == "reset":
             self._questions.settings.reset(command.name)
             if command.name == "all":
-                self._questions.session.options = Options.of_policy(self._questions.session.policy)
+                self._questions.session.options = self._questions.session.first_options
         now = self._questions.settings.reported()
         return Answer(tag, notices=notices, statuses=tuple((k, v) for k, v in now.items() if told[k] != v))
 

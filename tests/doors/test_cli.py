@@ -234,3 +234,15 @@ def test_a_paid_answer_that_cannot_be_written_says_so(clinic: Clinic, dpsql: Run
     outcome = dpsql("query", "-p", "clinic.yaml", BY_REGION, "-o", "no/such/folder.csv", "-f", "csv")
     assert outcome.status == 4 and "the charge stays" in outcome.err and "receipt" in outcome.err
     assert dpsql("query", "-p", "clinic.yaml", BY_REGION).status == 0 and clinic.charges() == 1
+
+
+def test_a_project_is_charged_too(clinic: Clinic, dpsql: Run) -> None:
+    named = clinic.policy.read_text().replace("\nanalysts:", "\nprojects: {flu: {epsilon: 0.1}}\nanalysts:")
+    clinic.policy.write_text(named)
+    dpsql("init", "-p", "clinic.yaml")
+    asked = ("query", "-p", "clinic.yaml", "--project")
+    found = dpsql(*asked, "flu", "SELECT COUNT(*) FROM patients")
+    assert found.status == 0 and "project flu 0 of epsilon 0.1" in found.err
+    assert dpsql(*asked, "flu", "SELECT COUNT(*) FROM numbers").status == 3
+    wrong = dpsql(*asked, "flue", "SELECT COUNT(*) FROM numbers")
+    assert wrong.status == 2 and "did you mean" in wrong.err and "known: flu" in wrong.err

@@ -140,3 +140,36 @@ def test_the_week_of_the_dashboard_has_its_questions_answered(tmp_path: Path) ->
     on, derive = found.stdout.splitlines()
     assert "epsilon   12.0  12 charges" in on
     assert "epsilon    2.0  2 charges" in derive
+
+
+def test_sql_chooses_a_project_where_the_session_has_none(projects: Path) -> None:
+    with dpsql.connect(projects, analyst="ann") as connection:
+        connection.execute("SET dp.project = flu")
+        connection.execute("SELECT COUNT(*) FROM patients")
+        assert connection.budget.spent["project:flu"]["epsilon"] == "1"
+        connection.execute("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (project = 'malaria') COUNT(*) FROM visits")
+        connection.execute("RESET dp.project")
+        connection.execute("SELECT COUNT(*) FROM patients WHERE smoker")
+        assert set(connection.budget.spent) == {"dataset", "analyst:ann"}
+        assert connection.budget.spent["dataset"]["epsilon"] == "3"
+        connection.execute("SET dp.project = malaria")
+        assert connection.budget.spent["project:malaria"]["epsilon"] == "1"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SET dp.project = malaria", "SET dp.project = none",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (project = 'none') COUNT(*) FROM patients",
+        "EXPLAIN SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (project = 'malaria') COUNT(*) FROM patients",
+    ],
+)  # fmt: skip
+def test_no_sql_leaves_the_project_that_a_session_was_opened_for(projects: Path, sql: str) -> None:
+    """Whoever opened it for a project set a limit to all that is asked in it."""
+    with dpsql.connect(projects, analyst="ann", project="flu") as connection:
+        with pytest.raises(Error) as caught:
+            connection.execute(sql)
+        assert (caught.value.slug, caught.value.charged) == ("project_fixed", False)
+        connection.execute("RESET ALL")
+        connection.execute("SELECT COUNT(*) FROM patients")
+        assert connection.budget.spent["project:flu"]["epsilon"] == "1"

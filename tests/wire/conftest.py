@@ -79,9 +79,13 @@ class Served:
 
     def charges(self) -> int:
         """How many charges the ledger has."""
+        return len(self.charged())
+
+    def charged(self) -> list[dict[str, Any]]:
+        """What the ledger says of each charge, oldest first."""
         policy = load_policy(self.policy)
         with open_ledger(policy.ledger_url(), policy.dataset, state=self.state) as ledger:
-            return sum(entry.kind == "charge" for entry in ledger.history())
+            return [entry.facts for entry in ledger.history() if entry.kind == "charge"]
 
 
 def build_clinic(folder: Path) -> Served:
@@ -90,6 +94,7 @@ def build_clinic(folder: Path) -> Served:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPSQL_STATE", str(state))
         policy = build_demo("nafld", folder)
+        policy.write_text(policy.read_text().replace("\nanalysts:", "\nprojects: {flu: {epsilon: 5}}\nanalysts:"))
         open_session(policy, create_ledger=True).close()
         loaded = load_policy(policy)
         with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:

@@ -223,3 +223,59 @@ def test_unknown_users_look_like_known_ones(served: Served) -> None:
         seen[user] = heads.pop()
     assert [len(value) for value in seen.values()] == [len(seen["research"])] * 2
     assert seen["research"].split(b",i=")[1] == seen["nobody"].split(b",i=")[1]
+
+
+def test_a_connection_may_name_its_project_and_options(served: Served) -> None:
+    """Options of the startup packet are the session's, and what RESET goes back to; a wrong one ends the login."""
+    client = served.client(options="-c dp.project=flu -c dp.epsilon=0.2")
+    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.2"]]
+    client.query(_fresh(37))
+    charged = served.charged()[-1]
+    assert charged["scopes"] == ["analyst:research", "dataset", "project:flu"]
+    assert int(charged["charge"]["rho"]) == 2 * 10**34
+    client.query("SET dp.project = none; SET dp.epsilon = 0.1")
+    assert len(rows_of(client.query("SHOW dp.budget"))) == 4
+    client.query("RESET ALL")
+    assert {row[0] for row in rows_of(client.query("SHOW dp.budget"))} == {
+        b"dataset", b"analyst:research", b"project:flu",
+    }  # fmt: skip
+    for options, sqlstate in (
+        ("-c dp.project=flue", "28000"),
+        ("-c dp.epsilom=1", "42704"),
+        ("--dp.epsilon=9", "22023"),
+    ):
+        refused = Client(served.port)
+        found = error_of(refused.login("research", PASSWORD, "nafld", options=options))
+        assert (found["S"], found["C"]) == ("FATAL", sqlstate)
+
+
+def test_a_project_follows_the_transaction(client: Client, served: Served) -> None:
+    client.query("BEGIN")
+    client.query("SET dp.project = flu")
+    client.query(_fresh(38))
+    assert "project:flu" in served.charged()[-1]["scopes"]
+    client.query("ROLLBACK")
+    assert rows_of(client.query("SHOW dp.project")) == [[b"dp.project", b"none"]]
+    client.query(_fresh(39))
+    assert served.charged()[-1]["scopes"] == ["analyst:research", "dataset"]
+    assert error_of(client.query("SET dp.project = flue"))["C"] == "28000"
+
+
+@pytest.mark.parametrize(("level", "heard"), [("notice", 1), ("debug1", 1), ("warning", 0), ("error", 0)])
+def test_client_min_messages(client: Client, level: str, heard: int) -> None:
+    client.query(f"SET client_min_messages TO {level}")
+    assert [kind for kind, _ in client.query(_fresh(36))].count(b"N") == heard
+    assert error_of(client.query("SET client_min_messages = loud"))["C"] == "22023"
+
+
+@pytest.mark.parametrize("test", ["sex = ANY($1)", "sex = SOME($1)", "NOT sex <> ALL($1)", "sex = ANY($1::text[])"])
+def test_lists_are_parameters(client: Client, test: str) -> None:
+    """Inferred as an array of the column's type, in text and binary, and the same question as IN."""
+    wanted = rows_of(client.query("SELECT COUNT(*) FROM patients WHERE sex IN ('male', 'nobody')"))
+    client.send(parse(f"SELECT COUNT(*) FROM patients WHERE {test}"), describe(b"S"), bind((b'{male,"nobody"}',)))
+    client.send(execute(), SYNC)
+    found = client.until(b"Z")
+    assert next(body for kind, body in found if kind == b"t") == struct.pack("!HI", 1, 1009)
+    assert len(rows_of(found)) == len(wanted) == 1
+    if "ALL" not in test:
+        assert rows_of(found) == wanted

@@ -1,0 +1,7 @@
+-- query: set
+-- sqlstate: 28000
+SET dp.project = 'nowhere'
+
+-- query: of_one_question
+-- sqlstate: 28000
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (project = 'nowhere') COUNT(*) FROM visits

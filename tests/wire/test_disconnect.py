@@ -1,0 +1,126 @@
+"""A client that leaves stops its question; what was charged stays charged, and what had not begun is not charged."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from dpsql.cli.serve import open_house
+from dpsql.engines.duckdb_engine import DuckDBEngine
+from dpsql.errors import refuse
+from dpsql.wire.questions import Stop
+from dpsql.wire.server import Server
+from wire.conftest import PASSWORD, Served, build_clinic
+from wire.raw import Client, framed, text
+
+PATIENCE = 20
+
+
+class Endless(DuckDBEngine):
+    """An engine whose questions end when they are interrupted, and not before."""
+
+    begun = threading.Event()
+    stopped = threading.Event()
+
+    def run(self, query: Any, timeout_seconds: float | None = None) -> Any:
+        self.begun.set()
+        assert self.stopped.wait(PATIENCE)
+        raise refuse("engine_failed", charged=True)
+
+    def interrupt(self) -> None:
+        self.stopped.set()
+
+    def another(self) -> Endless:
+        found = super().another()
+        found.__class__ = Endless
+        assert isinstance(found, Endless)
+        return found
+
+
+@contextmanager
+def serving(clinic: Served) -> Iterator[int]:
+    """The clinic served from this process by an endless engine; its port."""
+    house = open_house(clinic.policy)
+    house.engine.__class__ = Endless
+    Endless.begun.clear()
+    Endless.stopped.clear()
+    house.logins.prepare()
+    loop = asyncio.new_event_loop()
+    server = Server(house)
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def run(work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(PATIENCE)
+
+    try:
+        yield run(server.start("127.0.0.1", 0))[1]
+    finally:
+        Endless.stopped.set()
+        run(server.drain())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+        house.engine.close()
+        house.store.close()
+        house.ledger.close()
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
+    return build_clinic(tmp_path_factory.mktemp("leaving"))
+
+
+def closes(client: Client) -> None:
+    client.socket.close()
+
+
+def resets(client: Client) -> None:
+    """What a killed process or a lost link leaves: RST instead of FIN."""
+    client.socket.setsockopt(1, 13, struct.pack("ii", 1, 0))
+    client.socket.close()
+
+
+@pytest.mark.parametrize("leave", [closes, resets])
+def test_a_client_that_leaves_stops_its_question(
+    clinic: Served, leave: Callable[[Client], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    before = clinic.charges()
+    number = 51 + (leave is resets)
+    with serving(clinic) as port:
+        client = Client(port)
+        client.login("research", PASSWORD, "nafld")
+        client.send(framed(b"Q", text(f"SELECT COUNT(*) FROM patients WHERE age > {number}")))
+        assert Endless.begun.wait(PATIENCE)
+        assert not Endless.stopped.is_set()
+        leave(client)
+        assert Endless.stopped.wait(PATIENCE)
+    assert clinic.charges() == before + 1
+
+
+def test_what_a_leaving_client_sent_last_is_not_begun(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    before = clinic.charges()
+    with serving(clinic) as port:
+        client = Client(port)
+        client.login("research", PASSWORD, "nafld")
+        asked = (framed(b"Q", text(f"SELECT COUNT(*) FROM patients WHERE age > {n}")) for n in (53, 54, 55))
+        client.send(*asked)
+        assert Endless.begun.wait(PATIENCE)
+        client.socket.close()
+        assert Endless.stopped.wait(PATIENCE)
+    assert clinic.charges() == before + 1
+
+
+def test_who_has_left_begins_nothing() -> None:
+    stop = Stop()
+    stop.leave()
+    with pytest.raises(Exception, match="cancel"), stop.running(lambda: None):
+        pass
