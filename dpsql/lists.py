@@ -29,6 +29,8 @@ def lists_as_in(tree: exp.Query) -> exp.Query:
 def _member(value: exp.Expr, items: list[exp.Expr] | exp.Null) -> exp.Expr:
     if isinstance(items, exp.Null):
         return exp.cast(exp.Null(), "boolean")
+    if len(items) == 1:  # the same question as without a list, so the same stored answer
+        return exp.EQ(this=value, expression=items[0])
     return exp.In(this=value, expressions=items) if items else exp.Boolean(this=False)
 
 

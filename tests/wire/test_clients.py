@@ -18,6 +18,7 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from wire.conftest import GROUPED, PASSWORD, Served
+from wire.matrix import tries
 
 BY_SEX = "SELECT COUNT(*) FROM patients WHERE sex = 'male'"
 TYPES = (
@@ -69,6 +70,7 @@ def psql(served: Served, *commands: str, options: tuple[str, ...] = ()) -> subpr
         ("\\conninfo", "TLS"),
     ],
 )  # fmt: skip
+@tries("psql 15", connects="TLS", looks_around=r"`\d \dt \l \dn \du \df \dv \di \dp \dT \dx \dt+ \d TABLE \d+ TABLE`")
 def test_psql_looks_around(served: Served, command: str, wanted: str) -> None:
     found = psql(served, command)
     assert found.returncode == 0, found.stderr
@@ -76,6 +78,7 @@ def test_psql_looks_around(served: Served, command: str, wanted: str) -> None:
     assert "ERROR" not in found.stderr
 
 
+@tries("psql 15", asks=r"`-At`, `\gdesc`", in_pieces="`FETCH_COUNT`", errors_and_notices="place, price")
 def test_psql_asks(served: Served) -> None:
     whole = psql(served, GROUPED, options=("-At",))
     assert [line.split("|")[0] for line in whole.stdout.splitlines()] == ["female", "male"]
@@ -95,6 +98,10 @@ def test_psql_asks(served: Served) -> None:
 # --- psycopg 2 and 3 --------------------------------------------------------------------------------------------------
 
 
+@tries(
+    "psycopg2", connects="TLS", asks="literals, parameters", in_pieces="named cursor", COPY="text",
+    errors_and_notices="SQLSTATE, place",
+)  # fmt: skip
 def test_psycopg2(served: Served) -> None:
     connection = psycopg2.connect(sslmode="require", **served.place)
     cursor = connection.cursor()
@@ -117,6 +124,10 @@ def test_psycopg2(served: Served) -> None:
     connection.close()
 
 
+@tries(
+    "psycopg 3", connects="channel binding", asks="text, binary, prepared, pipeline", in_pieces="named cursor",
+    COPY="binary",
+)  # fmt: skip
 def test_psycopg(served: Served) -> None:
     with psycopg.connect(sslmode="require", channel_binding="require", **served.place) as connection:
         assert connection.info.server_version == 160014
@@ -141,6 +152,7 @@ def test_psycopg(served: Served) -> None:
             assert list(copy.rows()) == rows
 
 
+@tries("psycopg 3", errors_and_notices="SQLSTATE, failed transaction, nested transactions, price")
 def test_psycopg_transactions_and_notices(served: Served) -> None:
     with psycopg.connect(**served.place) as connection:
         heard: list[str] = []
@@ -159,6 +171,10 @@ def test_psycopg_transactions_and_notices(served: Served) -> None:
 # --- asyncpg ----------------------------------------------------------------------------------------------------------
 
 
+@tries(
+    "asyncpg", connects="TLS, pool", looks_around="information_schema", asks="binary, parameters, prepared, types",
+    in_pieces="cursor", errors_and_notices="SQLSTATE",
+)  # fmt: skip
 def test_asyncpg(served: Served) -> None:
     place = {**served.place, "database": served.place["dbname"], "ssl": "require"}
     del place["dbname"]
@@ -192,6 +208,10 @@ def test_asyncpg(served: Served) -> None:
 # --- SQLAlchemy and pandas --------------------------------------------------------------------------------------------
 
 
+@tries(
+    "SQLAlchemy 2 on psycopg2, psycopg", connects="engine", looks_around="inspector, reflection, comments",
+    asks="Core, pandas",
+)  # fmt: skip
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
 def test_sqlalchemy(served: Served, driver: str) -> None:
     engine = sqlalchemy.create_engine(f"postgresql+{driver}://{served.url}")
@@ -221,6 +241,7 @@ def test_sqlalchemy(served: Served, driver: str) -> None:
     engine.dispose()
 
 
+@tries("SQLAlchemy 2 on asyncpg", connects="engine", looks_around="inspector", asks="text")
 def test_sqlalchemy_over_asyncpg(served: Served) -> None:
     engine = create_async_engine(f"postgresql+asyncpg://{served.url}")
 

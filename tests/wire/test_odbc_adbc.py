@@ -7,8 +7,13 @@ import pyodbc
 import pytest
 
 from wire.conftest import GROUPED, PASSWORD, Served
+from wire.matrix import tries
 
 
+@tries(
+    "psqlODBC 13", connects="TLS", looks_around="tables, columns, primary and foreign keys, types",
+    asks="with and without server-side prepare, parameters", in_pieces="UseDeclareFetch", errors_and_notices="SQLSTATE",
+)  # fmt: skip
 @pytest.mark.parametrize("options", ["", "UseServerSidePrepare=0;", "UseDeclareFetch=1;Fetch=2;"])
 def test_odbc(served: Served, options: str) -> None:
     place = (
@@ -32,6 +37,7 @@ def test_odbc(served: Served, options: str) -> None:
     connection.close()
 
 
+@tries("ADBC 1", connects="URL", looks_around="objects, table schema", asks="parameters", COPY="binary (its default)")
 def test_adbc(served: Served) -> None:
     with adbc.connect(f"postgresql://{served.url}") as connection, connection.cursor() as cursor:
         cursor.execute(GROUPED)

@@ -38,7 +38,8 @@ Rows = Iterator[tuple[Relation, tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class Key:
-    """A constraint of a table: "p" primary, "u" unique, "f" foreign; `oid` its own, `index` that of its index or 0."""
+    """A constraint of a table: "p" primary, "u" unique, "f" foreign; `oid` its own, `index` that of its index,
+    or of the one it refers to, or 0."""
 
     kind: str
     name: str
@@ -128,7 +129,7 @@ class PolicyRows:
 
     def _table(self, table: Table) -> Rows:
         oid, keys = self._oids[table.name], list(self._keys(table))
-        indexed = [key for key in keys if key.index]
+        indexed = [key for key in keys if key.refers is None]
         yield relation("pg_class"), relation("pg_class").row(
             oid=oid, relname=table.name, relnamespace=PUBLIC, relowner=OWNER_ROLE, relam=2, relkind="r", reltuples=-1.0,
             relnatts=len(table.columns), relpersistence="p", relreplident="d", relispopulated=True,
@@ -172,15 +173,24 @@ class PolicyRows:
         if comment:
             yield _description(self._oids[table.name], number, comment)
 
-    def _keys(self, table: Table) -> Iterator[Key]:
+    def _own_keys(self, table: Table) -> Iterator[Key]:
+        """Primary and unique keys."""
         oid = self._oids[table.name] + 1
         sets = [("p", table.primary_key)] if table.primary_key else []
         for kind, columns in (*sets, *(("u", columns) for columns in table.unique)):
             suffix = "pkey" if kind == "p" else "_".join((*columns, "key"))
             yield Key(kind, f"{table.name}_{suffix}", oid, oid + 1, columns)
             oid += 2
+
+    def _keys(self, table: Table) -> Iterator[Key]:
+        """Own keys, then foreign ones; these name the index of the key they refer to, which drivers look for."""
+        own = list(self._own_keys(table))
+        yield from own
+        oid = self._oids[table.name] + 1 + 2 * len(own)
         for column, (parent, parent_column) in table.foreign_keys.items():
-            yield Key("f", f"{table.name}_{column}_fkey", oid, 0, (column,), (parent, (parent_column,)))
+            theirs = self._own_keys(self._policy.tables[parent])
+            index = next((key.index for key in theirs if tuple(key.columns) == (parent_column,)), 0)
+            yield Key("f", f"{table.name}_{column}_fkey", oid, index, (column,), (parent, (parent_column,)))
             oid += 2
 
     def _is_linked(self, table: Table) -> bool:
