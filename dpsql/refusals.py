@@ -358,6 +358,7 @@ _("wire_syntax", "42601", "syntax error in {word}", "")
 _("wire_many", "42601", "cannot insert multiple commands into a prepared statement", "send them one by one")
 _("wire_limit", "54000", "more than {most} {what} at once", "close some")
 _("wire_cancelled", "57014", "canceling statement due to user request", "", OperationalError)
+_("wire_timeout", "57014", "canceling statement due to statement timeout", "", OperationalError)
 _(
     "wire_busy",
     "53300",

@@ -56,19 +56,33 @@ class Stop:
         self._lock = threading.Lock()
         self._interrupt: Callable[[], None] | None = None
         self.asked = False
+        self.late = False
         self.gone = False
 
     @contextmanager
-    def running(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """While this is entered, `interrupt` is what stops."""
+    def running(self, interrupt: Callable[[], None], seconds: float | None) -> Iterator[None]:
+        """While this is entered, `interrupt` is what stops; it is called after `seconds` in any case."""
         with self._lock:
-            self._interrupt, self.asked = interrupt, self.gone
+            self._interrupt, self.asked, self.late = interrupt, self.gone, False
         self.check()
+        timer = None if seconds is None else threading.Timer(seconds, self._expire, (interrupt,))
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
         try:
             yield
         finally:
+            if timer is not None:
+                timer.cancel()
             with self._lock:
                 self._interrupt = None
+
+    def _expire(self, interrupt: Callable[[], None]) -> None:
+        with self._lock:
+            if self._interrupt is not interrupt:
+                return
+            self.late = True
+        self.ask()
 
     def ask(self) -> None:
         """Interrupt until the statement has ended: one interrupt between two steps of it would be lost."""
@@ -89,9 +103,13 @@ class Stop:
         self.ask()
 
     def check(self) -> None:
-        """Raises wire_cancelled when it was asked for."""
+        """Raises wire_cancelled or wire_timeout when it was asked for."""
         if self.asked:
-            raise refuse("wire_cancelled")
+            raise self.refusal()
+
+    def refusal(self, charged: bool = False) -> Error:
+        """What a statement that was stopped says."""
+        return refuse("wire_timeout" if self.late else "wire_cancelled", charged=charged)
 
 
 class Questions:
@@ -158,12 +176,12 @@ class Questions:
             return _answer(type_tree(values[0] if values else []))
         if prepared.kind == "catalog":
             return _answer(self._run_catalog(prepared, values))
-        with self.stop.running(self.session.interrupt), self._lane():
+        with self.stop.running(self.session.interrupt, self.settings.statement_seconds()), self._lane():
             try:
                 release = self.session.execute(prepared.sql, list(values) or None)
             except Error as error:
-                if self.stop.asked and error.slug == "engine_failed":
-                    raise refuse("wire_cancelled", charged=error.charged) from None
+                if self.stop.asked and error.slug in ("engine_failed", "stopped"):
+                    raise self.stop.refusal(error.charged) from None
                 return self._structure(prepared, error)
         fields = tuple(Field(column.name, OIDS[column.type]) for column in release.columns)
         tag = "SELECT" if fields else "SET"
@@ -172,12 +190,12 @@ class Questions:
     def _run_catalog(self, prepared: Prepared, values: Sequence[Any]) -> pa.Table:
         assert prepared.tree is not None
         interrupt = _Interrupt()
-        with self.stop.running(interrupt):
+        with self.stop.running(interrupt, self.settings.statement_seconds()):
             try:
                 return self._catalog.run(with_values(prepared.tree, values), self._place, interrupt.set)
             except Error as error:
                 if self.stop.asked and error.slug == "sandbox_time":
-                    raise refuse("wire_cancelled") from None
+                    raise self.stop.refusal() from None
                 raise
 
     @contextmanager

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dpsql.errors import refuse
 
 SERVER_VERSION = "16.14"
@@ -102,6 +104,8 @@ class Settings:
             value = "UTF8"
         elif key == "client_min_messages":
             value = value.lower()
+        elif key == "statement_timeout" and _seconds(value) is None:
+            raise refuse("setting_value", name=name, value=value)
         elif key == "datestyle":
             if "ISO" not in value.upper() and value.upper() not in ("MDY", "DMY", "YMD"):
                 raise refuse("setting_value", name=name, value=value)
@@ -139,6 +143,10 @@ class Settings:
         """Back to a snapshot."""
         self._values = dict(values)
 
+    def statement_seconds(self) -> float | None:
+        """How long a statement may take; None for as long as it likes (statement_timeout = 0)."""
+        return _seconds(self._values["statement_timeout"]) or None
+
     def hears(self, severity: str) -> bool:
         """Whether messages of a severity (NOTICE or WARNING) are wanted (client_min_messages)."""
         least = self._values["client_min_messages"]
@@ -147,6 +155,16 @@ class Settings:
     def reported(self) -> dict[str, str]:
         """The settings that clients follow, with the spelling they know."""
         return {spelt: self._values[key] for key, spelt in REPORTED.items()}
+
+
+_DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(us|ms|s|min|h|d)?\s*")
+_UNITS = {"us": 1e-6, None: 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _seconds(value: str) -> float | None:
+    """Seconds of a duration as PostgreSQL writes it (milliseconds without a unit); None for what is none."""
+    found = _DURATION.fullmatch(value)
+    return None if found is None else float(found[1]) * _UNITS[found[2]]
 
 
 def _key(name: str) -> str:

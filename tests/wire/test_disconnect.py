@@ -17,7 +17,7 @@ from dpsql.errors import refuse
 from dpsql.wire.questions import Stop
 from dpsql.wire.server import Server
 from wire.conftest import PASSWORD, Served, build_clinic
-from wire.raw import Client, framed, text
+from wire.raw import Client, error_of, framed, rows_of, text
 
 PATIENCE = 20
 
@@ -31,7 +31,7 @@ class Endless(DuckDBEngine):
     def run(self, query: Any, timeout_seconds: float | None = None) -> Any:
         self.begun.set()
         assert self.stopped.wait(PATIENCE)
-        raise refuse("engine_failed", charged=True)
+        raise refuse("engine_failed", incident="test", charged=True)
 
     def interrupt(self) -> None:
         self.stopped.set()
@@ -105,6 +105,21 @@ def test_a_client_that_leaves_stops_its_question(
     assert clinic.charges() == before + 1
 
 
+def test_a_statement_timeout_stops_the_question(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The charge stays, the client is told so, and the limit is the connection's own."""
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    before = clinic.charges()
+    with serving(clinic) as port:
+        client = Client(port)
+        client.login("research", PASSWORD, "nafld", options="-c statement_timeout=0.2s")
+        found = error_of(client.query("SELECT COUNT(*) FROM patients WHERE age > 56"))
+        assert (found["C"], found["M"]) == ("57014", "canceling statement due to statement timeout")
+        assert found["D"] == "the charge stays"
+        assert error_of(client.query("SET statement_timeout = 'soon'"))["C"] == "22023"
+        assert rows_of(client.query("RESET statement_timeout; SHOW statement_timeout")) == [[b"0.2s"]]
+    assert clinic.charges() == before + 1
+
+
 def test_what_a_leaving_client_sent_last_is_not_begun(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
@@ -122,5 +137,5 @@ def test_what_a_leaving_client_sent_last_is_not_begun(clinic: Served, monkeypatc
 def test_who_has_left_begins_nothing() -> None:
     stop = Stop()
     stop.leave()
-    with pytest.raises(Exception, match="cancel"), stop.running(lambda: None):
+    with pytest.raises(Exception, match="cancel"), stop.running(lambda: None, None):
         pass
