@@ -41,6 +41,12 @@ def execute(portal: str = "", rows: int = 0) -> bytes:
 SYNC, FLUSH = framed(b"S"), framed(b"H")
 
 
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
 class Client:
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)

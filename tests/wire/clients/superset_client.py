@@ -1,0 +1,232 @@
+"""Apache Superset's REST API, step by step, against a served clinic; run by Superset's own Python.
+
+`python superset_client.py URL` prints one line of JSON for each step, {"step": NAME, "error": TEXT or null}. The place of
+the clinic comes from PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+COUNT = {"expressionType": "SIMPLE", "aggregate": "COUNT", "column": {"column_name": "patient_id"}, "label": "patients"}
+MEAN = {"expressionType": "SIMPLE", "aggregate": "AVG", "column": {"column_name": "bmi"}, "label": "Mean BMI"}
+BAR = {"expressionType": "SQL", "sqlExpression": "DP_ERROR(COUNT(*))", "label": "give or take"}
+REFUSED = (400, 403, 422, 500)
+
+
+class Superset:
+    """One logged-in browser; what earlier steps made is kept by name."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.made = url, dict[str, int]()
+        self.session = requests.Session()
+        login = {"username": "admin", "password": "admin", "provider": "db", "refresh": True}
+        token = self.post("security/login", login)["access_token"]
+        self.session.headers["Authorization"] = f"Bearer {token}"
+        self.session.headers["X-CSRFToken"] = self.get("security/csrf_token/")["result"]
+        self.session.headers["Referer"] = url
+
+    def get(self, path: str, wanted: int = 200, **query: Any) -> Any:
+        found = {name: value if isinstance(value, str) else json.dumps(value) for name, value in query.items()}
+        return self._read(self.session.get(f"{self.url}/api/v1/{path}", params=found, timeout=120), wanted)
+
+    def post(self, path: str, body: Any, wanted: int | tuple[int, ...] = (200, 201)) -> Any:
+        return self._read(self.session.post(f"{self.url}/api/v1/{path}", json=body, timeout=120), wanted)
+
+    def put(self, path: str, body: Any) -> Any:
+        return self._read(self.session.put(f"{self.url}/api/v1/{path}", json=body, timeout=120), 200)
+
+    @staticmethod
+    def _read(response: Any, wanted: int | tuple[int, ...]) -> Any:
+        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        assert response.status_code in wanted, f"{response.url}: {response.status_code} {response.text[:2000]}"
+        return response.json()
+
+    def question(self, dataset: str, force: bool = False, **query: Any) -> dict[str, Any]:
+        """What a chart of a dataset asks."""
+        whole = {"metrics": [], "columns": [], "filters": [], "orderby": [], "row_limit": 1000, **query}
+        return {
+            "datasource": {"id": self.made[dataset], "type": "table"}, "force": force, "queries": [whole],
+            "result_format": "json", "result_type": "full",
+        }  # fmt: skip
+
+    def chart(self, dataset: str, wanted: int = 200, **query: Any) -> Any:
+        """The rows of a chart (or, for another status, its error)."""
+        found = self.post("chart/data", self.question(dataset, **query), wanted)
+        if wanted != 200:
+            return found
+        (result,) = found["result"]
+        assert result["status"] == "success" and not result["error"], result["error"]
+        return result["data"]
+
+    def sql(self, text: str, wanted: int = 200) -> Any:
+        """What SQL Lab shows for a text."""
+        body = {
+            "database_id": self.made["database"],
+            "sql": text,
+            "schema": "public",
+            "runAsync": False,
+            "queryLimit": 1000,
+        }
+        return self.post("sqllab/execute/", body, wanted)
+
+
+def add_database(superset: Superset) -> None:
+    password = quote(os.environ["PGPASSWORD"])
+    place = (
+        f"{os.environ['PGUSER']}:{password}@{os.environ['PGHOST']}:{os.environ['PGPORT']}/{os.environ['PGDATABASE']}"
+    )
+    uri = f"postgresql+psycopg2://{place}?sslmode=require"
+    superset.post("database/test_connection/", {"database_name": "clinic", "sqlalchemy_uri": uri})
+    made = superset.post("database/", {"database_name": "clinic", "sqlalchemy_uri": uri, "expose_in_sqllab": True})
+    superset.made["database"] = made["id"]
+
+
+def look_around(superset: Superset) -> None:
+    number = superset.made["database"]
+    assert "public" in superset.get(f"database/{number}/schemas/")["result"]
+    tables = superset.get(f"database/{number}/tables/", q="(schema_name:public)")["result"]
+    assert {table["value"] for table in tables} == {"patients", "labs", "events"}
+    about = superset.get(f"database/{number}/table_metadata/", name="labs", schema="public")
+    types = {column["name"]: column["type"] for column in about["columns"]}
+    assert types == {"day": "BIGINT", "test": "TEXT", "value": "DOUBLE_PRECISION", "patient_id": "BIGINT"}, types
+    assert "up to 60 rows" in about["comment"]
+    assert superset.get(f"database/{number}/function_names/")["function_names"] is not None
+
+
+def add_datasets(superset: Superset) -> None:
+    physical = {"database": superset.made["database"], "schema": "public", "table_name": "patients"}
+    superset.made["patients"] = superset.post("dataset/", physical)["id"]
+    columns = superset.get(f"dataset/{superset.made['patients']}")["result"]["columns"]
+    assert {"sex", "age", "bmi", "patient_id"} <= {column["column_name"] for column in columns}
+    assert next(c for c in columns if c["column_name"] == "age")["type"] == "BIGINT"
+    virtual = {
+        **physical,
+        "table_name": "by sex",
+        "sql": "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY sex",
+    }
+    superset.made["by sex"] = superset.post("dataset/", virtual)["id"]
+    columns = superset.get(f"dataset/{superset.made['by sex']}")["result"]["columns"]
+    assert [column["column_name"] for column in columns] == ["sex", "n", "age"]
+
+
+def charts(superset: Superset) -> None:
+    rows = superset.chart("patients", columns=["sex"], metrics=[COUNT, MEAN], orderby=[[COUNT, False]])
+    assert [row["sex"] for row in rows] == ["female", "male"]
+    assert all(5000 < row["patients"] < 12000 and 20 < row["Mean BMI"] < 40 for row in rows)
+    (total,) = superset.chart("patients", metrics=["count"])
+    assert 15_000 < total["count"] < 20_000
+    top = superset.chart("patients", columns=["sex"], metrics=[COUNT], orderby=[[COUNT, False]], row_limit=1)
+    assert [row["sex"] for row in top] == ["female"]
+    virtual = superset.chart("by sex", columns=["sex", "n"], metrics=[], orderby=[["sex", True]])
+    assert [row["sex"] for row in virtual] == ["female", "male"]
+
+
+def filters(superset: Superset) -> None:
+    chosen = [
+        {"col": "sex", "op": "IN", "val": ["male"]}, {"col": "age", "op": ">=", "val": 40},
+        {"col": "bmi", "op": "IS NOT NULL"}, {"col": "has_nafld", "op": "IS TRUE"},
+    ]  # fmt: skip
+    rows = superset.chart("patients", columns=["sex"], metrics=[COUNT], filters=chosen)
+    assert [row["sex"] for row in rows] == ["male"] or {row["sex"] for row in rows} == {"female", "male"}
+    having = superset.chart(
+        "patients", columns=["sex"], metrics=[COUNT], extras={"having": "COUNT(*) > 8500", "where": "(age > 20)"}
+    )
+    assert [row["sex"] for row in having] == ["female"]
+    number = superset.made["patients"]
+    values = superset.get(f"datasource/table/{number}/column/sex/values/")["result"]
+    assert sorted(values) == ["female", "male"]
+
+
+def error_bars(superset: Superset) -> None:
+    rows = superset.chart("patients", columns=["sex"], metrics=[COUNT, BAR])
+    assert all(10 < row["give or take"] < 100 for row in rows)
+
+
+def prices(superset: Superset) -> None:
+    shown = superset.sql("SHOW dp.budget")["data"]
+    assert {row["scope"] for row in shown} == {"dataset", "analyst:research"}
+    plan = superset.sql("EXPLAIN SELECT sex, COUNT(*) AS n FROM patients WHERE age > 21 GROUP BY sex")
+    (row,) = plan["data"]
+    assert row["output"] == "n" and 15 < row["error_95"] < 25 and row["rho"] == 0.005
+
+
+def refusals(superset: Superset) -> None:
+    """What a person reads in Superset's own error boxes."""
+    told = superset.sql("SELECT * FROM patients WHERE age > 30", REFUSED)
+    assert_told(told, "nothing was charged", "choose a metric (count, average) and a dimension")
+    preview = superset.post(
+        "chart/data", {**superset.question("patients", force=True), "result_type": "samples"}, (200, *REFUSED)
+    )
+    assert_told(preview, "nothing was charged", "choose a metric (count, average) and a dimension")
+    wrong = {"expressionType": "SQL", "sqlExpression": "AVG(nope)", "label": "wrong"}
+    assert_told(
+        superset.chart("patients", REFUSED, metrics=[wrong]), 'column "nope" does not exist', "nothing was charged"
+    )
+    superset.sql("DELETE FROM patients", REFUSED)
+
+
+def assert_told(told: Any, *words: str) -> None:
+    text = told if isinstance(told, str) else json.dumps(told)
+    plain = text.replace('\\"', '"')
+    assert all(word in plain for word in words), text
+
+
+def add_dashboard(superset: Superset) -> None:
+    dashboard = superset.post("dashboard/", {"dashboard_title": "clinic", "published": True})["id"]
+    superset.made["dashboard"] = dashboard
+    for name, metric in (("how many", COUNT), ("how heavy", MEAN)):
+        question = superset.question("patients", columns=["sex"], metrics=[metric])
+        params = {
+            "viz_type": "table",
+            "groupby": ["sex"],
+            "metrics": [metric],
+            "datasource": f"{superset.made['patients']}__table",
+        }
+        superset.post("chart/", {
+            "slice_name": name, "viz_type": "table", "datasource_id": superset.made["patients"], "datasource_type": "table",
+            "params": json.dumps(params), "query_context": json.dumps(question), "dashboards": [dashboard],
+        })  # fmt: skip
+
+
+def refresh(superset: Superset) -> None:
+    """The dashboard as often as one likes: equal rows, and the budget that was there before."""
+    shown = superset.get(f"dashboard/{superset.made['dashboard']}/charts")["result"]
+    assert sorted(chart["slice_name"] for chart in shown) == ["how heavy", "how many"]
+
+    def look() -> list[Any]:
+        found = [superset.get(f"chart/{chart['id']}/data/", force="true")["result"] for chart in shown]
+        return [one["data"] for (one,) in found]
+
+    first, before = look(), superset.sql("SHOW dp.budget")["data"]
+    assert all(len(rows) == 2 for rows in first)
+    for _ in range(3):
+        assert look() == first
+    assert superset.sql("SHOW dp.budget")["data"] == before
+
+
+STEPS = (
+    add_database, look_around, add_datasets, charts, filters, error_bars, prices, refusals, add_dashboard, refresh,
+)  # fmt: skip
+
+
+def main() -> None:
+    superset = Superset(sys.argv[1])
+    for step in STEPS:
+        error = None
+        try:
+            step(superset)
+        except Exception:
+            error = traceback.format_exc(limit=4)
+        print(json.dumps({"step": step.__name__, "error": error}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
