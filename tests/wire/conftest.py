@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.session import open_session
 from dpsql.users import open_logins
+from dpsql.wire.server import House, Server
 from wire.raw import Client
 
 PASSWORD = "an honest password"
@@ -101,6 +105,30 @@ def build_clinic(folder: Path) -> Served:
             for name in ("research", "clinic"):
                 open_logins(ledger, loaded).add(name, PASSWORD)
     return Served(policy, state)
+
+
+@contextmanager
+def serving(house: House) -> Iterator[int]:
+    """The house served from this process, where its parts can be replaced, and closed at the end; the port."""
+    house.logins.prepare()
+    loop = asyncio.new_event_loop()
+    server = Server(house)
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def run(work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(60)
+
+    try:
+        yield run(server.start("127.0.0.1", 0))[1]
+    finally:
+        run(server.drain())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+        house.engine.close()
+        house.store.close()
+        house.ledger.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -15,8 +14,7 @@ from dpsql.cli.serve import open_house
 from dpsql.engines.duckdb_engine import DuckDBEngine
 from dpsql.errors import refuse
 from dpsql.wire.questions import Stop
-from dpsql.wire.server import Server
-from wire.conftest import PASSWORD, Served, build_clinic
+from wire.conftest import PASSWORD, Served, build_clinic, serving
 from wire.raw import Client, error_of, framed, rows_of, text
 
 PATIENCE = 20
@@ -44,32 +42,17 @@ class Endless(DuckDBEngine):
 
 
 @contextmanager
-def serving(clinic: Served) -> Iterator[int]:
+def endless(clinic: Served) -> Iterator[int]:
     """The clinic served from this process by an endless engine; its port."""
     house = open_house(clinic.policy)
     house.engine.__class__ = Endless
     Endless.begun.clear()
     Endless.stopped.clear()
-    house.logins.prepare()
-    loop = asyncio.new_event_loop()
-    server = Server(house)
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    def run(work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, loop).result(PATIENCE)
-
-    try:
-        yield run(server.start("127.0.0.1", 0))[1]
-    finally:
-        Endless.stopped.set()
-        run(server.drain())
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-        house.engine.close()
-        house.store.close()
-        house.ledger.close()
+    with serving(house) as port:
+        try:
+            yield port
+        finally:
+            Endless.stopped.set()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +77,7 @@ def test_a_client_that_leaves_stops_its_question(
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
     number = 51 + (leave is resets)
-    with serving(clinic) as port:
+    with endless(clinic) as port:
         client = Client(port)
         client.login("research", PASSWORD, "nafld")
         client.send(framed(b"Q", text(f"SELECT COUNT(*) FROM patients WHERE age > {number}")))
@@ -109,7 +92,7 @@ def test_a_statement_timeout_stops_the_question(clinic: Served, monkeypatch: pyt
     """The charge stays, the client is told so, and the limit is the connection's own."""
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
-    with serving(clinic) as port:
+    with endless(clinic) as port:
         client = Client(port)
         client.login("research", PASSWORD, "nafld", options="-c statement_timeout=0.2s")
         found = error_of(client.query("SELECT COUNT(*) FROM patients WHERE age > 56"))
@@ -123,7 +106,7 @@ def test_a_statement_timeout_stops_the_question(clinic: Served, monkeypatch: pyt
 def test_what_a_leaving_client_sent_last_is_not_begun(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
-    with serving(clinic) as port:
+    with endless(clinic) as port:
         client = Client(port)
         client.login("research", PASSWORD, "nafld")
         asked = (framed(b"Q", text(f"SELECT COUNT(*) FROM patients WHERE age > {n}")) for n in (53, 54, 55))
