@@ -98,7 +98,7 @@ def _caret(sql: str | None, position: int | None, width: int = 76) -> list[str]:
     line = sql[start : end if end >= 0 else len(sql)]
     column = position - 1 - start
     left = max(0, column - width // 2)
-    shown = line[left : left + width].replace("\t", " ")
+    shown = _printable(line[left : left + width].replace("\t", " "))
     prefix = f"line {sql.count(chr(10), 0, position - 1) + 1}: "
     return [prefix + shown, " " * (len(prefix) + column - left) + "^"]
 
@@ -209,6 +209,10 @@ def refuse(
 def _short(fact: object, most: int = 300) -> object:
     """Facts quote the analyst's text; a megabyte of it is not quoted back."""
     if isinstance(fact, str):
-        printable = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in fact)
-        return printable if len(printable) <= most else printable[:most] + "..."
+        return _printable(fact) if len(fact) <= most else _printable(fact[:most]) + "..."
     return fact
+
+
+def _printable(text: str) -> str:
+    """Nothing that a terminal would obey, and nothing that cannot be encoded (half a character)."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -88,8 +88,12 @@ def _tokens(sql: str) -> list[Token]:
         raise refuse("syntax", detail=_first_line(str(error))) from None
     if len(tokens) > MOST_TOKENS:
         raise refuse("too_many_tokens", most=MOST_TOKENS, position=tokens[MOST_TOKENS].start + 1)
-    depth = 0
+    depth = subscripts = 0
     for token in tokens:
+        # Every subscript of a[1][1]... makes the parser look through all before it.
+        subscripts += token.token_type is TokenType.L_BRACKET
+        if subscripts > MOST_DEPTH:
+            raise refuse("too_deep", most=MOST_DEPTH, position=token.start + 1)
         if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE):
             depth += 1
             if depth > MOST_BRACKETS:
@@ -107,7 +111,12 @@ def _tokens(sql: str) -> list[Token]:
 def _first_line(text: str) -> str:
     """The parser's own sentence without its terminal colours, its quotation of the text and its position."""
     line = re.sub(r"\x1b\[[0-9;]*m", "", text.splitlines()[0] if text else "")
+    line = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", _incomplete, line)
     return re.sub(r"\.? Line \d+, Col: \d+\.?.*$", "", line).strip() or "it is not SQL"
+
+
+def _incomplete(found: re.Match[str]) -> str:
+    return f"{found[1].upper()} lacks a part"
 
 
 _TRANSACTION = {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
@@ -172,6 +181,8 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         raise refuse("syntax", detail=detail, position=place) from None
     except RecursionError:
         raise refuse("too_deep", most=MOST_BRACKETS) from None
+    except Exception:  # an operator without its operand and the like surprise the parser; it has seen the text alone
+        raise refuse("syntax", detail="it is not SQL") from None
     check_arguments(tokens, DIALECT)
     tree = trees[0] if len(trees) == 1 else None
     _check_depth(tree)
@@ -236,6 +247,16 @@ def place(node: exp.Expr | None) -> int | None:
     return min(starts) + 1 if starts else None
 
 
+def has_values(parameters: Parameters) -> bool:
+    """Whether values were given. Refuses what is neither a sequence of values nor a mapping of names to them."""
+    if parameters is None:
+        return False
+    if isinstance(parameters, (str, bytes, bytearray, memoryview)) or not isinstance(parameters, (Sequence, Mapping)):
+        hint = "give a list of values for ? and $1, or a mapping for :name"
+        raise refuse("parameter_value", kind=f"a bare {type(parameters).__name__}", hint=hint)
+    return len(parameters) > 0
+
+
 def _bind_parameters(tree: exp.Query, parameters: Parameters) -> exp.Query:
     """Put values where the text has ?, $1 or :name. Values become literals before anything is analysed."""
     holders = list(tree.find_all(exp.Placeholder, exp.Parameter))
@@ -271,8 +292,10 @@ def _literal(value: Any) -> exp.Expr:
         return exp.Boolean(this=value)
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > MOST_EXPONENT:
         raise refuse("parameter_value", kind="a number out of range")
+    if isinstance(value, int) and value.bit_length() > 4 * MOST_EXPONENT:
+        raise refuse("parameter_value", kind="a number out of range")
     if isinstance(value, (int, float, Decimal)):
-        text = format(value, "f") if isinstance(value, Decimal) else repr(value)
+        text = format(value, "f") if isinstance(value, Decimal) else repr(_builtin(value))
         if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text):
             raise refuse("parameter_value", kind="a number that is not finite")
         literal = exp.Literal.number(text.lstrip("-"))
@@ -285,12 +308,17 @@ def _literal(value: Any) -> exp.Expr:
         for character in value:
             if character == "\0" or "\ud800" <= character <= "\udfff":
                 raise refuse("parameter_value", kind=f"text with U+{ord(character):04X}")
-        return exp.Literal.string(value)
+        return exp.Literal.string(str(value))
     if isinstance(value, (list, tuple)) and not any(isinstance(item, (list, tuple)) for item in value):
         found = exp.Array(expressions=[_item(item) for item in value])
         found.meta["parameter"] = type(value).__name__
         return found
     raise refuse("parameter_value", kind=type(value).__name__)
+
+
+def _builtin(value: float) -> float:
+    """The number itself: classes derived from int and float (enumerations, numpy's) write themselves in their own way."""
+    return int(value) if isinstance(value, int) else float(value)
 
 
 def _lists(tree: exp.Query) -> exp.Query:

@@ -18,7 +18,7 @@ from dpsql.accountant import Accountant, make_accountant
 from dpsql.bind import bind
 from dpsql.engines import Engine
 from dpsql.options import Options
-from dpsql.parse import Parameters, Statement, parse
+from dpsql.parse import Parameters, Statement, has_values, parse
 from dpsql.plan import Plan, fingerprint, results_read
 from dpsql.policy import Policy, Table
 from dpsql.pricing import Price, PricedBlock, price
@@ -115,7 +115,7 @@ class Planner:
 
     def parse(self, sql: str, parameters: Parameters) -> Statement:
         """The statement of a text."""
-        if parameters:
+        if has_values(parameters) or not isinstance(sql, str):
             return parse(sql, parameters)
         return self._statements.get(sql, lambda: parse(sql))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 
@@ -106,4 +107,6 @@ def plain_decimal(value: Fraction, digits: int = 6) -> str:
     """`value` as a person reads it: exact when it is a short decimal, else `digits` significant digits."""
     if value.denominator == 1 and abs(value.numerator) < 10**15:
         return str(value.numerator)
+    if value and not Fraction(1, 10**300) < abs(value) < 10**300:  # beyond doubles
+        return f"{Decimal(value.numerator) / Decimal(value.denominator):.{digits - 1}e}"
     return f"{float(value):.{digits}g}"

@@ -194,11 +194,15 @@ def floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 
 
 def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A result column in one of the types of `ranges.Type`.
+    """A result column in one of the types of `ranges.Type`, with zeros under its NULLs.
 
     Integers of any width become BIGINT (DuckDB sums BIGINT to HUGEINT); what does not fit becomes DOUBLE, as does every
     DECIMAL: released numbers are noisy, and clients know doubles. Anything else (TIME, INTERVAL, lists) becomes text.
     """
+    return _without_remains(_typed(values))
+
+
+def _typed(values: pa.ChunkedArray) -> pa.ChunkedArray:
     type_ = values.type
     if pa.types.is_integer(type_) or (pa.types.is_decimal(type_) and type_.scale == 0):
         low, high = (bound.as_py() for bound in pc.min_max(values).values())
@@ -207,7 +211,7 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_decimal(type_) or pa.types.is_floating(type_):
         return values.cast(pa.float64(), safe=False)
     if pa.types.is_dictionary(type_):
-        return plain(values.cast(type_.value_type))
+        return _typed(values.cast(type_.value_type))
     if pa.types.is_timestamp(type_):
         return values.cast(pa.timestamp("us"))
     if pa.types.is_large_string(type_):
@@ -215,3 +219,17 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_boolean(type_) or pa.types.is_string(type_) or pa.types.is_date32(type_) or pa.types.is_null(type_):
         return values
     return pa.chunked_array([pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.string())])
+
+
+def _without_remains(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Zeros under NULLs of fixed width: the engine leaves there whatever was in that memory before, and Arrow's formats
+    hand it on. (A NULL text has no bytes.)
+    """
+    type_ = values.type
+    if values.null_count == 0 or not (pa.types.is_boolean(type_) or pa.types.is_primitive(type_)):
+        return values
+    whole = pa.concat_arrays(values.chunks)
+    numbers = whole if pa.types.is_boolean(type_) else whole.view(pa.int64() if type_.bit_width == 64 else pa.int32())
+    filled = numbers.fill_null(pa.scalar(0).cast(numbers.type)).to_numpy(zero_copy_only=False)
+    again = pa.array(filled, numbers.type, mask=whole.is_null().to_numpy(zero_copy_only=False))
+    return pa.chunked_array([again.view(type_)])

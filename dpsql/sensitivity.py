@@ -34,7 +34,7 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     in_group = rows if caps.max_rows_per_group is None else min(rows, caps.max_rows_per_group)
     total = min(rows, groups * in_group)
     b = term.magnitude
-    if b == 0:
+    if b == 0 or groups == 0:  # constants, and grids of public keys without any key (every value of them is NULL)
         return Sensitivity(0, 0, 0, 0)
     free = Sensitivity(
         l0=groups * factor,

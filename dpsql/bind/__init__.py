@@ -14,8 +14,6 @@ from dpsql.parse import Statement, place
 from dpsql.plan import Block, Filter, Plan, Project, Relation, Result, UnitAggregate, results_read
 from dpsql.policy import Policy
 
-MOST_REMAINDER_NODES = 50_000
-
 
 def bind(statement: Statement, policy: Policy) -> Plan:
     """Bind one query or explained query to the policy. Raises a refusal with the place in the text."""

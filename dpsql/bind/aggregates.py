@@ -111,8 +111,8 @@ def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = F
 
 def _count(name: str, node: exp.Count, scalars: Scalars, condition: Expr | None) -> Measure:
     only(node, "this", "big_int")
-    if isinstance(node.this, exp.Star):
-        only(node.this)
+    if node.this is None or isinstance(node.this, exp.Star):
+        only(node.this or node, "big_int")
         return Measure(name, "count", (), False, condition)
     if not isinstance(node.this, exp.Distinct):
         argument = scalars.bind(node.this)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_MEASURES = 100
 MOST_KEYS = 20
+MOST_WRITTEN = 20_000
+"""Nodes written in place of outputs that are referred to by name: a + a AS b, b + b AS c, ... doubles with every step."""
 
 
 def aggregates(node: exp.Select) -> bool:
@@ -93,6 +95,7 @@ class _Cut:
         self.sets: list[set[str]] = []
         self.grouped = True
         self._expanding: set[str] = set()
+        self._written = 0
         self.aliases = {item.alias.lower() for item in node.expressions if item.alias}
 
     # --- keys ---------------------------------------------------------------------------------------------------------
@@ -206,6 +209,9 @@ class _Cut:
         if not node.table and name in self.aliases and name not in self._expanding:
             self._expanding.add(name)
             item = next(item for item in self.node.expressions if item.alias.lower() == name)
+            self._written += sum(1 for _ in item.walk())
+            if self._written > MOST_WRITTEN:
+                raise refuse("heavy_expression", position=place(node))
             expanded = self.part(item.unalias())
             self._expanding.discard(name)
             return exp.Paren(this=expanded)
@@ -246,8 +252,8 @@ class _Cut:
         return name
 
     def _key_of(self, node: exp.Expr) -> str | None:
-        """The key that `node` as a whole is equal to."""
-        if not self.keys or node.find(exp.Column) is None or has_aggregate(node):
+        """The key that `node` as a whole is equal to; a constant is one only where sets of keys leave it out (as NULL)."""
+        if not self.keys or has_aggregate(node) or (len(self.sets) == 1 and node.find(exp.Column) is None):
             return None
         try:
             expression: Expr = self.scalars.bind(node)

@@ -112,7 +112,7 @@ def _date_diff(self: Scalars, node: exp.Expr) -> Expr:
 @handles(exp.WidthBucket)
 def _bucket(self: Scalars, node: exp.WidthBucket) -> Expr:
     only(node, "this", "min_value", "max_value", "num_buckets")
-    parts = (node.this, node.args["min_value"], node.args["max_value"], node.args["num_buckets"])
+    parts = (node.this, *(node.args.get(name) for name in ("min_value", "max_value", "num_buckets")))
     return self.call("width_bucket", node, *(self.bind(part) for part in parts))
 
 

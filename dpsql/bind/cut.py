@@ -28,13 +28,15 @@ from dpsql.bind.trees import (
     rename,
     with_names,
 )
+from dpsql.contributions import parts
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
-from dpsql.plan import Block, Column, Expr, PublicInput, ReleasedRows, ReleasedValue, Result, fingerprint
+from dpsql.plan import Block, Column, Expr, PublicInput, Relation, ReleasedRows, ReleasedValue, Result, fingerprint
 from dpsql.policy import Policy
 from dpsql.ranges import Facts, Type
 
 MOST_BLOCKS = 50
+MOST_SCANS = 200
 _SELECT = (
     "expressions",
     "from_",
@@ -51,6 +53,11 @@ _SELECT = (
 )
 
 
+def _scans(relation: Relation) -> int:
+    """How many tables are read for a relation, each as often as it is read."""
+    return sum(map(_scans, parts(relation))) or 1
+
+
 class Cutter:
     """Walks one statement; collects its private blocks, the public tables it reads and the hoisted CTEs."""
 
@@ -63,7 +70,17 @@ class Cutter:
         self._inside = 0  # depth of subqueries in expressions, which may name columns of the query around them
 
     def query(self, tree: exp.Expr, environment: Environment) -> Bound:
-        """Bind a SELECT, a set operation or a bracketed query."""
+        """Bind a SELECT, a set operation or a bracketed query.
+
+        A WITH entry that is used twice stands twice in the relation, and its users may be used twice: what stays
+        protected is kept small at every step, so that nothing ever has to walk 2**30 tables.
+        """
+        bound = self._query(tree, environment)
+        if isinstance(bound, Protected) and _scans(bound.relation) > MOST_SCANS:
+            raise refuse("clause", what=f"a relation over more than {MOST_SCANS} tables", position=place(tree))
+        return bound
+
+    def _query(self, tree: exp.Expr, environment: Environment) -> Bound:
         if isinstance(tree, exp.Subquery):
             if any(value for name, value in tree.args.items() if name not in ("this", "alias")):
                 return self._wrapped(tree, environment)
@@ -215,6 +232,9 @@ class Cutter:
 
     def _select(self, node: exp.Select, outer: Environment) -> Bound:
         only(node, *_SELECT)
+        if not node.expressions or (node.args.get("joins") and node.args.get("from_") is None):
+            lacking = "JOIN stands without FROM" if node.expressions else "SELECT takes at least one expression"
+            raise refuse("syntax", detail=lacking, position=place(node))
         environment = self.environment(node, outer)
         items = [] if node.args.get("from_") is None else [node.args["from_"].this]
         items += [join.this for join in node.args.get("joins") or ()]
@@ -320,7 +340,11 @@ class Cutter:
             if node.args.get(name) is not None:
                 copy.set(name, self.released_part(node.args[name], environment))
         released = [side for side in sides if isinstance(side, Released)]
-        return replace(results.united(node, released), tree=copy, columns=released[0].columns)
+        columns = released[0].columns
+        if node.args.get("by_name"):
+            known = {name.lower() for name in columns}
+            columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in known)
+        return replace(results.united(node, released), tree=copy, columns=columns)
 
 
 def _position(column: Column) -> int:

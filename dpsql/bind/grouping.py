@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, combinations, product
+from math import prod
 
 from sqlglot import exp
 
@@ -18,10 +19,9 @@ GROUPING = "#grouping "
 def grouping_sets(items: list[exp.Expr]) -> list[tuple[exp.Expr, ...]]:
     """The key sets that GROUP BY items stand for: their cross product (SQL:1999), repeated sets kept."""
     parts = [_expanded(item) for item in items]
-    sets = [tuple(chain.from_iterable(combination)) for combination in product(*parts)]
-    if len(sets) > MOST_SETS:
+    if prod(map(len, parts)) > MOST_SETS:
         raise refuse("clause", what=f"more than {MOST_SETS} grouping sets", position=place(items[0]))
-    return sets
+    return [tuple(chain.from_iterable(combination)) for combination in product(*parts)]
 
 
 def _expanded(item: exp.Expr) -> list[tuple[exp.Expr, ...]]:

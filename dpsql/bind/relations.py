@@ -39,7 +39,10 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
     """A table of the policy under its name there (names fold). Refuses every other name."""
     if not isinstance(node.this, exp.Identifier):
         raise refuse("table_function", position=place(node))
-    schema = [node.args[part].name.lower() for part in ("catalog", "db") if node.args.get(part) is not None]
+    qualified = [node.args[part] for part in ("catalog", "db") if node.args.get(part) is not None]
+    if not all(isinstance(part, exp.Identifier) for part in qualified):
+        raise refuse("syntax", detail="a name is missing beside a dot", position=place(node))
+    schema = [part.name.lower() for part in qualified]
     if schema and (schema[-1] not in SCHEMAS or schema[:-1] not in ([], [policy.dataset.lower()])):
         raise refuse("unknown_table", name=".".join([*schema, node.name]), position=place(node), hint="")
     name = next((name for name in policy.tables if name.lower() == node.name.lower()), None)

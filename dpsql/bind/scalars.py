@@ -28,6 +28,10 @@ def literal(value: Any) -> Literal:
     return Literal(value, literal_facts(value))
 
 
+class _MissingArgument(Exception):
+    """An argument that is not there was to be bound."""
+
+
 class Scalars:
     """Binds row expressions over one scope. Every refusal carries the place of the node it is about."""
 
@@ -35,12 +39,22 @@ class Scalars:
         self.scope = scope
         self._weights: dict[int, tuple[Call, int]] = {}
 
-    def bind(self, node: exp.Expr) -> Expr:
-        """The row expression of `node`. Refuses whatever is not on the allow-list."""
+    def bind(self, node: exp.Expr | None) -> Expr:
+        """The row expression of `node`. Refuses whatever is not on the allow-list.
+
+        sqlglot reads a function without some of its arguments; the one that is missing (None) is noticed here and refused
+        at the node that lacks it.
+        """
+        if node is None:
+            raise _MissingArgument
         handler = HANDLERS.get(type(node))
         if handler is None:
             raise not_allowed(node)
-        return handler(self, node)
+        try:
+            return handler(self, node)
+        except _MissingArgument:
+            word = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+            raise refuse("wrong_arguments", function=word, reason="lacks an argument", position=place(node)) from None
 
     def boolean(self, node: exp.Expr) -> Expr:
         """A condition."""

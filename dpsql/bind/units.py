@@ -55,8 +55,10 @@ class _UnitScalars(Scalars):
         self.rows = rows
         self.columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = []
 
-    def bind(self, node: exp.Expr) -> Expr:
+    def bind(self, node: exp.Expr | None) -> Expr:
         """As `Scalars.bind`, with aggregates and keys replaced by columns of the aggregation."""
+        if node is None:
+            return super().bind(node)
         if is_aggregate(node):
             return self._aggregate(node)
         if node.find(exp.Column) is not None and not any(is_aggregate(part) for part in node.walk()):

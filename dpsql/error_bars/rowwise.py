@@ -15,6 +15,8 @@ from dpsql.remainder import ROW, Remainder, column, identifier
 
 INTERVALS = ("dp_interval_low", "dp_interval_high", "dp_error")
 _MIXING = ("group", "having", "distinct", "joins")
+MOST_NODES = 2_000
+"""Of one column written out over its block; a longer one is opaque. x + x AS x doubles with every SELECT of the chain."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +159,11 @@ class _Tracer:
         if any(isinstance(part, (exp.Query, exp.Window, exp.Star)) for part in node.walk()):
             return None
         copy = exp.Paren(this=node.copy())
+        written = 0
         for part in list(copy.find_all(exp.Column)):
             known = part if part.name.startswith("dp#") else scope.find(part)
-            if known is None:
+            written += 0 if known is None else sum(1 for _ in known.walk())
+            if known is None or written > MOST_NODES:
                 return None
             if known is not part:
                 part.replace(exp.Paren(this=known.copy()))

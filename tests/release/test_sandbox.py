@@ -234,3 +234,16 @@ def test_plain_types(sandbox: Sandbox, sql: str, type_: pa.DataType, value: obje
     found = plain(table.column(0))
     assert (found.type, found[0].as_py()) == (type_, value)
     assert not isinstance(found[0].as_py(), Decimal)
+
+
+@pytest.mark.parametrize("type_", [pa.int64(), pa.float64(), pa.date32(), pa.timestamp("us"), pa.bool_()])
+def test_nothing_remains_under_null(type_: pa.DataType) -> None:
+    """The engine leaves old memory under its NULLs; Arrow's formats would carry it to whoever reads the answer."""
+    remains = pa.py_buffer(b"\xaa" * 24)
+    array = pa.Array.from_buffers(type_, 3, [pa.py_buffer(b"\x02"), remains])
+    found = plain(pa.chunked_array([array]))
+    assert found.type == type_ and found.is_null().to_pylist() == [True, False, True] and found[1] == array[1]
+    width = 0 if pa.types.is_boolean(type_) else type_.bit_width // 8
+    data = found.chunk(0).buffers()[1].to_pybytes()
+    left = bytes([data[0] & 0b101]) if width == 0 else data[:width] + data[2 * width : 3 * width]
+    assert set(left) == {0}

@@ -177,3 +177,9 @@ SELECT SUM(cost * 0) FROM visits
 -- l1: 200
 -- rows: 10
 SELECT SUM(clamp(change, -10, 2)) FROM visits
+
+-- query: count_of_nothing_said
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT() FROM visits

@@ -164,3 +164,9 @@ SELECT to_char(seen, 'YYYY-MM'), COUNT(*) FROM visits GROUP BY 1
 -- l1: 20
 -- rows: 1
 SELECT dayname(day), COUNT(*) FROM visits GROUP BY 1
+
+-- query: key_that_is_always_null
+-- keys: public
+-- l1: 0
+-- rows: 0
+SELECT abs(CAST(sex AS INTEGER)) AS k, SUM(age) FROM patients GROUP BY k

@@ -162,3 +162,25 @@ SELECT zone, SUM(population) FROM regions GROUP BY zone ORDER BY zone
 -- l1: nothing
 -- rows: nothing
 SELECT 1 + 1 AS two, 'x' AS x
+
+-- query: union_by_name
+-- keys: public
+-- l1: 1, 1
+-- rows: 1, 1
+SELECT region AS a, COUNT(*) AS n FROM patients GROUP BY region
+UNION ALL BY NAME SELECT COUNT(*) AS n, sex AS b FROM patients GROUP BY sex
+
+-- query: constant_in_rollup
+-- keys: none and public
+-- l1: 1, 1, 1
+-- rows: 1, 1, 1
+SELECT DATE '2024-01-01' AS day, region, COUNT(*) FROM patients GROUP BY ROLLUP (DATE '2024-01-01', region)
+
+-- query: doubling_results
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (
+SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (
+SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (
+SELECT COUNT(*) AS x FROM visits) a) b) c) d) e) f) g) h) i) j) k) l) m) n) o

@@ -22,3 +22,23 @@ SELECT * FROM (VALUES (1), (2)) AS t(a)
 -- sqlstate: 0A000
 -- at: patients
 SELECT COUNT(*) FROM visits NATURAL JOIN patients
+
+-- query: product_of_rollups
+-- sqlstate: 0A000
+-- at: nights
+SELECT COUNT(*) FROM visits GROUP BY ROLLUP (nights + 0, cost)<<20*, ROLLUP (nights + #, cost)>>
+
+-- query: doubling_unions_of_rows
+-- sqlstate: 0A000
+-- at: x
+WITH c0 AS (SELECT nights AS x FROM visits),
+  c1 AS (SELECT x FROM c0 UNION ALL SELECT x FROM c0),
+  c2 AS (SELECT x FROM c1 UNION ALL SELECT x FROM c1),
+  c3 AS (SELECT x FROM c2 UNION ALL SELECT x FROM c2),
+  c4 AS (SELECT x FROM c3 UNION ALL SELECT x FROM c3),
+  c5 AS (SELECT x FROM c4 UNION ALL SELECT x FROM c4),
+  c6 AS (SELECT x FROM c5 UNION ALL SELECT x FROM c5),
+  c7 AS (SELECT x FROM c6 UNION ALL SELECT x FROM c6),
+  c8 AS (SELECT x FROM c7 UNION ALL SELECT x FROM c7),
+  c9 AS (SELECT x FROM c8 UNION ALL SELECT x FROM c8)
+SELECT COUNT(x) FROM c9

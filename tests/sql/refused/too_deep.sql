@@ -17,3 +17,8 @@ SELECT COUNT(*) FROM visits WHERE nights = 1<<3000* AND nights = 1>>
 -- sqlstate: 54001
 -- at: nights
 SELECT COUNT(*) FROM visits WHERE <<400*NOT >>nights = 1
+
+-- query: subscripts
+-- sqlstate: 54001
+-- at: [
+SELECT ward<<6000*[1]>> FROM visits

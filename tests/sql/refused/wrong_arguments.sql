@@ -47,3 +47,13 @@ SELECT ward, log10(COUNT(*), 10) FROM visits GROUP BY ward
 -- sqlstate: 42883
 -- at: 3)
 SELECT ward, length(ward, 3) FROM visits GROUP BY ward
+
+-- query: bucket_without_ends
+-- sqlstate: 42883
+-- at: width_bucket
+SELECT SUM(width_bucket(cost)) FROM visits
+
+-- query: bucket_without_ends_per_unit
+-- sqlstate: 42883
+-- at: width_bucket
+SELECT SUM(x) FROM (SELECT patient_id, width_bucket(SUM(cost)) AS x FROM visits GROUP BY patient_id) AS t

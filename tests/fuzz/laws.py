@@ -1,0 +1,329 @@
+"""What must hold of any input whatever: the laws, and the sessions they are tried on.
+
+`Trial.check` asks one text of sessions over a database, its neighbour and the empty database, and of a session without
+noise whose answer is compared with plain DuckDB's. `Broken` carries what does not hold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+from audit.world import OpenLedger, RecordingEngine, RecordingGate
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dpsql.cells import Groups
+from dpsql.errors import REGISTER, Error, Fault, InternalError, Refusal
+from dpsql.int128 import Int128
+from dpsql.mechanisms import Constant, Noise, Selection
+from dpsql.parse import parse
+from dpsql.perturb import Gate
+from dpsql.policy import Policy
+from dpsql.release import Release
+from dpsql.releases import ReleaseNote, StoredRelease
+from dpsql.session import Session
+from fuzz.databases import UNITS, connect, database
+
+Row = tuple[Any, ...]
+ENGINE_WORDS = re.compile(
+    r"duckdb|sqlglot|pyarrow|traceback|\b(binder|catalog|parser|conversion|out of range|invalid input|internal) error|\x1b\[|"
+    r"0x[0-9a-f]{8}|recursionerror|object at |<class",
+    re.IGNORECASE,
+)
+_CATEGORY = re.compile(r"\([a-z ]+ error\)")
+"""The kinds of errors of the sandbox, which sandbox_query names."""
+OUR_FAULTS = {"unexpected", "engine_failed", "sandbox_broken", "sandbox_time", "noise_plan", "noise_answer"}
+"""What no text an analyst sends may bring about."""
+
+
+class Broken(AssertionError):
+    """A law that does not hold."""
+
+
+class ExactGate(Gate):
+    """The noise gate at the limit epsilon -> infinity where one person's key appears too."""
+
+    def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
+        noise = getattr(selection, "noise", None)
+        return counts.at_least(1 if noise is None else 2**-noise.shift)
+
+    def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
+        return None if isinstance(noise, Constant) else np.zeros(count, np.int64)
+
+
+class _Forgetful:
+    """A store of releases that finds none."""
+
+    def get(self, key: str) -> None:
+        return None
+
+    def of_block(self, family: str) -> list[StoredRelease]:
+        return []
+
+    def put(self, key: str, payload: bytes, facts: dict[str, Any], block: str = "") -> StoredRelease:
+        return StoredRelease(ReleaseNote(key, "", "", facts), payload)
+
+
+@dataclass
+class Seen:
+    """All that one run shows but its numbers: the refusal's text or the columns, the charges, the engine's SQL."""
+
+    outcome: str
+    columns: tuple[tuple[str, bool], ...]
+    charges: list[dict[str, int]]
+    asked: list[str]
+    error: Error | None = None
+    release: Release | None = None
+
+
+class Place:
+    """One session over one database; its ledger takes every charge and keeps notes."""
+
+    def __init__(self, policy: Policy, connection: duckdb.DuckDBPyConnection, gate: Gate) -> None:
+        self.connection = connection
+        self.engine = RecordingEngine(connection, policy, "fuzz", owned=False)
+        self.engine.asked = []
+        self.ledger: Any = OpenLedger()
+        store: Any = _Forgetful()
+        self.session = Session(policy, self.engine, self.ledger, store, gate=gate)
+        self.options = self.session.options = self.session.options.with_value("reuse", "off", policy)
+
+    def ask(self, sql: str, parameters: Any = None) -> Seen:
+        """Execute, and note what can be seen. Anything but our own exceptions passes through."""
+        self.engine.asked, self.ledger.charges = [], []
+        try:
+            release = self.session.execute(sql, parameters)
+        except Error as error:
+            return Seen(error.text(), (), self.ledger.charges, self.engine.asked, error)
+        columns = tuple((column.name, column.noisy) for column in release.columns)
+        return Seen("answered", columns, self.ledger.charges, self.engine.asked, release=release)
+
+
+def generous(policy: Policy, most_public_groups: int) -> Policy:
+    """`policy` with a budget that is never used up, and its grids of public keys at most so long."""
+    budget = replace(policy.budget, epsilon=Fraction(10**6), delta=Fraction(1, 10**3), accountant="pure")
+    per_query = replace(
+        policy.per_query, epsilon=Fraction(100), max_epsilon=None, delta=Fraction(1, 10**9), timeout_seconds=20,
+        max_public_groups=most_public_groups,
+    )  # fmt: skip
+    return replace(policy, budget=budget, per_query=per_query, session=None)
+
+
+class Trial:
+    """Sessions of one policy: over a database, over it without one privacy unit, over the empty one; and one without
+    noise, in which no grid of public keys stands, so that its groups are those of plain GROUP BY."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = generous(policy, 2_000)
+        here = connect(database(policy))
+        others = [connect(database(policy, UNITS[:-1])), connect(database(policy, ()))]
+        self.places = [Place(self.policy, connection, RecordingGate()) for connection in (here, *others)]
+        self.exact = Place(generous(policy, 1), here, ExactGate())
+        self.compared = 0
+
+    def check(self, sql: str, parameters: Any = None, settings: Iterable[str] = ()) -> Seen:
+        """Every law on one text; what the first session showed. Raises Broken."""
+        seen = []
+        for place in self.places:
+            place.session.options = place.options
+            for setting in settings:
+                settled = place.ask(setting)
+                law_of_outcome(setting, settled)
+            seen.append(place.ask(sql, parameters))
+        first = seen[0]
+        law_of_outcome(sql, first)
+        law_of_neighbours(sql, seen)
+        law_of_doors(self.places[0].session, sql, parameters, first)
+        if first.release is not None and first.charges and not settings:
+            self.exact.session.options = self.exact.options
+            told = self.exact.ask(sql, parameters)
+            law_of_outcome(sql, told)
+            if told.release is not None and parameters is None:
+                self.compared += law_of_values(sql, self.exact, told.release)
+        return first
+
+    def look(self, sql: str) -> str:
+        """One text asked once; the slug of its refusal, or "answered"."""
+        seen = self.places[0].ask(sql)
+        law_of_outcome(sql, seen)
+        return "answered" if seen.error is None else seen.error.slug
+
+
+def law_of_outcome(sql: object, seen: Seen) -> None:
+    """A refusal is one of the register, says nothing was charged, points into the text, and nothing was charged."""
+    error = seen.error
+    if error is None:
+        return
+    _hold(error.slug in REGISTER, f"slug {error.slug} is not in the register", sql)
+    _hold(error.slug not in OUR_FAULTS and not isinstance(error, InternalError), error.text(), sql)
+    _hold(isinstance(error, (Refusal, Fault)) or not error.charged, error.text(), sql)
+    text = error.text()
+    _hold(bool(error.charged) == bool(seen.charges), f"charged {seen.charges}, but {text}", sql)
+    _hold(error.charged or text.endswith("\nnothing was charged"), text, sql)
+    _hold(error.charged or not seen.asked, "data was touched", sql)
+    own = _CATEGORY.sub("", f"{error.message}\n{error.hint}")
+    quoted = str(sql).lower()
+    found = ENGINE_WORDS.search(own)
+    _hold(found is None or found[0].lower() in quoted, f"engine words: {own}", sql)
+    _hold(all(c.isprintable() or c == "\n" for c in own), f"control characters: {own!r}", sql)
+    _hold(len(text) < 4_000, f"a refusal of {len(text)} characters", sql)
+    if error.position is not None:
+        _hold(isinstance(sql, str) and 1 <= error.position <= len(sql) + 1, f"caret at {error.position}", sql)
+    text.encode("utf-8")
+
+
+def law_of_neighbours(sql: str, seen: list[Seen]) -> None:
+    """A database, its neighbour and the empty one cannot be told apart by anything but released numbers."""
+    shown = []
+    for one in seen:
+        # After the charge the remainder works on released numbers: what it says depends on them alone.
+        outcome = "charged" if one.charges else one.outcome
+        shown.append((outcome, one.columns if outcome == "answered" else (), one.charges, one.asked))
+    _hold(shown[0] == shown[1] == shown[2], f"told apart: {shown}", sql)
+
+
+def law_of_doors(session: Session, sql: str, parameters: Any, seen: Seen) -> None:
+    """`explain` and `describe` agree with what execution did: the same refusal, the same price, the same columns."""
+    told: list[str] = []
+    for look in (session.describe, session.explain):
+        try:
+            found: Any = look(sql, parameters)
+        except Error as error:
+            law_of_outcome(sql, Seen(error.text(), (), [], [], error))
+            if not (look == session.explain and error.slug == "not_a_query"):
+                told.append(error.text())
+            continue
+        if look == session.describe and seen.release is not None:
+            names = tuple(column.name for column in found)
+            _hold(names == tuple(name for name, _ in seen.columns), f"described as {names}", sql)
+        if look == session.explain and seen.charges:
+            rehearsed = {d: a for d, a in session.planner.accountant.units(found.charged).items() if a}
+            _hold(rehearsed == {d: a for d, a in seen.charges[0].items() if a}, f"price {rehearsed}", sql)
+    if seen.error is not None and not seen.error.charged and seen.error.slug not in _LATER:
+        _hold(seen.outcome in told, f"executed: {seen.outcome}; looked at: {told}", sql)
+    if seen.error is None and seen.charges:
+        _hold(not told, f"answered, and refused by EXPLAIN or DESCRIBE: {told}", sql)
+
+
+_LATER = {"option_unknown", "option_value", "option_limit", "unknown_table", "sandbox_value", "sandbox_rows"}
+"""Refusals of SET, SHOW and DESCRIBE, and of values found in public tables, which only execution meets."""
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def law_of_values(sql: str, place: Place, release: Release) -> int:
+    """Where plain DuckDB answers the same text, the answers are the same multiset of rows. Returns 1 if compared.
+
+    What an aggregate of no rows is differs (a noisy sum of nothing is a number), so the reference puts a number in place
+    of NULL, and an answer that depends on which one is not compared.
+    """
+    statement = parse(sql)
+    tree = statement.query
+    if tree is None or statement.options or any(map(_ambiguous, tree.walk())):
+        return 0
+    planned = place.session.plan(statement)
+    if any(key.values is not None for one in planned.price.blocks for key in one.block.keys):
+        return 0
+    try:
+        found = [
+            place.connection.execute(text).fetchall() for text in (sql, _nothing_is(tree, 0), _nothing_is(tree, 1))
+        ]
+    except (duckdb.Error, RuntimeError):
+        return 0
+    if any(isinstance(value, (tuple, list, dict)) for row in found[0] for value in row):
+        return 0
+    theirs, first, second = ([tuple(map(plain, row)) for row in rows] for rows in found)
+    if _differ(theirs, first) or _differ(first, second):
+        return 0
+    missing, left = _unmatched([tuple(map(plain, row)) for row in release.rows()], theirs)
+    _hold(not missing and not left, f"ours {left[:5]} of {len(release)}, DuckDB's {missing[:5]} of {len(theirs)}", sql)
+    return 1
+
+
+def _unmatched(ours: list[Row], theirs: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Rows of `theirs` without a match in `ours`, and what is left of `ours`."""
+    left, missing = list(ours), []
+    for row in theirs:
+        at = next((at for at, other in enumerate(left) if _equal(other, row)), None)
+        if at is None:
+            missing.append(row)
+        else:
+            del left[at]
+    return missing, left
+
+
+def _differ(one: list[Row], other: list[Row]) -> bool:
+    return any(_unmatched(one, other))
+
+
+def _nothing_is(tree: exp.Query, which: int) -> str:
+    """The query with one of two values for each aggregate that is NULL."""
+    tree = tree.copy()
+    for node in list(tree.find_all(exp.AggFunc)):
+        inner = node.parent if isinstance(node.parent, exp.Filter) else node
+        if isinstance(node, _EMPTY) and not isinstance(inner.parent, (exp.Window, exp.WithinGroup, exp.IgnoreNulls)):
+            logical = isinstance(node, (exp.LogicalAnd, exp.LogicalOr))
+            value = exp.Boolean(this=bool(which)) if logical else exp.Literal.number((-777, 123456)[which])
+            inner.replace(exp.Coalesce(this=inner.copy(), expressions=[value]))
+    return tree.sql("duckdb")
+
+
+_EMPTY = (
+    exp.Sum, exp.Avg, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.CovarPop, exp.CovarSamp,
+    exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrAvgx, exp.RegrAvgy, exp.CountIf, exp.LogicalAnd, exp.LogicalOr,
+)  # fmt: skip
+_NOT_COMPARED = (
+    exp.Limit, exp.Fetch, exp.Placeholder, exp.Parameter, exp.CurrentDate, exp.CurrentTimestamp, exp.RowNumber, exp.Lag,
+    exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.Ntile, exp.First, exp.Last, exp.AnyValue, exp.ArgMax,
+    exp.ArgMin, exp.Mode, exp.ApproxQuantile,
+)  # fmt: skip
+"""The clock, parameters, and what has several right answers where rows tie."""
+
+
+def _ambiguous(node: exp.Expr) -> bool:
+    """Parts that mean something else to the engine, or several things: where it divides by zero it has an infinity."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).lower().startswith("dp_")
+    if isinstance(node, exp.WindowSpec):
+        return node.text("kind").upper() == "ROWS"
+    if isinstance(node, exp.Div):
+        by = node.expression.unnest()
+        return not (isinstance(by, exp.Nullif) or (isinstance(by, exp.Literal) and float(by.name) != 0))
+    if isinstance(node, (exp.Ln, exp.Log, exp.Sqrt)):
+        return not isinstance(node.this, exp.Greatest)
+    return isinstance(node, _NOT_COMPARED)
+
+
+def plain(value: Any) -> Any:
+    """Numbers are floats, and NULL where they are none; whatever has no number of its own is its text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, (int, float, Decimal)):
+        number = float(value)
+        return number if math.isfinite(number) else None
+    return str(value).removesuffix(" 00:00:00")
+
+
+def _equal(ours: Row, theirs: Row) -> bool:
+    """Equal up to rounding."""
+    for mine, its in zip(ours, theirs, strict=True):
+        if isinstance(mine, float) and isinstance(its, float):
+            if not math.isclose(mine, its, rel_tol=1e-6, abs_tol=1e-6):
+                return False
+        elif mine != its:
+            return False
+    return True
+
+
+def _hold(law: bool, what: str, sql: object) -> None:
+    if not law:
+        raise Broken(f"{what}\n--- of: {sql!r:.2000}")

@@ -1,0 +1,125 @@
+"""Whatever is asked: only our own exceptions leave, refusals are whole, neighbours look alike, answers are DuckDB's own.
+
+The laws stand in `laws`; they are tried on random questions, mutated questions of the corpora, rubbish, and odd values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dpsql
+from dpsql.dbapi import Connection, Cursor
+from dpsql.errors import Error
+from fuzz import mutations, texts, values
+from fuzz.conftest import SEED, TIMES, examples, trial
+from fuzz.grammar import Writer
+from fuzz.laws import Seen, law_of_outcome
+
+CORPUS = mutations.corpus()
+
+
+def tried(name: str, sql: object, attempt: Callable[[], object]) -> None:
+    """Run one attempt; whatever comes out tells which example it was."""
+    try:
+        attempt()
+    except BaseException as error:
+        error.add_note(f"example {name}: {sql!r}"[:3_000])
+        raise
+
+
+@pytest.mark.parametrize(
+    ("policy", "count"),
+    [("hospital", 10), ("hospital_rows", 6), ("shop", 6), ("tpch", 3), ("numbers", 5), ("clickbench", 3)],
+)
+def test_questions(policy: str, count: int) -> None:
+    """Questions that are meant to be answered, so that answers are compared; most of them are."""
+    here = trial(policy)
+    compared = here.compared
+    for name, rng in examples(f"question/{policy}", count):
+        sql = Writer(rng, here.policy, 0.0).statement()
+        tried(name, sql, lambda sql=sql: here.check(sql))  # type: ignore[misc]
+    assert here.compared >= compared + count * TIMES // 5
+
+
+@pytest.mark.parametrize(
+    ("policy", "count"), [("hospital", 45), ("hospital_rows", 20), ("shop", 25), ("tpch", 8), ("numbers", 15)]
+)
+def test_odd_questions(policy: str, count: int) -> None:
+    """Questions with shapes in them that are not answered, or not anywhere."""
+    here = trial(policy)
+    for name, rng in examples(f"odd/{policy}", count):
+        sql = Writer(rng, here.policy, rng.choice([0.1, 0.3, 0.6])).statement()
+        tried(name, sql, lambda sql=sql: here.check(sql))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("policy", "count"), [("hospital", 200), ("shop", 60), ("tpch", 30), ("clickbench", 30)])
+def test_mutated_corpus(policy: str, count: int) -> None:
+    here = trial(policy)
+    for name, rng in examples(f"mutated/{policy}", count):
+        sql = mutations.mutated(rng, CORPUS[policy])
+        tried(name, sql, lambda sql=sql: here.check(sql))  # type: ignore[misc]
+
+
+def test_rubbish() -> None:
+    here = trial("hospital")
+    for name, rng in examples("rubbish", 1_500):
+        sql = texts.random_text(rng)
+        tried(name, sql, lambda sql=sql: here.check(sql))  # type: ignore[misc]
+
+
+@settings(
+    max_examples=150 * TIMES,
+    deadline=None,
+    derandomize=SEED == "0",
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    st.text(max_size=60), st.sampled_from(["", "SELECT ", "SELECT COUNT(*) FROM visits WHERE ", "SET dp.epsilon = "])
+)
+def test_any_text(text: str, before: str) -> None:
+    trial("hospital").check(before + text)
+
+
+def test_options() -> None:
+    here = trial("hospital")
+    for name, rng in examples("options", 60):
+        lines, sql = values.settings(rng)
+        tried(name, (lines, sql), lambda sql=sql, lines=lines: here.check(sql, None, lines))  # type: ignore[misc]
+
+
+def test_parameters() -> None:
+    here = trial("hospital")
+    for name, rng in examples("parameters", 400):
+        sql, given_values = values.parameters(rng)
+        tried(name, sql, lambda sql=sql, v=given_values: here.check(sql, v))  # type: ignore[misc]
+
+
+def test_cursor() -> None:
+    """A cursor raises PEP 249's classes, and goes on after any of them."""
+    cursor = Connection(trial("hospital").places[0].session).cursor()
+    for name, rng in examples("cursor", 150):
+        sql, given_values = values.parameters(rng)
+        tried(name, sql, lambda sql=sql, v=given_values: _fetched(cursor, sql, v))  # type: ignore[misc]
+    assert cursor.execute("SHOW TABLES").fetchall()
+
+
+def _fetched(cursor: Cursor, sql: str, given_values: Any) -> None:
+    try:
+        cursor.execute(sql, given_values).fetchall()
+    except dpsql.Error as error:
+        law_of_outcome(sql, Seen(error.text(), (), [], [], error))
+
+
+@pytest.mark.parametrize("sql", [None, 1, b"SELECT 1", ["SELECT 1"], object(), float("nan")])
+def test_no_text(sql: object) -> None:
+    session = trial("hospital").places[0].session
+    for look in (session.execute, session.explain, session.describe):
+        with pytest.raises(Error) as refusal:
+            look(sql)  # type: ignore[operator]
+        assert refusal.value.slug == "not_text"

@@ -1,0 +1,136 @@
+"""The laws themselves notice what they are there for: each is shown a session that breaks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsql.errors import Error, refuse
+from fuzz import laws
+from fuzz.conftest import POLICIES, trial
+from fuzz.laws import Broken, Seen, Trial, law_of_outcome
+
+COUNT = "SELECT COUNT(*) FROM visits"
+
+
+def outcome(sql: str, charges: list[dict[str, int]] | None = None, **facts: Any) -> None:
+    error = refuse("unknown_column", name="x", position=1)
+    for name, value in facts.items():
+        setattr(error, name, value)
+    law_of_outcome(sql, Seen(error.text(), (), charges or [], [], error))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"slug": "new"},
+        {"slug": "engine_failed"},
+        {"position": 0},
+        {"position": 99},
+        {"charged": True},
+        {"charges": [{"epsilon": 1}]},
+        {"message": "Binder Error: column x"},
+        {"hint": "ask DuckDB"},
+        {"message": "colour \x1b[31m"},
+        {"message": "half \ud800"},
+        {"hint": "x" * 5_000},
+    ],
+)
+def test_bad_refusals(facts: dict[str, Any]) -> None:
+    outcome(COUNT)
+    with pytest.raises(Broken):
+        outcome(COUNT, **facts)
+
+
+def test_data_that_shows() -> None:
+    """A refusal that depends on rows is told from the same question on neighbours."""
+    here = Trial(trial("numbers").policy)
+    place = here.places[1]
+    ask = place.session.execute
+
+    def refusing(sql: str, parameters: Any = None) -> Any:
+        if place.connection.execute("SELECT COUNT(*) FROM t").fetchone() != (0,):
+            raise refuse("unknown_column", name="x").at(sql, 1)
+        return ask(sql, parameters)
+
+    here.check("SELECT COUNT(*) FROM t")
+    place.session.execute = refusing  # type: ignore[method-assign, assignment]
+    with pytest.raises(Broken, match="told apart"):
+        here.check("SELECT COUNT(*) FROM t")
+
+
+def test_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One too many is noticed; so is a group too few."""
+    here = trial("numbers")
+    compared = here.compared
+    for sql in (
+        "SELECT COUNT(*) FROM t",
+        "SELECT grp, SUM(x) FROM t GROUP BY grp",
+        "SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM t)",
+    ):
+        here.check(sql)
+        with monkeypatch.context() as patch:
+            patch.setattr(laws.ExactGate, "_draw", lambda self, noise, count: np.ones(count, np.int64) * 2**40)
+            with pytest.raises(Broken, match="DuckDB's"):
+                here.check(sql)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            laws.ExactGate, "select", lambda self, name, counts, selection, groups: np.arange(groups.count) > 0
+        )
+        with pytest.raises(Broken, match="DuckDB's"):
+            here.check("SELECT grp, COUNT(*) FROM t GROUP BY grp")
+    assert here.compared == compared + 3
+
+
+def test_doors_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = trial("numbers")
+
+    def refusing(sql: str, parameters: Any = None) -> Any:
+        raise refuse("unknown_column", name="x").at(sql, 1)
+
+    for door in ("describe", "explain"):
+        with monkeypatch.context() as patch:
+            patch.setattr(here.places[0].session, door, refusing)
+            with pytest.raises(Broken, match="refused by"):
+                here.check("SELECT COUNT(*) FROM t")
+
+
+def test_other_exceptions_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = trial("numbers")
+
+    def failing(*_: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(here.places[0].session, "execute", failing)
+    with pytest.raises(ZeroDivisionError):
+        here.check("SELECT COUNT(*) FROM t")
+
+
+def test_policies() -> None:
+    """All policies of the tests are opened, and their databases keep the promises they are read with."""
+    for file in sorted(POLICIES.glob("*.yaml")):
+        here = trial(file.stem)
+        for table in here.policy.tables.values():
+            for keys in (table.primary_key, *table.max_multiplicity):
+                if not keys:
+                    continue
+                most = table.multiplicity(keys)
+                names = ", ".join(keys)
+                sql = f"SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM {table.name} GROUP BY {names})"
+                found = here.exact.connection.execute(sql).fetchone()
+                assert most is not None and found is not None and (found[0] or 0) <= most, (
+                    file.stem,
+                    table.name,
+                    names,
+                )
+
+
+def test_an_error_is_printable() -> None:
+    """A terminal does not obey the analyst's text, and every text can be encoded."""
+    for sql in ("SELECT '\ud800", "SELECT \x1b[31m FROM", "SELECT x\u202e FROM visits"):
+        with pytest.raises(Error) as refusal:
+            trial("hospital").places[0].session.execute(sql)
+        text = refusal.value.text()
+        assert text.encode("utf-8") and not set(text) & set("\x1b\u202e\ud800")

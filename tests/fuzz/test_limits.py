@@ -1,0 +1,25 @@
+"""Texts made to be heavy are answered or refused within limits that the operating system holds, not a clock of ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from dpsql.errors import REGISTER
+from fuzz import heavy
+
+ROOT = Path(__file__).parent.parent.parent
+SLOW_REFUSALS = {"sandbox_time", "stopped", "unexpected", "engine_failed", "sandbox_broken"}
+
+
+def test_heavy_texts() -> None:
+    """One process asks them all: where memory runs out or a text takes too much processor time, it ends before the last."""
+    asked = subprocess.run(
+        [sys.executable, "-m", "fuzz.heavy"], capture_output=True, text=True, cwd=ROOT / "tests", check=False,
+        env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    outcomes = dict(line.rsplit(": ", 1) for line in asked.stdout.splitlines())
+    assert list(outcomes) == list(heavy.texts()), asked.stderr[-3_000:]
+    assert asked.returncode == 0
+    assert set(outcomes.values()) <= (set(REGISTER) | {"answered"}) - SLOW_REFUSALS
