@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
+from fractions import Fraction
+from math import isfinite
 
 from sqlglot import exp
 
 from dpsql.bind.names import only
 from dpsql.bind.scalars import Scalars, handles, literal, literal_interval, not_allowed, now, temporal
 from dpsql.errors import refuse
+from dpsql.evaluate import evaluate
 from dpsql.functions import REGISTRY
 from dpsql.moments import BUCKETS, midnight
 from dpsql.parse import place
 from dpsql.plan import Expr, Literal
+from dpsql.privacy import exact_number
 from dpsql.ranges import Type
 from dpsql.time_formats import of_words
 
@@ -129,7 +133,10 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
     name = node.to.this.name if isinstance(node.to.this, exp.DType) else str(node.to.this)
     if name == "DECIMAL" and len(node.to.expressions) == 2:
         digits = literal(int(node.to.expressions[1].name))
-        return self.call("round", node, self.call("to_real", node, self.bind(node.this)), digits)
+        real = _to(self, node, self.bind(node.this), Type.REAL)
+        if isinstance(real, Literal) and (real.value * 10**digits.value).denominator == 1:
+            return real
+        return self.call("round", node, real, digits)
     target = next((type_ for type_, names in _TYPES.items() if name in names), None)
     if target is None or node.to.expressions or node.to.args.get("nested"):
         raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
@@ -137,7 +144,23 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
     if isinstance(inner, Literal) and isinstance(inner.value, str) and target.temporal:
         value = temporal(inner.value, target, node)
         return literal(value.date() if target is Type.DATE and isinstance(value, datetime) else value)
-    return self.call(f"to_{target.value}", node, inner)
+    return _to(self, node, inner, target)
+
+
+def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:
+    """A cast; of a literal, the literal that it means: '5'::int4 (as drivers write parameters) is the question 5 is."""
+    made = self.call(f"to_{target.value}", node, inner)
+    if not isinstance(inner, Literal) or isinstance(made, Literal):
+        return made
+    value = evaluate(made, {})
+    if not isinstance(value, float):
+        return made if value is None else literal(value)
+    if not isfinite(value):
+        return made
+    try:  # exact, as the literal 0.1 is
+        return literal(exact_number(inner.value) if isinstance(inner.value, str) else Fraction(inner.value))
+    except ValueError:
+        return literal(Fraction(value))
 
 
 _DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US", "YYYY-MM-DD HH24:MI:SS.MS"}

@@ -1,0 +1,58 @@
+"""Texts that ask the same have the same releases: how a driver writes its parameters does not cost a second charge."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+from audit.hospital import policy
+from audit.world import World
+
+SAME = [
+    [
+        "day >= '2024-02-01'",
+        "day >= DATE '2024-02-01'",
+        "day >= ('2024-02-01'::date)",
+        "day >= CAST('2024-02-01' AS DATE)",
+    ],
+    ["seen > '2024-02-01'", "seen > TIMESTAMP '2024-02-01 00:00:00'", "seen > '2024-02-01 00:00:00'::timestamp"],
+    [
+        "nights > 5",
+        "nights > CAST(5 AS INTEGER)",
+        "nights > ('5'::int4)",
+        "nights > 5::bigint",
+        "nights > ('5'::int8)::int4",
+    ],
+    ["cost > 0.1", "cost > '0.1'::float8", "cost > 0.1::double precision", "cost > '0.10'::numeric(10, 2)"],
+    ["cost > 5.0", "cost > CAST(5 AS DOUBLE)", "cost > '5'::float8"],
+    ["cost > -5", "cost > '-5'::int4", "cost > -CAST(5 AS INTEGER)"],
+    ["ward = 'er'", "ward = 'er'::text", "ward = CAST('er' AS varchar)"],
+    ["smoker = true", "smoker = 'true'::boolean", "smoker = ('t'::bool)"],
+    ["nights IN (1, 2)", "nights IN ('1'::int4, CAST(2 AS integer))"],
+    ["nights BETWEEN 1 AND 2", "nights BETWEEN '1'::int4 AND '2'::int4"],
+]
+OTHER = [
+    ("nights > 5", "nights > 6"), ("cost > 0.1", "cost > '0.15'::numeric(10, 1)"), ("cost > 5", "cost > 5.5"),
+    ("nights > CAST('five' AS integer)", "nights > 5"), ("cost > '1e400'::float8", "cost > 1e300"),
+]  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def world() -> World:
+    return World(policy("hospital"))
+
+
+def keys(condition: str) -> tuple[str, ...]:
+    session = world().session
+    source = "visits JOIN patients USING (patient_id)"
+    return session.plan(session.planner.parse(f"SELECT COUNT(*) FROM {source} WHERE {condition}", None)).keys
+
+
+@pytest.mark.parametrize("conditions", SAME, ids=lambda conditions: conditions[0])
+def test_same(conditions: list[str]) -> None:
+    assert len({keys(condition) for condition in conditions}) == 1
+
+
+@pytest.mark.parametrize("pair", OTHER, ids=lambda pair: pair[1])
+def test_other(pair: tuple[str, str]) -> None:
+    assert keys(pair[0]) != keys(pair[1])
