@@ -146,7 +146,10 @@ class Planner:
         return self._widened[1], version
 
     def _plan(self, statement: Statement, options: Options, policy: Policy) -> Planned:
-        plan = bind(statement, policy)
+        return self.priced(statement, bind(statement, policy), options)
+
+    def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
+        """A bound question with its mechanisms, its price, and the names of its releases."""
         blocks = tuple(bounded(block, self.policy, options.asked) for block in plan.blocks)
         priced = price(blocks, options, self.policy, self.accountant)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))

@@ -582,6 +582,24 @@ _(
     "bound the values themselves: clamp(x, lower, upper)",
 )
 _(
+    "tune_blocks",
+    "0A000",
+    "this question measures {count} private blocks; one is tuned at a time",
+    "tune each aggregation over protected tables by itself",
+)
+_(
+    "tune_rows",
+    "0A000",
+    "under row privacy every row is its own unit: there is no contribution bound to tune",
+    "bound the values themselves: clamp(x, lower, upper)",
+)
+_(
+    "tune_nothing",
+    "0A000",
+    "one privacy unit has one row here: there is no contribution bound to tune",
+    "",
+)
+_(
     "max_total_small",
     "22023",
     "max_total {total} is too small to be told from 0 beside {rows} rows of up to {most} that one unit may have",

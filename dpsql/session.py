@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from operator import is_
 from pathlib import Path
@@ -90,13 +91,16 @@ class Session:
         statement = self.planner.parse(sql, parameters)
         if statement.kind != "query":
             return answer_statement(self, statement)
-        planned = self.plan(statement, parameters)
+        return self.answer(self.plan(statement, parameters), request_id)
+
+    def answer(self, planned: Planned, request_id: str | None = None) -> Release:
+        """Answer what is planned; as `execute`."""
         self.rehearse(planned)
         started = time.monotonic()
         try:
             return self._answer(planned, request_id)
         except Error as error:
-            error.at(sql)
+            error.at(planned.statement.sql)
             raise
         finally:
             if self.policy.timing == "padded":
@@ -345,6 +349,17 @@ class Session:
                 self.ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
             self._opened[project] = scopes
         return self._opened[project]
+
+    def over(self, policy: Policy) -> Session:
+        """This session under other contribution bounds: same asker, accounts, data and ledger, another `policy`.
+
+        Its releases are named by that policy's meaning, so they never answer for this one's questions.
+        """
+        other = copy(self)
+        other.policy, other.planner = policy, Planner(policy, self._engine)
+        other._index = ContributionIndex(policy, self._engine, lambda: self.ledger.witness.key)
+        other._shelf = Shelf(policy, self.ledger, self._store, self.analyst, self._engine.data_version)
+        return other
 
     def interrupt(self) -> None:
         """Stop what runs in the engine now, and who waits for another's answer; what was charged stays charged."""

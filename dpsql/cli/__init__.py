@@ -15,7 +15,7 @@ from typing import NoReturn
 import click
 
 import dpsql
-from dpsql.cli import ask, budget, owner, prepare, serve
+from dpsql.cli import ask, budget, owner, prepare, serve, tune
 from dpsql.cli.custodian import keep_log, unexpected_text
 from dpsql.cli.shared import analyst_option, policy_option
 from dpsql.errors import Error, Exit
@@ -42,7 +42,7 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
 
 for command in (
     ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, owner.demo,
-    prepare.prepare, serve.serve, serve.user,
+    prepare.prepare, tune.tune, serve.serve, serve.user,
 ):  # fmt: skip
     cli.add_command(command)
 

@@ -1,0 +1,142 @@
+"""Private histograms of what one unit contributes: rows, groups, and the total of what is summed, as one question.
+
+Each is an ordinary private block over a per-unit aggregation of the rows that the tuned question reads: one row for each
+unit, counted in public bins that double in width. A unit is in one bin of each histogram, so each has sensitivity 1,
+whatever its rows (privacy.md 3 and 4). The blocks are priced, reserved, measured and stored as every question is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import sqlglot
+
+from dpsql.domains import domain_of
+from dpsql.parse import DIALECT
+from dpsql.plan import Block, Column, Expr, Filter, Key, Literal, Measure, Plan, Relation, UnitAggregate
+from dpsql.ranges import Facts, Type, literal_facts
+from dpsql.signatures import call
+
+DOUBLINGS = 20
+"""Totals are told apart from 2**-20 to 2**20 times the largest value of one row."""
+MOST_LISTED = 1_000
+
+
+@dataclass(frozen=True)
+class Summed:
+    """What a SUM or AVG of the tuned question adds up, and its words there."""
+
+    value: Expr
+    filter: Expr | None
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """`what`: "rows", "groups" or "total"; bin i holds units above `edges[i - 1]` (0 for the first) up to `edges[i]`."""
+
+    what: str
+    edges: tuple[Fraction, ...]
+    summed: Summed | None = None
+
+
+def sums_of(block: Block) -> tuple[Summed, ...]:
+    """The distinct things that SUM and AVG add up in a block."""
+    found = [Summed(m.arguments[0], m.filter) for m in block.measures if m.aggregate in ("sum", "avg")]
+    return tuple(dict.fromkeys(one for one in found if _largest(one.value) > 0))
+
+
+def histograms_of(block: Block, rows: int) -> tuple[Histogram, ...]:
+    """What is measured for a block whose units have at most `rows` rows: rows, groups where there are keys, totals."""
+    counts = tuple(Fraction(2**at) for at in range((rows - 1).bit_length() + 1))
+    found = [Histogram("rows", counts)]
+    if block.keys:
+        found.append(Histogram("groups", counts))
+    for summed in sums_of(block):
+        largest = Fraction(float(_largest(summed.value)))
+        steps = range(-DOUBLINGS, min(DOUBLINGS, len(counts) - 1) + 1)
+        found.append(Histogram("total", tuple(largest * Fraction(2) ** step for step in steps), summed))
+    return tuple(found)
+
+
+def histogram_plan(sql: str, block: Block, histograms: tuple[Histogram, ...], rows: int) -> Plan:
+    """One question for all histograms: rows (number of the histogram, bin, noisy number of units), bins ascending."""
+    units = _units(block, histograms, rows)
+    blocks, selects = [], []
+    for at, histogram in enumerate(histograms):
+        key = _bin(Column(_name(histogram, at), _facts(histogram, rows)), histogram.edges)
+        counted = Measure("m0", "count", (), False, None)
+        blocks.append(Block(f"dp_{at}", units, (Key("k0", key, domain_of(key)),), (counted,)))
+        selects.append(f'SELECT {at} AS histogram, "k0" AS bin, "m0" AS units FROM dp_{at}')
+    remainder = sqlglot.parse_one(" UNION ALL ".join(selects) + " ORDER BY 1, 2", read=DIALECT)
+    return Plan(sql, tuple(blocks), (), remainder, ("histogram", "bin", "units"))  # type: ignore[arg-type]
+
+
+def _units(block: Block, histograms: tuple[Histogram, ...], rows: int) -> Relation:
+    """One row for each unit: how many groups it is in, how many rows it has there, and its |sum| over all groups."""
+    whole = Facts(Type.INTEGER, Fraction(1), Fraction(rows), nullable=False)
+    columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [("n", "count", None, None, whole)]
+    totals: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [
+        ("groups", "count", None, None, whole),
+        ("rows", "sum", Column("n", whole), None, whole),
+    ]
+    for at, histogram in enumerate(histograms):
+        if histogram.summed is not None:
+            most = Fraction(float(_largest(histogram.summed.value))) * rows
+            sums = Facts(Type.REAL, -most, most)
+            value = call("to_real", histogram.summed.value)
+            columns.append((f"s{at}", "sum", value, histogram.summed.filter, sums))
+            size = call("abs", Column(f"s{at}", sums))
+            totals.append((_name(histogram, at), "sum", size, None, _facts(histogram, rows)))
+    keys = tuple((f"g{at}", key.expression) for at, key in enumerate(block.keys))
+    return UnitAggregate(UnitAggregate(_inside(block), keys, tuple(columns)), (), tuple(totals))
+
+
+def _inside(block: Block) -> Relation:
+    """The rows that are in a group of the answer, as far as public keys have short lists."""
+    relation = block.source
+    for key in block.keys:
+        values = [value for value in key.values or () if not isinstance(value, (bool, float))]
+        if key.values and len(values) == len(key.values) <= MOST_LISTED and None not in values:
+            listed = [Literal(value, literal_facts(value)) for value in values]
+            relation = Filter(relation, call("in", key.expression, *listed))
+    return relation
+
+
+def _bin(value: Expr, edges: tuple[Fraction, ...]) -> Expr:
+    """The number of the bin; the last one takes all that is larger, and what is NULL (no row has a value) is in the first."""
+    cases: list[Expr] = [call("is_null", value), _number(0)]
+    for at, edge in enumerate(edges[:-1]):
+        last = int(edge) if value.facts.type is Type.INTEGER else edge
+        cases += [call("le", value, Literal(last, literal_facts(last))), _number(at)]
+    return call("case", *cases, _number(len(edges) - 1))
+
+
+def _number(value: int) -> Literal:
+    return Literal(value, literal_facts(value))
+
+
+def _name(histogram: Histogram, at: int) -> str:
+    return f"total{at}" if histogram.summed is not None else histogram.what
+
+
+def _facts(histogram: Histogram, rows: int) -> Facts:
+    if histogram.summed is None:
+        return Facts(Type.INTEGER, Fraction(1), Fraction(rows), nullable=False)
+    return Facts(Type.REAL, Fraction(0), Fraction(float(_largest(histogram.summed.value))) * rows)
+
+
+def _largest(value: Expr) -> Fraction:
+    """The largest absolute value of one row."""
+    return max(abs(Fraction(value.facts.lower)), abs(Fraction(value.facts.upper)))
+
+
+def middle(histogram: Histogram, at: int) -> float:
+    """The typical size of a unit in a bin: the mean of values whose logarithms are spread evenly."""
+    high = float(histogram.edges[at])
+    low = float(histogram.edges[at - 1]) if at else high / 2
+    if histogram.what != "total":
+        low, high = (low + 0.5 if at else 0.5), high + 0.5
+        return float(histogram.edges[at]) if high - low <= 1 else (high - low) / math.log(high / low)
+    return (high - low) / math.log(high / low)
