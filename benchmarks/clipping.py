@@ -89,7 +89,9 @@ def errors(session: Session, case: Case, settings: dict[str, float], epsilon: st
     asking = session.over(replace(session.policy, tables=tables))
     for name, value in {"epsilon": epsilon, "reuse": "off", **settings}.items():
         if name != "max_rows":
-            asking.options = asking.options.with_value(name, value if isinstance(value, str) else f"{value:.12g}", asking.policy)
+            asking.options = asking.options.with_value(
+                name, value if isinstance(value, str) else f"{value:.12g}", asking.policy
+            )
     with duckdb.connect(str(session.policy.source_path()), read_only=True) as con:
         exact = {row[0]: row[1:] for row in con.sql(case.sql).fetchall()}
     found: tuple[list[float], list[float]] = ([], [])

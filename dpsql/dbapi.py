@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dpsql.policy import Policy
     from dpsql.release import Release
     from dpsql.session import Session
+    from dpsql.tuning import Advice
 
 apilevel = "2.0"
 threadsafety = 2
@@ -121,6 +122,17 @@ class Connection:
     def explain(self, operation: str, parameters: Parameters = None) -> PrivacyPlan:
         """The privacy plan and price of a query; nothing is charged and data is not touched."""
         return self.session.explain(operation, parameters)
+
+    def tune(self, operation: str, *, epsilon: str | None = None, groups: int | None = None) -> Advice:
+        """Contribution bounds recommended for a query, from a measurement that is charged (docs/tune.md).
+
+        `epsilon`: what it may cost, as text or a number; `groups`: how many groups the answer has, where keys are private.
+        """
+        from dpsql.privacy import exact_number
+        from dpsql.tuning import tune
+
+        cost = None if epsilon is None else exact_number(str(epsilon))
+        return tune(self.session, operation, epsilon=cost, groups=groups)
 
     @property
     def budget(self) -> Budget:

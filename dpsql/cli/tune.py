@@ -33,8 +33,8 @@ def tune(
 ) -> None:  # fmt: skip
     """Recommend max_rows, max_total, max_count and max_groups for a question.
 
-    Measures privately how much people contribute: rows, groups, and totals of what is summed, counted in bins that double
-    in width. That is charged like any question; the price is shown first. Then each bound is told with the error that it
+    Measures privately how much privacy units contribute: rows, groups, and totals of what is summed, counted in bins that
+    double in width. That is charged like any question; the price is shown first. Then each bound is told with the error that it
     would bring: bias from what is cut off, and noise. Asking again about the same data is free.
     """
     from dpsql.privacy import exact_number
@@ -63,9 +63,9 @@ def write_advice(advice: Advice) -> None:
     """The tables for a person, the recommendations last."""
     from dpsql.shown import draw
 
-    click.echo(f"about {advice.people:.3g} people, with up to about {advice.rows:.3g} rows each")
+    click.echo(f"about {_short(advice.people)} privacy units, with up to about {_short(advice.rows)} rows each")
     for one in advice.tables:
-        click.echo(f"\n{one.setting} for {one.of}" + ("" if one.now is None else f" (now {one.now:.6g})"))
+        click.echo(f"\n{one.setting} for {one.of}" + ("" if one.now is None else f" (now {one.now:.10g})"))
         draw(*_columns(one), sys.stdout)
         if one.why:
             click.echo(f"no recommendation: {one.why}")
@@ -73,15 +73,20 @@ def write_advice(advice: Advice) -> None:
     for note in advice.notes:
         click.echo(f"note: {note}")
     for name, value in advice.settings.items():
-        click.echo(f"recommended: {name} {value:.6g}")
+        click.echo(f"recommended: {name} {value:.10g}")
+
+
+def _short(value: float) -> str:
+    """Three digits, written out."""
+    return f"{value:.3g}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 def _columns(one: Table) -> tuple[list[str], list[list[str]], list[bool]]:
     names = [one.setting, "lost", "bias", "noise", "together", ""]
     rows = [
         (
-            f"{choice.value:.6g}", f"{choice.lost:.1%}", f"{choice.bias:.3g}", f"{choice.noise:.3g}",
-            f"{choice.together:.3g}", "<- recommended" if choice.recommended else "",
+            f"{choice.value:.10g}", f"{choice.lost:.1%}", _short(choice.bias), _short(choice.noise),
+            _short(choice.together), "<- recommended" if choice.recommended else "",
         )
         for choice in one.choices
     ]  # fmt: skip

@@ -20,7 +20,7 @@ from dpsql.plan import Asked, Block, Norm, Term, TermKind
 from dpsql.pricing import PricedBlock, expected_error, price
 from dpsql.rewrite import bounded
 from dpsql.tuning.choices import UNSEEN, Seen, Table, choice, table
-from dpsql.tuning.histograms import Histogram, Summed, histogram_plan, histograms_of
+from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy
@@ -115,7 +115,7 @@ class Tuning:
             found += work.groups(groups)
         notes = [
             *why,
-            f"a bin of a histogram counts from {rows.least:.3g} people on; fewer people with more are not seen",
+            f"a bin of a histogram counts from {rows.least:.3g} privacy units on; fewer with more are not seen",
         ]
         notes.append("error bars of answers hold the noise alone, not the bias")
         return Advice(

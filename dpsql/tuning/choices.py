@@ -100,7 +100,9 @@ def choice(value: float, bound: float, seen: Seen, groups: float, unit: float, n
 def table(setting: str, of: str, choices: list[Choice], now: float | None, seen: Seen) -> Table:
     """Marks the choice of the least expected error, unless noise drowns what it would rest on."""
     if seen.people() < 3 * seen.least:
-        why = f"noise drowns the histogram (a bin counts from {seen.least:.3g} people): give it a larger --epsilon"
+        why = (
+            f"noise drowns the histogram (a bin counts from {seen.least:.3g} privacy units): give it a larger --epsilon"
+        )
         return Table(setting, of, tuple(choices), now, why)
     best = min(range(len(choices)), key=lambda at: choices[at].together)
     if choices[best].doubt > choices[best].together:

@@ -67,6 +67,10 @@ MUTANTS = (
            "exceeds = f'\"s.{v}\" > 2 * {most} * {most}'", CLIPPING, "test_one_unit"),
     Mutant("clipped within each group alone", "emit/clipping.py", "FROM {PARTS} GROUP BY {of.unit}\"",
            "FROM {PARTS} GROUP BY {', '.join(columns)}\"", CLIPPING, "test_sensitivity_is_reached"),
+    Mutant("noise recommends a bound", "tuning/choices.py", "seen.people() < 3 * seen.least", "seen.people() < 0",
+           "tuning/test_tuning.py", "test_noise_drowns"),
+    Mutant("a histogram of rows, not of units", "tuning/histograms.py", "), (), tuple(totals))", "), keys, tuple(totals))",
+           "tuning/test_tuning.py", "test_price_first or test_one_unit"),
     # the bounded view, clamps and caps
     Mutant("no clamp of reals", "emit/grid.py", "return f\"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS BIGINT) END\"",
            "return f\"TRY_CAST({value} AS BIGINT)\"", REPLAY, "test_entity and sum_real"),

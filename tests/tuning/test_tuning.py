@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from neighbours.databases import database, hospital, patient
 from neighbours.test_neighbours import Silent
 
+import dpsql
 from dpsql.cli import cli
 from dpsql.errors import Error
 from dpsql.options import Reuse
@@ -123,6 +124,12 @@ def test_price_first_then_charged_once(session: Session) -> None:
     again = Tuning(session, BY_REGION, epsilon=Fraction(1, 3)).measure()
     assert (again.tables, again.receipt) == (first.tables, first.receipt)
     assert session.budget().spent["dataset"] == spent
+
+
+def test_from_python(folder: Path) -> None:
+    with dpsql.connect(folder / "shop.yaml") as connection:
+        advice = connection.tune("SELECT SUM(amount) FROM orders", epsilon="0.5")
+    assert set(advice.settings) == {"max_total", "max_rows"}
 
 
 def test_what_does_not_fit_is_refused_before(session: Session) -> None:
