@@ -5,52 +5,117 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
-from benchmarks.data import LEVELS
-from benchmarks.fixed_cost import fixed_cost
-from benchmarks.measure import run
-from benchmarks.report import write
+from benchmarks import accuracy, clients, cold, compare, fixed_cost, large, measure, report, wide
+from benchmarks.data import WAYS
+from benchmarks.peers.drive import PEERS
 from benchmarks.workload import WORKLOAD
 
 SIZES = (1_000, 1_000_000, 10_000_000)
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 
 def _say(line: str) -> None:
     click.echo(line, err=True)
 
 
+def _peers(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    names = tuple(value.split(",")) if value else ()
+    unknown = [name for name in names if name not in PEERS]
+    if unknown:
+        raise click.BadParameter(f"{', '.join(unknown)}: known are {', '.join(PEERS)}")
+    return names
+
+
 @click.command()
-@click.option("--rows", multiple=True, type=click.IntRange(min=1), help="table size; may be repeated [1e3, 1e6, 1e7]")
-@click.option("--level", multiple=True, type=click.Choice(LEVELS), help="privacy unit; may be repeated [both]")
+@click.option("--workload", is_flag=True, help="Q1 to Q8 at every size and in every way [when no part is named]")
+@click.option("--fixed", is_flag=True, help="fixed cost on 1,000 rows, step by step [when no part is named]")
+@click.option("--wide", "wide_", is_flag=True, help="a million groups to Arrow, CSV, Parquet; memory")
+@click.option("--large", "large_", is_flag=True, help="100 million rows of Parquet under 4 GiB (needs 4 GB of disk)")
+@click.option("--growth", is_flag=True, help="growth with rows, groups and units")
+@click.option("--clients", "clients_", type=click.IntRange(min=1), help="so many clients at once, e.g. 16")
+@click.option("--cold", "cold_", is_flag=True, help="cold start of the command line")
+@click.option("--peers", callback=_peers, help=f"other systems, with commas: {','.join(PEERS)}")
+@click.option("--accuracy", "accuracy_", is_flag=True, help="AVG and VAR beside the composition by hand; heavy tails")
+@click.option("--docs", is_flag=True, help="afterwards rewrite the tables and charts of docs/performance.md")
+@click.option("--rows", multiple=True, type=click.IntRange(min=1), help="table size; may be repeated [of each part]")
+@click.option("--way", multiple=True, type=click.Choice(WAYS), help="of the workload; may be repeated [all]")
 @click.option("--question", multiple=True, type=click.Choice([q.name for q in WORKLOAD]), help="may be repeated [all]")
-@click.option("--repeat", default=7, show_default=True, type=click.IntRange(min=1), help="pairs of each question")
-@click.option("--fixed/--no-fixed", default=True, show_default=True, help="also the fixed cost, step by step")
+@click.option("--repeat", default=7, show_default=True, type=click.IntRange(min=1), help="rounds of each question")
 @click.option("--data", type=click.Path(path_type=Path), help="folder that keeps the generated data between runs")
+@click.option(
+    "--environments", type=click.Path(path_type=Path), help="folder of the peers' environments [below --data]"
+)
 @click.option("--out", default="benchmarks/results", show_default=True, type=click.Path(path_type=Path))
-def main(
-    *,
-    rows: tuple[int, ...],
-    level: tuple[str, ...],
-    question: tuple[str, ...],
-    repeat: int,
-    fixed: bool,
-    data: Path | None,
-    out: Path,
-) -> None:
-    """Time the workload on plain DuckDB and on dpsql, in turn, and write results.json and results.md."""
+def main(**given: Any) -> None:
+    """Time the workload on plain DuckDB and on dpsql, in turn; write PART.json, results.md and charts.
+
+    Parts that are named are measured; without any, --workload and --fixed.
+    """
+    out: Path = given["out"]
     command = " ".join(["python -m benchmarks", *sys.argv[1:]])
-    asked = [one for one in WORKLOAD if not question or one.name in question]
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) if data is None else data
+        folder = (Path(scratch) if given["data"] is None else given["data"]).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        os.environ["DPSQL_STATE"] = str(folder / "state")  # the heads of these ledgers stay with them
-        timings = run(folder, asked, sizes=rows or SIZES, levels=level or LEVELS, repeat=repeat, say=_say)
-        costs = fixed_cost(folder, max(repeat, 20) if repeat > 1 else 1) if fixed else []
-    for path in write(out, command, timings, costs):
+        # The heads of these ledgers, and the indexes of Parquet files, stay with the data.
+        os.environ |= {"DPSQL_STATE": str(folder / "state"), "DPSQL_CACHE": str(folder / "cache")}
+        for part, work in _parts(given, folder).items():
+            before = os.getloadavg()[0]
+            found = work()
+            _say(f"wrote {report.write(out, part, command, (before, os.getloadavg()[0]), found)}")
+    for path in [*report.render(out), *(report.rewrite_docs(out, PAGE) if given["docs"] else [])]:
         _say(f"wrote {path}")
+
+
+def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
+    """The parts asked for, in the order in which they run."""
+    repeat: int = given["repeat"]
+    asked = [one for one in WORKLOAD if not given["question"] or one.name in given["question"]]
+
+    def rows(usual: int) -> int:
+        return int(given["rows"][0]) if given["rows"] else usual
+
+    def workload() -> Any:
+        sizes, ways = given["rows"] or SIZES, given["way"] or WAYS
+        timings, prepared = measure.run(folder, asked, sizes=sizes, ways=ways, repeat=repeat, say=_say)
+        return {"timings": [asdict(one) for one in timings], "prepared": [asdict(one) for one in prepared]}
+
+    def accurate() -> Any:
+        size = rows(accuracy.ROWS)
+        found = {"composition": accuracy.composition(folder, repeat, size), "heavy": accuracy.heavy(folder, repeat)}
+        return {name: [asdict(one) for one in some] for name, some in found.items()}
+
+    def peers() -> Any:
+        environments = given["environments"] or folder / "peers"
+        return compare.compare(folder, environments, given["peers"], rows=rows(1_000_000), repeat=repeat, say=_say)
+
+    def many(found: list[Any]) -> Any:
+        return [asdict(one) for one in found]
+
+    everything: dict[str, tuple[bool, Callable[[], Any]]] = {
+        "workload": (given["workload"], workload),
+        "fixed": (given["fixed"], lambda: many(fixed_cost.fixed_cost(folder, max(repeat, 30) if repeat > 1 else 1))),
+        "wide": (given["wide_"], lambda: many(wide.wide(folder, min(repeat, 3), _say, rows=rows(wide.ROWS)))),
+        "large": (given["large_"], lambda: large.large(folder, rows(100_000_000), min(repeat, 3), _say)),
+        "growth": (given["growth"], lambda: many(large.growth(folder, rows(10_000_000), min(repeat, 3), _say))),
+        "clients": (
+            bool(given["clients_"]),
+            lambda: many(clients.concurrent(folder, given["clients_"], min(repeat, 5), 8, _say, rows(clients.ROWS))),
+        ),
+        "cold": (given["cold_"], lambda: many(cold.cold(folder, repeat))),
+        "peers": (bool(given["peers"]), peers),
+        "accuracy": (given["accuracy_"], accurate),
+    }
+    named = {part: work for part, (wanted, work) in everything.items() if wanted}
+    if not named and not given["docs"]:
+        return {part: everything[part][1] for part in ("workload", "fixed")}
+    return named
 
 
 if __name__ == "__main__":

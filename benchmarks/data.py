@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 REGIONS = 50
 DAYS = 365
@@ -15,8 +17,16 @@ MERCHANTS = 10_000
 ROWS_PER_USER = 20
 MAX_ROWS = 60
 FIRST_DAY = date(2024, 1, 1)
-LEVELS = ("row", "user")
+LAST_DAY = FIRST_DAY + timedelta(days=DAYS - 1)
+WAYS = ("row", "unprepared", "copy", "in_place")
+"""Privacy unit row; user without an index; with a copy (a few users have more rows than MAX_ROWS); in place (none has
+more than the bound, which is larger)."""
 _CHUNK_ROWS = 1_000_000
+
+
+def region_names() -> list[str]:
+    """All regions: public keys."""
+    return [f"region-{at:05}" for at in range(REGIONS)]
 
 
 def build(folder: Path, rows: int) -> Path:
@@ -31,14 +41,35 @@ def build(folder: Path, rows: int) -> Path:
     part = path.with_suffix(".part")
     part.unlink(missing_ok=True)
     with duckdb.connect(str(part)) as connection:
-        for start in range(0, rows, _CHUNK_ROWS):
-            chunk = _chunk(start, min(_CHUNK_ROWS, rows - start), rows)
+        for at, chunk in enumerate(chunks(rows)):
             connection.register("chunk", chunk)
-            verb = "INSERT INTO purchases" if start else "CREATE TABLE purchases AS"
+            verb = "INSERT INTO purchases" if at else "CREATE TABLE purchases AS"
             connection.execute(f"{verb} SELECT * FROM chunk")
             connection.unregister("chunk")
     part.rename(path)
     return path
+
+
+def build_parquet(folder: Path, rows: int) -> Path:
+    """The same rows as a Parquet file, written a chunk at a time."""
+    path = folder / f"purchases-{rows}.parquet"
+    if path.exists():
+        return path
+    part = path.with_suffix(".part")
+    writer = None
+    for chunk in chunks(rows):
+        writer = writer or pq.ParquetWriter(part, chunk.schema, compression="zstd")
+        writer.write_table(chunk)
+    if writer is not None:
+        writer.close()
+    part.rename(path)
+    return path
+
+
+def chunks(rows: int) -> Iterator[pa.Table]:
+    """The rows, at most a million at a time."""
+    for start in range(0, rows, _CHUNK_ROWS):
+        yield _chunk(start, min(_CHUNK_ROWS, rows - start), rows)
 
 
 def _chunk(start: int, count: int, rows: int) -> pa.Table:
@@ -63,30 +94,54 @@ def _named(word: str, count: int, codes: np.ndarray) -> pa.Array:
     return names.take(pa.array(codes))
 
 
-def write_policy(folder: Path, database: Path, level: str) -> Path:
-    """The policy file of a privacy unit: "row", or "user" (`max_rows` rows of each). The budget cannot run out."""
-    unit = "row" if level == "row" else "{table: purchases, column: user_id}"
-    most = "" if level == "row" else f"    max_rows: {MAX_ROWS}\n"
-    regions = ", ".join(f"region-{at:05}" for at in range(REGIONS))
-    last_day = FIRST_DAY + timedelta(days=DAYS - 1)
-    path = folder / f"{database.stem}-{level}.yaml"
-    path.write_text(
-        f"dataset: purchases_{level}\n"
-        f"source: duckdb:///{database.name}\n"
-        f"privacy_unit: {unit}\n"
-        "budget: {epsilon: 10000, delta: 1e-6, accountant: zcdp}\n"
-        "per_query: {epsilon: 1, delta: 1e-9}\n"
-        f"ledger: sqlite:///{database.stem}-{level}-ledger.db\n"
-        "tables:\n"
-        "  purchases:\n"
-        f"{most}"
-        "    columns:\n"
-        "      user_id: {type: integer, nullable: false}\n"
-        f"      region: {{type: text, domain: [{regions}], nullable: false}}\n"
-        f"      day: {{type: date, lower: {FIRST_DAY}, upper: {last_day}, nullable: false}}\n"
-        "      merchant: {type: text, nullable: false}\n"
-        "      amount: {type: real, lower: 0, upper: 500}\n"
-        "      items: {type: integer, lower: 0, upper: 20}\n",
-        encoding="utf-8",
-    )
+COLUMNS = (
+    "user_id: {type: integer, nullable: false}",
+    f"region: {{type: text, domain: [{', '.join(region_names())}], nullable: false}}",
+    f"day: {{type: date, lower: {FIRST_DAY}, upper: {LAST_DAY}, nullable: false}}",
+    "merchant: {type: text, nullable: false}",
+    "amount: {type: real, lower: 0, upper: 500}",
+    "items: {type: integer, lower: 0, upper: 20}",
+)
+
+
+def write_policy(folder: Path, data: Path, way: str, accountant: str = "zcdp") -> Path:
+    """The policy file over `purchases` in one of `WAYS`."""
+    most = {"row": None, "unprepared": MAX_ROWS, "copy": MAX_ROWS, "in_place": 10**6}[way]
+    name = f"{data.name.replace('.', '-')}-{way}-{accountant}"
+    return table_policy(folder, name, "purchases", data, COLUMNS, most, accountant=accountant)
+
+
+def table_policy(
+    folder: Path,
+    name: str,
+    table: str,
+    data: Path,
+    columns: tuple[str, ...],
+    max_rows: int | None,
+    *,
+    accountant: str = "zcdp",
+    epsilon: float = 1,
+    extra: tuple[str, ...] = (),
+) -> Path:
+    """A policy file over one table in the DuckDB or Parquet file `data`. Its budget cannot run out soon.
+
+    `max_rows` None: every row is a privacy unit; else the column user_id names it. `extra`: lines of the table.
+    """
+    kind = "duckdb:///" if data.suffix == ".duckdb" else ""
+    lines = [
+        f"dataset: {name.replace('-', '_')}",
+        f"source: {kind}{data.name}",
+        f"privacy_unit: {'row' if max_rows is None else f'{{table: {table}, column: user_id}}'}",
+        f"budget: {{epsilon: 10000, delta: 1e-4, accountant: {accountant}}}",
+        f"per_query: {{epsilon: {epsilon}, delta: 1e-9}}",
+        f"ledger: sqlite:///{name}-ledger.db",
+        "tables:",
+        f"  {table}:",
+        *(f"    {line}" for line in extra),
+        *([] if max_rows is None else [f"    max_rows: {max_rows}"]),
+        "    columns:",
+        *(f"      {column}" for column in columns),
+    ]
+    path = folder / f"{name}.yaml"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path

@@ -1,15 +1,17 @@
-"""The fixed cost of one question on a small table, step by step, in the three ways analysts ask."""
+"""The fixed cost of one question on a small table: beside plain DuckDB, and step by step."""
 
 from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from itertools import count
 from pathlib import Path
 
 import duckdb
 
+from benchmarks.clock import in_turn, summary
 from benchmarks.data import build, write_policy
 from benchmarks.stages import stopwatch
 from dpsql.session import open_session
@@ -20,14 +22,22 @@ QUESTION = (
     "SELECT region, count(*) AS n, sum(amount) AS total, avg(amount) AS mean FROM purchases "
     "WHERE items < {literal} GROUP BY region ORDER BY n DESC"
 )
+TARGETS = {"distinct": 5.0, "again": 5.0, "stored": 2.0}
+"""Milliseconds above plain DuckDB."""
 
 
 @dataclass(frozen=True)
 class FixedCost:
-    """Own milliseconds of each step (median) in one way of asking; `raw` is the same question on plain DuckDB."""
+    """One way of asking. `median`, `cpu`: milliseconds of whole questions asked in turn with plain DuckDB (`raw`,
+    `raw_cpu`); `over`: median of the differences within each round; `steps`: own milliseconds of each step (median)."""
 
     way: str
+    median: float
+    cpu: float
     raw: float
+    raw_cpu: float
+    over: float
+    target: float
     steps: dict[str, float]
 
 
@@ -36,25 +46,35 @@ def fixed_cost(folder: Path, repeat: int) -> list[FixedCost]:
     answered from the stored release."""
     database = build(folder, ROWS)
     policy = write_policy(folder, database, "row")
-    start = time.time_ns()  # no question was asked with these literals before, whatever the store of releases holds
-    literals = {"distinct": range(start, start + repeat + WARM), "again": [start] * (repeat + WARM)}
-    literals["stored"] = literals["again"]
-    raw = _raw(database, repeat)
-    found = []
-    for way, values in literals.items():
-        with open_session(policy, create_ledger=True) as session, stopwatch() as watch:
-            session.execute(f"SET dp.reuse = {'off' if way == 'again' else 'on'}")
-            for value in values:
-                watch.time(partial(session.execute, QUESTION.format(literal=value)))
-            found.append(FixedCost(way, raw, watch.medians(WARM)))
-    return found
+    literals = count(time.time_ns())  # asked by nobody before, whatever the store of releases holds
+    sessions = {way: open_session(policy, create_ledger=True) for way in TARGETS}
+    raw = duckdb.connect(str(database), read_only=True)
+    try:
+        sessions["again"].execute("SET dp.reuse = off")
+        same = QUESTION.format(literal=next(literals))
+        asks: dict[str, Callable[[], object]] = {
+            "raw": lambda: raw.sql(QUESTION.format(literal=next(literals))).to_arrow_table(),
+            "distinct": lambda: sessions["distinct"].execute(QUESTION.format(literal=next(literals))).table,
+            "again": lambda: sessions["again"].execute(same).table,
+            "stored": lambda: sessions["stored"].execute(same).table,
+        }
+        samples = {way: found[WARM:] for way, found in in_turn(asks, repeat + WARM).items()}
+        plain = summary(samples["raw"])
+        found = []
+        for way, target in TARGETS.items():
+            own = summary(samples[way])
+            over = statistics.median(a.wall - b.wall for a, b in zip(samples[way], samples["raw"], strict=True))
+            steps = _steps(asks[way], repeat)
+            found.append(FixedCost(way, own.median, own.cpu, plain.median, plain.cpu, over, target, steps))
+        return found
+    finally:
+        raw.close()
+        for session in sessions.values():
+            session.close()
 
 
-def _raw(database: Path, repeat: int) -> float:
-    samples = []
-    with duckdb.connect(str(database), read_only=True) as connection:
-        for at in range(repeat + WARM):
-            start = time.perf_counter()
-            connection.sql(QUESTION.format(literal=at)).to_arrow_table()
-            samples.append((time.perf_counter() - start) * 1000)
-    return statistics.median(samples[WARM:])
+def _steps(ask: Callable[[], object], repeat: int) -> dict[str, float]:
+    with stopwatch() as watch:
+        for _ in range(repeat):
+            watch.time(ask)
+    return watch.medians()

@@ -1,38 +1,112 @@
-"""Timing both sides of a question, in turn, so that whatever else the machine does falls on both."""
+"""The workload: every question on plain DuckDB and in every way of dpsql, in turn in one process."""
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from benchmarks.data import build, write_policy
+from benchmarks.clock import Sample, in_turn, ratio, summary, timed
+from benchmarks.data import build, build_parquet, write_policy
 from benchmarks.workload import Question
 from dpsql.errors import Refusal
 from dpsql.session import Session, open_session
 
+SLOW_ROWS = 1_000_000
+"""From here on what is unprepared is asked in two rounds only: it takes seconds."""
+SLOW_ROUNDS = 2
+
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds of one question at one size and level: medians of the repeats, and the median of their ratios.
+    """One question at one size in one way; milliseconds. `ratio` to plain DuckDB within each round, median.
 
-    `refused` is the slug of a question that dpsql does not answer; the numbers of dpsql are 0 then.
+    `raw`, `raw_cpu`: of the base, which under users as privacy units counts users too where groups are private.
+    `refused`: the slug of a question that dpsql does not answer; its numbers are 0 then.
     """
 
     question: str
     title: str
-    level: str
+    way: str
     rows: int
     groups: int
-    raw: float
-    private: float
-    ratio: float
+    median: float = 0
+    least: float = 0
+    cpu: float = 0
+    runs: int = 0
+    raw: float = 0
+    raw_cpu: float = 0
+    ratio: float = 0
     refused: str = ""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What `dpsql prepare` took; `state` says what it made."""
+
+    rows: int
+    way: str
+    state: str
+    milliseconds: float
+    cpu: float
+
+
+Say = Callable[[str], None]
+
+
+@contextmanager
+def opened(
+    folder: Path, data: Path, ways: Sequence[str], rows: int, found: list[Prepared], memory: str | None = None
+) -> Iterator[dict[str, Session]]:
+    """A session for each way; what needs an index gets one. Every answer is charged and computed (dp.reuse = off)."""
+    with ExitStack() as stack:
+        sessions = {}
+        for way in ways:
+            session = stack.enter_context(open_session(write_policy(folder, data, way), create_ledger=True))
+            session.execute("SET dp.reuse = off")
+            if memory:
+                limit(session._engine._connection, memory, folder)  # type: ignore[attr-defined]
+            if way in ("copy", "in_place"):
+                states: list[str] = []
+                took = timed(partial(_prepare, session, memory, states))
+                found.append(Prepared(rows, way, states[0], took.wall, took.cpu))
+            sessions[way] = session
+        yield sessions
+
+
+def _prepare(session: Session, memory: str | None, states: list[str]) -> None:
+    states += [str(done.state) for done in session._index.prepare(memory=memory)]
+
+
+def limit(connection: duckdb.DuckDBPyConnection, memory: str, folder: Path) -> None:
+    """Hold DuckDB to `memory`; what does not fit goes to `folder`."""
+    connection.execute(f"SET memory_limit = '{memory}'")
+    connection.execute(f"SET temp_directory = '{folder / 'spill'}'")
+
+
+def plain(data: Path, folder: Path, memory: str | None = None) -> duckdb.DuckDBPyConnection:
+    """Plain DuckDB over the same file, in which the table is called `purchases`."""
+    connection = duckdb.connect()
+    if memory:
+        limit(connection, memory, folder)
+    if data.suffix == ".duckdb":
+        connection.execute(f"ATTACH '{data}' AS plain (READ_ONLY)")
+        connection.execute("USE plain")
+    else:
+        connection.execute(f"CREATE VIEW purchases AS SELECT * FROM read_parquet('{data}')")
+    return connection
+
+
+def another(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """A cursor of a connection of `plain`."""
+    cursor = connection.cursor()
+    cursor.execute("USE plain")
+    return cursor
 
 
 def run(
@@ -40,62 +114,72 @@ def run(
     questions: Sequence[Question],
     *,
     sizes: Sequence[int],
-    levels: Sequence[str],
+    ways: Sequence[str],
     repeat: int,
-    say: Callable[[str], None],
-) -> list[Timing]:
-    """Every question at every size and level; stored releases are off, so that each answer is charged and computed."""
-    found = []
+    say: Say,
+    parquet: bool = False,
+    memory: str | None = None,
+) -> tuple[list[Timing], list[Prepared]]:
+    """Every question at every size in every way."""
+    timings: list[Timing] = []
+    prepared: list[Prepared] = []
     for rows in sizes:
-        database = build(folder, rows)
-        for level in levels:
-            policy = write_policy(folder, database, level)
-            raw = duckdb.connect(str(database), read_only=True)
-            with raw, open_session(policy, create_ledger=True) as session:
-                session.execute("SET dp.reuse = off")
-                for question in questions:
-                    timing = _timing(question, raw, session, level=level, rows=rows, repeat=repeat)
-                    found.append(timing)
+        data = build_parquet(folder, rows) if parquet else build(folder, rows)
+        raw = plain(data, folder, memory)
+        with raw, opened(folder, data, ways, rows, prepared, memory) as sessions:
+            for question in questions:
+                for timing in _question(question, raw, sessions, rows, repeat):
+                    timings.append(timing)
                     say(_line(timing))
+    return timings, prepared
+
+
+def _question(
+    question: Question, raw: duckdb.DuckDBPyConnection, sessions: dict[str, Session], rows: int, repeat: int
+) -> list[Timing]:
+    def ask(sql: str) -> pa.Table:
+        return raw.sql(sql).to_arrow_table()
+
+    groups = ask(question.sql).num_rows
+    works: dict[str, Callable[[], object]] = {"raw": partial(ask, question.sql)}
+    if question.counted:
+        works["counted"] = partial(ask, question.counted)
+    refused = {}
+    for way, session in sessions.items():
+        try:
+            session.explain(question.sql)
+        except Refusal as refusal:
+            refused[way] = refusal.slug
+            continue
+        works[way] = partial(answer, session, question.sql)
+    few = {"unprepared": SLOW_ROUNDS} if rows >= SLOW_ROWS else {}
+    for way, work in works.items():  # once, to warm caches and plans
+        if way not in few:
+            work()
+    samples = in_turn(works, repeat, few)
+    found = []
+    for way in sessions:
+        head = (question.name, question.title, way, rows, groups)
+        if way in refused:
+            found.append(Timing(*head, refused=refused[way]))
+        else:
+            base = samples["counted" if way != "row" and question.counted else "raw"]
+            found.append(_timing(head, samples[way], base))
     return found
 
 
-def _timing(
-    question: Question, raw: duckdb.DuckDBPyConnection, session: Session, *, level: str, rows: int, repeat: int
-) -> Timing:
-    def plain() -> pa.Table:
-        return raw.sql(question.sql).to_arrow_table()
-
-    def private() -> pa.Table:
-        return session.execute(question.sql).table
-
-    _milliseconds(plain)
-    groups = plain().num_rows
-    try:
-        _milliseconds(private)
-    except Refusal as refusal:
-        return Timing(question.name, question.title, level, rows, groups, _milliseconds(plain), 0.0, 0.0, refusal.slug)
-    pairs = [(_milliseconds(plain), _milliseconds(private)) for _ in range(repeat)]
-    return Timing(
-        question.name,
-        question.title,
-        level,
-        rows,
-        groups,
-        statistics.median(one for one, _ in pairs),
-        statistics.median(other for _, other in pairs),
-        statistics.median(other / one for one, other in pairs),
-    )
+def answer(session: Session, sql: str) -> pa.Table:
+    """The rows of a question."""
+    return session.execute(sql).table
 
 
-def _milliseconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return (time.perf_counter() - start) * 1000
+def _timing(head: tuple[str, str, str, int, int], samples: list[Sample], base: list[Sample]) -> Timing:
+    own, raw = summary(samples), summary(base)
+    return Timing(*head, own.median, own.least, own.cpu, own.runs, raw.median, raw.cpu, ratio(samples, base))
 
 
 def _line(timing: Timing) -> str:
-    head = f"{timing.rows:>12,} rows, {timing.level:<4} {timing.question}"
+    head = f"{timing.rows:>12,} rows, {timing.way:<10} {timing.question}"
     if timing.refused:
         return f"{head}: not answered ({timing.refused})"
-    return f"{head}: raw {timing.raw:.1f} ms, dpsql {timing.private:.1f} ms, ratio {timing.ratio:.2f}"
+    return f"{head}: raw {timing.raw:.1f} ms, dpsql {timing.median:.1f} ms, ratio {timing.ratio:.2f}"

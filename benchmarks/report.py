@@ -1,81 +1,105 @@
-"""What was measured, as JSON for machines and as Markdown for `docs/performance.md`."""
+"""What was measured: a JSON file for each part, one Markdown page and charts of all parts, and the tables of the docs."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict
+import re
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from benchmarks.fixed_cost import FixedCost
-from benchmarks.measure import Timing
+from benchmarks import tables
+from benchmarks.large import Point
+
+CHARTS = {"workload": "performance-workload.svg", "growth": "performance-growth.svg", "peers": "performance-peers.svg"}
+PARTS: dict[str, Callable[[Any], str]] = {
+    "workload": tables.workload,
+    "fixed": tables.fixed,
+    "wide": tables.wide,
+    "large": tables.large,
+    "growth": tables.growth,
+    "clients": tables.clients,
+    "cold": tables.cold,
+    "peers": tables.peers,
+    "accuracy": tables.accuracy,
+}
+"""Part -> its tables as Markdown."""
 
 
 def machine() -> dict[str, str]:
     """What the numbers depend on besides the code."""
     packages = {name: version(name) for name in ("duckdb", "sqlglot", "numpy", "pyarrow", "sqlalchemy")}
-    return {"cores": str(os.cpu_count()), "machine": platform.machine(), "python": platform.python_version()} | packages
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    facts = {"cores": str(os.cpu_count()), "memory": f"{memory:.0f} GB", "machine": platform.machine()}
+    return facts | {"python": platform.python_version()} | packages
 
 
-def write(out: Path, command: str, timings: Sequence[Timing], costs: Sequence[FixedCost]) -> tuple[Path, Path]:
-    """`results.json` and `results.md` in the folder `out`; returns their paths."""
+def write(out: Path, part: str, command: str, load: tuple[float, float], found: Any) -> Path:
+    """`PART.json` in the folder `out`. `load`: processes that wanted a core before and after."""
     out.mkdir(parents=True, exist_ok=True)
-    whole = {
-        "command": command,
-        "machine": machine(),
-        "timings": [asdict(timing) for timing in timings],
-        "fixed_cost": [asdict(cost) for cost in costs],
-    }
-    data, text = out / "results.json", out / "results.md"
-    data.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
-    text.write_text(markdown(command, timings, costs), encoding="utf-8")
-    return data, text
+    whole = {"part": part, "command": command, "machine": machine(), "load": load, "found": found}
+    path = out / f"{part}.json"
+    path.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
 
 
-def markdown(command: str, timings: Sequence[Timing], costs: Sequence[FixedCost]) -> str:
-    """The command, the machine, one table for each level and one of the fixed cost."""
-    facts = ", ".join(f"{name} {value}" for name, value in machine().items())
-    parts = [
-        f"```sh\n{command}\n```",
-        f"Measured with {facts}. Milliseconds are medians; a ratio is the median of dpsql / raw.",
-    ]
-    for level in dict.fromkeys(timing.level for timing in timings):
-        parts += [f"### Privacy unit: {level}", _table([timing for timing in timings if timing.level == level])]
-    if costs:
-        parts += ["### Fixed cost on 1,000 rows, milliseconds", _steps(costs)]
-    return "\n\n".join(parts) + "\n"
+def read(out: Path) -> dict[str, dict[str, Any]]:
+    """All parts that were measured, in the order of `PARTS`."""
+    return {part: json.loads(path.read_text()) for part in PARTS if (path := out / f"{part}.json").exists()}
 
 
-def _table(timings: Sequence[Timing]) -> str:
-    sizes = list(dict.fromkeys(timing.rows for timing in timings))
-    head = ["question", *(f"{rows:,} rows: raw, dpsql (ratio)" for rows in sizes)]
-    rows = []
-    for name in dict.fromkeys(timing.question for timing in timings):
-        of_size = {timing.rows: timing for timing in timings if timing.question == name}
-        title = next(iter(of_size.values())).title
-        rows.append([f"{name} {title}", *(_cell(of_size.get(size)) for size in sizes)])
-    return _grid(head, rows)
+def render(out: Path) -> list[Path]:
+    """`results.md` and the charts from all JSON files in `out`; charts only where matplotlib is installed."""
+    parts = read(out)
+    page = out / "results.md"
+    page.write_text(
+        "\n\n".join(f"## {part}\n\n{section(whole)}" for part, whole in parts.items()) + "\n", encoding="utf-8"
+    )
+    return [page, *charts(parts, out)]
 
 
-def _cell(timing: Timing | None) -> str:
-    if timing is None:
-        return ""
-    if timing.refused:
-        return f"not answered ({timing.refused})"
-    return f"{timing.raw:.1f}, {timing.private:.1f} ({timing.ratio:.2f})"
+def section(whole: Mapping[str, Any]) -> str:
+    """The command, the machine and the tables of one part."""
+    facts = ", ".join(f"{name} {value}" for name, value in whole["machine"].items())
+    before, after = whole["load"]
+    load = f"load {before:.1f} before and {after:.1f} after"
+    return f"```sh\n{whole['command']}\n```\n\nMeasured with {facts}; {load}.\n\n{PARTS[whole['part']](whole['found'])}"
 
 
-def _steps(costs: Sequence[FixedCost]) -> str:
-    labels = list(dict.fromkeys(label for cost in costs for label in cost.steps if label != "total"))
-    rows = [[label, *(f"{cost.steps[label]:.2f}" if label in cost.steps else "" for cost in costs)] for label in labels]
-    rows.append(["**total**", *(f"{cost.steps['total']:.2f}" for cost in costs)])
-    rows.append(["raw DuckDB", *(f"{cost.raw:.2f}" for cost in costs)])
-    return _grid(["step", *(cost.way for cost in costs)], rows)
+def charts(parts: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
+    """Charts of the parts that have one."""
+    if find_spec("matplotlib") is None:
+        return []
+    from benchmarks import chart
+
+    found = []
+    for part, name in CHARTS.items():
+        if part not in parts:
+            continue
+        measured = parts[part]["found"]
+        if part == "workload":
+            chart.draw_workload(measured["timings"], folder / name)
+        elif part == "growth":
+            chart.draw_growth([Point(**point) for point in measured], folder / name)
+        else:
+            chart.draw_peers(measured, folder / name)
+        found.append(folder / name)
+    return found
 
 
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def rewrite_docs(out: Path, page: Path) -> list[Path]:
+    """Put the tables of all parts in `out` into the page, between `<!-- PART -->` and `<!-- end of PART -->`."""
+    parts = read(out)
+    text = page.read_text(encoding="utf-8")
+    for part, whole in parts.items():
+        marks = re.compile(rf"(<!-- {part} -->\n).*?(<!-- end of {part} -->)", re.DOTALL)
+        body = section(whole)
+        text, times = marks.subn(lambda found, body=body: f"{found[1]}\n{body}\n\n{found[2]}", text)
+        if times != 1:
+            raise ValueError(f"{page.name} has no place, or several, for {part}")
+    page.write_text(text, encoding="utf-8")
+    return [page, *charts(parts, page.parent)]

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """`sql` is asked of both sides as it stands."""
+    """`sql` is asked of both sides as it stands.
+
+    `counted`: what plain DuckDB must ask as well to know which merchants may be shown when users are the privacy units.
+    """
 
     name: str
     title: str
     sql: str
+    counted: str = ""
 
 
 WORKLOAD = (
@@ -37,6 +41,7 @@ WORKLOAD = (
         "Q7",
         "COUNT by 10,000 private merchants",
         "SELECT merchant, count(*) AS n FROM purchases GROUP BY merchant",
+        "SELECT merchant, count(*) AS n, count(DISTINCT user_id) AS users FROM purchases GROUP BY merchant",
     ),
     Question("Q8", "MEDIAN by region", "SELECT region, median(amount) AS middle FROM purchases GROUP BY region"),
 )

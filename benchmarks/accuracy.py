@@ -1,0 +1,143 @@
+"""What noise and bounds cost in accuracy: AVG and VAR beside the composition by hand, and users with heavy tails."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.data import build, region_names, table_policy, write_policy
+from benchmarks.measure import plain
+from dpsql.errors import PolicyRefusal
+from dpsql.session import Session, open_session
+
+TARGET = 0.6
+ROWS = 1_000_000
+FORMS = {
+    "AVG": (
+        "SELECT region, avg(amount) AS v FROM purchases GROUP BY region",
+        "SELECT region, sum(amount) / count(amount) AS v FROM purchases GROUP BY region",
+    ),
+    "VAR_POP": (
+        "SELECT region, var_pop(amount) AS v FROM purchases GROUP BY region",
+        "SELECT region, sum(amount * amount) / count(amount) - (sum(amount) / count(amount)) "
+        "* (sum(amount) / count(amount)) AS v FROM purchases GROUP BY region",
+    ),
+}
+CLAMPED = "greatest(least(amount, 500), 0)) FILTER (WHERE amount IS NOT NULL)"
+EXACT = {"AVG": f"avg({CLAMPED}", "VAR_POP": f"var_pop({CLAMPED}"}
+HEAVY_USERS = 20_000
+HEAVY_COLUMNS = (
+    "user_id: {type: integer, nullable: false}",
+    f"region: {{type: text, domain: [{', '.join(region_names())}], nullable: false}}",
+    "amount: {type: real, lower: 0, upper: 100, nullable: false}",
+)
+MAX_ROWS = (5, 20, 80, 320)
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Median absolute error over groups and repeats of the aggregate and of the same by hand, same epsilon."""
+
+    aggregate: str
+    own: float
+    naive: float
+
+    @property
+    def ratio(self) -> float:
+        """Own to naive."""
+        return self.own / self.naive
+
+
+@dataclass(frozen=True)
+class Heavy:
+    """SUM by region over users whose numbers of rows have a heavy tail: median relative error to the sum of all rows,
+    and its bias (median signed), for a bound. `problem`: why not measured."""
+
+    bound: str
+    error: float
+    bias: float
+    problem: str = ""
+
+
+def composition(folder: Path, repeat: int, rows: int = ROWS) -> list[Composition]:
+    """Row privacy, epsilon 1 a question."""
+    data = build(folder, rows)
+    found = []
+    with plain(data, folder) as raw, open_session(write_policy(folder, data, "row"), create_ledger=True) as session:
+        session.execute("SET dp.reuse = off")
+        for aggregate, texts in FORMS.items():
+            exact = _values(raw.sql(f"SELECT region, {EXACT[aggregate]} AS v FROM purchases GROUP BY region"))
+            own, naive = (statistics.median(_off(session, text, exact, repeat)) for text in texts)
+            found.append(Composition(aggregate, own, naive))
+    return found
+
+
+def _off(session: Session, text: str, exact: dict[str, float], repeat: int) -> list[float]:
+    wrong = []
+    for _ in range(repeat):
+        answer = _columns(session.execute(text).table)
+        wrong += [abs(answer[region] - value) for region, value in exact.items()]
+    return wrong
+
+
+def _values(relation: duckdb.DuckDBPyRelation) -> dict[str, float]:
+    return _columns(relation.to_arrow_table())
+
+
+def _columns(table: pa.Table) -> dict[str, float]:
+    return dict(zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True))
+
+
+def build_heavy(folder: Path, users: int) -> Path:
+    """A DuckDB file with the table `visits`: a user has floor(3 * Pareto(1.2)) + 1 rows, at most 2,000."""
+    path = folder / f"heavy-{users}.duckdb"
+    if not path.exists():
+        random = np.random.default_rng(users)
+        counts = np.minimum(np.floor(3 * random.pareto(1.2, users)) + 1, 2_000).astype(np.int64)
+        owners = np.repeat(np.arange(users), counts)
+        regions = pa.array(region_names()).take(pa.array(random.integers(0, 50, owners.size)))
+        amounts = np.round(random.gamma(2.0, 15.0, owners.size).clip(0, 100), 2)
+        part = path.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        with duckdb.connect(str(part)) as connection:
+            connection.register("made", pa.table({"user_id": owners, "region": regions, "amount": amounts}))
+            connection.execute("CREATE TABLE visits AS SELECT * FROM made")
+        part.rename(path)
+    return path
+
+
+def heavy(folder: Path, repeat: int, users: int = HEAVY_USERS) -> list[Heavy]:
+    """Users as privacy units, epsilon 1 a question: rows beyond a bound dropped, and totals clipped instead."""
+    data = build_heavy(folder, users)
+    text = "SELECT region, sum(amount) AS v FROM visits GROUP BY region"
+    with duckdb.connect(str(data), read_only=True) as raw:
+        exact = _values(raw.sql(text))
+    found = []
+    for most in MAX_ROWS:
+        for total in (None, most * 30):
+            bound = f"max_rows {most}" if total is None else f"max_rows {MAX_ROWS[-1]}, max_total {total}"
+            rows = most if total is None else MAX_ROWS[-1]
+            extra = () if total is None else (f"max_total: {total}",)
+            policy = table_policy(
+                folder, f"heavy-{users}-{most}-{total or 0}", "visits", data, HEAVY_COLUMNS, rows, extra=extra
+            )
+            found.append(_heavy(bound, policy, text, exact, repeat))
+    return found
+
+
+def _heavy(bound: str, policy: Path, text: str, exact: dict[str, float], repeat: int) -> Heavy:
+    try:
+        session = open_session(policy, create_ledger=True)
+    except PolicyRefusal as refusal:
+        return Heavy(bound, 0, 0, refusal.slug)
+    with session:
+        session.execute("SET dp.reuse = off")
+        off: list[float] = []
+        for answer in map(_columns, (session.execute(text).table for _ in range(repeat))):
+            off += [(answer[region] - value) / value for region, value in exact.items()]
+    return Heavy(bound, statistics.median(map(abs, off)), statistics.median(off))

@@ -1,0 +1,97 @@
+"""Many clients at once in one process: questions per second beside plain DuckDB, rounds in turn."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from benchmarks.clock import timed
+from benchmarks.data import build, write_policy
+from benchmarks.measure import another, plain
+from dpsql.session import Session, open_session
+
+ROWS = 1_000_000
+TARGET = 0.7
+QUESTIONS = (
+    "SELECT sum(amount) AS total FROM purchases WHERE items < {literal}",
+    "SELECT avg(amount) AS mean FROM purchases WHERE items < {literal}",
+    "SELECT region, count(*) AS n, sum(amount) AS total, avg(amount) AS mean FROM purchases "
+    "WHERE items < {literal} GROUP BY region",
+    "SELECT region, count(*) AS n FROM purchases WHERE items < {literal} GROUP BY region",
+)
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Questions per second of `clients` at once (median round); `share` of plain DuckDB's in the same round;
+    `cpu`: processor milliseconds of one question."""
+
+    way: str
+    clients: int
+    per_second: float
+    share: float
+    cpu: float
+
+
+def concurrent(
+    folder: Path, clients: int, rounds: int, each: int, say: Callable[[str], None], rows: int = ROWS
+) -> list[Clients]:
+    """Ways: plain DuckDB (a cursor for each client), dpsql charged (a literal never asked before), dpsql stored."""
+    data = build(folder, rows)
+    policy = write_policy(folder, data, "row")
+    literals = count(time.time_ns())
+    fixed = [next(literals) for _ in range(4)]
+    with plain(data, folder) as raw, open_session(policy, create_ledger=True) as session:
+
+        def of_raw(at: int) -> Callable[[], None]:
+            return partial(_plainly, another(raw), [_question(at + n, next(literals)) for n in range(each)])
+
+        def charged(at: int) -> Callable[[], None]:
+            return partial(_privately, session, [_question(at + n, next(literals)) for n in range(each)])
+
+        def stored(at: int) -> Callable[[], None]:
+            return partial(_privately, session, [_question(at + n, fixed[(at + n) % 4]) for n in range(each)])
+
+        ways = {"raw": of_raw, "charged": charged, "stored": stored}
+        for make in ways.values():
+            _round(make, 1)
+        runs = {way: [] for way in ways}
+        for _ in range(rounds):
+            for way, make in ways.items():
+                sample = timed(partial(_round, make, clients))
+                asked = clients * each
+                runs[way].append((asked * 1000 / sample.wall, sample.cpu / asked))
+    found = []
+    for way, pairs in runs.items():
+        share = statistics.median(mine[0] / base[0] for mine, base in zip(pairs, runs["raw"], strict=True))
+        speed, cpu = (statistics.median(pair[at] for pair in pairs) for at in (0, 1))
+        found.append(Clients(way, clients, speed, share, cpu))
+        say(f"{clients} clients, {way}: {speed:.1f} questions a second, {share:.2f} of raw")
+    return found
+
+
+def _round(make: Callable[[int], Callable[[], None]], clients: int) -> None:
+    works = [make(at) for at in range(clients)]
+    with ThreadPoolExecutor(clients) as pool:
+        for done in [pool.submit(work) for work in works]:
+            done.result()
+
+
+def _question(at: int, literal: int) -> str:
+    return QUESTIONS[at % len(QUESTIONS)].format(literal=literal)
+
+
+def _plainly(cursor: object, questions: list[str]) -> None:
+    for sql in questions:
+        cursor.sql(sql).to_arrow_table()  # type: ignore[attr-defined]
+
+
+def _privately(session: Session, questions: list[str]) -> None:
+    for sql in questions:
+        _ = session.execute(sql).table

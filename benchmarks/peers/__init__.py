@@ -1,0 +1,1 @@
+"""Other systems, each in a virtual environment of its own; `drive` runs in ours, everything else in theirs."""

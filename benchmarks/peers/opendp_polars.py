@@ -1,0 +1,61 @@
+"""OpenDP's Polars interface over a data frame in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import opendp.prelude as dp
+import polars as pl
+
+dp.enable_features("contrib")
+
+
+class Peer:
+    """A data frame; every question gets a context of its own with the whole budget of one question."""
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self._facts = facts
+        self._rows = pl.read_parquet(facts["data"])
+        regions, days = (pl.LazyFrame({name: facts[f"{name}s"]}) for name in ("region", "day"))
+        days = days.with_columns(pl.col("day").str.to_date())
+        self._regions, self._cells = regions, regions.join(days, how="cross")
+
+    def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
+        """Rows of a question. AVG is the quotient of a sum and a count, as in OpenDP's own examples."""
+        amount = pl.col("amount")
+        total = amount.fill_null(0.0).dp.sum((0.0, 500.0)).alias("total")
+        count, known = dp.len(signed=True).alias("n"), amount.dp.count(signed=True).alias("known")
+        query = self._query()
+        if question in ("Q1", "Q2"):
+            return _rows(query.select(count if question == "Q1" else total).release().collect(), 0)
+        if question == "Q3":
+            found = query.select(total, known).release().collect()
+            return _rows(found.select(pl.col("total") / pl.col("known")), 0)
+        if question == "Q4":
+            found = query.group_by("region").agg(count, total, known).with_keys(self._regions).release().collect()
+            return _rows(found.select("region", "n", "total", (pl.col("total") / pl.col("known")).alias("mean")), 1)
+        if question == "Q5":
+            found = query.group_by("region", "day").agg(count, total).with_keys(self._cells).release().collect()
+            return _rows(found.select("region", "day", "n", "total"), 2)
+        if question == "Q6":
+            users = pl.col("user_id").dp.n_unique(signed=True)
+            found = query.group_by("region").agg(users).with_keys(self._regions).release().collect()
+            return _rows(found.select("region", "user_id"), 1)
+        return _rows(query.group_by("merchant").agg(count).release().collect().select("merchant", "n"), 1)
+
+    def _query(self) -> Any:
+        by_user = self._facts["level"] == "user"
+        unit = dp.unit_of(contributions=1, identifier=pl.col("user_id")) if by_user else dp.unit_of(contributions=1)
+        context = dp.Context.compositor(
+            data=self._rows.lazy(),
+            privacy_unit=unit,
+            privacy_loss=dp.loss_of(epsilon=self._facts["epsilon"], delta=self._facts["delta"]),
+            split_evenly_over=1,
+            margins=[dp.polars.Margin(max_length=10 * self._facts["rows"])],
+        )
+        query = context.query()
+        return query.truncate_per_group(self._facts["max_rows"]) if by_user else query
+
+
+def _rows(found: pl.DataFrame, keys: int) -> list[tuple[list[Any], list[Any]]]:
+    return [(list(row[:keys]), list(row[keys:])) for row in found.rows()]

@@ -1,0 +1,69 @@
+"""PipelineDP with its local backend over Python tuples (user, region, day, merchant, amount, row)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pipeline_dp
+
+USER, REGION, DAY, MERCHANT, AMOUNT, ROW = range(6)
+COUNT, SUM, MEAN = pipeline_dp.Metrics.COUNT, pipeline_dp.Metrics.SUM, pipeline_dp.Metrics.MEAN
+QUESTIONS: dict[str, tuple[tuple[int, ...], list[Any]]] = {
+    "Q1": ((), [COUNT]), "Q2": ((), [SUM]), "Q3": ((), [MEAN]), "Q4": ((REGION,), [COUNT, SUM, MEAN]),
+    "Q5": ((REGION, DAY), [COUNT, SUM]), "Q6": ((REGION,), [pipeline_dp.Metrics.PRIVACY_ID_COUNT]),
+    "Q7": ((MERCHANT,), [COUNT]),
+}  # fmt: skip
+"""Columns of the key, and the metrics in the order of the question's columns."""
+
+
+class Peer:
+    """Rows in memory; every question gets an accountant of its own with the whole budget of one question."""
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self._facts = facts
+        listed = "user_id, region, CAST(day AS VARCHAR), merchant, coalesce(amount, 0)"
+        text = f"SELECT {listed}, row_number() OVER () FROM read_parquet('{facts['data']}')"
+        self._rows = duckdb.connect().execute(text).fetchall()
+
+    def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
+        """Rows of a question. A missing amount counts as 0: PipelineDP knows no NULL."""
+        columns, metrics = QUESTIONS[question]
+        by_user = self._facts["level"] == "user"
+        if question == "Q6" and not by_user:
+            raise ValueError("counts privacy units only, no values of another column")
+        facts = self._facts
+        public = {
+            (): [()], (REGION,): [(region,) for region in facts["regions"]],
+            (REGION, DAY): [(region, day) for region in facts["regions"] for day in facts["days"]],
+        }.get(columns)  # fmt: skip
+        bounds: dict[str, int] = {"max_partitions_contributed": 1, "max_contributions_per_partition": 1}
+        if by_user:
+            bounds = {"max_contributions": facts["max_rows"]}
+            if not columns or MEAN in metrics:
+                bounds = _apart(facts, columns)
+            if question == "Q6":
+                bounds = {"max_partitions_contributed": len(facts["regions"]), "max_contributions_per_partition": 1}
+            if public is None:
+                bounds = {"max_partitions_contributed": facts["max_rows"], "max_contributions_per_partition": 1}
+        values = {} if metrics[0] not in (COUNT, SUM, MEAN) else {"min_value": 0, "max_value": 500}
+        params = pipeline_dp.AggregateParams(
+            metrics=metrics, noise_kind=pipeline_dp.NoiseKind.LAPLACE, **bounds, **values
+        )
+        accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=facts["epsilon"], total_delta=facts["delta"])
+        extractors = pipeline_dp.DataExtractors(
+            privacy_id_extractor=lambda row: row[USER if by_user else ROW],
+            partition_extractor=lambda row: tuple(row[column] for column in columns),
+            value_extractor=lambda row: row[AMOUNT],
+        )
+        engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
+        found = engine.aggregate(self._rows, params, extractors, public_partitions=public)
+        accountant.compute_budgets()
+        names = [metric.name.lower() for metric in metrics]
+        return [(list(key), [getattr(values, name) for name in names]) for key, values in found]
+
+
+def _apart(facts: dict[str, Any], columns: tuple[int, ...]) -> dict[str, int]:
+    """Bounds on keys and rows of each key: MEAN knows no bound on all rows of a user together."""
+    keys = 10 if columns else 1
+    return {"max_partitions_contributed": keys, "max_contributions_per_partition": facts["max_rows"] // keys}

@@ -1,0 +1,73 @@
+"""SmartNoise SQL over an in-memory DuckDB."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+from snsql import Privacy
+from snsql.sql import PrivateReader
+from snsql.sql.reader.postgres import PostgresReader
+
+TABLE = "public.purchases"
+QUESTIONS = {
+    "Q1": (0, f"SELECT count(*) AS n FROM {TABLE}"),
+    "Q2": (0, f"SELECT sum(amount) AS total FROM {TABLE}"),
+    "Q3": (0, f"SELECT avg(amount) AS mean FROM {TABLE}"),
+    "Q4": (
+        1,
+        f"SELECT region, count(*) AS n, sum(amount) AS total, avg(amount) AS mean FROM {TABLE} GROUP BY region",
+    ),
+    "Q5": (2, f"SELECT region, bought, count(*) AS n, sum(amount) AS total FROM {TABLE} GROUP BY region, bought"),
+    "Q6": (1, f"SELECT region, count(DISTINCT user_id) AS users FROM {TABLE} GROUP BY region"),
+    "Q7": (1, f"SELECT merchant, count(*) AS n FROM {TABLE} GROUP BY merchant"),
+}
+"""How many keys lead each row, and the text. `day` is a word of its grammar, so the column has another name."""
+
+
+class Peer:
+    """One database, and a reader with and one without the censoring of rare keys (public keys need none)."""
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        connection = duckdb.connect()
+        connection.execute("CREATE SCHEMA IF NOT EXISTS public")
+        connection.execute(
+            f"CREATE TABLE {TABLE} AS SELECT * RENAME (day AS bought) FROM read_parquet('{facts['data']}')"
+        )
+        self._connection = connection
+        self._facts = facts
+        self._readers: dict[str, Any] = {}
+
+    def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
+        """Rows of a question; the budget of one question is split by SmartNoise's own reckoning of its price."""
+        keys, sql = QUESTIONS[question]
+        if question not in self._readers:
+            parts = self._reader(question, 1.0).get_privacy_cost(sql)[0]
+            self._readers[question] = self._reader(question, self._facts["epsilon"] / parts)
+        _, *rows = self._readers[question].execute(sql)
+        return [(list(row[:keys]), list(row[keys:])) for row in rows]
+
+    def _reader(self, question: str, epsilon: float) -> Any:
+        by_row = self._facts["level"] == "row"
+        table = {
+            "row_privacy": by_row, "max_ids": 1 if by_row else self._facts["max_rows"], "sample_max_ids": not by_row,
+            "censor_dims": question == "Q7", "clamp_counts": False, "clamp_columns": True, "use_dpsu": False,
+            "user_id": {"type": "int", "private_id": not by_row}, "region": {"type": "string"},
+            "bought": {"type": "datetime"}, "merchant": {"type": "string"},
+            "amount": {"type": "float", "lower": 0, "upper": 500, "nullable": True},
+        }  # fmt: skip
+        meta = {"": {"public": {"purchases": table}}}
+        privacy = Privacy(epsilon=epsilon, delta=self._facts["delta"])
+        return PrivateReader(_OverDuckDB(self._connection), meta, privacy=privacy)
+
+
+class _OverDuckDB(PostgresReader):  # type: ignore[misc]
+    """DuckDB reads what is written for PostgreSQL, but has no transaction to roll back."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(conn=connection)
+
+    def execute(self, query: str, *ignore: Any, accuracy: bool = False) -> list[tuple[Any, ...]]:
+        cursor = self.conn.cursor()
+        cursor.execute(str(query))
+        return [tuple(column[0] for column in cursor.description), *cursor.fetchall()]

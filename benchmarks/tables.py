@@ -1,0 +1,183 @@
+"""What each part found, as Markdown tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from benchmarks.large import Point, slope
+
+TITLES = {
+    "row": "row", "unprepared": "user, unprepared", "copy": "user, prepared: copy", "in_place": "user, prepared: in place",
+}  # fmt: skip
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; columns of numbers are set to the right."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def workload(found: Mapping[str, Any]) -> str:
+    """One table for each size: milliseconds of plain DuckDB, then of each way with its ratio; then preparing."""
+    parts = ["Milliseconds are medians; a ratio is the median of dpsql / plain DuckDB within each round."]
+    timings = found["timings"]
+    for rows in dict.fromkeys(one["rows"] for one in timings):
+        of_size = [one for one in timings if one["rows"] == rows]
+        ways = list(dict.fromkeys(one["way"] for one in of_size))
+        head = [f"{rows:,} rows", "plain", *(TITLES[way] for way in ways)]
+        parts.append(grid(head, [_line(of_size, name, ways) for name in dict.fromkeys(o["question"] for o in of_size)]))
+    if found["prepared"]:
+        parts.append(_prepared(found["prepared"]))
+    return "\n\n".join(parts)
+
+
+def _line(timings: Sequence[Mapping[str, Any]], question: str, ways: Sequence[str]) -> list[str]:
+    own = {one["way"]: one for one in timings if one["question"] == question}
+    first = next(iter(own.values()))
+    raws = dict.fromkeys(f"{one['raw']:.1f}" for one in own.values() if not one["refused"])
+    plain = " / ".join(list(raws)[:: max(1, len(raws) - 1)]) if raws else ""
+    return [f"{question} {first['title']}", plain, *(_cell(own.get(way)) for way in ways)]
+
+
+def _cell(one: Mapping[str, Any] | None) -> str:
+    if one is None:
+        return ""
+    return f"not answered ({one['refused']})" if one["refused"] else f"{one['median']:.1f} ({one['ratio']:.2f})"
+
+
+def _prepared(found: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        [f"{one['rows']:,}", TITLES[one["way"]], one["state"], f"{one['milliseconds'] / 1000:.1f}"] for one in found
+    ]
+    return grid(["preparing: rows", "way", "made", "seconds"], rows)
+
+
+def fixed(found: Sequence[Mapping[str, Any]]) -> str:
+    """Whole questions beside plain DuckDB with the targets, then where each millisecond goes."""
+    rows = [
+        [one["way"], *(f"{one[name]:.2f}" for name in ("raw", "median", "over")), f"{one['target']:.0f}",
+         f"{one['raw_cpu']:.2f}", f"{one['cpu']:.2f}"]
+        for one in found
+    ]  # fmt: skip
+    head = ["1,000 rows, ms", "plain", "dpsql", "above plain", "target", "plain, processor", "dpsql, processor"]
+    labels = list(dict.fromkeys(label for one in found for label in one["steps"] if label != "total"))
+    steps = [[label, *(_number(one["steps"].get(label)) for one in found)] for label in labels]
+    steps.append(["**total**", *(_number(one["steps"]["total"]) for one in found)])
+    return grid(head, rows) + "\n\n" + grid(["step, ms", *(one["way"] for one in found)], steps)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def wide(found: Sequence[Mapping[str, Any]]) -> str:
+    """Milliseconds, ratio to plain DuckDB, processor time and the process's peak of memory."""
+    rows = [
+        [f"{one['question']} keys to {one['sink']}", one["way"], f"{one['groups']:,}", f"{one['median']:.0f}",
+         f"{one['ratio']:.2f}", f"{one['cpu']:.0f}", f"{one['peak']:.0f}"]
+        for one in found
+    ]  # fmt: skip
+    return grid(["answer", "way", "groups", "ms", "ratio", "processor ms", "peak MB"], rows)
+
+
+def large(found: Mapping[str, Any]) -> str:
+    """The workload out of core."""
+    facts = (
+        f"{found['rows']:,} rows, {found['file_gb']:.2f} GB of Parquet, memory limit of the engine {found['memory']}, "
+    )
+    facts += f"peak of the whole process (four engines) {found['peak_mb']:,.0f} MB."
+    return facts + "\n\n" + workload(found)
+
+
+def growth(found: Sequence[Mapping[str, Any]]) -> str:
+    """One table for each axis, with the exponent of the last three points below."""
+    points = [Point(**one) for one in found]
+    parts = []
+    for axis in dict.fromkeys(point.axis for point in points):
+        own = [point for point in points if point.axis == axis]
+        ways = list(dict.fromkeys(point.way for point in own))
+        rows = []
+        for x in sorted({point.x for point in own}):
+            at = {point.way: point.median for point in own if point.x == x}
+            rows.append([f"{x:,}", *(f"{at[way]:.1f}" if way in at else "" for way in ways)])
+        rows.append(["exponent", *(f"{slope([p for p in own if p.way == way]):.2f}" for way in ways)])
+        parts.append(grid([f"{axis}, ms", *ways], rows))
+    return "\n\n".join(parts)
+
+
+def clients(found: Sequence[Mapping[str, Any]]) -> str:
+    """Questions per second."""
+    rows = [
+        [one["way"], str(one["clients"]), f"{one['per_second']:.1f}", f"{one['share']:.2f}", f"{one['cpu']:.1f}"]
+        for one in found
+    ]
+    return grid(["way", "clients", "questions a second", "share of plain", "processor ms a question"], rows)
+
+
+def cold(found: Sequence[Mapping[str, Any]]) -> str:
+    """New processes, then the slowest imports of each."""
+    rows = [[one["command"], f"{one['median']:.0f}", f"{one['least']:.0f}", _target(one["target"])] for one in found]
+    parts = [grid(["command, ms", "median", "least", "target"], rows)]
+    for one in found:
+        if one["imports"]:
+            told = ", ".join(f"{name} {milliseconds:.0f}" for name, milliseconds in one["imports"])
+            parts.append(f"Imports of `{one['command']}`, own milliseconds (with the importer's own clock on): {told}.")
+    return "\n\n".join(parts)
+
+
+def _target(target: float) -> str:
+    return f"{target:.0f}" if target else ""
+
+
+def peers(found: Sequence[Mapping[str, Any]]) -> str:
+    """One table of times and one of errors for each privacy unit; what could not be measured, and why."""
+    parts = []
+    for level in dict.fromkeys(one["level"] for one in found):
+        own = [one for one in found if one["level"] == level]
+        systems = list(dict.fromkeys(one["system"] for one in own))
+        parts.append(f"Privacy unit {level}, milliseconds (median):")
+        parts.append(_by_system(own, systems, lambda one: f"{one['median']:.0f}"))
+        parts.append(f"Privacy unit {level}, median relative error of each column:")
+        parts.append(_by_system(own, [s for s in systems if s != "raw"], _errors))
+    problems = dict.fromkeys(
+        f"- {one['system']}, privacy unit {one['level']} {one['question']}: {one['problem']}"
+        for one in found if "problem" in one
+    )  # fmt: skip
+    return "\n\n".join([*parts, *(["Not measured:\n\n" + "\n".join(problems)] if problems else [])])
+
+
+def _errors(one: Mapping[str, Any]) -> str:
+    return ", ".join(f"{error * 100:.3g} %" for error in one["errors"])
+
+
+def _by_system(
+    found: Sequence[Mapping[str, Any]], systems: Sequence[str], show: Callable[[Mapping[str, Any]], str]
+) -> str:
+    rows = []
+    for question in dict.fromkeys(one["question"] for one in found if one["question"]):
+        own = {one["system"]: one for one in found if one["question"] == question}
+        cells = [show(own[s]) if s in own and "problem" not in own[s] else "-" for s in systems]
+        rows.append([f"{question} {next(iter(own.values()))['title']}", *cells])
+    return grid(["question", *systems], rows)
+
+
+def accuracy(found: Mapping[str, Any]) -> str:
+    """AVG and VAR beside the composition by hand; SUM over users with a heavy tail under several bounds."""
+    rows = [
+        [one["aggregate"], f"{one['own']:.4g}", f"{one['naive']:.4g}", f"{one['own'] / one['naive']:.2f}"]
+        for one in found["composition"]
+    ]
+    tails = [
+        [
+            one["bound"],
+            one["problem"] or f"{one['error'] * 100:.2f} %",
+            "" if one["problem"] else f"{one['bias'] * 100:+.2f} %",
+        ]
+        for one in found["heavy"]
+    ]
+    return (
+        grid(["by 50 regions", "median error", "by hand from SUM and COUNT", "ratio"], rows)
+        + "\n\n"
+        + grid(["heavy tails: SUM by 50 regions", "median relative error", "bias"], tails)
+    )
