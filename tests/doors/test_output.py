@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import math
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +58,35 @@ def test_csv_tells_null_from_empty_text() -> None:
     output.write_csv(table, out)
     assert out.getvalue().splitlines()[:3] == ['"a,b",n,t', '"",1,true', ",2,false"]
     assert [row[0] for row in rows_of(out.getvalue())] == ["a,b", "", "", 'q"u', "line\nbreak", "=1+1"]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 1 << 16])
+def test_csv_of_every_type_is_that_of_its_cells(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_CSV_ROWS", batch)
+    stamps = [datetime(2024, 1, 2, 3, 4, 5), None, datetime(2024, 1, 2, 0, 0, 0, 1200), datetime(1, 1, 1), None, None]
+    columns = {
+        "t": pa.array(["x", "", None, 'q"u,o', "li\nne", "é"]),
+        "r": pa.array([2.0, None, math.nan, 1e300, -0.5, -math.inf]),
+        "i": pa.array([1, -2, None, 2**62, -(2**63), 0]),
+        "b": pa.array([True, False, None, True, True, True]),
+        "s": pa.array(stamps, pa.timestamp("us")),
+        "d": pa.array([date(2024, 1, 2), None, date(1, 1, 1), date(9999, 12, 31), None, None]),
+        "n": pa.nulls(6),
+    }
+    out, wanted = io.StringIO(), io.StringIO()
+    table = pa.table(columns)
+    output.write_csv(table, out)
+    rows = [list(row.values()) for row in table.to_pylist()]
+    output.write_rows(table.column_names, rows, wanted, "csv")
+    assert out.getvalue() == wanted.getvalue()
+    for value in (1e15, 1e16, 1e-4, 1e-5, 1 / 3, 5e-324, 123456.789):
+        text = io.StringIO()
+        output.write_csv(pa.table({"r": [value]}), text)
+        written = text.getvalue().splitlines()[1]
+        assert float(written) == value and ("." in written or "e" in written)
+    empty = io.StringIO()
+    output.write_csv(table.slice(0, 0), empty)
+    assert empty.getvalue() == "t,r,i,b,s,d,n\n"
 
 
 def test_answers_in_every_format(clinic: Clinic) -> None:
