@@ -121,11 +121,10 @@ def table_policy(
     *,
     accountant: str = "zcdp",
     epsilon: float = 1,
-    extra: tuple[str, ...] = (),
 ) -> Path:
     """A policy file over one table in the DuckDB or Parquet file `data`. Its budget cannot run out soon.
 
-    `max_rows` None: every row is a privacy unit; else the column user_id names it. `extra`: lines of the table.
+    `max_rows` None: every row is a privacy unit; else the column user_id names it.
     """
     kind = "duckdb:///" if data.suffix == ".duckdb" else ""
     lines = [
@@ -137,7 +136,6 @@ def table_policy(
         f"ledger: sqlite:///{name}-ledger.db",
         "tables:",
         f"  {table}:",
-        *(f"    {line}" for line in extra),
         *([] if max_rows is None else [f"    max_rows: {max_rows}"]),
         "    columns:",
         *(f"      {column}" for column in columns),

@@ -168,14 +168,7 @@ def accuracy(found: Mapping[str, Any]) -> str:
         [one["aggregate"], f"{one['own']:.4g}", f"{one['naive']:.4g}", f"{one['own'] / one['naive']:.2f}"]
         for one in found["composition"]
     ]
-    tails = [
-        [
-            one["bound"],
-            one["problem"] or f"{one['error'] * 100:.2f} %",
-            "" if one["problem"] else f"{one['bias'] * 100:+.2f} %",
-        ]
-        for one in found["heavy"]
-    ]
+    tails = [[one["bound"], f"{one['error'] * 100:.2f} %", f"{one['bias'] * 100:+.2f} %"] for one in found["heavy"]]
     return (
         grid(["by 50 regions", "median error", "by hand from SUM and COUNT", "ratio"], rows)
         + "\n\n"

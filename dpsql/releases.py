@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import ColumnElement, bindparam, select
 from sqlalchemy.engine import Connection, Row
 
 from dpsql.errors import Error, refuse
@@ -84,10 +84,11 @@ class ReleaseStore:
         with self._reading() as connection:
             return [release.note for release in self._all(connection)]
 
-    def of_block(self, block: str) -> list[StoredRelease]:
-        """All releases of one question, whatever their noise, oldest first."""
+    def of_block(self, block: str, *, start: bool = False) -> list[StoredRelease]:
+        """All releases of one question, whatever their noise, oldest first; `start`: of all whose `block` starts so."""
+        named = releases.c.block.startswith(block, autoescape=True) if start else releases.c.block == block
         with self._reading() as connection:
-            return list(self._all(connection, block))
+            return list(self._all(connection, named))
 
     def prune(self, keep: Callable[[ReleaseNote], bool]) -> int:
         """Delete the releases that `keep` does not keep and those that do not hold; returns how many went."""
@@ -103,9 +104,9 @@ class ReleaseStore:
         """Close the connection. A closed store connects again when it is used."""
         self._store.close()
 
-    def _all(self, connection: Connection, block: str | None = None) -> Iterator[StoredRelease]:
+    def _all(self, connection: Connection, named: ColumnElement[bool] | None = None) -> Iterator[StoredRelease]:
         query = select(releases).order_by(releases.c.created, releases.c.key)
-        for row in connection.execute(query if block is None else query.where(releases.c.block == block)):
+        for row in connection.execute(query if named is None else query.where(named)):
             release = self._checked_row(row)
             if release is not None:
                 yield release

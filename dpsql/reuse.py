@@ -26,7 +26,7 @@ from dpsql.policy import Policy
 from dpsql.pricing import PricedBlock
 from dpsql.releases import ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.remainder import ReleasedBlock
-from dpsql.stored import Stored, base_of, description, opened, packed
+from dpsql.stored import Stored, base_of, description, opened, packed, shape_of
 from dpsql.turns import turn
 
 OWNER = "owner"
@@ -139,7 +139,7 @@ class Shelf:
             payload = packed(noisy)
             release = StoredRelease(ReleaseNote(key, "", "", facts), payload)
             if shared:
-                release = self._store.put(key, payload, facts, block=self._family(one, version))
+                release = self._store.put(key, payload, facts, block=self._alike(one, version))
                 self._store.put(self._first(planned, at), b"", {"version": fingerprint(version)})
             if request_id is not None:
                 note = {"release": key} if shared else facts
@@ -200,7 +200,11 @@ class Shelf:
             known = self._usable(planned, one, self._store.get(pin.note.metadata["release"]))
             if known is not None:
                 return known
-        candidates = [self._usable(planned, one, r) for r in self._store.of_block(self._family(one, version))]
+        if planned.options.reuse is Reuse.DERIVE:
+            stored = self._store.of_block(self._family(one, version) + "/", start=True)
+        else:  # only the same numbers may stand in: few releases, however many of the relation there are
+            stored = self._store.of_block(self._alike(one, version))
+        candidates = [self._usable(planned, one, release) for release in stored]
         usable = [derived for derived in candidates if derived is not None]
         asked = fresh_errors(one, _confidence(planned))
         worst = [max((d.errors[n][1] / (asked[n][1] or 1) for n in d.errors), default=0.0) for d in usable]
@@ -251,6 +255,10 @@ class Shelf:
     def _family(self, one: PricedBlock, version: str) -> str:
         """Releases over the same relation, whatever is filtered, grouped and summed above it."""
         return fingerprint((base_of(one.block.source)[0], self._policy.meaning, version, self._audience))
+
+    def _alike(self, one: PricedBlock, version: str) -> str:
+        """Releases with the same keys and the same rows in their sums: any that holds the very numbers is among them."""
+        return f"{self._family(one, version)}/{shape_of(one.block)}"
 
     def _first(self, planned: Planned, at: int) -> str:
         return fingerprint(("first", planned.keys[at], self._audience))

@@ -172,6 +172,13 @@ def description(one: PricedBlock) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def shape_of(block: BoundedBlock) -> str:
+    """Names the keys, and for each sum the conditions of its rows (a FILTER is as good as a WHERE), in any order."""
+    rows = set(base_of(block.source)[1])
+    sums = sorted(tuple(sorted(rows | conjuncts(term.filter).keys())) for term in block.terms)
+    return fingerprint((tuple(sorted(fingerprint(key.expression) for key in block.keys)), tuple(sums)))
+
+
 def caps_of(block: BoundedBlock) -> tuple[int | None, ...]:
     """Contribution bounds that depend on the groups."""
     return (block.caps.max_groups, block.caps.max_rows_per_group)

@@ -19,6 +19,7 @@ from dpsql.engines import EngineQuery, ExactAnswer
 from dpsql.errors import Error, Refusal
 from dpsql.release import Release
 from dpsql.session import Session, open_session
+from dpsql.stored import opened
 from reuse.hospital import build_data, write_policy
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
@@ -53,6 +54,20 @@ ABOVE = [
     "SELECT a.region FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY region) a JOIN "
     "(SELECT region, COUNT(*) AS n FROM patients GROUP BY region) b ON a.n = b.n",
 ]
+
+
+def test_a_new_question_does_not_read_the_releases_of_others(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many releases of the relation there are: only those that may hold its very numbers are opened."""
+    read: list[object] = []
+    monkeypatch.setattr("dpsql.reuse.opened", lambda release: read.append(release) or opened(release))
+    for age in range(20, 28):
+        session.execute(f"SELECT region, COUNT(*) AS n FROM patients WHERE age < {age} GROUP BY region")
+    assert not read
+    before = spent(session)
+    filtered = "SELECT region, COUNT(*) FILTER (WHERE age < 25) AS n FROM patients GROUP BY region"
+    assert session.execute(filtered).reused and len(read) == 1 and spent(session) == before
+    session.execute("SET dp.reuse = derive")
+    assert session.execute("SELECT COUNT(*) AS n FROM patients WHERE age < 25").reused and len(read) > 8
 
 
 @pytest.mark.parametrize("sql", ABOVE)
