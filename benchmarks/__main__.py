@@ -59,7 +59,7 @@ def main(**given: Any) -> None:
     Parts that are named are measured; without any, --workload and --fixed.
     """
     out: Path = given["out"]
-    command = " ".join(["python -m benchmarks", *sys.argv[1:]])
+    command = " ".join(["python -m benchmarks", *without_places(sys.argv[1:])])
     with tempfile.TemporaryDirectory() as scratch:
         folder = (Path(scratch) if given["data"] is None else given["data"]).resolve()
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,6 +71,18 @@ def main(**given: Any) -> None:
             _say(f"wrote {report.write(out, part, command, (before, os.getloadavg()[0]), found)}")
     for path in [*report.render(out), *(report.rewrite_docs(out, PAGE) if given["docs"] else [])]:
         _say(f"wrote {path}")
+
+
+def without_places(arguments: list[str]) -> list[str]:
+    """The command as it is told: which folders it used, and that it wrote the page, says nothing about the numbers."""
+    told: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word in ("--data", "--environments", "--out"):
+            next(words, None)
+        elif word != "--docs" and not word.startswith(("--data=", "--environments=", "--out=")):
+            told.append(word)
+    return told
 
 
 def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:

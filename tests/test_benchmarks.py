@@ -19,6 +19,7 @@ import dpsql.session
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the harness is no part of the installed package
 
 from benchmarks import accuracy, chart, clients, cold, compare, large, report, tables, wide
+from benchmarks.__main__ import without_places
 from benchmarks.data import (
     COLUMNS,
     DAYS,
@@ -91,6 +92,11 @@ def test_tables_name_the_command(results: Found) -> None:
     assert "python -m benchmarks --rows 3000" in page
     assert all(f"| {question.name} {question.title} |" in page for question in WORKLOAD)
     assert "user, prepared: copy" in page and "ledger: reserve" in page
+
+
+def test_the_command_is_told_without_folders(results: Found) -> None:
+    assert without_places(["--wide", "--data", "x", "--out=y", "--docs", "--rows", "3"]) == ["--wide", "--rows", "3"]
+    assert results["fixed"]["command"] == "python -m benchmarks --rows 3000 --repeat 1"
 
 
 def test_the_docs_have_a_place_for_every_part(results: Found, tmp_path: Path) -> None:
