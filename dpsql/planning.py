@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from sqlglot import exp
@@ -53,6 +54,11 @@ class Planned:
     columns: tuple[OutputColumn, ...] | None = None
     read: dict[int, tuple[StoredRelease, Any]] = field(default_factory=dict)
     answered: tuple[tuple[ReleasedBlock, ...], Release] | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """The public remainder as SQL."""
+        return self.plan.remainder.sql(dialect=DIALECT)
 
     def waiting(self, at: int) -> tuple[str, ...]:
         """Names of the results that block number `at` reads and that are not released yet."""

@@ -142,12 +142,21 @@ class _Unanswered:
 
 @dataclass(frozen=True, eq=False)
 class Remainder:
-    """The public remainder (a tree over tables named like the blocks and the public tables) and all its tables."""
+    """The public remainder (a tree over tables named like the blocks and the public tables) and all its tables.
+
+    `written` is the tree's text where it is known already.
+    """
 
     tree: exp.Query
     names: tuple[str, ...]
     blocks: tuple[ReleasedBlock, ...]
     public: Mapping[str, pa.Table]
+    written: str = ""
+
+    @property
+    def text(self) -> str:
+        """The tree as SQL."""
+        return self.written or self.tree.sql(dialect=DIALECT)
 
     def block(self, name: str) -> ReleasedBlock | None:
         """The block of that name."""
@@ -165,7 +174,7 @@ class Remainder:
 
     def __getstate__(self) -> dict[str, Any]:
         """Trees travel as text: shorter, and independent of the parser's build."""
-        return {**self.__dict__, "tree": self.tree.sql(dialect=DIALECT), "public": dict(self.public)}
+        return {**self.__dict__, "tree": self.text, "public": dict(self.public)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({**state, "tree": sqlglot.parse_one(state["tree"], read=DIALECT)})

@@ -206,7 +206,7 @@ class Session:
 
             try:
                 # Many questions differ inside their blocks only (a literal in WHERE): their remainder is the same.
-                texts = tuple(query.sql(dialect=DIALECT) for query in (remainder, *(one.query for one in results)))
+                texts = (planned.text, *(one.query.sql(dialect=DIALECT) for one in results))
                 key = (texts, names, shapes, scans, confidence)
                 planned.columns = self.planner.rehearsals.get(key, run)
             except Error as error:
@@ -320,7 +320,7 @@ class Session:
             inputs = tuple(one for one in inputs if one.name in read)
             shown = tuple(block for block in blocks if block.name in read)
         public = {one.name: self._public(one.scan) for one in inputs}
-        remainder = Remainder(planned.plan.remainder, planned.plan.output_names, shown, public)
+        remainder = Remainder(planned.plan.remainder, planned.plan.output_names, shown, public, planned.text)
         release = make_release(self.sandbox, remainder, float(planned.options.confidence), told)
         if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
             planned.answered = (blocks, release)

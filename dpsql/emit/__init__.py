@@ -308,9 +308,9 @@ class Emitter:
         """
         caps, keys = block.caps, [key.name for key in block.keys]
         bounded = caps.max_groups is not None or caps.max_rows_per_group is not None
-        inside = [condition for key in block.keys if (condition := _in_domain(key))]
-        if inside and (bounded or _clips(block) or self._unit_sets(block)):
-            rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(inside)}"
+        if bounded or _clips(block) or self._unit_sets(block):
+            inside = [condition for key in block.keys if (condition := _in_domain(key))]
+            rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(inside)}" if inside else rows
         if not bounded:
             return rows
         unit, order = text.name(UNIT), self._caps_key(block)

@@ -19,7 +19,7 @@ from dpsql.error_bars.lineage import lineage
 from dpsql.error_bars.rowwise import Traced, interval_function, interval_name, trace
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
-from dpsql.remainder import DIALECT, ROW, Remainder, runnable
+from dpsql.remainder import ROW, Remainder, runnable
 from dpsql.sandbox import Sandbox, numeric, plain
 
 Extra = dict[str, dict[str, Floats]]
@@ -138,7 +138,7 @@ def _shape(remainder: Remainder) -> _Shape:
     blocks alone share one."""
     blocks = tuple((block.name, block.columns, block.formulas) for block in remainder.blocks)
     public = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items())
-    key = (remainder.tree.sql(dialect=DIALECT), remainder.names, blocks, public)
+    key = (remainder.text, remainder.names, blocks, public)
     with _shapes_lock:
         if key in _shapes:
             _shapes.move_to_end(key)

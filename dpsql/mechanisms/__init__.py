@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol
 
 from dpsql.privacy import PrivacyLoss
@@ -125,6 +126,7 @@ class Constant:
         return 0.0
 
 
+@lru_cache(maxsize=1024, typed=True)
 def scaled_half_width(noise: Noise, confidence: float) -> float:
     """Two-sided half width in row-grid units from the one-sided `tail_point` of a symmetric law.
 
