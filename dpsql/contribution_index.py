@@ -69,6 +69,7 @@ class ContributionIndex:
         self._engine = engine
         self._key = key
         self._shapes: dict[str, str] = {}
+        self._places: dict[tuple[str | None, str | None], list[Path]] = {}
 
     # --- at query time ------------------------------------------------------------------------------------------------
 
@@ -102,11 +103,12 @@ class ContributionIndex:
             return View(order)
         token = self._token(table, order, identity)
         for folder in self._folders():
-            for file, marked in ((folder / f"{token}.duckdb", ""), (folder / f"{token}.inplace", identity.text)):
-                if not file.exists():
+            for ending, marked in (("duckdb", ""), ("inplace", identity.text)):
+                file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this is asked four times for every question
+                if not os.path.exists(file):
                     continue
                 texts = partial(bounded_view, self._policy, self._engine.source, table)
-                place = self._engine.views.opened(table, token, None if marked else file, texts)
+                place = self._engine.views.opened(table, token, None if marked else Path(file), texts)
                 if place is not None:
                     return View(order, place, place, marked)
         return View(order)
@@ -138,11 +140,15 @@ class ContributionIndex:
 
     def _folders(self) -> list[Path]:
         """Beside a DuckDB file, and in the cache of this user; `$DPSQL_CACHE` alone when it is set."""
+        own, base = os.environ.get("DPSQL_CACHE"), os.environ.get("XDG_CACHE_HOME")
+        if (own, base) not in self._places:
+            self._places[own, base] = self._found_folders(own, base)
+        return self._places[own, base]
+
+    def _found_folders(self, own: str | None, base: str | None) -> list[Path]:
         name = f"{self._policy.dataset}-{mac(self._key(), 'index folder')[:12]}"
-        own = os.environ.get("DPSQL_CACHE")
         if own:
             return [Path(own) / name]
-        base = os.environ.get("XDG_CACHE_HOME")
         home = (Path(base) if base else Path.home() / ".cache") / "dpsql" / name
         source = self._policy.source_path()
         if source is None or is_file(source):
