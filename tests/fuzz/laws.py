@@ -294,7 +294,7 @@ _EMPTY = (
 _NOT_COMPARED = (
     exp.Limit, exp.Offset, exp.Fetch, exp.Placeholder, exp.Parameter, exp.CurrentDate, exp.CurrentTimestamp, exp.RowNumber, exp.Lag,
     exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.Ntile, exp.First, exp.Last, exp.AnyValue, exp.ArgMax,
-    exp.ArgMin, exp.Mode, exp.ApproxQuantile,
+    exp.ArgMin, exp.Mode, exp.ApproxQuantile, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
 )  # fmt: skip
 """The clock, parameters, and what has several right answers where rows tie."""
 
