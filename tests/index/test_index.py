@@ -19,6 +19,7 @@ from dpsql.cli.prepare import prepare
 from dpsql.contribution_index import SHOWN_KEY, ContributionIndex
 from dpsql.engines import EngineQuery
 from dpsql.errors import Fault
+from dpsql.session import Session
 
 from .clinic import QUESTIONS, clinic, engine_sql, exact, fill, index_of, open_clinic, rows
 
@@ -45,12 +46,24 @@ def test_preparing_changes_no_answer(tmp_path: Path, seed: int, most: int) -> No
     own = "in place" if most == 100 else "written"
     fill(tmp_path / "clinic.duckdb", found)
     with open_clinic(clinic(tmp_path, most)) as session:
-        before = [exact(session, sql) for sql in QUESTIONS]
+        before = everything(session)
         assert states(session) == {"patients": "in place", "visits": own, "labs": "written"}
-        assert [exact(session, sql) for sql in QUESTIONS] == before
+        assert everything(session) == before
         copied = "there already" if most == 1 else "written"
         assert states(session, copy=True)["patients"] in ("written", copied)
-        assert [exact(session, sql) for sql in QUESTIONS] == before
+        assert everything(session) == before
+
+
+def everything(session: Session) -> list[object]:
+    """The exact numbers of all questions, as they are and clipped."""
+    found: list[object] = [exact(session, sql) for sql in QUESTIONS]
+    options = session.options
+    for mechanism in ("laplace", "gaussian"):
+        for name, value in (("max_total", "40"), ("max_count", "2"), ("mechanism", mechanism)):
+            session.set_option(name, value)
+        found += [exact(session, sql) for sql in QUESTIONS]
+    session.options = options
+    return found
 
 
 def test_sums_between_the_policys_bounds_read_integers_of_the_copy(tmp_path: Path) -> None:
