@@ -169,6 +169,7 @@ def _float_upper(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else nextafter(nearest, inf)
 
 
+@lru_cache(maxsize=256)
 def rho_to_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """An epsilon (nats) such that rho-zCDP implies (epsilon, delta)-DP; 0 < delta < 1; rounded up.
 

@@ -58,6 +58,16 @@ def dummies(oids: Sequence[int]) -> list[Any]:
     return [[] if oid in e.ARRAYS else _DUMMIES.get(oid, "pg_class") for oid in oids]
 
 
+def with_dummies(tree: exp.Expr, oids: Sequence[int]) -> exp.Expr:
+    """The tree with values that stand in for its parameters; current_setting gets the name of a setting that exists."""
+    copy = tree.copy()
+    for call in copy.find_all(exp.Anonymous):
+        if call.name.lower() == "current_setting":
+            for node in list(call.find_all(exp.Parameter)):
+                node.replace(exp.Literal.string("server_version"))
+    return with_values(copy, dummies(oids))
+
+
 def with_values(tree: exp.Expr, values: Sequence[Any]) -> exp.Expr:
     """The tree with literals for its parameters."""
     copy = tree.copy()

@@ -19,6 +19,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dpsql.errors import Error, refuse
+from dpsql.planning import Memory
 from dpsql.release import Release
 from dpsql.session import Session
 from dpsql.wire import encodings as e
@@ -26,7 +27,7 @@ from dpsql.wire.catalog import Catalog, Place
 from dpsql.wire.catalog.asyncpg_types import TYPE_TREE, type_tree
 from dpsql.wire.catalog.rewrite import catalog_schema, read_postgres, tables_of
 from dpsql.wire.commands import Command
-from dpsql.wire.parameters import dummies, parameter_types, with_values
+from dpsql.wire.parameters import dummies, parameter_types, with_dummies, with_values
 from dpsql.wire.rows import OIDS, Answer, Field, oid_of
 from dpsql.wire.settings import Settings
 
@@ -116,11 +117,19 @@ class Questions:
     """Made for each connection; used by one thread at a time, except for `stop`."""
 
     def __init__(
-        self, session: Session, catalog: Catalog, settings: Settings, lanes: threading.Semaphore, process: int
+        self,
+        session: Session,
+        catalog: Catalog,
+        settings: Settings,
+        lanes: threading.Semaphore,
+        process: int,
+        bars: Memory[str] | None = None,
     ) -> None:
-        """`lanes` bounds how many questions touch data at once in this server."""
+        """`lanes` bounds how many questions touch data at once in this server; `bars` keeps the words about error bars
+        for all its connections."""
         self.session, self.settings, self.stop = session, settings, Stop()
         self._catalog, self._lanes = catalog, lanes
+        self._bars: Memory[str] = Memory() if bars is None else bars
         self._place = Place(catalog.user, catalog.database, settings, process, catalog.oids)
         self._tables = {name.lower() for name in session.policy.tables}
 
@@ -152,18 +161,20 @@ class Questions:
     def describe(self, prepared: Prepared, values: Sequence[Any] | None = None) -> tuple[Field, ...]:
         """The columns of a question, remembered; `values` stand in for parameters whose values are not known yet."""
         if prepared.fields is None:
-            given = list(dummies(prepared.oids) if values is None else values)
-            prepared.fields = self._described(prepared, given)
+            prepared.fields = self._described(prepared, values)
         return prepared.fields
 
-    def _described(self, prepared: Prepared, values: list[Any]) -> tuple[Field, ...]:
+    def _described(self, prepared: Prepared, values: Sequence[Any] | None) -> tuple[Field, ...]:
         if prepared.kind == "types":
             return _fields(type_tree([]).schema)
         if prepared.kind == "catalog":
             assert prepared.tree is not None
-            return _fields(self._catalog.describe(with_values(prepared.tree, values), self._place))
+            tree = prepared.tree
+            filled = with_dummies(tree, prepared.oids) if values is None else with_values(tree, values)
+            return _fields(self._catalog.describe(filled, self._place))
         try:
-            columns = self.session.describe(prepared.sql, values or None)
+            given = list(dummies(prepared.oids) if values is None else values)
+            columns = self.session.describe(prepared.sql, given or None)
         except Error as error:
             return _fields(self._probe(prepared, error).schema)
         return tuple(Field(column.name, OIDS[column.type]) for column in columns)
@@ -226,7 +237,7 @@ class Questions:
             )
             raise error
         try:
-            return self._catalog.run(with_values(tree, dummies(prepared.oids)), self._place).slice(0, 0)
+            return self._catalog.run(with_dummies(tree, prepared.oids), self._place).slice(0, 0)
         except Error:
             raise error from None
 
@@ -236,17 +247,20 @@ class Questions:
         if receipt.remaining:
             left = "; ".join(f"{scope}: {words}" for scope, words in receipt.remaining.items())
             paid = "nothing charged (answered from stored releases)" if receipt.reused else f"charged {receipt.charged}"
-            bars = "" if values else self._bars(prepared.sql)
+            # A release never changes: what was said of it once is said again when a dashboard is refreshed.
+            key = (prepared.sql, repr(values), self.session.options, receipt.id)
+            bars = self._bars.get(key, lambda: self._measured(prepared.sql, list(values) or None))
             found.append((paid, f"{bars}remaining: {left}"))
         return tuple(found)
 
-    def _bars(self, sql: str) -> str:
-        """Half-widths of what is measured, from the plan that was just used."""
-        planned = self.session.plan(self.session.planner.parse(sql, None))
+    def _measured(self, sql: str, values: list[Any] | None) -> str:
+        """Half-widths of what was measured, those of the stored release that the answer is now."""
+        session = self.session
+        planned = session.plan(session.planner.parse(sql, values), values)
         confidence = float(planned.options.confidence)
         parts = [
-            f"{output.output} \N{PLUS-MINUS SIGN} {output.error_95:.4g}"
-            for output in self.session.explain_planned(planned).outputs[:6] if output.l1_sensitivity
+            f"{one.output} \N{PLUS-MINUS SIGN} {one.error_95 if one.stored_error_95 is None else one.stored_error_95:.4g}"
+            for one in session.explain_planned(planned).outputs[:6] if one.l1_sensitivity
         ]  # fmt: skip
         return f"error bars ({confidence:.4g}): {', '.join(parts)}; " if parts else ""
 

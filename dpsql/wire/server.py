@@ -26,7 +26,7 @@ from dpsql.cli.custodian import unexpected
 from dpsql.engines.duckdb_engine import DuckDBEngine
 from dpsql.errors import Error, refuse
 from dpsql.ledger.ledger import Ledger
-from dpsql.planning import Planner
+from dpsql.planning import Memory, Planner
 from dpsql.policy import Policy
 from dpsql.releases import ReleaseStore
 from dpsql.session import Session
@@ -109,6 +109,7 @@ class Server:
         # A thread for every connection: each does one thing at a time, so a slow question never keeps others waiting.
         self._pool = ThreadPoolExecutor(self._limits.connections + 1, thread_name_prefix="dpsql-wire")
         self._catalogs: dict[str, Catalog] = {}
+        self._bars: Memory[str] = Memory()
         self._catalog_lock = threading.Lock()
         self._users: Counter[str] = Counter()
         self._connections: dict[int, Connection] = {}
@@ -212,7 +213,7 @@ class Server:
         with self._catalog_lock:
             if user not in self._catalogs:
                 self._catalogs[user] = Catalog(house.policy, user)
-        return Questions(session, self._catalogs[user], login.settings, self._lanes, number)
+        return Questions(session, self._catalogs[user], login.settings, self._lanes, number, self._bars)
 
     def cancel(self, asked: m.Cancel) -> None:
         """Stop what the named connection runs; a wrong key is not told."""

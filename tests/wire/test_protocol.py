@@ -75,7 +75,7 @@ def test_a_refresh_is_free_and_equal(client: Client, served: Served) -> None:
 def test_each_answer_tells_price_and_what_remains(client: Client) -> None:
     notice = next(fields(body) for kind, body in client.query(_fresh(36)) if kind == b"N")
     assert notice["M"].startswith("charged rho 0.005")
-    assert "error bars (0.95): n \N{PLUS-MINUS SIGN} 19." in notice["D"]
+    assert "error bars (0.95): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
     assert "analyst:research" in notice["D"]
     assert any("nothing charged" in fields(body)["M"] for kind, body in client.query(_fresh(36)) if kind == b"N")
 
@@ -279,3 +279,17 @@ def test_lists_are_parameters(client: Client, test: str) -> None:
     assert len(rows_of(found)) == len(wanted) == 1
     if "ALL" not in test:
         assert rows_of(found) == wanted
+
+
+def test_a_setting_named_by_a_parameter_is_described(client: Client) -> None:
+    """SQLAlchemy asks so for a table's options; which setting is meant is known later."""
+    client.send(parse("SELECT relname, current_setting($1::VARCHAR) FROM pg_class LIMIT 1"), describe(b"S"), SYNC)
+    assert columns_of(client.until(b"Z")) == [("relname", 25), ("current_setting", 25)]
+    client.send(parse("SELECT current_setting($1)"), bind((b"server_version_num",)), execute(), SYNC)
+    assert rows_of(client.until(b"Z")) == [[b"160014"]]
+
+
+def test_answers_with_parameters_tell_error_bars(client: Client) -> None:
+    client.send(parse("SELECT COUNT(*) AS n FROM patients WHERE age > $1"), bind((b"43",)), execute(), SYNC)
+    notice = next(fields(body) for kind, body in client.until(b"Z") if kind == b"N")
+    assert "error bars (0.95): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
