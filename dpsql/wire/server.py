@@ -267,8 +267,11 @@ class Connection:
             await self._tell(unexpected(error))
         finally:
             self._writer.close()
-            with suppress(Exception):
+            try:
                 await asyncio.wait_for(self._writer.wait_closed(), 1)
+            except Exception:
+                # Closing waits until the client has read what is written; one that does not read would stay for ever.
+                self._writer.transport.abort()
 
     def cancel(self) -> None:
         """Stop what runs here now; in a thread of its own, because stopping may take a moment."""

@@ -21,7 +21,7 @@ from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.session import open_session
 from dpsql.users import open_logins
-from dpsql.wire.server import House, Server
+from dpsql.wire.server import House, Limits, Server
 from wire.raw import Client
 
 PASSWORD = "an honest password"
@@ -108,11 +108,11 @@ def build_clinic(folder: Path) -> Served:
 
 
 @contextmanager
-def serving(house: House) -> Iterator[int]:
+def serving(house: House, limits: Limits | None = None) -> Iterator[int]:
     """The house served from this process, where its parts can be replaced, and closed at the end; the port."""
     house.logins.prepare()
     loop = asyncio.new_event_loop()
-    server = Server(house)
+    server = Server(house, limits=limits)
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 

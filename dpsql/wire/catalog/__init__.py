@@ -22,7 +22,7 @@ __all__ = ["Catalog", "Place"]
 TIMEOUT_SECONDS = 5.0
 MOST_ROWS = 100_000
 _FUNCTION = re.compile(r"[Ff]unction(?: with name)? \"?(\w+)|function '(\w+)")
-_COLUMN = re.compile(r"column \"?([^\s\"]+)")
+_COLUMN = re.compile(r"column (?:named )?\"?([^\s\"]+)")
 
 
 class Catalog:
