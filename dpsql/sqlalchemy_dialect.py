@@ -14,7 +14,7 @@ from sqlalchemy import types
 from sqlalchemy.dialects.postgresql.base import PGCompiler, PGIdentifierPreparer, PGTypeCompiler
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.default import DefaultDialect
-from sqlalchemy.exc import NoSuchTableError
+from sqlalchemy.exc import ArgumentError, NoSuchTableError
 
 from dpsql.policy import Policy, Table
 
@@ -26,7 +26,7 @@ _TYPES: dict[str, type[types.TypeEngine[Any]]] = {
 
 
 class DpsqlDialect(DefaultDialect):
-    """`dpsql:///PATH`: the database is the policy file; `?analyst=NAME` names whose account is charged."""
+    """`dpsql:///PATH`: the database is the policy file; `?analyst=NAME&project=NAME` names whose accounts are charged."""
 
     name = "dpsql"
     driver = "dpsql"
@@ -53,9 +53,12 @@ class DpsqlDialect(DefaultDialect):
         return dpsql
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
-        """The policy's path and the analyst, as `dpsql.connect` takes them."""
-        analyst = url.query.get("analyst")
-        return [url.database], {} if analyst is None else {"analyst": analyst}
+        """The policy's path, the analyst and the project, as `dpsql.connect` takes them. Raises ArgumentError for
+        anything else in the address."""
+        for name in url.query:
+            if name not in ("analyst", "project"):
+                raise ArgumentError(f"dpsql knows analyst and project in an address, not {name}")
+        return [url.database], dict(url.query)
 
     def initialize(self, connection: Connection) -> None:
         """Nothing is asked of the server: there is none."""

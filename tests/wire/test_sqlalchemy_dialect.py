@@ -49,3 +49,14 @@ def test_refusals_reach_the_caller(engine: sqlalchemy.Engine) -> None:
     with engine.connect() as connection, pytest.raises(sqlalchemy.exc.ProgrammingError) as caught:
         connection.execute(sqlalchemy.text("SELECT * FROM patients"))
     assert isinstance(caught.value.orig, Refusal)
+
+
+def test_the_address_names_a_project_and_nothing_unknown(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(served.state))
+    engine = sqlalchemy.create_engine(f"dpsql:///{served.policy}?analyst=clinic&project=flu")
+    with engine.connect() as connection:
+        shown = connection.execute(sqlalchemy.text("SHOW dp.budget")).fetchall()
+    assert {row[0] for row in shown} == {"dataset", "analyst:clinic", "project:flu"}
+    engine.dispose()
+    with pytest.raises(sqlalchemy.exc.ArgumentError, match="analist"):
+        sqlalchemy.create_engine(f"dpsql:///{served.policy}?analist=clinic").connect()
