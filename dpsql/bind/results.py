@@ -206,13 +206,8 @@ def _grouped(
     names = set()
     for item in group.expressions:
         one = None
-        if (
-            isinstance(item, exp.Literal)
-            and not item.is_string
-            and item.name.isdigit()
-            and 1 <= int(item.name) <= len(outputs)
-        ):
-            one = outputs[int(item.name) - 1]
+        if isinstance(item, exp.Literal) and not item.is_string:
+            one = dict(zip(map(str, range(1, len(outputs) + 1)), outputs, strict=True)).get(item.name)
         elif isinstance(item, exp.Column):
             one = output(item, scope)
             if not one.origin:

@@ -54,7 +54,9 @@ def constant(value: Any) -> str:
         return f"(TIMESTAMP '{value.isoformat(' ')}')"
     if isinstance(value, date):
         return f"(DATE '{value.isoformat()}')"
-    return "'" + str(value).replace("'", "''") + "'"
+    parts = ["'" + part.replace("'", "''") + "'" for part in str(value).split("\0")]
+    # A released key may hold any character; before DuckDB 2 a text ended at its first NUL.
+    return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
 
 def cast_column(source: str, type_: Type, engine_type: str) -> str:

@@ -171,6 +171,8 @@ MUTANTS = (
     Mutant("a rollup has one row for each key", "bind/results.py", "unique = _kept({frozenset(key.name for key in keys)} if sets == 1 else set(), outputs)",
            "unique = _kept({frozenset(key.name for key in keys)}, outputs)", REFUSALS, "join-rollup"),
     Mutant("any result is one value", "bind/cut.py", "if not bound.unique >= results.ONE_ROW:", "if bound.unique is None:", REFUSALS, "several_rows"),
+    Mutant("of no rows a count is missing", "bind/correlated.py", "return exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])",
+           "return column", "session/test_stages.py", "of_no_rows"),
     Mutant("released rows have no part in the name", "stages.py", "return replace(part, content=digest(self._tables[part.name]))",
            "return replace(part, content='')", "session/test_stages.py", "rows_of_another_stage"),
     Mutant("a later stage keeps its first name", "stages.py", "keys[at] = release_key(priced[at], self._policy)", "keys[at] = keys[at]",

@@ -142,6 +142,7 @@ def _per_unit(rng: random.Random) -> Question:
 STAGED = (
     ("visits AS v", "v.nights > (SELECT AVG({nights}) FROM visits{where})"),
     ("visits AS v", "v.nights <= (SELECT COUNT(*) FROM labs) AND EXISTS (SELECT 1 FROM visits{where} HAVING COUNT(*) > {few})"),
+    ("visits AS v", "(SELECT COUNT(*) FROM visits AS w WHERE w.ward = v.ward AND w.ward IN ('er', 'icu', 'day')) <= {few}"),
     ("visits AS v", "v.ward IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
     ("visits AS v", "v.ward NOT IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
     ("visits AS v JOIN (SELECT ward AS w, COUNT(*) AS n FROM visits{listed} GROUP BY ward) AS t ON v.ward = t.w", "t.n > {few}"),

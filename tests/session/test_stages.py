@@ -273,7 +273,7 @@ def test_a_released_text_is_data(policy: Path) -> None:
     session.close()
 
 
-def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, Noted], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, Noted]) -> None:
     """The rows are looked at once more; a mistake in what is proven of them gives no answer."""
     session, _ = place
     planned = session.plan(session.planner.parse(TOP, None))
@@ -283,6 +283,17 @@ def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, Noted], mo
     with pytest.raises(Exception) as caught:
         session.execute(TOP)
     assert getattr(caught.value, "slug", "") == "internal"
+
+
+def test_of_no_rows_a_count_is_zero(policy: Path) -> None:
+    """A correlated subquery is a left join, whose missing rows are no NULL to COUNT, and NULL to other aggregates."""
+    session, _ = opened(policy, Fixed())
+    of_one = "FROM visits AS v WHERE v.patient_id = p.patient_id AND v.cost > 10000"
+    assert answered(session, f"SELECT COUNT(*) FROM patients AS p WHERE (SELECT COUNT(*) {of_one}) = 0") == [(1000,)]
+    assert answered(session, f"SELECT COUNT(*) FROM patients AS p WHERE (SELECT SUM(cost) {of_one}) IS NULL") == [
+        (1000,)
+    ]
+    session.close()
 
 
 def test_the_source_cannot_take_the_place_of_a_result(policy: Path) -> None:

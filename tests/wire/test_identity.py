@@ -36,6 +36,9 @@ QUESTIONS = (
     "SELECT COUNT(*) AS n FROM patients WHERE sex = ANY('{male,female}')",
     "SELECT COUNT(*) AS n FROM patients",  # answered from the store
     "SELECT SUM(n) AS n FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS by_sex",
+    "SELECT sex, COUNT(*) AS n FROM patients WHERE bmi > (SELECT AVG(bmi) FROM patients) GROUP BY sex ORDER BY sex",
+    "SELECT l.test, AVG(l.value) AS mean FROM labs AS l JOIN (SELECT test, COUNT(*) AS n FROM labs GROUP BY test "
+    "ORDER BY n DESC LIMIT 2) AS top ON l.test = top.test GROUP BY l.test ORDER BY mean DESC LIMIT 2",
     "SELECT 1 + 1 AS two",
 )
 REFUSED = (
