@@ -105,7 +105,7 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
 
     def peers() -> Any:
         environments = given["environments"] or folder / "peers"
-        return compare.compare(folder, environments, given["peers"], rows=rows(1_000_000), repeat=repeat, say=_say)
+        return compare.compare(folder, environments, given["peers"], rows=rows(100_000), repeat=repeat, say=_say)
 
     def many(found: list[Any]) -> Any:
         return [asdict(one) for one in found]

@@ -9,12 +9,13 @@ from typing import Any
 from benchmarks.large import Point, slope
 
 NAMES = {
-    "row": "row privacy", "copy": "user, prepared (copy)", "in_place": "user, prepared in place",
+    "row": "row privacy", "row_copy": "row privacy, prepared",
+    "copy": "user, prepared (copy)", "in_place": "user, prepared in place",
     "unprepared": "user, unprepared", "raw": "plain DuckDB", "prepare": "dpsql prepare",
     "raw users": "plain DuckDB, COUNT DISTINCT", "copy users": "user, prepared, COUNT DISTINCT", "dpsql": "dpsql",
 }  # fmt: skip
 COLOURS = {
-    "row": "#1f77b4", "copy": "#2ca02c", "in_place": "#98df8a", "unprepared": "#d62728", "raw": "#7f7f7f",
+    "row": "#1f77b4", "row_copy": "#aec7e8", "copy": "#2ca02c", "in_place": "#98df8a", "unprepared": "#d62728", "raw": "#7f7f7f",
     "prepare": "#9467bd", "raw users": "#bcbd22", "copy users": "#17becf", "dpsql": "#1f77b4", "smartnoise": "#ff7f0e",
     "opendp": "#2ca02c", "pipelinedp": "#9467bd", "qrlew": "#8c564b",
 }  # fmt: skip

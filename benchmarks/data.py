@@ -18,9 +18,9 @@ ROWS_PER_USER = 20
 MAX_ROWS = 60
 FIRST_DAY = date(2024, 1, 1)
 LAST_DAY = FIRST_DAY + timedelta(days=DAYS - 1)
-WAYS = ("row", "unprepared", "copy", "in_place")
-"""Privacy unit row; user without an index; with a copy (a few users have more rows than MAX_ROWS); in place (none has
-more than the bound, which is larger)."""
+WAYS = ("row", "row_copy", "unprepared", "copy", "in_place")
+"""Privacy unit row, without an index and with one; user, without an index, with a copy (a few users have more rows than
+MAX_ROWS), and in place (nobody has more than the bound, which is larger)."""
 _CHUNK_ROWS = 1_000_000
 
 
@@ -106,7 +106,7 @@ COLUMNS = (
 
 def write_policy(folder: Path, data: Path, way: str, accountant: str = "zcdp") -> Path:
     """The policy file over `purchases` in one of `WAYS`."""
-    most = {"row": None, "unprepared": MAX_ROWS, "copy": MAX_ROWS, "in_place": 10**6}[way]
+    most = {"row": None, "row_copy": None, "unprepared": MAX_ROWS, "copy": MAX_ROWS, "in_place": 10**6}[way]
     name = f"{data.name.replace('.', '-')}-{way}-{accountant}"
     return table_policy(folder, name, "purchases", data, COLUMNS, most, accountant=accountant)
 

@@ -58,7 +58,14 @@ def large(folder: Path, rows: int, repeat: int, say: Say) -> dict[str, Any]:
     say(f"{data.stat().st_size / 1e9:.2f} GB of Parquet")
     asked = [question for question in WORKLOAD if question.name != "Q8"]
     timings, prepared = run(
-        folder, asked, sizes=[rows], ways=["row", "copy"], repeat=repeat, say=say, parquet=True, memory=MEMORY
+        folder,
+        asked,
+        sizes=[rows],
+        ways=["row", "row_copy", "copy"],
+        repeat=repeat,
+        say=say,
+        parquet=True,
+        memory=MEMORY,
     )
     by_region = [question for question in asked if question.name == "Q4"]
     slow, _ = run(folder, by_region, sizes=[rows], ways=["unprepared"], repeat=1, say=say, parquet=True, memory=MEMORY)
@@ -95,11 +102,18 @@ def _by_rows(folder: Path, most: int, repeat: int) -> list[Point]:
     for rows in sorted({max(1, most // 10**power) for power in range(4)}):
         data = build(folder, rows)
         made: list[Prepared] = []
-        with plain(data, folder) as raw, opened(folder, data, ["row", "copy", "unprepared"], rows, made) as sessions:
+        with (
+            plain(data, folder) as raw,
+            opened(folder, data, ["row", "row_copy", "copy", "unprepared"], rows, made) as sessions,
+        ):
             ways: dict[str, Callable[[], object]] = {"raw": partial(_fetch, raw, question.sql)}
             ways |= {way: partial(answer, session, question.sql) for way, session in sessions.items()}
             points += _points("rows", rows, ways, repeat)
-            points += [Point("rows", rows, "prepare", one.milliseconds, one.cpu) for one in made]
+            points += [
+                Point("rows", rows, "prepare", one.milliseconds, one.cpu)
+                for one in made
+                if one.way == "copy" and one.state == "written"
+            ]
     return points
 
 

@@ -71,7 +71,7 @@ def opened(
             session.execute("SET dp.reuse = off")
             if memory:
                 limit(session._engine._connection, memory, folder)  # type: ignore[attr-defined]
-            if way in ("copy", "in_place"):
+            if way not in ("row", "unprepared"):
                 states: list[str] = []
                 took = timed(partial(_prepare, session, memory, states))
                 found.append(Prepared(rows, way, states[0], took.wall, took.cpu))
@@ -163,7 +163,7 @@ def _question(
         if way in refused:
             found.append(Timing(*head, refused=refused[way]))
         else:
-            base = samples["counted" if way != "row" and question.counted else "raw"]
+            base = samples["counted" if question.counted and not way.startswith("row") else "raw"]
             found.append(_timing(head, samples[way], base))
     return found
 

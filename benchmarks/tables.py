@@ -8,7 +8,8 @@ from typing import Any
 from benchmarks.large import Point, slope
 
 TITLES = {
-    "row": "row", "unprepared": "user, unprepared", "copy": "user, prepared: copy", "in_place": "user, prepared: in place",
+    "row": "row", "row_copy": "row, prepared",
+    "unprepared": "user, unprepared", "copy": "user, prepared: copy", "in_place": "user, prepared: in place",
 }  # fmt: skip
 
 
