@@ -132,7 +132,7 @@ def table_policy(
         f"source: {kind}{data.name}",
         f"privacy_unit: {'row' if max_rows is None else f'{{table: {table}, column: user_id}}'}",
         f"budget: {{epsilon: 10000, delta: 1e-4, accountant: {accountant}}}",
-        f"per_query: {{epsilon: {epsilon}, delta: 1e-9}}",
+        f"per_query: {{epsilon: {epsilon}, delta: 1e-9, timeout_seconds: 3600}}",
         f"ledger: sqlite:///{name}-ledger.db",
         "tables:",
         f"  {table}:",

@@ -22,8 +22,8 @@ from benchmarks.workload import WORKLOAD
 from dpsql.session import open_session
 
 MEMORY = "4GiB"
-ROOM = 40
-"""Bytes of disk for each row: Parquet, the index, and what is spilled."""
+ROOM = 200
+"""Bytes of disk for each row: Parquet (10), two copies (30 each), and what a window over all rows spills."""
 GROUPED = {
     10: "shop // 100", 100: "shop // 10", 1_000: "shop", 10_000: "shop, article // 100", 100_000: "shop, article // 10",
     1_000_000: "shop, article",
@@ -168,7 +168,8 @@ def _by_units(folder: Path, rows: int, repeat: int) -> list[Point]:
                 }  # fmt: skip
                 points += _points("units", users, ways, repeat)
         data.unlink()
-        shutil.rmtree(data.with_name(data.name + ".bounded"), ignore_errors=True)
+        for index in [data.with_name(f"{data.name}.bounded"), *folder.glob(f"cache/{data.stem.replace('-', '_')}*")]:
+            shutil.rmtree(index, ignore_errors=True)
     return points
 
 

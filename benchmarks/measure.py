@@ -14,7 +14,7 @@ import pyarrow as pa
 from benchmarks.clock import Sample, in_turn, ratio, summary, timed
 from benchmarks.data import build, build_parquet, write_policy
 from benchmarks.workload import Question
-from dpsql.errors import Refusal
+from dpsql.errors import Error, Refusal
 from dpsql.session import Session, open_session
 
 SLOW_ROWS = 1_000_000
@@ -27,7 +27,7 @@ class Timing:
     """One question at one size in one way; milliseconds. `ratio` to plain DuckDB within each round, median.
 
     `raw`, `raw_cpu`: of the base, which under users as privacy units counts users too where groups are private.
-    `refused`: the slug of a question that dpsql does not answer; its numbers are 0 then.
+    `refused`: the slug of a question that dpsql does not answer, or that failed; its numbers are 0 then.
     """
 
     question: str
@@ -144,14 +144,14 @@ def _question(
     works: dict[str, Callable[[], object]] = {"raw": partial(ask, question.sql)}
     if question.counted:
         works["counted"] = partial(ask, question.counted)
-    refused = {}
+    refused: dict[str, str] = {}
     for way, session in sessions.items():
         try:
             session.explain(question.sql)
         except Refusal as refusal:
             refused[way] = refusal.slug
             continue
-        works[way] = partial(answer, session, question.sql)
+        works[way] = partial(_attempt, session, question.sql, way, refused)
     few = {"unprepared": SLOW_ROUNDS} if rows >= SLOW_ROWS else {}
     for way, work in works.items():  # once, to warm caches and plans
         if way not in few:
@@ -171,6 +171,14 @@ def _question(
 def answer(session: Session, sql: str) -> pa.Table:
     """The rows of a question."""
     return session.execute(sql).table
+
+
+def _attempt(session: Session, sql: str, way: str, failed: dict[str, str]) -> None:
+    """A question that fails (memory, disk) does not end the run: the table says so."""
+    try:
+        answer(session, sql)
+    except Error as error:
+        failed[way] = error.slug
 
 
 def _timing(head: tuple[str, str, str, int, int], samples: list[Sample], base: list[Sample]) -> Timing:

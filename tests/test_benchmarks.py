@@ -18,7 +18,7 @@ import dpsql.session
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the harness is no part of the installed package
 
-from benchmarks import accuracy, chart, clients, cold, compare, large, report, tables, wide
+from benchmarks import accuracy, chart, clients, cold, compare, large, measure, report, tables, wide
 from benchmarks.__main__ import without_places
 from benchmarks.data import (
     COLUMNS,
@@ -36,6 +36,7 @@ from benchmarks.large import Point
 from benchmarks.peers.drive import PEERS, Peer, Unusable, environment
 from benchmarks.stages import STEPS, stopwatch
 from benchmarks.workload import WORKLOAD
+from dpsql.engines.duckdb_engine import engine_fault
 from dpsql.policy import load_policy
 
 ROOT = Path(__file__).parent.parent
@@ -177,6 +178,15 @@ def test_out_of_core_and_growth(tmp_path: Path) -> None:
     points = large._by_rows(tmp_path, 500, 1) + large._by_units(tmp_path, 100, 1)
     assert {point.x for point in points if point.axis == "rows"} == {1, 5, 50, 500}
     assert "exponent" in tables.growth([vars(point) for point in points])
+
+
+def test_a_question_that_fails_does_not_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(session: object, sql: str) -> None:
+        raise engine_fault(RuntimeError("no memory"))
+
+    monkeypatch.setattr("benchmarks.measure.answer", broken)
+    timings, _ = measure.run(tmp_path, WORKLOAD[:1], sizes=[50], ways=["row"], repeat=1, say=lambda line: None)
+    assert [one.refused for one in timings] == ["engine_failed"]
 
 
 def test_slopes_are_exponents() -> None:
