@@ -5,7 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsql.errors import refuse
-from dpsql.plan import Column, Expr, Filter, Join, Project, Relation, ReleasedRows, Scan, SemiJoin, Union_
+from dpsql.plan import (
+    Call,
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitWindow,
+)
 from dpsql.policy import Policy
 from dpsql.ranges import Type
 
@@ -35,7 +50,19 @@ def _rows(relation: Relation, policy: Policy) -> int:
         return most
     if isinstance(relation, ReleasedRows):
         return 0  # they were paid for when they were released; from then on nothing in them depends on a unit
-    if isinstance(relation, (Filter, Project)):
+    if isinstance(relation, Filter):
+        rows = _rows(relation.source, policy)
+        # row_number() counts the unit's rows, so at most k of them have a number up to k.
+        return min(
+            [rows, *(most for part in _conjuncts(relation.predicate) if (most := _first(relation.source, part)))]
+        )
+    if isinstance(relation, (Project, Distinct)):
+        # Distinct: a row appears (or vanishes) only with a row of `source` that is equal to it, one for each at most.
+        return _rows(relation.source, policy)
+    if isinstance(relation, UnitWindow):
+        # A column more for each row, computed from rows of the same unit: the emitted window is over the unit.
+        if not owned(relation.source, policy):
+            raise refuse("internal", what="a window of one unit's rows over rows that belong to no unit")
         return _rows(relation.source, policy)
     if isinstance(relation, SemiJoin):
         # Whether a row of `left` stays depends on public rows, or on rows of its own unit (the emitted join compares
@@ -51,9 +78,52 @@ def _rows(relation: Relation, policy: Policy) -> int:
     return 1 if not relation.keys else _rows(relation.source, policy)
 
 
+def owned(relation: Relation, policy: Policy) -> bool:
+    """Whether each row belongs to one privacy unit, whose key it carries: entity privacy, and not above DISTINCT."""
+    if policy.privacy_unit is None or isinstance(relation, (Distinct, ReleasedRows)):
+        return False
+    if isinstance(relation, Scan):
+        return policy.is_protected(relation.table)
+    if isinstance(relation, (Join, SemiJoin)):
+        return owned(relation.left, policy)
+    return all(owned(part, policy) for part in parts(relation))
+
+
+def _conjuncts(predicate: Expr) -> tuple[Expr, ...]:
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return tuple(part for argument in predicate.arguments for part in _conjuncts(argument))
+    return (predicate,)
+
+
+def _first(source: Relation, condition: Expr) -> int:
+    """The most rows of one unit that pass `row_number() <= k`, `< k` or `= k`; 0 where nothing is known."""
+    if not isinstance(condition, Call) or condition.function not in ("le", "lt", "eq") or len(condition.arguments) != 2:
+        return 0
+    number, bound = condition.arguments
+    if not isinstance(bound, Literal) or type(bound.value) is not int or not _is_row_number(source, number):
+        return 0
+    return max(1, {"le": bound.value, "lt": bound.value - 1, "eq": 1}[condition.function])
+
+
+def _is_row_number(relation: Relation, expression: Expr) -> bool:
+    """Whether a column of `relation` numbers the rows of each unit from 1 on; some rows may have been left out since."""
+    while isinstance(expression, Column):
+        if isinstance(relation, Project):
+            expression = dict(relation.columns)[expression.name]
+        elif isinstance(relation, UnitWindow):
+            window = next((window for window in relation.windows if window.name == expression.name), None)
+            if window is not None:
+                return window.word == "row_number" and not window.keys
+        elif not isinstance(relation, Filter):
+            return False
+        relation = relation.source
+    return False
+
+
 def _check_on_unit(relation: Join | SemiJoin, policy: Policy) -> None:
     """The binder's promise, checked once more: two protected sides meet on an entity's key, or not at all."""
-    if _rows(relation.right, policy) > 0 and not (relation.on_unit and policy.privacy_unit is not None):
+    both = relation.on_unit and owned(relation.left, policy) and owned(relation.right, policy)
+    if _rows(relation.right, policy) > 0 and not both:
         raise refuse("internal", what="protected sides that do not meet on the privacy unit")
 
 

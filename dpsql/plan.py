@@ -1,4 +1,4 @@
-"""The relational language in which everything about privacy is proven: eight relations, four expressions, one block.
+"""The relational language in which everything about privacy is proven: ten relations, four expressions, one block.
 
 Plans are frozen values: two questions are the same question exactly when their plans are equal. Column names inside
 a plan are ours (deterministic from the shape of the plan), never the analyst's aliases.
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 UNIT = "#unit"
 """Name of the hidden column that carries the privacy unit's key through every entity-protected relation."""
+
+OTHER = "s.c."
+"""What stands before the names of the right side's columns in the condition of a semi-join."""
 
 
 # --- row expressions ------------------------------------------------------------------------------------------------
@@ -113,7 +116,8 @@ class SemiJoin:
     """Rows of `left` for which `right` has (or, `negated`, has not) a row with equal keys.
 
     Keys of `right` are over its own columns. `on_unit`: `right` is protected, and only rows of the same unit count.
-    `in_list`: NULLs count as in SQL's IN, else as in EXISTS.
+    `in_list`: NULLs count as in SQL's IN, else as in EXISTS. `condition` is asked of both rows besides the keys: it names
+    columns of `left` as they are, those of `right` OTHER + name.
     """
 
     left: Relation
@@ -122,6 +126,7 @@ class SemiJoin:
     on_unit: bool
     negated: bool
     in_list: bool
+    condition: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,46 @@ class ReleasedRows:
     content: str
 
 
-Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate, ReleasedRows]
+@dataclass(frozen=True)
+class Sorting:
+    """One expression of a window's ORDER BY."""
+
+    by: Expr
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window function over one unit's rows with equal `keys`: row_number, rank, dense_rank, lag, lead, first_value, or an
+    aggregate word of `UnitAggregate`. `offset` belongs to lag and lead."""
+
+    name: str
+    word: str
+    argument: Expr | None
+    filter: Expr | None
+    offset: int
+    keys: tuple[Expr, ...]
+    order: tuple[Sorting, ...]
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class UnitWindow:
+    """Rows of `source` with one more column for each window; every window holds rows of one unit alone."""
+
+    source: Relation
+    windows: tuple[Window, ...]
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Rows of `source` without repetitions. They belong to no unit: another unit may have had the same row."""
+
+    source: Relation
+
+
+Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate, ReleasedRows, UnitWindow, Distinct]
 
 
 # --- private blocks -------------------------------------------------------------------------------------------------

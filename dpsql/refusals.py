@@ -632,7 +632,8 @@ _(
     "window_over_rows",
     "ZP003",
     "a window function over protected rows would show one person's row beside another's",
-    "aggregate first; window functions over the results are allowed, for example SUM(COUNT(*)) OVER (ORDER BY ...)",
+    "write PARTITION BY the privacy unit's key in a subquery (row_number, rank, dense_rank, lag, lead, first_value, count, "
+    "sum, avg, min, max), or aggregate first: windows over the results are allowed, as SUM(COUNT(*)) OVER (ORDER BY ...)",
 )
 _(
     "subquery_in_rows",

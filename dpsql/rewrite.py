@@ -6,7 +6,8 @@ import math
 from dataclasses import replace
 
 from dpsql.basis import Basis
-from dpsql.contributions import rows_per_unit, tables
+from dpsql.contributions import owned, rows_per_unit, tables
+from dpsql.errors import refuse
 from dpsql.formulas import FORMULAS
 from dpsql.plan import Asked, Block, BoundedBlock, Caps
 from dpsql.policy import Policy
@@ -23,7 +24,9 @@ def bounded(block: Block, policy: Policy, asked: Asked) -> BoundedBlock:
     max_rows_per_group = _smallest(asked.max_rows_per_group, *(table.max_rows_per_group for table in read))
     asked = replace(asked, max_count=_smallest(asked.max_count, *(table.max_count for table in read)))
     private_keys = any(key.values is None for key in block.keys)
-    if policy.privacy_unit is None:
+    has_owner = owned(block.source, policy)
+    if not has_owner:
+        # Nothing says whose a row is, so nothing is dropped or clipped by unit: the bound is that of all rows.
         max_groups = max_rows_per_group = None
         asked = Asked()
     # Rows with a public key outside its values belong to no group, so a unit touches no more groups than there are.
@@ -32,9 +35,12 @@ def bounded(block: Block, policy: Policy, asked: Asked) -> BoundedBlock:
         max_groups, groups = (max_groups, max_groups) if max_groups < groups else (None, groups)
     if max_rows_per_group is not None and max_rows_per_group >= rows:
         max_rows_per_group = None
-    basis = Basis(block.measures, rows == 1 or policy.privacy_unit is None, rows, asked)
+    basis = Basis(block.measures, rows == 1 or not has_owner, rows, asked)
     formulas = tuple((measure.name, *FORMULAS[measure.aggregate](basis, measure)) for measure in block.measures)
-    # Under row privacy with c > 1 a count of rows moves by up to c; a threshold on it allows for that (`lone_count`).
+    if not has_owner and any(term.clip is not None for term in basis.terms):
+        raise refuse("internal", what="a sum clipped by unit over rows that belong to no unit")
+    # Under row privacy, and above DISTINCT, a unit with c > 1 rows moves a count of rows by up to c; a threshold on it
+    # allows for that (`lone_count`).
     selection = (basis.known_units() or SELECTION) if private_keys else None
     caps = Caps(rows, groups, max_groups, max_rows_per_group)
     return BoundedBlock(block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps)

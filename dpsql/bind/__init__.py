@@ -20,7 +20,7 @@ def bind(statement: Statement, policy: Policy) -> Plan:
     assert statement.query is not None
     try:
         _unqualified(statement.query)
-        cutter = Cutter(policy)
+        cutter = Cutter(policy, statement.query)
         bound = cutter.query(statement.query, Environment())
         if isinstance(bound, Protected):
             raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(statement.query))

@@ -151,5 +151,9 @@ def _numeric(name: str, shape: Shape, node: exp.Expr, scalars: Scalars, conditio
         if not argument.facts.bounded:
             text = part.sql("duckdb")
             clamped = f"{shape.word.upper()}(clamp({text}, 0, 100))"
-            raise refuse("unbounded", function=shape.word.upper(), text=text, clamped=clamped, position=place(part))
+            # A key is a name written in digits: bounds would make its sum answerable, and no more meaningful.
+            of_unit = same_unit(argument, scalars.scope.unit_names())
+            hint = f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None
+            facts = {"function": shape.word.upper(), "text": text, "clamped": clamped}
+            raise refuse("unbounded", position=place(part), hint=hint, **facts)
     return Measure(name, shape.word, arguments, False, condition)

@@ -33,8 +33,11 @@ MOST_WRITTEN = 20_000
 
 def aggregates(node: exp.Select) -> bool:
     """Whether a SELECT groups rows: GROUP BY, DISTINCT, HAVING, or an aggregate outside windows and subqueries."""
-    if any(node.args.get(clause) is not None for clause in ("group", "distinct", "having")):
-        return True
+    return any(node.args.get(clause) is not None for clause in ("group", "distinct", "having")) or measures(node)
+
+
+def measures(node: exp.Select) -> bool:
+    """Whether an aggregate stands in a SELECT, outside windows and subqueries."""
     order = node.args.get("order")
     return any(has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
 
@@ -46,7 +49,7 @@ def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, enviro
     unit = next((key for key in work.keys if same_unit(key.expression, scope.unit_names())), None)
     if unit is not None:
         others = [key.expression for key in work.keys if key is not unit]
-        return per_unit(cutter.policy, node, scope, source, others, unit.expression)
+        return per_unit(cutter.policy, node, scope, source, others, unit.expression, node is cutter.whole)
     copy = exp.Select(expressions=[work.output(item) for item in node.expressions])
     for clause, target in (("having", "where"), ("qualify", "qualify")):
         if node.args.get(clause) is not None:

@@ -14,7 +14,6 @@ from sqlglot import exp
 from dpsql.bind import blocks, correlated, joins, results, semijoins
 from dpsql.bind.names import HIDDEN, Bound, Common, Environment, Protected, Released, Scope, only
 from dpsql.bind.relations import base_table, project
-from dpsql.bind.scalars import Scalars
 from dpsql.bind.trees import (
     SQL_TYPES,
     aliased,
@@ -22,16 +21,30 @@ from dpsql.bind.trees import (
     asks_no_rows,
     check_names,
     no_rows,
+    order_by_all,
     output_name,
     put_in_front,
     rebuild,
     rename,
     with_names,
 )
-from dpsql.contributions import parts
+from dpsql.bind.windows import WindowScalars
+from dpsql.contributions import parts, rows_per_unit
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
-from dpsql.plan import Block, Column, Expr, PublicInput, Relation, ReleasedRows, ReleasedValue, Result, fingerprint
+from dpsql.plan import (
+    Block,
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    PublicInput,
+    Relation,
+    ReleasedRows,
+    ReleasedValue,
+    Result,
+    fingerprint,
+)
 from dpsql.policy import Policy
 from dpsql.ranges import Facts, Type
 
@@ -61,8 +74,9 @@ def _scans(relation: Relation) -> int:
 class Cutter:
     """Walks one statement; collects its private blocks, the public tables it reads and the hoisted CTEs."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, whole: exp.Query) -> None:
         self.policy = policy
+        self.whole = whole.unnest()  # the statement itself, of which the parts are bound
         self.blocks: dict[str, Block] = {}
         self.public: dict[str, PublicInput] = {}
         self.common: list[tuple[str, exp.Expr]] = []
@@ -146,8 +160,8 @@ class Cutter:
 
     # --- FROM ---------------------------------------------------------------------------------------------------------
 
-    def source(self, node: exp.Expr, environment: Environment) -> tuple[str, Bound]:
-        """One item of FROM: its alias and what it is."""
+    def source(self, node: exp.Expr, environment: Environment, rows: bool = False) -> tuple[str, Bound]:
+        """One item of FROM: its alias and what it is. `rows`: aggregates stand above, so DISTINCT rows are rows."""
         if isinstance(node, exp.Table):
             only(node, "this", "alias", "db", "catalog")
             alias = node.alias or node.name
@@ -157,7 +171,7 @@ class Cutter:
             alias = node.alias
             bare = exp.Subquery(this=node.this)
             only(node, "this", "alias")
-            bound = self.query(bare, environment)
+            bound = (self._distinct_rows(node.this, environment) if rows else None) or self.query(bare, environment)
         else:
             raise refuse("clause", what=f"{node.key.upper()} in FROM", position=place(node))
         columns = node.args["alias"].args.get("columns") if node.args.get("alias") else None
@@ -228,6 +242,25 @@ class Cutter:
             self.results[text] = Result(f"dp_result_{len(self.results)}", query, columns, unique)
         return self.results[text]
 
+    def _distinct_rows(self, node: exp.Expr, environment: Environment) -> Protected | None:
+        """SELECT DISTINCT a, b FROM rows, below an aggregate: rows without repetitions. None for everything else.
+
+        With the unit's key among its columns it is an aggregation by unit, whose rows still belong to somebody.
+        """
+        if not isinstance(node, exp.Select) or not isinstance(node.args.get("distinct"), exp.Distinct):
+            return None
+        others = ("group", "having", "qualify", "order", "limit", "offset", "with_")
+        if any(node.args.get(clause) is not None for clause in others) or node.args["distinct"].args.get("on"):
+            return None
+        plain = exp.Select(**{name: value for name, value in node.args.items() if name != "distinct"})
+        if blocks.aggregates(plain):
+            return None
+        bound = self.query(plain, environment)
+        if not isinstance(bound, Protected) or bound.unit_names:
+            return None
+        columns = tuple((label, Column(c.name, replace(c.facts, max_total=None))) for label, c in bound.columns)
+        return Protected(Distinct(bound.relation), columns)
+
     # --- SELECT -------------------------------------------------------------------------------------------------------
 
     def _select(self, node: exp.Select, outer: Environment) -> Bound:
@@ -235,10 +268,13 @@ class Cutter:
         if not node.expressions or (node.args.get("joins") and node.args.get("from_") is None):
             lacking = "JOIN stands without FROM" if node.expressions else "SELECT takes at least one expression"
             raise refuse("syntax", detail=lacking, position=place(node))
+        if not any(item.is_star for item in node.expressions):
+            order_by_all(node, len(node.expressions))
         environment = self.environment(node, outer)
         items = [] if node.args.get("from_") is None else [node.args["from_"].this]
         items += [join.this for join in node.args.get("joins") or ()]
-        bound = [self.source(item, environment) for item in items]
+        only_rows = len(items) == 1 and blocks.measures(node)  # beside others it is a result to join with
+        bound = [self.source(item, environment, only_rows) for item in items]
         node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
@@ -255,12 +291,12 @@ class Cutter:
         return self._rows(node, scope, Protected(relation, (), scope.unit_names()))
 
     def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:
-        """A SELECT without aggregates over protected rows: a projection; anything that looks at other rows is refused."""
-        for clause in ("limit", "offset", "qualify", "having"):
+        """A SELECT without aggregates over protected rows: a projection; what looks at other people's rows is refused."""
+        for clause in ("limit", "offset", "having"):
             if node.args.get(clause) is not None:
                 what = clause.upper()
                 raise refuse("rows_clause", what=what, position=place(node.args[clause]) or place(node))
-        scalars = Scalars(scope)
+        scalars = WindowScalars(scope, rows_per_unit(below.relation, self.policy))
         bound: list[tuple[str, Expr]] = []
         for ordered in node.args["order"].expressions if node.args.get("order") is not None else ():
             # Without LIMIT the order of a set of rows means nothing: it is left out, its names must exist all the same.
@@ -274,7 +310,12 @@ class Cutter:
                 bound += [(label, column) for label, column in scope.star(qualifier, item)]
                 continue
             bound.append((output_name(item), scalars.bind(item.unalias())))
-        return project(below, bound)
+        qualify = node.args.get("qualify")
+        condition = None if qualify is None else scalars.boolean(_named(qualify.this, node))
+        relation = scalars.relation(below.relation)
+        if condition is not None:
+            relation = Filter(relation, condition)
+        return project(replace(below, relation=relation), bound)
 
     # --- released -----------------------------------------------------------------------------------------------------
 
@@ -298,7 +339,9 @@ class Cutter:
         if any(alias.startswith(HIDDEN) for alias, _ in sources):
             copy.set("expressions", [self.released_part(item, environment) for item in written])
         known = results.over_results(node, sources, written)
-        return replace(known, tree=copy, columns=tuple(output_name(item) for item in written))
+        columns = tuple(output_name(item) for item in written)
+        order_by_all(copy, len(columns))
+        return replace(known, tree=copy, columns=columns)
 
     def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment) -> exp.Join:
         only(join, "this", "side", "kind", "on", "using", "method")
@@ -344,6 +387,7 @@ class Cutter:
         if node.args.get("by_name"):
             known = {name.lower() for name in columns}
             columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in known)
+        order_by_all(copy, len(columns))
         return replace(results.united(node, released), tree=copy, columns=columns)
 
 
@@ -362,3 +406,14 @@ def _written_out(item: exp.Expr, sources: list[tuple[str, Released]]) -> list[ex
         if not alias.startswith(HIDDEN) and (not qualifier or alias.lower() == qualifier)
         for name in source.columns
     ]
+
+
+def _named(condition: exp.Expr, node: exp.Select) -> exp.Expr:
+    """A condition of QUALIFY, outputs that it calls by their alias written out."""
+    outputs = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
+
+    def written_out(part: exp.Expr) -> exp.Expr:
+        alias = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
+        return exp.Paren(this=outputs[alias].copy()) if alias in outputs else part
+
+    return condition.transform(written_out)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpsql.bind.aggregates import has_aggregate
-from dpsql.bind.correlated import named_around
 from dpsql.bind.joins import along_key
 from dpsql.bind.names import Environment, Protected, Released, Scope, only, same_unit
 from dpsql.bind.relations import base_scan, base_table, project
@@ -21,7 +20,7 @@ from dpsql.bind.trees import output_name
 from dpsql.contributions import rows_per_unit
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
-from dpsql.plan import Expr, Filter, Relation, SemiJoin
+from dpsql.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin
 
 if TYPE_CHECKING:
     from dpsql.bind.cut import Cutter
@@ -76,34 +75,59 @@ def _in(
 def _exists(
     cutter: Cutter, node: exp.Exists, negated: bool, scope: Scope, relation: Relation, environment: Environment
 ) -> Relation:
-    """EXISTS (SELECT ... FROM t WHERE t.key = outer.key AND conditions on t alone)."""
+    """EXISTS (SELECT ... FROM t WHERE t.key = outer.key AND conditions): on t alone, or on both rows.
+
+    A condition on both rows is asked where the two rows meet. Rows of people meet on their unit alone, and public rows
+    are what they are: whether a row of `relation` stays depends on its own unit, whatever the condition is.
+    """
     select = _plain(node)
     assert select is not None
     inner = exp.Select(expressions=[exp.Star()], from_=select.args.get("from_"))
     right = _rows(cutter, inner, environment, scope)
     source = select.args["from_"].this
     here, there = Scalars(scope), Scalars(Scope([(source.alias_or_name, right)]))
+    both = Scalars(_Correlated((source.alias_or_name, right), scope))
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[Expr] = []
+    mixed: list[Expr] = []
     where = select.args.get("where")
     for part in [] if where is None else where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
         bare = part.unnest()
         pair = _pair(here, there, bare) if isinstance(bare, exp.EQ) else None
         if pair is None:
-            rest.append(_own_condition(there, part, scope))
+            own = _bound(there, part)
+            (mixed if own is None else rest).append((both if own is None else there).boolean(part))
         else:
             here.call("eq", bare, *pair)
             pairs.append(pair)
     on_unit = _is_protected(right, cutter)
-    if not pairs and not on_unit:
+    if not pairs and not mixed and not on_unit:
         there_is = cutter.value(node, environment, scope)
         return Filter(relation, here.call("not", node, there_is) if negated else there_is)
-    if not pairs or (on_unit and not _tied(cutter, scope, relation, right, pairs)):
+    if on_unit and not (pairs and _tied(cutter, scope, relation, right, pairs)):
         raise _untied(node)
     source_rows = right.relation
-    for condition in rest:
-        source_rows = Filter(source_rows, condition)
-    return SemiJoin(relation, source_rows, tuple(pairs), on_unit, negated, False)
+    for own_condition in rest:
+        source_rows = Filter(source_rows, own_condition)
+    condition = both.call("and", node, *mixed) if len(mixed) > 1 else mixed[0] if mixed else None
+    return SemiJoin(relation, source_rows, tuple(pairs), on_unit, negated, False, condition)
+
+
+class _Correlated(Scope):
+    """Names inside a subquery: its own table's first, under the names that a semi-join gives them, then those outside."""
+
+    def __init__(self, inner: tuple[str, Protected], outer: Scope) -> None:
+        alias, rows = inner
+        renamed = tuple((label, Column(OTHER + column.name, column.facts)) for label, column in rows.columns)
+        super().__init__([(alias, Protected(rows.relation, renamed))])
+        self.outer = outer
+
+    def resolve(self, node: exp.Column) -> Column:
+        """The subquery's own column of that name, else the row's outside. Refuses other names as they are out there."""
+        try:
+            return super().resolve(node)
+        except Error:
+            return self.outer.resolve(node)
 
 
 def _plain(node: exp.Exists) -> exp.Select | None:
@@ -136,14 +160,6 @@ def _pair(here: Scalars, there: Scalars, node: exp.EQ) -> tuple[Expr, Expr] | No
         if _bound(there, outer) is None and (b := _bound(there, inner)) is not None:
             return here.bind(outer), b
     return None
-
-
-def _own_condition(there: Scalars, part: exp.Expr, around: Scope) -> Expr:
-    """A condition on the subquery's table alone."""
-    try:
-        return there.boolean(part)
-    except Error as error:
-        raise named_around(part, around, error) from None
 
 
 def _bound(scalars: Scalars, node: exp.Expr) -> Expr | None:

@@ -125,6 +125,16 @@ def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) ->
             raise refuse("unknown_column", name=column.name, position=place(column), hint=meant(column.name, labels))
 
 
+def order_by_all(query: exp.Query, columns: int) -> None:
+    """ORDER BY ALL in place: every column of the output, by position."""
+    order = query.args.get("order")
+    ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
+    if ordered is not None and isinstance(ordered.this, exp.Var) and ordered.this.name.upper() == "ALL":
+        how = {name: value for name, value in ordered.args.items() if name != "this"}
+        every = [exp.Ordered(this=exp.Literal.number(at), **how) for at in range(1, columns + 1)]
+        query.set("order", exp.Order(expressions=every))
+
+
 def _subqueries(node: exp.Select) -> list[exp.Expr]:
     return [part for part in node.find_all(exp.Select, exp.SetOperation) if part is not node]
 

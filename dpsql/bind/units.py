@@ -27,9 +27,11 @@ WORDS = ("count", "sum", "avg", "min", "max", "count_distinct")
 
 
 def per_unit(
-    policy: Policy, node: exp.Select, scope: Scope, source: Relation, keys: list[Expr], unit_key: Expr
+    policy: Policy, node: exp.Select, scope: Scope, source: Relation, keys: list[Expr], unit_key: Expr, whole: bool
 ) -> Protected:
-    """The relation of a SELECT that groups by the unit's key and `keys`."""
+    """The relation of a SELECT that groups by the unit's key and `keys`. `whole`: it is all that was asked."""
+    if whole:
+        raise refuse("unit_key", position=place(node.args.get("group")) or place(node))
     for clause in ("order", "limit", "offset", "qualify"):
         if node.args.get(clause) is not None:
             raise refuse("rows_clause", what=clause.upper(), position=place(node.args[clause]) or place(node))
@@ -80,13 +82,13 @@ class _UnitScalars(Scalars):
         if measure.aggregate not in WORDS:
             raise refuse("unknown_aggregate", function=f"{measure.aggregate.upper()} per person", position=place(node))
         argument = measure.arguments[0] if measure.arguments else None
-        facts = _result(measure, argument, self.rows)
+        facts = result_facts(measure, argument, self.rows)
         name = f"a{len(self.columns)}"
         self.columns.append((name, measure.aggregate, argument, measure.filter, facts))
         return Column(name, facts)
 
 
-def _result(measure: Measure, argument: Expr | None, rows: int) -> Facts:
+def result_facts(measure: Measure, argument: Expr | None, rows: int) -> Facts:
     """The interval of an aggregate over 1 to `rows` rows of one unit."""
     if measure.aggregate in ("count", "count_distinct"):
         always = argument is None and measure.filter is None

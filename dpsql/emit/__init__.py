@@ -10,18 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
-from dpsql.basis import summed
-from dpsql.contributions import Promise, tables
+from dpsql.contributions import Promise, owned, tables
 from dpsql.emit import duckdb as text
 from dpsql.emit.bounded_view import bounded_view, rank
 from dpsql.emit.clipping import Grouped, clipped_sums
-from dpsql.emit.grid import kept_integer, row_integer, summand, value_text
+from dpsql.emit.columns import columns_of, content_of, group_key, keys_of
+from dpsql.emit.grid import kept_integer, row_integer, value_text
+from dpsql.emit.unit_rows import per_unit_aggregate, unit_window
 from dpsql.engines import UNIT_ID, EngineQuery, Source, View
 from dpsql.plan import (
+    OTHER,
     UNIT,
     BoundedBlock,
     Column,
-    Expr,
+    Distinct,
     Filter,
     Join,
     Key,
@@ -34,9 +36,10 @@ from dpsql.plan import (
     TermKind,
     Union_,
     UnitAggregate,
+    UnitWindow,
 )
 from dpsql.policy import Policy
-from dpsql.ranges import Facts, Type
+from dpsql.ranges import Type
 from dpsql.rewrite import SELECTION
 
 MOST_LISTED = 1_000
@@ -77,7 +80,9 @@ class Emitter:
             return " UNION ALL ".join(f"SELECT {names} FROM ({self.relation(source)})" for source in node.sources)
         if isinstance(node, ReleasedRows):
             return f"SELECT {', '.join(map(text.name, columns_of(node)))} FROM {text.released(node.name)}"
-        return self._per_unit(node)
+        if isinstance(node, Distinct):
+            return f"SELECT DISTINCT {', '.join(keys_of(node.source))} FROM ({self.relation(node.source)})"
+        return self._windows(node) if isinstance(node, UnitWindow) else self._per_unit(node)
 
     def _join(self, node: Join) -> str:
         """Both sides under the names that the join gives their columns; protected sides meet on the unit as well."""
@@ -106,6 +111,9 @@ class Emitter:
         if node.on_unit:
             columns.append(f'{text.name(UNIT)} AS "s.unit"')
             on.append(f'"s.unit" = {text.name(UNIT)}')
+        if node.condition is not None:
+            columns += [f"{text.name(c)} AS {text.name(OTHER + c)}" for c in columns_of(node.right)]
+            on.append(text.expression(node.condition))
         others = f"SELECT {', '.join(columns)} FROM ({self.relation(node.right)})"
         exists = f"{no}EXISTS (SELECT 1 FROM ({others}) WHERE {' AND '.join(on)})"
         return f"SELECT * FROM ({self.relation(node.left)}) WHERE {exists}"
@@ -113,12 +121,19 @@ class Emitter:
     def _per_unit(self, node: UnitAggregate) -> str:
         """Sums are of grid integers here too: a float sum could differ between two runs over the same rows."""
         unit = text.name(UNIT)
-        items = [f"{_group_key(key)} AS {text.name(label)}" for label, key in node.keys]
+        items = [f"{group_key(key)} AS {text.name(label)}" for label, key in node.keys]
         rows = f"SELECT *{''.join(', ' + item for item in items)} FROM ({self.relation(node.source)})"
         columns = [f"{unit} AS u", *(text.name(label) for label, _ in node.keys)]
-        columns += [f"{_per_unit_aggregate(*column)} AS {text.name(column[0])}" for column in node.columns]
+        columns += [f"{per_unit_aggregate(*column[1:])} AS {text.name(column[0])}" for column in node.columns]
         group = ", ".join([unit, *(text.name(label) for label, _ in node.keys)])
         return f"SELECT {', '.join([*columns, unit])} FROM ({rows}) GROUP BY {group}"
+
+    def _windows(self, node: UnitWindow) -> str:
+        """Rows with their window columns. Every window is over one unit, whatever the question wrote."""
+        kept = [*map(text.name, columns_of(node.source)), *self._hidden(node)]
+        content = content_of(node.source)
+        items = [f"{unit_window(window, content)} AS {text.name(window.name)}" for window in node.windows]
+        return f"SELECT {', '.join([*kept, *items])} FROM ({self.relation(node.source)})"
 
     def _hidden(self, node: Relation) -> list[str]:
         """The hidden columns as select items, where rows have them."""
@@ -130,22 +145,14 @@ class Emitter:
         return [UNIT] if self._prepared(node) is None else [UNIT, UNIT_ID]
 
     def _has_unit_column(self, node: Relation) -> bool:
-        if self.policy.privacy_unit is None or isinstance(node, ReleasedRows):
-            return False
-        if isinstance(node, Scan):
-            return self.policy.is_protected(node.table)
-        if isinstance(node, (Filter, Project, UnitAggregate)):
-            return self._has_unit_column(node.source)
-        if isinstance(node, (Join, SemiJoin)):
-            return self._has_unit_column(node.left)
-        return all(self._has_unit_column(source) for source in node.sources)
+        return owned(node, self.policy)
 
     def _prepared(self, node: Relation) -> View | None:
         """The prepared view whose unit numbers the rows carry; numbers of two tables do not compare."""
         if isinstance(node, Scan):
             view = self.view(node.table) if self._has_unit_column(node) else None
             return None if view is None or view.sql is None else view
-        if isinstance(node, (Filter, Project)):
+        if isinstance(node, (Filter, Project, UnitWindow)):
             return self._prepared(node.source)
         return self._prepared(node.left) if isinstance(node, (Join, SemiJoin)) else None
 
@@ -263,7 +270,7 @@ class Emitter:
         """
         items: dict[str, str] = {}
         for key in block.keys:
-            items[key.name] = _group_key(key.expression)
+            items[key.name] = group_key(key.expression)
         values: dict[str, tuple[str, str]] = {}
         for term in block.terms:
             value = (
@@ -348,42 +355,6 @@ class Emitter:
         return f"count(DISTINCT {of}){filtered}"
 
 
-def columns_of(node: Relation) -> list[str]:
-    """Names of the visible columns of a relation, in order."""
-    if isinstance(node, (Scan, ReleasedRows)):
-        return [column.name for column in node.columns]
-    if isinstance(node, Filter):
-        return columns_of(node.source)
-    if isinstance(node, Project):
-        return [label for label, _ in node.columns]
-    if isinstance(node, Join):
-        return ["a." + name for name in columns_of(node.left)] + ["b." + name for name in columns_of(node.right)]
-    if isinstance(node, SemiJoin):
-        return columns_of(node.left)
-    if isinstance(node, Union_):
-        return columns_of(node.sources[0])
-    return ["u", *(label for label, _ in node.keys), *(column[0] for column in node.columns)]
-
-
-def _per_unit_aggregate(label: str, word: str, argument: Expr | None, condition: Expr | None, facts: Facts) -> str:
-    """An exact aggregate of one unit's rows, in the type of its facts."""
-    filtered = "" if condition is None else f" FILTER (WHERE {text.expression(condition)})"
-    if argument is None:
-        return f"count(*){filtered}"
-    value = text.expression(argument)
-    there = f"(CASE WHEN NOT isnan({value}) THEN {value} END)" if argument.facts.type is Type.REAL else value
-    if word in ("count", "count_distinct"):
-        return f"count({'DISTINCT ' if word == 'count_distinct' else ''}{there}){filtered}"
-    if word in ("min", "max"):
-        return f"{word}({there}{' + 0e0::DOUBLE' if argument.facts.type is Type.REAL else ''}){filtered}"
-    term = summed(argument, condition, False)[0]
-    step = text.constant(2.0**-term.grid)
-    total = f"sum({row_integer(term, summand(term, argument, value))}){filtered}"
-    if word == "avg":
-        return f"(CAST({total} AS DOUBLE) * {step} / count({there}){filtered})"
-    return f"CAST({total} AS DOUBLE) * {step}" if facts.type is Type.REAL else f"TRY_CAST({total} AS BIGINT)"
-
-
 def _finer(term: Term, total: str) -> str:
     """A count or a sum of integers in steps of its grid, which is finer than 1 where it may be clipped."""
     if isinstance(term.lower, float) or term.grid == 0:
@@ -416,14 +387,6 @@ def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
     name = f"{prefix}{len(items)}"
     items[name] = expression
     return name
-
-
-def _group_key(expression: Expr) -> str:
-    """A key by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the same."""
-    written = text.expression(expression)
-    if expression.facts.type is not Type.REAL:
-        return written
-    return f"(CASE WHEN isnan({written}) THEN 'nan'::DOUBLE ELSE {written} + 0e0::DOUBLE END)"
 
 
 def _strict(key: Key) -> bool:

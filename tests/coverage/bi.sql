@@ -516,8 +516,6 @@ SELECT coalesce(plan, 'none') AS plan, count(*) AS n FROM users GROUP BY 1 ORDER
 
 -- query: group_by_all
 -- what: DuckDB's GROUP BY ALL and ORDER BY ALL
--- refused: sandbox_query
--- gap: ORDER BY ALL over results
 SELECT country, plan, count(*) AS n FROM users GROUP BY ALL ORDER BY ALL
 
 -- query: filter_on_product
@@ -537,8 +535,6 @@ WHERE date_trunc('month', a.created_at) = TIMESTAMP '2024-05-01'
 
 -- query: running_row_number
 -- what: first order of each person by a window
--- refused: window_over_rows
--- gap: row_number over the person's own rows keeps one row of each person; min(created_at) by person is answered
 SELECT date_trunc('month', created_at) AS month, count(*) AS n
 FROM (SELECT *, row_number() OVER (PARTITION BY user_id ORDER BY created_at) AS rn FROM orders) t
 WHERE rn = 1 GROUP BY 1 ORDER BY 1

@@ -71,25 +71,25 @@ GROUP BY SearchEngineID, SearchPhrase ORDER BY c DESC LIMIT 10
 
 -- query: q16
 -- what: most active visitors
--- refused: rows_clause
+-- refused: unit_key
 -- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
 SELECT UserID, COUNT(*) FROM hits GROUP BY UserID ORDER BY COUNT(*) DESC LIMIT 10
 
 -- query: q17
 -- what: most active visitors and what they searched
--- refused: rows_clause
+-- refused: unit_key
 -- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
 SELECT UserID, SearchPhrase, COUNT(*) FROM hits GROUP BY UserID, SearchPhrase ORDER BY COUNT(*) DESC LIMIT 10
 
 -- query: q18
 -- what: some visitors and what they searched
--- refused: rows_clause
+-- refused: unit_key
 -- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
 SELECT UserID, SearchPhrase, COUNT(*) FROM hits GROUP BY UserID, SearchPhrase LIMIT 10
 
 -- query: q19
 -- what: visitors by minute
--- refused: rows_clause
+-- refused: unit_key
 -- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
 SELECT UserID, extract(minute FROM EventTime) AS m, SearchPhrase, COUNT(*) FROM hits
 GROUP BY UserID, m, SearchPhrase ORDER BY COUNT(*) DESC LIMIT 10

@@ -90,7 +90,7 @@ GROUP BY nation, o_year ORDER BY nation, o_year DESC
 
 -- query: q10
 -- what: returned item reporting
--- refused: rows_clause
+-- refused: unit_key
 -- why: one row for each customer: rows of people do not leave
 SELECT c_custkey, c_name, sum(l_extendedprice * (1 - l_discount)) AS revenue, c_acctbal, n_name, c_address, c_phone,
   c_comment
@@ -193,8 +193,6 @@ ORDER BY s_name
 
 -- query: q21
 -- what: suppliers who kept orders waiting
--- refused: correlated
--- gap: EXISTS with a condition on both rows that is no equality
 SELECT s_name, count(*) AS numwait FROM supplier, lineitem l1, orders, nation
 WHERE s_suppkey = l1.l_suppkey AND o_orderkey = l1.l_orderkey AND o_orderstatus = 'F'
   AND l1.l_receiptdate > l1.l_commitdate

@@ -66,9 +66,11 @@ def question(rng: random.Random) -> Question:
     kind = rng.random()
     if kind < 0.2:
         return _per_unit(rng)
-    if kind < 0.35:
+    if kind < 0.32:
         return _staged(rng)
-    if kind < 0.55:
+    if kind < 0.44:
+        return _own_rows(rng)
+    if kind < 0.6:
         source, tables, both = rng.choice(JOINS)
     else:
         table = rng.choice(["patients", "visits", "visits", "labs"])
@@ -95,7 +97,7 @@ def _where(rng: random.Random, tables: tuple[str, ...], both: str) -> str:
 
 def _keys(rng: random.Random, tables: tuple[str, ...], both: str) -> list[tuple[str, list[Any]]]:
     known = [(name, values) for table in tables for name, values in KEYS[table].items() if name != both]
-    return rng.sample(known, rng.choice([0, 1, 1, 2]))
+    return rng.sample(known, min(len(known), rng.choice([0, 1, 1, 2])))
 
 
 def _aggregate(rng: random.Random, tables: tuple[str, ...], both: str) -> tuple[str, str]:
@@ -182,3 +184,35 @@ def _staged(rng: random.Random) -> Question:
         ),
         [values] if key else [],
     )
+
+
+def _own_rows(rng: random.Random) -> Question:
+    """Rows chosen, or values computed, by a look at the other rows of the same patient."""
+    column = rng.choice(["cost", "change", "nights"])
+    inside = clamp(column, "visits")
+    where = _where(rng, ("visits",), "")
+    over = "OVER (PARTITION BY patient_id ORDER BY day, visit_id)"
+    latest = "OVER (PARTITION BY patient_id ORDER BY day DESC NULLS LAST, visit_id)"
+    first = rng.choice([1, 2, 5])
+    kind = rng.randrange(6)
+    if kind == 0:
+        shape = (
+            f"SELECT SUM({{x}}) FROM (SELECT *, row_number() {over} AS n FROM visits{where}) AS t WHERE n <= {first}"
+        )
+    elif kind == 1:
+        shape = f"SELECT SUM({{x}}) FROM (SELECT * FROM visits{where} QUALIFY row_number() {latest} = 1) AS t"
+    elif kind == 2:
+        shape = f"SELECT SUM(x) FROM (SELECT lag({{x}}, {first}) {over} AS x FROM visits{where}) AS t"
+    elif kind == 3:
+        shape = f"SELECT COUNT(*) FROM (SELECT rank() OVER (PARTITION BY patient_id ORDER BY ward) AS r FROM visits{where}) AS t WHERE r <= {first}"
+    elif kind == 4:
+        more = rng.choice(["code", "ward", "day"])
+        shape = f"SELECT SUM({{x}}), COUNT(*) FROM (SELECT DISTINCT {column}, {more} FROM visits{where}) AS t"
+    else:
+        no = rng.choice(["", "NOT "])
+        other = "o.patient_id = v.patient_id AND o.visit_id <> v.visit_id AND (o.day > v.day OR o.nights < v.nights)"
+        shape = f"SELECT SUM({{x}}) FROM visits AS v WHERE {no}EXISTS (SELECT 1 FROM visits AS o WHERE {other})"
+    meant = shape.replace("SELECT SUM({x})", "SELECT coalesce(SUM({x}), 0)").replace(
+        "SELECT SUM(x)", "SELECT coalesce(SUM(x), 0)"
+    )
+    return Question(shape.format(x=column), meant.format(x=inside))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from dpsql.mechanisms import Constant, Noise
 from dpsql.perturb import Gate
+from dpsql.policy import Table
 from neighbours.databases import database, hospital
 from neighbours.grammar import CLAMPED, Question, clamp, question
 
@@ -81,6 +83,37 @@ def test_named() -> None:
                 place,
                 Question(asked, f"SELECT coalesce(sum({inside}), 0), avg({inside}), count({inside}) FROM {table}"),
             )
+
+
+def test_ties() -> None:
+    """Which of a patient's rows is first does not depend on the order of rows, nor on whose rows stand beside.
+
+    So small a table comes to the window in the same order each time, so the text is looked at too: every column breaks ties.
+    """
+    place = Place(3)
+    window = "OVER (PARTITION BY patient_id ORDER BY ward IS NULL)"
+    numbered = f"SELECT *, row_number() {window} AS n, lag(code) {window} AS c FROM visits"
+    bounded(
+        place, f"SELECT ward, nights, COUNT(*), SUM(cost) FROM ({numbered}) AS t WHERE n <= 2 GROUP BY ward, nights"
+    )
+    bounded(place, f"SELECT nights, COUNT(*) FROM ({numbered}) AS t WHERE c = 7 GROUP BY nights")
+    (text,) = place.whole.observe(f"SELECT COUNT(*) FROM ({numbered}) AS t WHERE n = 2 AND c = 1").engine_sql
+    orders = re.findall(r'PARTITION BY "#unit" ORDER BY \("ward" IS NULL\) ASC NULLS LAST, (.*?)\) AS', text)
+    content = [*columns_of(place.whole.session.policy.tables["visits"]), 'signbit("cost")', 'signbit("change")']
+    assert [order.split(", ") for order in orders] == [content] * 2
+
+
+def test_rows_of_nobody() -> None:
+    """Above DISTINCT one patient moves a group by up to 20 rows, which admit its key as one patient would."""
+    place = Place(1)
+    sql = "SELECT diagnosis, SUM(nights) FROM (SELECT DISTINCT diagnosis, nights, day FROM visits) AS t GROUP BY diagnosis"
+    bounded(place, sql)
+    (text,) = place.whole.observe(sql).engine_sql
+    assert "(count(*) + 19) // 20 AS sel" in text and '"#unit"' not in text.split("FROM (SELECT DISTINCT")[0]
+
+
+def columns_of(table: Table) -> list[str]:
+    return [f'"{name}"' for name in table.columns]
 
 
 def test_size() -> None:

@@ -157,10 +157,10 @@ WHERE NOT regexp_matches(ward, 'x{3}', 'i')
 
 -- query: parts_of_texts
 -- keys: none
--- l1: 400, 20, 200
--- rows: 20, 1, 10
+-- l1: 400, 20, 60
+-- rows: 20, 1, 3
 SELECT SUM(clamp(strlen(diagnosis), 0, 20)), COUNT(DISTINCT concat_ws('-', ward, split_part(diagnosis, 'l', 2))),
-  SUM(clamp(strpos(diagnosis, 'u'), 0, 10)) FROM visits
+  SUM(clamp(strpos(diagnosis, 'u'), 0, 3)) FROM visits
 
 -- query: seconds_since
 -- keys: none

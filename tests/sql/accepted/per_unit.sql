@@ -69,7 +69,7 @@ SELECT AVG(clamp(s / n, 0, 1000)) FROM (SELECT patient_id, SUM(cost) AS s, COUNT
 -- query: distinct_units
 -- keys: none
 -- l1: 1
--- rows: nothing
+-- rows: 1
 SELECT COUNT(*) FROM (SELECT DISTINCT patient_id FROM visits) AS t
 
 -- query: labs_of_each

@@ -187,3 +187,60 @@ JOIN visits AS w ON w.patient_id = v.patient_id AND w.ward = v.ward
 -- l1: 20
 -- rows: refused join
 SELECT day, nights, age, COUNT(*) FROM visits JOIN patients USING (patient_id) GROUP BY day, nights, age
+
+-- query: exists_another_of_the_same
+-- keys: none
+-- l1: 20
+-- rows: refused semi_join
+SELECT COUNT(*) FROM visits AS v
+WHERE EXISTS (SELECT 1 FROM visits AS w WHERE w.patient_id = v.patient_id AND w.visit_id <> v.visit_id)
+
+-- query: not_exists_later
+-- loose: 0.05 (of a person's visits few are the last)
+-- keys: public
+-- l1: 20
+-- rows: refused semi_join
+SELECT ward, COUNT(*) FROM visits AS v
+WHERE NOT EXISTS (SELECT 1 FROM visits AS w WHERE w.patient_id = v.patient_id AND day > v.day AND w.ward = 'er') GROUP BY ward
+
+-- query: exists_dearer_price
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM visits AS v WHERE EXISTS (SELECT 1 FROM prices WHERE price < v.cost OR prices.ward <> v.ward)
+
+-- query: distinct_rows
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM (SELECT DISTINCT ward, nights, code, cost FROM visits) AS t
+
+-- query: distinct_rows_in_groups
+-- keys: public
+-- l1: 20, 600
+-- rows: 1, 30
+SELECT ward, COUNT(*), SUM(nights) FROM (SELECT DISTINCT ward, nights, cost, day FROM visits WHERE nights > 0) AS t GROUP BY ward
+
+-- query: distinct_rows_with_private_keys
+-- keys: private
+-- l1: 600
+-- rows: 30
+SELECT diagnosis, SUM(nights) FROM (SELECT DISTINCT diagnosis, nights, day FROM visits) AS t GROUP BY diagnosis
+
+-- query: distinct_results_of_units
+-- keys: none
+-- l1: 1
+-- rows: refused unknown_aggregate
+SELECT COUNT(*) FROM (SELECT DISTINCT n, m FROM (SELECT patient_id, COUNT(*) AS n, MAX(nights) AS m FROM visits GROUP BY patient_id) AS t) AS u
+
+-- query: distinct_rows_of_a_unit
+-- keys: none
+-- l1: 20, 1
+-- rows: 1, 1
+SELECT COUNT(*), COUNT(DISTINCT patient_id) FROM (SELECT DISTINCT patient_id, ward FROM visits) AS t
+
+-- query: distinct_result_beside_rows
+-- keys: none and public
+-- l1: 20000
+-- rows: 1000
+SELECT SUM(cost) FROM visits JOIN (SELECT DISTINCT ward AS w FROM visits) AS t ON ward = t.w

@@ -184,3 +184,15 @@ SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x
 SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (
 SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (SELECT x + x AS x FROM (
 SELECT COUNT(*) AS x FROM visits) a) b) c) d) e) f) g) h) i) j) k) l) m) n) o
+
+-- query: order_by_all
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT region, sex, COUNT(*) FROM patients GROUP BY ALL ORDER BY ALL
+
+-- query: order_by_all_of_a_star
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT * FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY 1) AS t ORDER BY ALL DESC

@@ -33,9 +33,3 @@ SELECT zone FROM regions AS r WHERE 10 < (SELECT COUNT(*) FROM patients AS p WHE
 -- sqlstate: 0A000
 -- at: v.nights
 SELECT COUNT(*) FROM visits AS v WHERE ward IN (SELECT ward FROM visits AS w WHERE w.nights = v.nights GROUP BY ward)
-
--- query: exists_with_an_inequality
--- sqlstate: 0A000
--- at: v.cost
-SELECT COUNT(*) FROM visits AS v
-WHERE EXISTS (SELECT 1 FROM visits AS w WHERE w.patient_id = v.patient_id AND w.cost <> v.cost)

@@ -17,3 +17,8 @@ SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward, COUNT(*) FROM visits GRO
 -- sqlstate: ZP015
 -- at: AVG
 SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost), COUNT(*) FROM visits)
+
+-- query: dearer_than_anybody
+-- sqlstate: ZP015
+-- at: 1
+SELECT COUNT(*) FROM visits AS v WHERE EXISTS (SELECT 1 FROM visits AS w WHERE w.cost > v.cost)

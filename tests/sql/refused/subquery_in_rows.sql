@@ -6,7 +6,7 @@ SELECT COUNT(*) FROM visits WHERE cost > (SELECT cost FROM visits)
 -- query: in_having_of_people
 -- sqlstate: ZP004
 -- at: COUNT(*) IN
-SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id HAVING COUNT(*) IN (SELECT AVG(nights) FROM visits)
+SELECT SUM(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id HAVING COUNT(*) IN (SELECT AVG(nights) FROM visits)) AS t
 
 -- query: in_or
 -- sqlstate: ZP004

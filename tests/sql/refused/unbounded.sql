@@ -27,3 +27,8 @@ SELECT SUM(code * 2) FROM visits
 -- sqlstate: ZP007
 -- at: income
 SELECT CORR(income, age) FROM patients
+
+-- query: mean_of_names
+-- sqlstate: ZP007
+-- at: patient_id
+SELECT AVG(patient_id) FROM visits

@@ -7,3 +7,8 @@ SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id
 -- sqlstate: ZP008
 -- at: patient_id
 SELECT DISTINCT patient_id FROM visits
+
+-- query: the_most_active
+-- sqlstate: ZP008
+-- at: patient_id
+SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id ORDER BY COUNT(*) DESC LIMIT 10
