@@ -22,6 +22,7 @@ from dpsql.policy import load_policy
 from dpsql.session import open_session
 from dpsql.users import open_logins
 from dpsql.wire.server import House, Limits, Server
+from wire.programs import left_out
 from wire.raw import Client
 
 PASSWORD = "an honest password"
@@ -94,6 +95,8 @@ class Served:
 
 def build_clinic(folder: Path) -> Served:
     """The clinic in `folder`, with its ledger and a login, not served yet."""
+    if reason := left_out("openssl"):
+        pytest.skip(reason)
     state = folder / "state"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPSQL_STATE", str(state))

@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from wire.conftest import GROUPED, PASSWORD, Served
 from wire.matrix import tries
+from wire.programs import needs
 
 BY_SEX = "SELECT COUNT(*) FROM patients WHERE sex = 'male'"
 TYPES = (
@@ -70,6 +71,7 @@ def psql(served: Served, *commands: str, options: tuple[str, ...] = ()) -> subpr
         ("\\conninfo", "TLS"),
     ],
 )  # fmt: skip
+@needs("psql")
 @tries("psql 15", connects="TLS", looks_around=r"`\d \dt \l \dn \du \df \dv \di \dp \dT \dx \dt+ \d TABLE \d+ TABLE`")
 def test_psql_looks_around(served: Served, command: str, wanted: str) -> None:
     found = psql(served, command)
@@ -78,6 +80,7 @@ def test_psql_looks_around(served: Served, command: str, wanted: str) -> None:
     assert "ERROR" not in found.stderr
 
 
+@needs("psql")
 @tries("psql 15", asks=r"`-At`, `\gdesc`", in_pieces="`FETCH_COUNT`", errors_and_notices="place, price")
 def test_psql_asks(served: Served) -> None:
     whole = psql(served, GROUPED, options=("-At",))

@@ -6,10 +6,12 @@ import pytest
 
 from wire.conftest import PASSWORD, Served
 from wire.matrix import add
+from wire.programs import needs
 from wire.steps import CLIENTS, run_steps
 
 DRIVER = "/usr/share/java/postgresql.jar"
 """Where Debian's libpostgresql-jdbc-java puts it."""
+pytestmark = needs("java", DRIVER)
 MODES = ("simple", "extended", "extendedCacheEverything")
 STEPS = {
     "connect": "connects", "wrong_password": "connects", "tables": "looks around", "columns": "looks around",

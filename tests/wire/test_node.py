@@ -10,8 +10,10 @@ import pytest
 
 from wire.conftest import PASSWORD, Served
 from wire.matrix import add
+from wire.programs import needs
 from wire.steps import CLIENTS, run_steps
 
+pytestmark = needs("node", "npm")
 STEPS = {
     "connect": "connects", "wrong_password": "connects", "pool": "connects", "query": "asks", "types": "asks",
     "parameters": "asks", "prepared": "asks", "batch": "asks", "cursor": "in pieces", "stream": "in pieces",

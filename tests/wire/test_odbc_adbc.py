@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import adbc_driver_postgresql.dbapi as adbc
-import pyodbc
 import pytest
 
 from wire.conftest import GROUPED, PASSWORD, Served
 from wire.matrix import tries
+from wire.programs import needs
 
 
+@needs("lib:odbc", "/etc/odbcinst.ini")
 @tries(
     "psqlODBC 13", connects="TLS", looks_around="tables, columns, primary and foreign keys, types",
     asks="with and without server-side prepare, parameters", in_pieces="UseDeclareFetch", errors_and_notices="SQLSTATE",
 )  # fmt: skip
 @pytest.mark.parametrize("options", ["", "UseServerSidePrepare=0;", "UseDeclareFetch=1;Fetch=2;"])
 def test_odbc(served: Served, options: str) -> None:
+    import pyodbc  # needs unixODBC's library to be imported
+
     place = (
         f"Driver={{PostgreSQL Unicode}};Server=127.0.0.1;Port={served.port};Database=nafld;Uid=research;Pwd={PASSWORD};"
     )
