@@ -90,17 +90,18 @@ SELECT COUNT(*) /* all of them */ FROM visits -- and no more
 SELECT COUNT(*) FROM visits WHERE ward = ANY($1) AND nights <> ALL($2)
 
 -- query: parameter_list_of_dates
--- parameters: [["2024-02-03", null]]
+-- parameters: [["2024-02-03", "2024-02-04"]]
 -- keys: public
 -- l1: 20
 -- rows: 1
-SELECT ward, COUNT(*) AS n FROM visits WHERE day = ANY($1::date[]) GROUP BY ward HAVING ward = ANY(ARRAY['er', 'day'])
+SELECT ward, COUNT(*) AS n FROM visits WHERE day <> ALL($1::date[]) GROUP BY ward HAVING ward = ANY(ARRAY['er', 'day'])
 
 -- query: empty_lists
 -- parameters: [[], []]
 -- keys: none
 -- l1: 20, 20
 -- rows: 1, 1
+-- loose: 0 (nothing is one of no items)
 SELECT COUNT(*) FILTER (WHERE ward = ANY($1)), COUNT(*) FILTER (WHERE ward <> ALL($2)) FROM visits
 
 -- query: list_as_text
