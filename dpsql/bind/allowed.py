@@ -67,6 +67,8 @@ def check_node(node: exp.Expr) -> None:
         if isinstance(node, exp.Func):
             raise refuse("unknown_function", name=node.sql_name().lower(), position=place(node))
         raise refuse("clause", what=node.key.upper().replace("_", " "), position=place(node))
+    if isinstance(node, exp.TimeToStr):
+        check_format(node)
     for slot, value in node.args.items():
         foreign = slot in OTHER_DIALECTS and not isinstance(node, exp.Cast)
         foreign |= slot == _MORE_SLOTS.get(type(node))
@@ -74,6 +76,13 @@ def check_node(node: exp.Expr) -> None:
             raise refuse(
                 "wrong_arguments", function=node.key.upper(), reason="takes fewer arguments", position=place(value)
             )
+
+
+def check_format(node: exp.Expr) -> None:
+    """Refuse an empty format of a date, which the parser makes the word None of."""
+    format_ = node.args.get("format")
+    if isinstance(format_, exp.Literal) and format_.name == "None":
+        raise refuse("wrong_arguments", function="STRFTIME", reason="needs a format", position=place(node))
 
 
 def check_all(tree: exp.Expr) -> None:

@@ -8,6 +8,7 @@ from math import isfinite
 
 from sqlglot import exp
 
+from dpsql.bind.allowed import check_format
 from dpsql.bind.names import only
 from dpsql.bind.scalars import Scalars, handles, literal, literal_interval, not_allowed, now, temporal
 from dpsql.errors import refuse
@@ -236,6 +237,7 @@ _UTC = ("UTC", "ETC/UTC", "GMT", "Z")
 def _to_text(self: Scalars, node: exp.Expr) -> Expr:
     """strftime(t, '%Y-%m') and to_char(t, 'YYYY-MM')."""
     only(node, "this", "format")
+    check_format(node)
     form = node.args.get("format")
     text = form.name if isinstance(form, exp.Literal) and form.is_string else None
     if isinstance(node, exp.ToChar) and text is not None:

@@ -36,7 +36,7 @@ def keep_log() -> None:
     logging.captureWarnings(True)
     handler = CustodianLog()
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-    for logger in (logging.getLogger("dpsql"), logging.getLogger("py.warnings")):
+    for logger in map(logging.getLogger, ("dpsql", "sqlglot", "py.warnings")):
         if not any(isinstance(known, CustodianLog) for known in logger.handlers):
             logger.addHandler(handler)
         logger.propagate = False

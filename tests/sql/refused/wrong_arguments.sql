@@ -57,3 +57,13 @@ SELECT SUM(width_bucket(cost)) FROM visits
 -- sqlstate: 42883
 -- at: width_bucket
 SELECT SUM(x) FROM (SELECT patient_id, width_bucket(SUM(cost)) AS x FROM visits GROUP BY patient_id) AS t
+
+-- query: format_without_words
+-- sqlstate: 42883
+-- at: strftime
+SELECT ward, strftime(day, '') AS d, COUNT(*) FROM visits GROUP BY 1, 2
+
+-- query: format_without_words_over_results
+-- sqlstate: 42883
+-- at: strftime
+SELECT strftime(MAX(d), '') FROM (SELECT day AS d, COUNT(*) AS n FROM visits GROUP BY 1) AS t
