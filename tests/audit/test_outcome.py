@@ -26,7 +26,8 @@ def seen(world: World, case: Case) -> tuple[object, ...]:
     with world.options(case.marks.get("set", [])):
         observed = world.observe(case.sql, case.parameters)
         outcome = observed.outcome
-        plan = world.session.explain(case.sql, case.parameters) if outcome == "answered" else None
+        asks = outcome == "answered" and world.session.planner.parse(case.sql, case.parameters).query is not None
+        plan = world.session.explain(case.sql, case.parameters) if asks else None
         later = 0 if plan is None else len(plan.engine_sql) - sum("measured after" in note for note in plan.notes)
     assert isinstance(world.gate, RecordingGate)
     cells = [block.keys for block in observed.blocks if block.public]
