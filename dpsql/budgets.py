@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context
 from functools import cached_property
 from typing import Any
 
@@ -58,7 +59,7 @@ class Budget:
     def words(self, scope: str) -> str:
         """What one scope has left, in words."""
         spent, limit = self.epsilon[scope]
-        left = ", ".join(f"{dimension} {amount}" for dimension, amount in self.remaining[scope].items())
+        left = ", ".join(f"{dimension} {_shown(amount)}" for dimension, amount in self.remaining[scope].items())
         return f"{left} left (epsilon {spent:.4g} of {limit:.4g} spent)"
 
 
@@ -107,3 +108,8 @@ def scopes_of(
         for name, limit in limits
     ]
     return (Scope("dataset", dataset), *limited)
+
+
+def _shown(amount: str) -> str:
+    """Six digits of an exact amount, rounded down: nobody is told of more than there is."""
+    return format(Context(prec=6, rounding=ROUND_DOWN).create_decimal(amount), "f")

@@ -50,7 +50,8 @@ def tune(
         for scope, left in tuning.plan.remaining:
             click.echo(f"remaining ({scope}): {left}", err=True)
         if epsilon is None and not click.confirm("measure?", err=True, default=False):
-            raise click.Abort
+            click.echo("nothing was measured, nothing was charged", err=True)
+            return
         advice = tuning.measure()
     if format == "json":
         click.echo(json.dumps({**asdict(advice), "settings": advice.settings}, ensure_ascii=False))

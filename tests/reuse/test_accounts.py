@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import dpsql
+from dpsql.budgets import Budget
 from dpsql.errors import BudgetRefusal, Error
 from dpsql.forecast import forecasts
 from dpsql.session import open_session
@@ -173,3 +174,10 @@ def test_no_sql_leaves_the_project_that_a_session_was_opened_for(projects: Path,
         connection.execute("RESET ALL")
         connection.execute("SELECT COUNT(*) FROM patients")
         assert connection.budget.spent["project:flu"]["epsilon"] == "1"
+
+
+def test_what_is_left_is_told_in_few_digits_and_never_more() -> None:
+    budget = Budget((), {})
+    budget.__dict__["remaining"] = {"dataset": {"rho": "1.4484499999999999999", "delta": "0.0000005", "epsilon": "12"}}
+    budget.__dict__["epsilon"] = {"dataset": (1.0, 10.0)}
+    assert budget.words("dataset") == "rho 1.44844, delta 0.0000005, epsilon 12 left (epsilon 1 of 10 spent)"

@@ -230,6 +230,7 @@ def test_command(folder: Path) -> None:
         before = opened.budget().spent
         said = runner.invoke(cli, asked, input="n\n")
         assert "measuring costs rho" in said.stderr and "measure?" in said.stderr and said.stdout == ""
+        assert said.exit_code == 0 and said.stderr.endswith("nothing was measured, nothing was charged\n")
         assert opened.budget().spent == before
         told = runner.invoke(cli, [*asked[:3], "--epsilon", "0.7", BY_REGION])
         assert told.exit_code == 0 and "recommended: max_total" in told.stdout and "charged: rho" in told.stderr
