@@ -89,7 +89,7 @@ class Sandbox:
 
     def __init__(self, *, memory_megabytes: int = MEMORY_MEGABYTES, most_rows: int = MOST_ROWS) -> None:
         self._memory_megabytes = memory_megabytes
-        self._most_rows = most_rows
+        self.most_rows = most_rows
         self._statements = Statements()
         self._lock = threading.Lock()
         self._base: duckdb.DuckDBPyConnection | None = None
@@ -101,7 +101,7 @@ class Sandbox:
         """A room whose statements together may run `timeout_seconds`; then they are interrupted."""
         base = self._open()
         connection = base.cursor()
-        room = Room(connection, self._most_rows, self._statements)
+        room = Room(connection, self.most_rows, self._statements)
         watchdog().enter(room, timeout_seconds)
         try:
             yield room

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.error_bars.bootstrap import Rerun, Unmatched, bootstrap
+from dpsql.error_bars.direct import Direct, direct
 from dpsql.error_bars.draws import Floats
 from dpsql.error_bars.intervals import Groups, Interval, intervals
 from dpsql.error_bars.lineage import lineage
@@ -23,6 +24,7 @@ from dpsql.remainder import ROW, Remainder, runnable
 from dpsql.sandbox import Sandbox, numeric, plain
 
 Extra = dict[str, dict[str, Floats]]
+_Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
 _MOST_SHAPES = 512
 
 
@@ -58,12 +60,7 @@ def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal:
     Raises the refusals of the sandbox and interval_place.
     """
     run = _Run(sandbox, remainder, confidence, remainder.seed())
-    result = sandbox.query(run.shape.sql, run.tables())
-    numbered = result.num_columns > len(remainder.names)
-    place = np.asarray(result.column(result.num_columns - 1).to_numpy(), dtype=np.int64) if numbered else None
-    count = len(remainder.names)
-    columns = [plain(values) for values in result.columns[:count]]
-    table = pa.Table.from_arrays(columns, names=list(remainder.names))
+    table, place = run.directly() or run.in_sandbox()
     if run.pending and not rehearsal:
         found, _ = run.replicated(table, place, list(run.pending))
         for at, word in run.pending.items():
@@ -116,6 +113,7 @@ class _Shape:
         self.pending = _pending(self.tree)
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
+        self.direct: Direct | None = direct(remainder, self.traced)
 
     def ordered(self) -> exp.Query:
         """The tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
@@ -189,6 +187,22 @@ class _Run:
         """Intervals of row-wise expressions at the groups shown."""
         assert self.traced is not None
         return self._intervals(trees, rows, self.extra.get(self.traced.block, {})) if trees else []
+
+    def directly(self) -> _Rows | None:
+        """The rows without the sandbox, where that is possible and they are not too many for it."""
+        how = self.shape.direct
+        block = None if how is None else self.remainder.block(how.block)
+        if how is None or block is None or block.rows > self.sandbox.most_rows:
+            return None
+        return how.run(block, self.remainder.names)
+
+    def in_sandbox(self) -> _Rows:
+        """The rows, and their numbers where they carry some."""
+        result = self.sandbox.query(self.shape.sql, self.tables())
+        count = len(self.remainder.names)
+        place = np.asarray(result.column(count).to_numpy(), dtype=np.int64) if result.num_columns > count else None
+        columns = [plain(values) for values in result.columns[:count]]
+        return pa.Table.from_arrays(columns, names=list(self.remainder.names)), place
 
     def tables(self) -> dict[str, pa.Table]:
         """All that the remainder reads."""

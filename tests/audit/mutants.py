@@ -193,4 +193,11 @@ MUTANTS = (
            "            loss = loss if planned.waiting(at) else loss + blocks[at].loss\n        emitter", "session/test_stages.py", "reserved_before"),
     Mutant("a released mean has the bounds of nobody", "bind/results.py", "return Facts(Type.REAL, argument.lower, argument.upper)",
            "return Facts(Type.REAL, argument.lower, argument.lower)", PLANS, "test_entity and mean_of_a_released_mean"),
+    # plain remainders
+    Mutant("half to even in vectors", "error_bars/direct.py", "np.copysign(below + (size - below >= 0.5), values)", "np.rint(values)",
+           "release/test_direct.py", "alike"),
+    Mutant("ascending whatever is asked", "error_bars/direct.py", "\"descending\" if down else \"ascending\"", "\"ascending\"",
+           "release/test_direct.py", "orders_and_limits"),
+    Mutant("filters forgotten in vectors", "error_bars/direct.py", "for name, value in tree.args.items() if name not in _SELECT",
+           "for name, value in tree.args.items() if name not in {*_SELECT, \"where\"}", "release/test_direct.py", "anything_else"),
 )  # fmt: skip
