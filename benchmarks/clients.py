@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -13,11 +14,12 @@ from pathlib import Path
 
 from benchmarks.clock import timed
 from benchmarks.data import build, write_policy
-from benchmarks.measure import another, plain
+from benchmarks.measure import another, opened, plain
 from dpsql.session import Session, open_session
 
 ROWS = 1_000_000
 TARGET = 0.7
+TITLES = {"row": "as it is", "row_copy": "prepared"}
 QUESTIONS = (
     "SELECT sum(amount) AS total FROM purchases WHERE items < {literal}",
     "SELECT avg(amount) AS mean FROM purchases WHERE items < {literal}",
@@ -42,38 +44,48 @@ class Clients:
 def concurrent(
     folder: Path, clients: int, rounds: int, each: int, say: Callable[[str], None], rows: int = ROWS
 ) -> list[Clients]:
-    """Ways: plain DuckDB (a cursor for each client), dpsql charged (a literal never asked before), dpsql stored."""
+    """Ways: plain DuckDB (a cursor for each client); dpsql, with and without `dpsql prepare`, charged for a literal that
+    was never asked before (`new text`) and for texts planned before (`again`); and answered from the store."""
     data = build(folder, rows)
-    policy = write_policy(folder, data, "row")
     literals = count(time.time_ns())
-    fixed = [next(literals) for _ in range(4)]
-    with plain(data, folder) as raw, open_session(policy, create_ledger=True) as session:
+    fixed = [next(literals) for _ in QUESTIONS]
+    with ExitStack() as stack:
+        raw = stack.enter_context(plain(data, folder))
+        sessions = stack.enter_context(opened(folder, data, ("row", "row_copy"), rows, []))
+        keeping = stack.enter_context(open_session(write_policy(folder, data, "row")))
 
         def of_raw(at: int) -> Callable[[], None]:
             return partial(_plainly, another(raw), [_question(at + n, next(literals)) for n in range(each)])
 
-        def charged(at: int) -> Callable[[], None]:
+        def new(session: Session, at: int) -> Callable[[], None]:
             return partial(_privately, session, [_question(at + n, next(literals)) for n in range(each)])
 
-        def stored(at: int) -> Callable[[], None]:
-            return partial(_privately, session, [_question(at + n, fixed[(at + n) % 4]) for n in range(each)])
+        def again(session: Session, at: int) -> Callable[[], None]:
+            return partial(_privately, session, [_question(at + n, fixed[(at + n) % len(fixed)]) for n in range(each)])
 
-        ways = {"raw": of_raw, "charged": charged, "stored": stored}
+        ways: dict[str, Callable[[int], Callable[[], None]]] = {"raw": of_raw}
+        for way, session in sessions.items():
+            ways |= {
+                f"{TITLES[way]}: new text": partial(new, session),
+                f"{TITLES[way]}: again": partial(again, session),
+            }
+        ways["stored"] = partial(again, keeping)
         for make in ways.values():
-            _round(make, 1)
-        runs = {way: [] for way in ways}
+            _round(make, len(QUESTIONS))
+        runs: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
         for _ in range(rounds):
             for way, make in ways.items():
                 sample = timed(partial(_round, make, clients))
                 asked = clients * each
                 runs[way].append((asked * 1000 / sample.wall, sample.cpu / asked))
-    found = []
-    for way, pairs in runs.items():
-        share = statistics.median(mine[0] / base[0] for mine, base in zip(pairs, runs["raw"], strict=True))
-        speed, cpu = (statistics.median(pair[at] for pair in pairs) for at in (0, 1))
-        found.append(Clients(way, clients, speed, share, cpu))
-        say(f"{clients} clients, {way}: {speed:.1f} questions a second, {share:.2f} of raw")
-    return found
+    return [_told(way, clients, runs, say) for way in runs]
+
+
+def _told(way: str, clients: int, runs: dict[str, list[tuple[float, float]]], say: Callable[[str], None]) -> Clients:
+    share = statistics.median(mine[0] / base[0] for mine, base in zip(runs[way], runs["raw"], strict=True))
+    speed, cpu = (statistics.median(pair[at] for pair in runs[way]) for at in (0, 1))
+    say(f"{clients} clients, {way}: {speed:.1f} questions a second, {share:.2f} of raw")
+    return Clients(way, clients, speed, share, cpu)
 
 
 def _round(make: Callable[[int], Callable[[], None]], clients: int) -> None:
