@@ -49,7 +49,16 @@ for command in (
 
 def main() -> NoReturn:
     """The command `dpsql`."""
+    _spare_pandas(sys.argv[1:])
     sys.exit(status_of(sys.argv[1:]))
+
+
+def _spare_pandas(arguments: list[str]) -> None:
+    """Let this process do without pandas: pyarrow imports it with the first array it makes, which takes half a second
+    where it is installed. No command hands out frames; the data sets of the demo come as such.
+    """
+    if "demo" not in arguments:
+        sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
 
 
 def status_of(arguments: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import signal
@@ -33,6 +34,16 @@ def test_help_loads_nothing_heavy() -> None:
     assert (child.returncode, err) == (0, "") and "demo" in out
     child = process(script=f"import sys, dpsql, dpsql.dbapi; sys.exit(9 if set({HEAVY!r}) & set(sys.modules) else 0)")
     assert child.wait() == 0
+
+
+def test_a_query_does_without_pandas(clinic: Clinic) -> None:
+    """pandas is installed here, and would be half of the time that the command takes."""
+    script = ("import sys, atexit; from dpsql.cli import main; "
+              "atexit.register(lambda: print('pandas', sys.modules.get('pandas'), file=sys.stderr)); main()")  # fmt: skip
+    child = process("query", "-p", "clinic.yaml", BY_REGION, "-f", "csv", script=script)
+    out, err = child.communicate()
+    assert (child.returncode, err.splitlines()[-1]) == (0, "pandas None") and out.startswith("region,n")
+    assert importlib.util.find_spec("pandas") is not None
 
 
 def test_streams_and_status(clinic: Clinic) -> None:
