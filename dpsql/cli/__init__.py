@@ -53,12 +53,21 @@ def main() -> NoReturn:
     sys.exit(status_of(sys.argv[1:]))
 
 
-def _spare_pandas(arguments: list[str]) -> None:
-    """Let this process do without pandas: pyarrow imports it with the first array it makes, which takes half a second
-    where it is installed. No command hands out frames; the data sets of the demo come as such.
+class _NoPandas:
+    """Finds no pandas. pyarrow imports it with the first array it makes, which takes a third of a second where it is
+    installed; no command hands out frames.
     """
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        """As an import hook; raises ModuleNotFoundError."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("a command of dpsql does without pandas", name=fullname)
+
+
+def _spare_pandas(arguments: list[str]) -> None:
+    """Let this process do without pandas; only the data sets of the demo come as its frames."""
     if "demo" not in arguments:
-        sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _NoPandas())
 
 
 def status_of(arguments: list[str]) -> int:
