@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from sqlalchemy import bindparam, select, update
@@ -12,6 +13,7 @@ from sqlalchemy.engine import Connection
 
 from dpsql.errors import refuse
 from dpsql.ledger.chain import account_mac, same
+from dpsql.ledger.prepared import Prepared
 from dpsql.ledger.tables import accounts
 from dpsql.ledger.words import Units, canonical, from_text, to_text
 
@@ -59,14 +61,20 @@ class Account:
         return {**facts, "mac": account_mac(key, ledger_id, facts)}
 
 
-# Compiled once; the statements of the hot path are built here and not per charge.
-_BY_SCOPE = select(accounts).where(accounts.c.scope.in_(bindparam("scopes", expanding=True)))
+_COLUMNS = tuple(column.name for column in accounts.columns)
+_MOST_KNOWN = 1000
 _ALL = select(accounts).order_by(accounts.c.scope)
-_UPDATE = (
+_UPDATE = Prepared(
     update(accounts)
     .where(accounts.c.scope == bindparam("at"))
     .values({name: bindparam(name) for name in ("limits", "spent", "seq", "mac")})
 )
+
+
+@cache
+def _of_scopes(count: int) -> Prepared:
+    """The rows of as many scopes, in one statement."""
+    return Prepared(select(accounts).where(accounts.c.scope.in_([bindparam(f"scope{at}") for at in range(count)])))
 
 
 def load_accounts(
@@ -74,32 +82,50 @@ def load_accounts(
 ) -> dict[str, Account]:
     """The accounts of `scopes` that exist (None: all), by scope. Raises ledger_tampered when a row was edited."""
     if scopes is None:
-        rows = connection.execute(_ALL)
+        rows = [tuple(row) for row in connection.execute(_ALL)]
     else:
-        rows = connection.execute(_BY_SCOPE, {"scopes": list(scopes)})
-    found = [_account(dict(row._mapping), key, ledger_id) for row in rows]
+        named = {f"scope{at}": scope for at, scope in enumerate(scopes)}
+        rows = _of_scopes(len(named)).rows(connection, **named)
+    found = [_KNOWN.get((key, ledger_id, row)) or _account(row, key, ledger_id) for row in rows]
     return {account.scope: account for account in found}
 
 
 def insert_account(connection: Connection, key: bytes, ledger_id: str, account: Account) -> None:
     """Store a new account."""
-    connection.execute(accounts.insert(), account.row(key, ledger_id))
+    connection.execute(accounts.insert(), _row(account, key, ledger_id))
 
 
 def update_accounts(connection: Connection, key: bytes, ledger_id: str, changed: Iterable[Account]) -> None:
     """Store the new state of accounts that exist."""
-    rows = [account.row(key, ledger_id) for account in changed]
-    connection.execute(
-        _UPDATE, [{"at": r["scope"], **{n: r[n] for n in ("limits", "spent", "seq", "mac")}} for r in rows]
-    )
+    _UPDATE.run_each(connection, ({"at": one.scope, **_row(one, key, ledger_id)} for one in changed))
 
 
-def _account(row: dict[str, Any], key: bytes, ledger_id: str) -> Account:
-    found = row.pop("mac")
+# A row that is, in every column, one that was authenticated under this key before is not authenticated again: whether
+# it holds, and what it says, is a function of the row. Charges mostly read the row that the last one wrote.
+_KNOWN: dict[tuple[bytes, str, tuple[Any, ...]], Account] = {}
+
+
+def _know(account: Account, row: tuple[Any, ...], key: bytes, ledger_id: str) -> None:
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[key, ledger_id, row] = account
+
+
+def _row(account: Account, key: bytes, ledger_id: str) -> dict[str, Any]:
+    row = account.row(key, ledger_id)
+    _know(account, tuple(row.values()), key, ledger_id)
+    return row
+
+
+def _account(row: tuple[Any, ...], key: bytes, ledger_id: str) -> Account:
+    facts = dict(zip(_COLUMNS, row, strict=True))
+    found = facts.pop("mac")
     try:
-        if same(account_mac(key, ledger_id, row), found):
-            limits, spent = from_text(json.loads(row["limits"])), from_text(json.loads(row["spent"]))
-            return Account(row["scope"], row["accountant"], limits, spent, row["seq"])
+        if same(account_mac(key, ledger_id, facts), found):
+            limits, spent = from_text(json.loads(facts["limits"])), from_text(json.loads(facts["spent"]))
+            account = Account(facts["scope"], facts["accountant"], limits, spent, facts["seq"])
+            _know(account, row, key, ledger_id)
+            return account
     except (ValueError, TypeError, AttributeError):
         pass
-    raise refuse("ledger_tampered", entry=row["seq"], problem="the running totals of a scope were edited")
+    raise refuse("ledger_tampered", entry=facts["seq"], problem="the running totals of a scope were edited")

@@ -11,15 +11,19 @@ from sqlalchemy.engine import Connection
 
 from dpsql.errors import refuse
 from dpsql.ledger.chain import linked, same
+from dpsql.ledger.prepared import Prepared
+from dpsql.ledger.store import Store
 from dpsql.ledger.tables import entries
 from dpsql.ledger.witness import Head
 from dpsql.ledger.words import Entry, canonical
 
 _PAGE = 1000
-_SINCE = select(entries.c.seq, entries.c.digest).where(entries.c.seq >= bindparam("seq")).order_by(entries.c.seq)
+_SINCE = Prepared(
+    select(entries.c.seq, entries.c.digest).where(entries.c.seq >= bindparam("seq")).order_by(entries.c.seq)
+)
 _AFTER = select(entries).where(entries.c.seq > bindparam("seq")).order_by(entries.c.seq).limit(_PAGE)
-_BY_ID = select(entries).where(entries.c.id == bindparam("id"))
-_INSERT = entries.insert()
+_BY_ID = Prepared(select(entries).where(entries.c.id == bindparam("id")))
+_INSERT = Prepared(entries.insert())
 
 
 def now() -> str:
@@ -29,14 +33,14 @@ def now() -> str:
 
 def tip(connection: Connection, head: Head) -> Head:
     """The last entry of a ledger that must contain `head`. Raises ledger_older or ledger_tampered when it does not."""
-    rows = connection.execute(_SINCE, {"seq": head.seq}).all()
+    rows = _SINCE.rows(connection, seq=head.seq)
     if head.seq == 0:
-        return Head(rows[-1].seq, rows[-1].digest) if rows else head
+        return Head(*rows[-1]) if rows else head
     if not rows:
         raise refuse("ledger_older", entry=head.seq)
-    if not same(head.digest, rows[0].digest):
+    if not same(head.digest, rows[0][1]):
         raise refuse("ledger_tampered", entry=head.seq, problem="it is not the entry that was seen before")
-    return Head(rows[-1].seq, rows[-1].digest)
+    return Head(*rows[-1])
 
 
 class Turn:
@@ -52,8 +56,8 @@ class Turn:
         seq = self.last.seq + 1
         body = canonical({"seq": seq, "kind": kind, "time": now(), **facts})
         digest = linked(self._key, self.last.digest, body)
-        row = {"seq": seq, "kind": kind, "id": facts.get("id"), "resolves": facts.get("resolves")}
-        self.connection.execute(_INSERT, {**row, "body": body, "digest": digest})
+        named = {"id": facts.get("id"), "resolves": facts.get("resolves")}
+        _INSERT.run(self.connection, seq=seq, kind=kind, body=body, digest=digest, **named)
         self.last = Head(seq, digest)
         return seq
 
@@ -70,7 +74,7 @@ def pages(connection: Connection, seq: int) -> Iterator[Entry]:
         seq = page[-1].seq
 
 
-def find_charge(connection: Connection, request_id: str) -> Entry | None:
+def find_charge(store: Store, request_id: str) -> Entry | None:
     """The charge that was made under an idempotency key, if any."""
-    row = connection.execute(_BY_ID, {"id": request_id}).first()
-    return None if row is None else Entry(*row)
+    rows = store.rows(_BY_ID, id=request_id)
+    return Entry(*rows[0]) if rows else None

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Self, TextIO
 
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import IntegrityError
 
 from dpsql.errors import BudgetRefusal, refuse
 from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
@@ -15,7 +14,7 @@ from dpsql.ledger.check import first_problem
 from dpsql.ledger.entries import Turn, find_charge, page_after, tip
 from dpsql.ledger.export import write_csv, write_json_lines
 from dpsql.ledger.reservation import Reservation
-from dpsql.ledger.store import Store
+from dpsql.ledger.store import Store, Taken
 from dpsql.ledger.witness import Witness
 from dpsql.ledger.words import (
     DATASET,
@@ -97,7 +96,7 @@ class Ledger:
                 self.store.step("before totals")
                 charged = [account.at(seq, spent=added(account.spent, request.charge)) for account in accounts]
                 update_accounts(turn.connection, self.witness.key, self.ledger_id, charged)
-        except IntegrityError as error:
+        except Taken as error:
             known = self.find(request.id)
             if known is None:
                 raise refuse("ledger_damaged", problem="two writers took one number") from error
@@ -113,7 +112,7 @@ class Ledger:
         try:
             with self._turn(durable=False) as turn:
                 turn.append(outcome, {"resolves": seq, "note": note[:500]})
-        except IntegrityError as error:
+        except Taken as error:
             raise refuse("ledger_resolved", entry=seq) from error
 
     def spent(self, scope: str = DATASET) -> Units:
@@ -135,8 +134,7 @@ class Ledger:
 
     def find(self, request_id: str) -> Entry | None:
         """The charge that was made under an idempotency key, if any."""
-        with self.store.reading() as connection:
-            return find_charge(connection, request_id)
+        return find_charge(self.store, request_id)
 
     def history(self, after: int = 0) -> Iterator[Entry]:
         """Entries with a number above `after`, in order; the database is not held between pages."""

@@ -1,7 +1,7 @@
 """One connection to the database of the ledger, its transactions, and its failures put into words.
 
 SQLite: WAL, BEGIN IMMEDIATE, synchronous=FULL for what must be durable before it is answered.  PostgreSQL: one advisory
-lock per database for writers.  A process has one connection per store, used by one thread at a time, closed before a
+lock per database for writers.  Transactions are begun and ended here, by the driver, and not by SQLAlchemy.  A process has one connection per store, used by one thread at a time, closed before a
 fork: SQLite forbids carrying a connection into a child, and even closing it there.
 """
 
@@ -16,24 +16,31 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy
 from sqlalchemy.engine import URL, Connection, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from dpsql.errors import Error, refuse
+from dpsql.ledger.failures import slug_of
+from dpsql.ledger.prepared import Prepared, driver
 
 # The advisory lock of every dpsql ledger in one PostgreSQL database ("dpsql" in ASCII).
 _POSTGRES_LOCK = 0x647073716C
 _APPLICATION = {"connect_timeout": 10, "application_name": "dpsql ledger"}
 
+T = TypeVar("T")
 Step = Callable[[str], None]
 
 
 def no_step(name: str) -> None:
     """The default of the hook that tests use to stop a process at a named step."""
+
+
+class Taken(Exception):
+    """What was to be written only once is there already: a number, an id, or the outcome of a charge."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,9 @@ class Store:
         self.timeout_seconds = timeout_seconds
         self._engine = self._new_engine()
         self._connection: Connection | None = None
+        self._driver: Any = None
+        self._errors: type[Exception] = self._engine.dialect.loaded_dbapi.Error
+        self._taken: type[Exception] = self._engine.dialect.loaded_dbapi.IntegrityError
         self._lossy = "FULL"
         self._synchronous = ""
         self._lock = threading.RLock()
@@ -108,7 +118,7 @@ class Store:
                     yield connection
                 self.step("before commit")
                 with self._in_words(committing=durable):
-                    connection.commit()
+                    self._driver.execute("COMMIT")
             except BaseException:
                 self._give_up()
                 raise
@@ -125,6 +135,11 @@ class Store:
             finally:
                 self._give_up()
 
+    def rows(self, statement: Prepared, **values: Any) -> list[tuple[Any, ...]]:
+        """What one SELECT returns: one consistent state, without a transaction around it."""
+        with self.alone():
+            return self._begun(lambda connection: statement.rows(connection, **values))
+
     def table_names(self) -> set[str]:
         """Names of the tables in the database (in the schema of the connection)."""
         with self.reading() as connection:
@@ -135,47 +150,45 @@ class Store:
         with self.alone():
             self._disconnect()
 
-    def _begun(self, begin: Callable[[Connection], None]) -> Connection:
-        """A connection with a transaction begun. A connection that has died while idle is replaced once."""
+    def _begun(self, begin: Callable[[Connection], T]) -> T:
+        """What `begin` returns, on an open connection. One that has died while idle is replaced once."""
         for attempt in (1, 2):
             fresh = self._connection is None
             try:
                 with self._in_words():
-                    connection = self._connected()
-                    begin(connection)
-                return connection
-            except Error as error:
-                self._disconnect()
-                if fresh or attempt == 2 or error.slug != "ledger_unreachable":
+                    return begin(self._connected())
+            except BaseException as error:
+                self._disconnect()  # whatever was begun ends with the connection
+                slug = error.slug if isinstance(error, Error) else ""
+                if fresh or attempt == 2 or slug != "ledger_unreachable":
                     raise
         raise refuse("ledger_unreachable", what=self.name)
 
-    def _begin_durable(self, connection: Connection) -> None:
-        self._begin_writing(connection, "FULL", "on")
+    def _begin_durable(self, connection: Connection) -> Connection:
+        return self._begin_writing(connection, "FULL", "on")
 
-    def _begin_lossy(self, connection: Connection) -> None:
-        self._begin_writing(connection, self._lossy, "off")
+    def _begin_lossy(self, connection: Connection) -> Connection:
+        return self._begin_writing(connection, self._lossy, "off")
 
-    def _begin_writing(self, connection: Connection, synchronous: str, synchronous_commit: str) -> None:
+    def _begin_writing(self, connection: Connection, synchronous: str, synchronous_commit: str) -> Connection:
         if self.is_sqlite:
             if self._synchronous != synchronous:  # it holds for the connection until it is set again
-                connection.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
+                self._driver.execute(f"PRAGMA synchronous={synchronous}")
                 self._synchronous = synchronous
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            return
+            self._driver.execute("BEGIN IMMEDIATE")
+            return connection
         # A new snapshot per statement whatever the server's default is: one taken before the lock would be stale.
-        connection.exec_driver_sql(
-            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+        self._driver.execute(
+            "BEGIN ISOLATION LEVEL READ COMMITTED;"
             f"SET LOCAL lock_timeout = {int(self.timeout_seconds * 1000)};"
             f"SET LOCAL synchronous_commit = {synchronous_commit};"
             f"SELECT pg_advisory_xact_lock({_POSTGRES_LOCK})"
         )
+        return connection
 
-    def _begin_reading(self, connection: Connection) -> None:
-        if self.is_sqlite:
-            connection.exec_driver_sql("BEGIN")
-        else:
-            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    def _begin_reading(self, connection: Connection) -> Connection:
+        self._driver.execute("BEGIN" if self.is_sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        return connection
 
     def _connected(self) -> Connection:
         if self._process != os.getpid():
@@ -185,6 +198,7 @@ class Store:
         if self._connection is None:
             self._synchronous = ""
             self._connection = self._engine.connect()
+            self._driver = driver(self._connection)
         return self._connection
 
     def _give_up(self) -> None:
@@ -192,12 +206,9 @@ class Store:
         if self._connection is None:
             return
         try:
-            self._connection.rollback()
-        except SQLAlchemyError:
+            self._driver.rollback()
+        except self._errors:
             self._disconnect()
-        else:
-            if self._connection.invalidated:
-                self._disconnect()
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -207,7 +218,9 @@ class Store:
 
     def _new_engine(self) -> sqlalchemy.Engine:
         if self.place.path is None:
-            return sqlalchemy.create_engine(self.place.url, poolclass=NullPool, connect_args=_APPLICATION)
+            return sqlalchemy.create_engine(
+                self.place.url, poolclass=NullPool, connect_args=_APPLICATION, isolation_level="AUTOCOMMIT"
+            )
         return sqlalchemy.create_engine("sqlite://", creator=self._open_sqlite, poolclass=NullPool)
 
     def _open_sqlite(self) -> sqlite3.Connection:
@@ -245,50 +258,19 @@ class Store:
 
     @contextmanager
     def _in_words(self, committing: bool = False) -> Iterator[None]:
-        """Database errors as faults. A broken uniqueness is passed on: it has a meaning to the caller."""
+        """Database errors as faults; `Taken` has a meaning to the caller, which puts it in words itself."""
         try:
             yield
-        except IntegrityError:
-            raise
-        except DBAPIError as error:
-            slug = _slug(error.orig)
+        except (DBAPIError, self._errors) as error:
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            if isinstance(cause, self._taken):
+                raise Taken from error
+            slug = slug_of(cause)
             if committing and slug != "ledger_damaged":
                 raise refuse("ledger_commit_unknown", charged=True) from error
             seconds = f"{self.timeout_seconds:g}"
             raise refuse(slug, what=self.name, seconds=seconds, problem="its database is damaged") from error
 
-
-def _slug(error: Any) -> str:
-    """Which fault of the register an error of the driver is."""
-    if isinstance(error, sqlite3.Error):
-        name = getattr(error, "sqlite_errorname", "") or ""
-        for start, slug in _SQLITE_SLUGS:
-            if name.startswith(start):
-                return slug
-        return "ledger_damaged"
-    return _POSTGRES_SLUGS.get(getattr(error, "sqlstate", None) or "", "ledger_unreachable")
-
-
-_SQLITE_SLUGS = (
-    ("SQLITE_BUSY", "ledger_locked"),
-    ("SQLITE_LOCKED", "ledger_locked"),
-    ("SQLITE_READONLY", "ledger_read_only"),
-    ("SQLITE_CANTOPEN", "ledger_read_only"),
-    ("SQLITE_PERM", "ledger_read_only"),
-    ("SQLITE_FULL", "ledger_disk_full"),
-    ("SQLITE_IOERR", "ledger_disk_full"),
-    ("SQLITE_CORRUPT", "ledger_damaged"),
-    ("SQLITE_NOTADB", "ledger_damaged"),
-)
-_POSTGRES_SLUGS = {
-    "55P03": "ledger_locked",
-    "57014": "ledger_locked",
-    "25006": "ledger_read_only",
-    "42501": "ledger_read_only",
-    "53100": "ledger_disk_full",
-    "42P01": "ledger_damaged",
-    "42703": "ledger_damaged",
-}
 
 _LIVE: weakref.WeakSet[Store] = weakref.WeakSet()
 _CARRIED: list[object] = []

@@ -61,6 +61,7 @@ class Witness:
             raise refuse("ledger_damaged", problem="its identity is not readable")
         self.ledger_id = ledger_id
         self.directory = state / ledger_id
+        self._head_path = str(self.directory / "head")
         self._key: bytes | None = None
 
     @property
@@ -80,7 +81,7 @@ class Witness:
         path = self.directory / "head"
         try:
             with path.open("rb") as file:
-                return self._newest(file.read())
+                return self._newest(file.read())[0]
         except FileNotFoundError as error:
             raise refuse("ledger_head_missing", place=str(path)) from error
         except OSError as error:
@@ -104,13 +105,12 @@ class Witness:
 
         Waiting here instead of inside the database keeps the queue short-stepped: SQLite sleeps up to 100 ms.
         """
-        path = self.directory / "head"
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(self._head_path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError as error:
-            raise refuse("ledger_head_missing", place=str(path)) from error
+            raise refuse("ledger_head_missing", place=self._head_path) from error
         except OSError as error:
-            raise refuse("ledger_state", place=str(path)) from error
+            raise refuse("ledger_state", place=self._head_path) from error
         try:
             _wait_for_lock(descriptor, timeout_seconds)
             yield Seat(self, descriptor)
@@ -124,17 +124,17 @@ class Witness:
     def _head_mac(self, head: Head) -> str:
         return mac(self.key, "dpsql head", self.ledger_id.encode(), str(head.seq).encode(), head.digest.encode())
 
-    def _newest(self, content: bytes) -> Head:
+    def _newest(self, content: bytes) -> tuple[Head, int]:
+        """The newest slot that holds, and the number of the other one, to be written next."""
         found = []
-        for at in (0, _SLOT):
-            fields = content[at : at + _SLOT].decode("ascii", "replace").split()
+        for at in (0, 1):
+            fields = content[at * _SLOT : (at + 1) * _SLOT].decode("ascii", "replace").split()
             if len(fields) == 3 and fields[0].isascii() and fields[0].isdigit() and len(fields[0]) < 20:
-                head = Head(int(fields[0]), fields[1])
-                if same(self._head_mac(head), fields[2]):
-                    found.append(head)
-        if not found:
-            raise refuse("ledger_tampered", entry=0, problem="the head kept in the second place does not hold")
-        return max(found, key=lambda head: head.seq)
+                found.append((Head(int(fields[0]), fields[1]), fields[2], 1 - at))
+        for head, written, other in sorted(found, key=lambda one: -one[0].seq):
+            if same(self._head_mac(head), written):
+                return head, other
+        raise refuse("ledger_tampered", entry=0, problem="the head kept in the second place does not hold")
 
 
 class Seat:
@@ -147,9 +147,7 @@ class Seat:
 
     def head(self) -> Head:
         """The newest slot that holds."""
-        content = os.pread(self._descriptor, 2 * _SLOT, 0)
-        head = self._witness._newest(content)
-        self._slot = 1 if self._witness._slot(head) == content[:_SLOT] else 0
+        head, self._slot = self._witness._newest(os.pread(self._descriptor, 2 * _SLOT, 0))
         return head
 
     def advance(self, head: Head) -> None:

@@ -21,7 +21,8 @@ DATASET = "dataset"
 _SCOPE = re.compile(r"dataset|(?:analyst|session|project):.+", re.DOTALL)
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 2000
-_MOST_DIGITS = 400
+_TOO_MUCH = 10**400
+_ENCODED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Verdict:
 
 def canonical(facts: Mapping[str, Any]) -> str:
     """One text for one object: JSON, keys sorted, no spaces, ASCII only. This is what is authenticated."""
-    return json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODED(facts)
 
 
 def checked_text(name: str, text: object, longest: int) -> str:
@@ -111,7 +112,7 @@ def checked_scope(scope: str) -> str:
 def checked_units(units: Mapping[str, int]) -> Units:
     """A copy of `units` when it has dimensions and every amount is an integer >= 0 (True is not an amount)."""
     for dimension, amount in units.items():
-        if dimension not in DECIMALS or type(amount) is not int or not 0 <= amount < 10**_MOST_DIGITS:
+        if dimension not in DECIMALS or type(amount) is not int or not 0 <= amount < _TOO_MUCH:
             raise refuse("ledger_request", problem="amounts are integers >= 0 of epsilon, delta or rho")
     if not units:
         raise refuse("ledger_request", problem="an amount without dimensions says nothing")
