@@ -18,20 +18,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, select
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from dpsql.errors import Error, refuse
 from dpsql.ledger.chain import mac, same
 from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import touch
+from dpsql.ledger.prepared import Prepared
 from dpsql.ledger.store import Place, Store
 from dpsql.ledger.tables import release_tables, releases
 from dpsql.ledger.words import canonical
 
 _log = logging.getLogger("dpsql.releases")
 _KEY = re.compile(r"[0-9a-f]{64}")
-_BY_KEY = select(releases).where(releases.c.key == bindparam("key"))
+_COLUMNS = ("key", "block", "created", "metadata", "payload", "mac")
+_ALL = select(*(releases.c[name] for name in _COLUMNS)).order_by(releases.c.created, releases.c.key)
+_BY_KEY = Prepared(_ALL.where(releases.c.key == bindparam("key")))
+_BY_BLOCK = Prepared(_ALL.where(releases.c.block == bindparam("block")))
+_DELETE = Prepared(releases.delete().where(releases.c.key == bindparam("key")))
+_INSERT = Prepared(releases.insert())
 
 
 @dataclass(frozen=True)
@@ -59,25 +65,34 @@ class ReleaseStore:
         self._store = store
         self._key = key
 
-    def put(self, key: str, payload: bytes, metadata: Mapping[str, Any], *, block: str = "") -> StoredRelease:
+    def put(
+        self,
+        key: str,
+        payload: bytes,
+        metadata: Mapping[str, Any],
+        *,
+        block: str = "",
+        notes: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> StoredRelease:
         """Store a release under 64 hexadecimal digits, whole or not at all, and return what stands there.
 
-        `block` names the question without its noise, for `of_block`.  When another process was first, its release
-        stands and is returned, so that everybody sees the same numbers; a row that does not hold is replaced.
+        `block` names the question without its noise, for `of_block`; `notes` (metadata by key) are releases without
+        rows, stored with it or not at all.  When another process was first, its release stands and is returned, so
+        that everybody sees the same numbers; a row that does not hold is replaced.
         """
-        row = {"key": _checked(key), "block": block, "created": now(), "metadata": canonical(metadata)}
+        _checked(key)
         with self._writing() as connection:
-            standing = self._read(connection, key)
-            if standing is not None:
-                return standing
-            connection.execute(releases.delete().where(releases.c.key == key))
-            connection.execute(releases.insert(), {**row, "payload": payload, "mac": self._mac(row, payload)})
-        return StoredRelease(_note(row), payload)
+            standing = self._placed(connection, key, block, metadata, payload)
+            for name, note in (notes or {}).items():
+                self._placed(connection, _checked(name), "", note, b"")
+        return standing
 
     def get(self, key: str) -> StoredRelease | None:
         """The release under `key`; None when there is none, or when it does not hold (told to the owner's log)."""
-        with self._reading() as connection:
-            return self._read(connection, _checked(key))
+        _checked(key)
+        with _in_words():
+            rows = self._store.rows(_BY_KEY, key=key)
+        return self._checked_row(rows[0]) if rows else None
 
     def notes(self) -> list[ReleaseNote]:
         """The notes of all releases that hold, oldest first."""
@@ -86,9 +101,12 @@ class ReleaseStore:
 
     def of_block(self, block: str, *, start: bool = False) -> list[StoredRelease]:
         """All releases of one question, whatever their noise, oldest first; `start`: of all whose `block` starts so."""
-        named = releases.c.block.startswith(block, autoescape=True) if start else releases.c.block == block
-        with self._reading() as connection:
-            return list(self._all(connection, named))
+        if start:
+            with self._reading() as connection:
+                return list(self._all(connection, releases.c.block.startswith(block, autoescape=True)))
+        with _in_words():
+            rows = self._store.rows(_BY_BLOCK, block=block)
+        return [one for one in map(self._checked_row, rows) if one is not None]
 
     def prune(self, keep: Callable[[ReleaseNote], bool]) -> int:
         """Delete the releases that `keep` does not keep and those that do not hold; returns how many went."""
@@ -97,7 +115,7 @@ class ReleaseStore:
             present = connection.execute(select(releases.c.key)).scalars().all()
             gone = [key for key in present if key not in kept]
             for key in gone:
-                connection.execute(releases.delete().where(releases.c.key == key))
+                _DELETE.run(connection, key=key)
         return len(gone)
 
     def close(self) -> None:
@@ -105,21 +123,30 @@ class ReleaseStore:
         self._store.close()
 
     def _all(self, connection: Connection, named: ColumnElement[bool] | None = None) -> Iterator[StoredRelease]:
-        query = select(releases).order_by(releases.c.created, releases.c.key)
-        for row in connection.execute(query if named is None else query.where(named)):
-            release = self._checked_row(row)
+        for row in connection.execute(_ALL if named is None else _ALL.where(named)):
+            release = self._checked_row(tuple(row))
             if release is not None:
                 yield release
 
-    def _read(self, connection: Connection, key: str) -> StoredRelease | None:
-        row = connection.execute(_BY_KEY, {"key": key}).first()
-        return None if row is None else self._checked_row(row)
+    def _placed(
+        self, connection: Connection, key: str, block: str, metadata: Mapping[str, Any], payload: bytes
+    ) -> StoredRelease:
+        """What stands under `key` after this was to be written there."""
+        rows = _BY_KEY.rows(connection, key=key)
+        standing = self._checked_row(rows[0]) if rows else None
+        if standing is not None:
+            return standing
+        if rows:
+            _DELETE.run(connection, key=key)
+        facts = {"key": key, "block": block, "created": now(), "metadata": canonical(metadata)}
+        _INSERT.run(connection, **facts, payload=payload, mac=self._mac(facts, payload))
+        return StoredRelease(_note(facts), payload)
 
-    def _checked_row(self, row: Row[Any]) -> StoredRelease | None:
-        facts = {name: row._mapping[name] for name in ("key", "block", "created", "metadata")}
-        payload = row._mapping["payload"]
+    def _checked_row(self, row: tuple[Any, ...]) -> StoredRelease | None:
+        facts = dict(zip(_COLUMNS, row, strict=True))
+        found, payload = facts.pop("mac"), facts.pop("payload")
         with suppress(TypeError, ValueError):
-            if same(self._mac(facts, payload), row._mapping["mac"]):
+            if same(self._mac(facts, payload), found):
                 return StoredRelease(_note(facts), payload)
         _log.warning("stored release %.64s does not hold and is not used", facts["key"])
         return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from math import isclose
 from typing import Any
 
@@ -20,8 +21,8 @@ from dpsql.explain import describe_loss
 from dpsql.ledger.ledger import Ledger
 from dpsql.options import Reuse
 from dpsql.perturb import NoisyAnswer, NoisyTerm
-from dpsql.plan import fingerprint
-from dpsql.planning import Planned
+from dpsql.plan import BoundedBlock, fingerprint
+from dpsql.planning import Memory, Planned
 from dpsql.policy import Policy
 from dpsql.pricing import PricedBlock
 from dpsql.releases import ReleaseNote, ReleaseStore, StoredRelease
@@ -53,6 +54,26 @@ class Found:
         return f"{self.block.name} comes from the release of receipt {self.receipt}: {self.how}" if self.how else ""
 
 
+class _Names:
+    """What the releases of one block over one version of the data are called in the store, for one audience."""
+
+    def __init__(self, key: str, block: BoundedBlock, version: str, meaning: str, audience: str) -> None:
+        self._block = block
+        self._rest = (meaning, version, audience)
+        self.key = fingerprint((key, version, audience))
+        self.first = fingerprint(("first", key, audience))
+
+    @cached_property
+    def family(self) -> str:
+        """Releases over the same relation, whatever is filtered, grouped and summed above it."""
+        return fingerprint((base_of(self._block.source)[0], *self._rest))
+
+    @cached_property
+    def alike(self) -> str:
+        """Releases with the same keys and the same rows in their sums: any that holds the very numbers is among them."""
+        return f"{self.family}/{shape_of(self._block)}"
+
+
 Fill = Callable[[Planned, int, "Sequence[Found | None]"], Planned]
 """A question with the results that one block reads, from the releases found for earlier blocks (`stages`)."""
 
@@ -75,6 +96,7 @@ class Shelf:
         self._analyst = analyst or OWNER
         self._audience = "" if policy.reuse.shared else f"analyst:{self._analyst}"
         self._data_version = data_version
+        self._named: Memory[_Names] = Memory()
 
     def version(self, one: PricedBlock) -> str:
         """Names the state of the data that a block reads; equal versions are answered alike."""
@@ -117,9 +139,8 @@ class Shelf:
         names = []
         for at, one in enumerate(planned.price.blocks):
             if found[at] is None and planned.options.reuse:
-                version = self.version(one)
-                derive = planned.options.reuse is Reuse.DERIVE
-                names.append(self._family(one, version) if derive else self._key(planned, at, version))
+                known = self._names(planned, at, self.version(one))
+                names.append(known.family if planned.options.reuse is Reuse.DERIVE else known.key)
         return turn(self._ledger.witness.directory / "turns", names, timeout_seconds, check)
 
     def keep(
@@ -131,19 +152,20 @@ class Shelf:
         was measured: the answer is given, and it is not stored for others.
         """
         one = planned.price.blocks[at]
-        key = self._key(planned, at, version)
+        names = self._names(planned, at, version)
         shared = bool(planned.options.reuse) and version == self.version(one)
         if shared or request_id is not None:
             facts: dict[str, Any] = {"receipt": receipt, "loss": describe_loss(one.loss), "analyst": self._analyst}
             facts |= description(one)
             payload = packed(noisy)
-            release = StoredRelease(ReleaseNote(key, "", "", facts), payload)
+            release = StoredRelease(ReleaseNote(names.key, "", "", facts), payload)
             if shared:
-                release = self._store.put(key, payload, facts, block=self._alike(one, version))
-                self._store.put(self._first(planned, at), b"", {"version": fingerprint(version)})
-            if request_id is not None:
-                note = {"release": key} if shared else facts
-                self._store.put(self._request(planned, at, request_id), b"" if shared else payload, note)
+                notes = {names.first: {"version": fingerprint(version)}}
+                if request_id is not None:
+                    notes[self._request(planned, at, request_id)] = {"release": names.key}
+                release = self._store.put(names.key, payload, facts, block=names.alike, notes=notes)
+            elif request_id is not None:
+                self._store.put(self._request(planned, at, request_id), payload, facts)
             if release.payload is not payload:  # another process was first
                 known = self._found(planned, at, release)
                 assert known is not None
@@ -153,8 +175,8 @@ class Shelf:
 
     def data_changed(self, planned: Planned, at: int) -> bool:
         """Whether this question was first released over another version of the data."""
-        first = self._store.get(self._first(planned, at))
-        now = fingerprint(self.version(planned.price.blocks[at]))
+        version = self.version(planned.price.blocks[at])
+        first, now = self._store.get(self._names(planned, at, version).first), fingerprint(version)
         return first is not None and first.note.metadata["version"] != now
 
     def notes(self, planned: Planned, found: Sequence[Found | None]) -> tuple[str, ...]:
@@ -179,12 +201,11 @@ class Shelf:
     def _of_question(self, planned: Planned, at: int, asking: bool) -> Found | None:
         """The very release, else one that the options and the policy let stand for it."""
         one = planned.price.blocks[at]
-        version = self.version(one)
-        key = self._key(planned, at, version)
-        found = self._found(planned, at, self._store.get(key))
+        names = self._names(planned, at, self.version(one))
+        found = self._found(planned, at, self._store.get(names.key))
         if found is not None:
             return found
-        derived = self._derived(planned, one, key, version, asking)
+        derived = self._derived(planned, one, names, asking)
         if derived is None:
             return None
         how = derived.how
@@ -192,24 +213,29 @@ class Shelf:
             how = "" if _equal(one, derived, _confidence(planned)) else "the same numbers with less noise"
         return Found(derived.block, derived.stored.receipt, derived.errors, how)
 
-    def _derived(self, planned: Planned, one: PricedBlock, key: str, version: str, asking: bool) -> Derived | None:
+    def _derived(self, planned: Planned, one: PricedBlock, names: _Names, asking: bool) -> Derived | None:
         """The answer first given to this question, else the most accurate one."""
-        mark = fingerprint(("derived", key, planned.options.reuse.value))
+        derive = planned.options.reuse is Reuse.DERIVE
+        # Without DERIVE only the same numbers may stand in: few releases, however many of the relation there are.
+        stored = [] if derive else self._store.of_block(names.alike)
+        if not stored and not derive:
+            return None
+        mark = fingerprint(("derived", names.key, planned.options.reuse.value))
         pin = self._store.get(mark)
         if pin is not None:
             known = self._usable(planned, one, self._store.get(pin.note.metadata["release"]))
             if known is not None:
                 return known
-        if planned.options.reuse is Reuse.DERIVE:
-            stored = self._store.of_block(self._family(one, version) + "/", start=True)
-        else:  # only the same numbers may stand in: few releases, however many of the relation there are
-            stored = self._store.of_block(self._alike(one, version))
+        if derive:
+            stored = self._store.of_block(names.family + "/", start=True)
         candidates = [self._usable(planned, one, release) for release in stored]
         usable = [derived for derived in candidates if derived is not None]
+        if not usable:
+            return None
         asked = fresh_errors(one, _confidence(planned))
         worst = [max((d.errors[n][1] / (asked[n][1] or 1) for n in d.errors), default=0.0) for d in usable]
-        best = usable[worst.index(min(worst))] if usable else None
-        if best is not None and asking and pin is None:
+        best = usable[worst.index(min(worst))]
+        if asking and pin is None:
             standing = self._store.put(mark, b"", {"release": best.stored.key}).note.metadata["release"]
             best = next((derived for derived in usable if derived.stored.key == standing), best)
         return best
@@ -249,19 +275,11 @@ class Shelf:
 
     # --- names in the store -------------------------------------------------------------------------------------------
 
-    def _key(self, planned: Planned, at: int, version: str) -> str:
-        return fingerprint((planned.keys[at], version, self._audience))
-
-    def _family(self, one: PricedBlock, version: str) -> str:
-        """Releases over the same relation, whatever is filtered, grouped and summed above it."""
-        return fingerprint((base_of(one.block.source)[0], self._policy.meaning, version, self._audience))
-
-    def _alike(self, one: PricedBlock, version: str) -> str:
-        """Releases with the same keys and the same rows in their sums: any that holds the very numbers is among them."""
-        return f"{self._family(one, version)}/{shape_of(one.block)}"
-
-    def _first(self, planned: Planned, at: int) -> str:
-        return fingerprint(("first", planned.keys[at], self._audience))
+    def _names(self, planned: Planned, at: int, version: str) -> _Names:
+        """The names of a block's releases; `planned.keys` tells everything that they are made of."""
+        key, block = planned.keys[at], planned.price.blocks[at].block
+        make = partial(_Names, key, block, version, self._policy.meaning, self._audience)
+        return self._named.get((key, version), make)
 
     def _request(self, planned: Planned, at: int, request_id: str) -> str:
         return fingerprint(("request", self._analyst, request_id, planned.keys[at]))

@@ -7,19 +7,25 @@ The first word of each authenticated text keeps entries, accounts, heads and rel
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from dpsql.ledger.words import canonical
 
+if TYPE_CHECKING:
+    from hashlib import _Hash as HASH
+
 START = "0" * 64
+_BLOCK = 64  # bytes that SHA-256 takes in at a time
+_INNER, _OUTER = (bytes(byte ^ padding for byte in range(256)) for padding in (0x36, 0x5C))
 
 
 def mac(key: bytes, use: str, *parts: bytes) -> str:
     """HMAC-SHA256 of `use` and the length-prefixed `parts`, in hexadecimal."""
-    text = use.encode() + b"".join(b"\n%d:" % len(part) + part for part in parts)
-    return hmac.digest(key, text, "sha256").hex()
+    return _authenticated(key, use.encode() + b"".join([b"\n%d:%b" % (len(part), part) for part in parts]))
 
 
 def same(left: str, right: object) -> bool:
@@ -29,12 +35,27 @@ def same(left: str, right: object) -> bool:
 
 def linked(key: bytes, previous: str, body: str) -> str:
     """The digest of the entry `body` that follows an entry with digest `previous`."""
-    return hmac.digest(key, f"dpsql entry\n{previous}\n{body}".encode(), "sha256").hex()
+    return _authenticated(key, f"dpsql entry\n{previous}\n{body}".encode())
 
 
 def account_mac(key: bytes, ledger_id: str, facts: Mapping[str, Any]) -> str:
     """Authenticates one row of running totals."""
     return mac(key, "dpsql account", ledger_id.encode(), canonical(facts).encode())
+
+
+@lru_cache(maxsize=16)
+def _keyed(key: bytes) -> tuple[HASH, HASH]:
+    """SHA-256 with the inner and the outer padded key taken in. The library looks its algorithm up for every text."""
+    block = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
+    return hashlib.sha256(block.translate(_INNER)), hashlib.sha256(block.translate(_OUTER))
+
+
+def _authenticated(key: bytes, text: bytes) -> str:
+    """hex(SHA-256(outer + SHA-256(inner + text))): HMAC-SHA256 of RFC 2104, section 2."""
+    begun, ended = (one.copy() for one in _keyed(key))
+    begun.update(text)
+    ended.update(begun.digest())
+    return ended.hexdigest()
 
 
 def key_mark(key: bytes, ledger_id: str) -> str:

@@ -1,8 +1,10 @@
 """One connection to the database of the ledger, its transactions, and its failures put into words.
 
 SQLite: WAL, BEGIN IMMEDIATE, synchronous=FULL for what must be durable before it is answered.  PostgreSQL: one advisory
-lock per database for writers.  Transactions are begun and ended here, by the driver, and not by SQLAlchemy.  A process has one connection per store, used by one thread at a time, closed before a
-fork: SQLite forbids carrying a connection into a child, and even closing it there.
+lock per database for writers.  Transactions are begun and ended here, by the driver and not by SQLAlchemy.
+
+A process has one connection per store, used by one thread at a time, closed before a fork: SQLite forbids carrying a
+connection into a child, and even closing it there.
 """
 
 from __future__ import annotations

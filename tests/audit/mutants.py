@@ -169,8 +169,8 @@ MUTANTS = (
     # what leaves
     Mutant("the engine's words in an error", "engines/duckdb_engine.py", "fault = refuse(\"engine_failed\", incident=incident)",
            "fault = refuse(\"engine_failed\", incident=str(error))", SESSION, "engine_error"),
-    Mutant("a release of other data", "reuse.py", "return fingerprint((planned.keys[at], version, self._audience))",
-           "return fingerprint((planned.keys[at], self._audience))", SESSION, "changed_data"),
+    Mutant("a release of other data", "reuse.py", "self.key = fingerprint((key, version, audience))",
+           "self.key = fingerprint((key, audience))", SESSION, "changed_data"),
     Mutant("a broken promise is overlooked", "session.py", "if not self._engine.holds(", "if False and not self._engine.holds(",
            "audit/test_outcome.py", "broken_promise"),
     # stages
