@@ -162,6 +162,7 @@ class Remainder:
         """The block of that name."""
         return next((block for block in self.blocks if block.name == name), None)
 
+    @cached_property
     def seed(self) -> str:
         """Names the draws of error bars: a function of the released numbers, so that an answer given again from
         stored releases shows the same error bars."""

@@ -89,7 +89,7 @@ def _plain(session: Session, table: pa.Table, notices: tuple[str, ...]) -> Relea
     names = tuple(table.column_names)
     remainder = Remainder(exp.select("1"), names, (), {})
     confidence = float(session.options.confidence)
-    answered = Answer(remainder, table, (False,) * len(names), None, confidence, "statement", {})
+    answered = Answer(remainder, table, (False,) * len(names), None, confidence, {})
     receipt = Receipt("", PrivacyLoss.nothing(), {}, "nothing", False, notices)
     return Release(answered, receipt, session.sandbox)
 

@@ -38,7 +38,6 @@ class Answer:
     noisy: tuple[bool, ...]
     place: npt.NDArray[np.int64] | None
     confidence: float
-    seed: str
     extra: Extra
 
 
@@ -59,18 +58,18 @@ def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal:
     order of the block's keys (row-wise) or of the exact columns (grouped, joined, set operations other than UNION ALL).
     Raises the refusals of the sandbox and interval_place.
     """
-    run = _Run(sandbox, remainder, confidence, remainder.seed())
+    run = _Run(sandbox, remainder, confidence)
     table, place = run.directly() or run.in_sandbox()
     if run.pending and not rehearsal:
         found, _ = run.replicated(table, place, list(run.pending))
         for at, word in run.pending.items():
             table = table.set_column(at, table.field(at).with_type(pa.float64()), _nullable(_end(found[at], word)))
-    return Answer(remainder, table, run.noisy, place, confidence, run.seed, run.extra)
+    return Answer(remainder, table, run.noisy, place, confidence, run.extra)
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     """Intervals of every noisy column; NULL with a remark where they cannot be known."""
-    run = _Run(sandbox, answered.remainder, answered.confidence, answered.seed, answered.extra)
+    run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra)
     table, notes = answered.table, []
     asked = [at for at, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(at).type)]
     for at, noisy in enumerate(answered.noisy):
@@ -152,13 +151,10 @@ def _shape(remainder: Remainder) -> _Shape:
 class _Run:
     """One remainder with its numbers, traced and ready to run."""
 
-    def __init__(
-        self, sandbox: Sandbox, remainder: Remainder, confidence: float, seed: str, extra: Extra | None = None
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, remainder: Remainder, confidence: float, extra: Extra | None = None) -> None:
         self.sandbox = sandbox
         self.remainder = remainder
         self.confidence = confidence
-        self.seed = seed
         self.shape = _shape(remainder)
         self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
         self.extra: Extra = self._extra() if extra is None else extra
@@ -181,7 +177,7 @@ class _Run:
         block = self.remainder.block(self.traced.block)
         assert block is not None
         with self.sandbox.room() as room:
-            return intervals(room, Groups(block, columns, rows, self.confidence, self.seed), trees)
+            return intervals(room, Groups(block, columns, rows, self.confidence, self.remainder.seed), trees)
 
     def rowwise(self, trees: list[exp.Expr], rows: npt.NDArray[np.int64] | None) -> list[Interval]:
         """Intervals of row-wise expressions at the groups shown."""
@@ -222,7 +218,7 @@ class _Run:
             for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
                 tree.set(part, None)
         rerun = Rerun(
-            self.remainder, tree, table.num_columns, keys, self.hidden, self.extra, self.confidence, self.seed
+            self.remainder, tree, table.num_columns, keys, self.hidden, self.extra, self.confidence, self.remainder.seed
         )
         try:
             return bootstrap(self.sandbox, rerun, table, wanted), ""

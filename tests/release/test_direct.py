@@ -39,7 +39,7 @@ class Term:
 
 def checked(sandbox: Sandbox, asked: Remainder) -> pa.Table | None:
     """The rows as computed in vectors, once they were seen to be those of the sandbox; None where it is left to that."""
-    run = _Run(sandbox, asked, 0.95, asked.seed())
+    run = _Run(sandbox, asked, 0.95)
     mine = run.directly()
     if mine is None:
         return None
