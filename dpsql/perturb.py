@@ -24,7 +24,8 @@ from dpsql.mechanisms import Constant, Noise, NoisePlan, Selection, TermNoise
 from dpsql.mechanisms.gaussian import Gaussian
 from dpsql.mechanisms.laplace import Laplace
 from dpsql.mechanisms.selection import Threshold, TruncatedGeometric
-from dpsql.samplers import Integers, KernelRandomness, Randomness, discrete_gaussian, discrete_laplace, words
+from dpsql.samplers import Integers, discrete_gaussian, discrete_laplace
+from dpsql.uniform import KernelRandomness, Randomness, words
 
 _WIDTH = 125
 """Exact sums are kept within 2**125, so that noise (below 2**62) never carries out of 128 bits."""

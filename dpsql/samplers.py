@@ -1,231 +1,175 @@
-"""Exact samplers: discrete Laplace and discrete Gaussian noise from the operating system's randomness.
+"""Exact samplers: discrete Laplace and discrete Gaussian noise from the operating system's randomness, vectorised.
 
-Algorithms 1 to 3 of Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy" (NeurIPS 2020, arXiv
-2004.00010), vectorised. Every decision compares a uniform 64-bit word with an integer; no float touches a probability.
-Each sampler reads an endless stream of independent candidates and keeps the first accepted ones, so drawing in batches
-changes no law. A guard that fires raises (its chance is far below 2**-128); nothing ever wraps.
+Both are rejection samplers over blocks of equal width w. A magnitude y = j w + r has density proportional to exp(-f(y)),
+f rising. The number j of its block is drawn with P(J = j) proportional to exp(-e(j)), where e(j) <= f(j w), by inversion
+(`tails`); r is uniform in [0, w); and y is kept with probability exp(-(f(y) - e(j))). So y is kept with a chance
+proportional to exp(-e(j)) (1 / w) exp(-(f(y) - e(j))), which is exp(-f(y)) times a constant. With 16 blocks for a scale,
+f(y) - e(j) is about j / 256 or below 1 / 16, so that nearly all candidates are kept and few need a second look.
+
+Nothing is rounded: f(y) - e(j) is a fraction of integers, its exp is an exact coin (`uniform`), and each candidate is
+independent of all others. A sampler keeps the first accepted values of an endless stream of candidates, so drawing in
+batches changes no law. The chances are those of Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
+Privacy" (NeurIPS 2020, arXiv 2004.00010), Algorithms 2 and 3, which propose with j alone.
 """
 
 from __future__ import annotations
 
-import os
-import ssl
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from math import floor
-from typing import Protocol
+from functools import lru_cache
+from math import gcd
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.errors import refuse
-from dpsql.mechanisms.rational import exp_lower, exp_upper
+from dpsql.tails import Shorts, Tails, tails
+from dpsql.uniform import LOOK_BITS, Randomness, Truths, bernoulli_exp, guard, words
 
 LEAST_DRAW = 1024
 """Fewer values are never drawn at a time: the time of one draw would tell its size (Jin et al. 2022)."""
 MOST_LAPLACE_SCALE = 1 << 40
-"""Bound of t and of s; runs are shorter than 134, so that a value stays below 2**48."""
+"""Bound of t and of s; there are at most 2,200 blocks of t/16, so that a magnitude stays below 2**48."""
 MOST_SIGMA = 1 << 20
-"""Bound of sigma: squares in the rejection step stay below 2**62."""
+"""Bound of sigma: at most 300 blocks of sigma/16, so that (16 y)**2 stays below 2**57."""
 
-_MOST_STEPS = 1 << 12
+_BLOCKS = 16
+"""Blocks to a scale."""
+_FINE = 256
+"""From this t on a block of ceil(t / 16) is hardly wider than t / 16."""
 _BATCH = 1 << 16
-_WORD = 1 << 64
+_MOST_BARREN = 64
 
-Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 
-class Randomness(Protocol):
-    """A source of independent uniform bytes."""
+@dataclass(frozen=True, eq=False)
+class _Magnitudes:
+    """Proposals for y >= 0 with density exp(-f(y)): block j of `blocks`, `width` values each.
 
-    def read(self, size: int) -> bytes:
-        """Exactly `size` bytes."""
-
-
-class KernelRandomness:
-    """The kernel's generator for small draws, OpenSSL's (seeded and reseeded by the kernel) from `openssl_from` bytes.
-
-    Both are safe after fork. The kernel's also survives the cloning of a virtual machine; OpenSSL's is about 18 times
-    faster, which only large draws need. `openssl_from=None` uses the kernel alone. Holds no state.
+    excess(j, y) / denominator = f(y) - e(j). `caps[j]` + 1 is, in units of 2**-16 and a multiple of 2**-12, at least that
+    of any y of block j (at most 1; the last one is 1 and stands for all later blocks). About `tried` / `kept` candidates
+    are needed for a value.
     """
 
-    def __init__(self, openssl_from: int | None = 1 << 16) -> None:
-        self._openssl_from = openssl_from
-
-    def read(self, size: int) -> bytes:
-        """Exactly `size` bytes; raises what the operating system raises."""
-        if self._openssl_from is not None and size >= self._openssl_from:
-            return ssl.RAND_bytes(size)
-        return os.urandom(size)
-
-
-def words(count: int, randomness: Randomness) -> Words:
-    """`count` independent uniform integers in [0, 2**64)."""
-    raw = randomness.read(8 * count)
-    _guard(len(raw) == 8 * count)
-    return np.frombuffer(raw, dtype="<u8")
+    blocks: Tails
+    width: int
+    denominator: int
+    excess: Callable[[Integers, Integers], Integers]
+    caps: Shorts
+    tried: int
+    kept: int
 
 
-def _coins(count: int, randomness: Randomness) -> NDArray[np.bool_]:
-    """`count` fair coins, a bit each."""
-    size = (count + 7) // 8
-    raw = randomness.read(size)
-    _guard(len(raw) == size)
-    return np.unpackbits(np.frombuffer(raw, dtype=np.uint8), count=count).view(np.bool_)
+@lru_cache(maxsize=256)
+def _geometric(t: int) -> _Magnitudes:
+    """f(y) = y / t and e(j) = j / b, b blocks to t: f(y) - e(j) = (b y - t j) / (b t). For small t, b divides it."""
+    blocks = gcd(t, _BLOCKS) if t < _FINE else _BLOCKS
+    width = -(-t // blocks)
+    law = tails(Fraction(1, blocks), Fraction(0))
+
+    def excess(j: Integers, y: Integers) -> Integers:
+        return y * blocks - j * t
+
+    caps = _caps(law, width, blocks * t, excess)
+    return _Magnitudes(law, width, blocks * t, excess, caps, width * (12 * blocks + 7), 12 * t + 6)
+
+
+@lru_cache(maxsize=256)
+def _half_gaussian(sigma: int) -> _Magnitudes:
+    """f(y) = y**2 / (2 sigma**2) and e(j) = j**2 / (2 16**2); their difference over 2 16**2 sigma**2."""
+    width = -(-sigma // _BLOCKS)
+    law = tails(Fraction(0), Fraction(1, 2 * _BLOCKS**2))
+    denominator = 2 * (_BLOCKS * sigma) ** 2
+
+    def excess(j: Integers, y: Integers) -> Integers:
+        return (y * _BLOCKS) ** 2 - (j * sigma) ** 2
+
+    return _Magnitudes(law, width, denominator, excess, _caps(law, width, denominator, excess), 84 * width, 5 * sigma)
+
+
+def _caps(law: Tails, width: int, denominator: int, excess: Callable[[Integers, Integers], Integers]) -> Shorts:
+    """`_Magnitudes.caps`: the excess rises with y, so that the last of a block bounds them all."""
+    j = np.arange(law.edges.size + 1)
+    worst = np.minimum(excess(j, (j + 1) * width - 1), denominator)
+    looks = np.maximum(1, -(-(worst << LOOK_BITS) // denominator))
+    looks[-1] = 1 << LOOK_BITS
+    caps: Shorts = ((looks << 16 - LOOK_BITS) - 1).astype(np.uint16)
+    return caps
 
 
 def discrete_laplace(count: int, t: int, s: int, randomness: Randomness) -> Integers:
-    """`count` independent integers, P(Z = z) proportional to exp(-|z| s / t) (CKS20, Algorithm 2).
+    """`count` independent integers, P(Z = z) proportional to exp(-|z| s / t): a geometric magnitude over s, and a sign.
 
     1 <= t, s <= 2**40. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
     """
-    _guard(1 <= t <= MOST_LAPLACE_SCALE and 1 <= s <= MOST_LAPLACE_SCALE)
-
-    def candidates(size: int) -> Integers:
-        rest = _below(t, size, randomness)
-        rest = rest[_bernoulli_exp(rest, t, randomness)]
-        runs = _runs(rest.size, randomness)
-        magnitude = (rest.astype(np.int64) + runs * t) // s
-        negative = _coins(magnitude.size, randomness)
-        # Zero has two signs: one of them is rejected, or zero would come twice as often as it should.
-        kept: Integers = np.where(negative, -magnitude, magnitude)[~(negative & (magnitude == 0))]
-        return kept
-
-    return _first(count, candidates, share=10)
+    guard(1 <= t <= MOST_LAPLACE_SCALE and 1 <= s <= MOST_LAPLACE_SCALE)
+    return _drawn(count, _geometric(t), s, randomness)
 
 
 def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integers:
-    """`count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 sigma**2)) (CKS20, Algorithm 3).
+    """`count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 sigma**2)).
 
-    1 <= sigma <= 2**20. The proposal has scale t = sigma, where Algorithm 3 takes floor(sigma) + 1 for real sigmas: any
-    t is right as long as acceptance is exp(-(|z| - sigma**2/t)**2 / (2 sigma**2)), which here is over the integers.
+    1 <= sigma <= 2**20. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
     """
-    _guard(1 <= sigma <= MOST_SIGMA)
-    denominator = np.uint64(2 * sigma * sigma)
-
-    def candidates(size: int) -> Integers:
-        proposal = discrete_laplace(size, sigma, 1, randomness)
-        off = np.abs(np.abs(proposal) - sigma)
-        _guard(bool((off < 1 << 31).all()))
-        whole, rest = np.divmod((off * off).astype(np.uint64), denominator)
-        accepted = _bernoulli_exp(rest, int(denominator), randomness)
-        far = np.flatnonzero(whole)
-        # A run of at least n successes of Bernoulli(exp(-1)) has probability exp(-n).
-        accepted[far] &= _runs(far.size, randomness).astype(np.uint64) >= whole[far]
-        return proposal[accepted]
-
-    return _first(count, candidates, share=12)
+    guard(1 <= sigma <= MOST_SIGMA)
+    return _drawn(count, _half_gaussian(sigma), 1, randomness)
 
 
-def _guard(holds: bool) -> None:
-    if not holds:
-        raise refuse("noise_guard", charged=True)
-
-
-def _first(count: int, candidates: Callable[[int], Integers], share: int) -> Integers:
-    """The first `count` values of the endless stream that `candidates(size)` reads in batches.
-
-    About `share` sixteenths of the candidates are accepted: batches are that much longer, which changes no law.
-    """
+def _drawn(count: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:
+    """The first `count` values of the endless stream of signed floor(y / divisor), read in batches."""
     needed = max(count, LEAST_DRAW)
-    parts: list[Integers] = []
-    while needed > 0:
-        part = candidates(min(needed * 16 // share + 128, _BATCH))
-        parts.append(part[:needed])
-        needed -= part.size
-    return np.concatenate(parts)[:count]
+    found = np.empty(needed, dtype=np.int64)
+    filled = barren = 0
+    while filled < needed:
+        likely = (needed - filled) * law.tried // law.kept
+        part = _candidates(min(likely + likely // 64 + 64, _BATCH), law, divisor, randomness)[: needed - filled]
+        found[filled : filled + part.size] = part
+        filled += part.size
+        barren = 0 if part.size else barren + 1
+        guard(barren < _MOST_BARREN)
+    return found[:count]
 
 
-def _fair(bound: int, count: int, randomness: Randomness) -> tuple[Words, int]:
-    """`count` words uniform on [0, q * bound), and q = floor(2**64 / bound); 2 <= bound <= 2**62."""
-    _guard(2 <= bound <= 1 << 62)
-    share = _WORD // bound
-    last = np.uint64(share * bound - 1)
-    drawn = words(count, randomness)
-    outside = (drawn > last).nonzero()[0]
-    if outside.size:
-        drawn = drawn.copy()
-    while outside.size:
-        drawn[outside] = words(outside.size, randomness)
-        outside = outside[drawn[outside] > last]
-    return drawn, share
+def _candidates(size: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:
+    """What is kept of `size` candidates, in their order. A candidate reads 16 bits for j, 16 for the look, and 32 or 64
+    that are r and the sign."""
+    begins, looks = words(2 * size, randomness, 16).reshape(2, size)
+    bits = 32 if 2 * law.width <= 1 << 17 else 64
+    places: Any = words(size, randomness, bits)
+    share = (1 << bits) // (2 * law.width)
+    sided = places // places.dtype.type(share)
+    j = law.blocks.draw(begins, randomness)
+    y = j.astype(np.int64)
+    y *= law.width
+    y += (sided >> places.dtype.type(1)).view(np.dtype(f"i{bits // 8}"))
+    # Words that would give some r a larger share are no candidates at all.
+    kept = places <= places.dtype.type(share * 2 * law.width - 1)
+    near = (kept & (looks <= law.caps.take(j, mode="clip"))).nonzero()[0]
+    kept[near] = _survives(j[near], y[near], law, randomness)
+    if divisor > 1:
+        y //= divisor
+    sign = -(sided & places.dtype.type(1)).astype(np.int64)
+    # Zero has two signs: one of them is rejected, or zero would come twice as often as it should.
+    kept &= (y != 0) | (sign == 0)
+    y ^= sign
+    y -= sign
+    accepted: Integers = y[kept]
+    return accepted
 
 
-def _below(bound: int, count: int, randomness: Randomness) -> Words:
-    """`count` uniform integers in [0, bound)."""
-    if bound == 1:
-        return np.zeros(count, dtype=np.uint64)
-    drawn, share = _fair(bound, count, randomness)
-    return drawn // np.uint64(share)
+def _survives(j: Shorts, y: Integers, law: _Magnitudes, randomness: Randomness) -> Truths:
+    """True with probability exp(-(f(y) - e(j))), given that the look at it, Bernoulli((caps[j] + 1) / 2**16), was True."""
+    looks = (law.caps.take(j, mode="clip").astype(np.uint64) + np.uint64(1)) >> np.uint64(16 - LOOK_BITS)
+    whole, rest = np.divmod(law.excess(j.astype(np.int64), y), law.denominator)
+    survives = bernoulli_exp(rest.view(np.uint64), law.denominator, looks, randomness)
+    far = whole.nonzero()[0]
+    if far.size:  # a run of at least n has probability exp(-n); the look at an excess of 1 or more is always True
+        survives[far] &= _runs(far.size, randomness) >= whole[far]
+    return survives
 
 
-def _bernoulli(numerators: Words, denominator: int, randomness: Randomness) -> NDArray[np.bool_]:
-    """True with probability numerator / denominator, each for itself; numerators < denominator."""
-    drawn, share = _fair(denominator, numerators.size, randomness)
-    return drawn < numerators * np.uint64(share)
-
-
-def _bernoulli_exp(numerators: Words, denominator: int, randomness: Randomness) -> NDArray[np.bool_]:
-    """True with probability exp(-numerator / denominator), each for itself (CKS20, Algorithm 1).
-
-    0 <= numerator < denominator, or numerator = denominator = 1. With A_k Bernoulli(x / k), the first k with A_k = 0
-    is odd with probability exp(-x).
-    """
-    odd = np.ones(numerators.size, dtype=bool)
-    index = np.arange(numerators.size)
-    step = 1
-    if denominator == 1:
-        # x = 1: A_1 always succeeds (x = 0 never does), and 1/1 is no comparison of a word.
-        index = np.flatnonzero(numerators)
-        numerators = numerators[index]
-        odd[index] = False
-        step = 2
-    while index.size:
-        _guard(step < _MOST_STEPS)
-        on = _bernoulli(numerators, denominator * step, randomness)
-        index, numerators = index[on], numerators[on]
-        step += 1
-        odd[index] = step % 2 == 1
-    return odd
-
-
-def _runs(count: int, randomness: Randomness) -> Integers:
-    """`count` lengths of runs of successes of Bernoulli(exp(-1)) before a failure: P(V >= v) = exp(-v).
-
-    V is how many exp(-v), v = 1, 2, ..., are above a uniform U in [0, 1). One word is where U begins, which tells unless
-    an exp(-v) begins with the same word: then (chance below 2**-58 for each) U is read further.
-    """
-    drawn = words(count, randomness)
-    edges = _edges()
-    at = edges.searchsorted(drawn, side="right")
-    lengths: Integers = (edges.size - at).astype(np.int64, copy=False)
-    for open_end in (edges[at - 1] == drawn).nonzero()[0]:
-        lengths[open_end] = _longer(int(drawn[open_end]), randomness)
-    return lengths
-
-
-def _longer(start: int, randomness: Randomness) -> int:
-    """One run whose U begins with the word `start`, read to 192 bits; it still ends like an exp(-v) below 2**-184."""
-    second, third = words(2, randomness).tolist()
-    drawn = start << 128 | second << 64 | third
-    edges = _powers(192)
-    _guard(drawn not in edges)
-    return sum(drawn < edge for edge in edges)
-
-
-@cache
-def _edges() -> Words:
-    return np.array(_powers(64), dtype=np.uint64)
-
-
-@cache
-def _powers(bits: int) -> tuple[int, ...]:
-    """floor(2**bits exp(-v)) ascending, from the first v where it is 0 to v = 1."""
-    found = [1]
-    while found[-1]:
-        below, above = (floor(bound(Fraction(-len(found))) * (1 << bits)) for bound in (exp_lower, exp_upper))
-        _guard(below == above)
-        found.append(below)
-    return tuple(reversed(found[1:]))
+def _runs(count: int, randomness: Randomness) -> Shorts:
+    """`count` lengths V with P(V >= v) = exp(-v)."""
+    return tails(Fraction(1), Fraction(0)).draw(words(count, randomness, 16), randomness)

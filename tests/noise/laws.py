@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 from scipy import stats
@@ -34,6 +36,16 @@ def gaussian_cdf(sigma: float) -> Cdf:
     mass = np.exp(-(points**2) / (2 * sigma * sigma))
     total = np.cumsum(mass) / mass.sum()
     return lambda k: 0.0 if k < -reach else float(total[min(k + reach, 2 * reach)])
+
+
+def exact_tails(level: Callable[[int], Fraction], count: int) -> list[Decimal]:
+    """P(V >= v), v = 0..count-1, where P(V = v) is proportional to exp(-level(v)): sums of 3,000 weights to 150 digits."""
+    with localcontext(Context(prec=150)):
+        total, sums = Decimal(0), []
+        for x in reversed([level(v) for v in range(3_000)]):
+            total += (Decimal(-x.numerator) / Decimal(x.denominator)).exp()
+            sums.append(total)
+        return [one / total for one in reversed(sums[-count:])]
 
 
 def fit(values: np.ndarray, cdf: Cdf, scale: float) -> float:

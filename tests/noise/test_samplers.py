@@ -8,16 +8,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from laws import ALPHA, Scripted, Seeded, fit, gaussian_cdf, laplace_cdf
+import slow_sampler
+from laws import ALPHA, Seeded, fit, gaussian_cdf, laplace_cdf
+from slow_sampler import Slow, Tape
 
 from dpsql import samplers
 from dpsql.errors import Fault
-from dpsql.samplers import KernelRandomness, discrete_gaussian, discrete_laplace
+from dpsql.samplers import discrete_gaussian, discrete_laplace
+from dpsql.tails import tail_edges
+from dpsql.uniform import LOOK_BITS, KernelRandomness
 
-TOP = (1 << 64) - 1
 SOURCES = [KernelRandomness(), KernelRandomness(openssl_from=None), KernelRandomness(openssl_from=0)]
-LAPLACE = [(1, 1), (1, 3), (7, 3), (10, 1), (1000, 7), (1 << 20, 3), (1 << 40, 1), ((1 << 40) - 1, 1 << 20)]
-GAUSS = [1, 2, 3, 10, 100, 4096, 1 << 20]
+LAPLACE = [(1, 1), (1, 3), (7, 3), (10, 1), (16, 1), (1000, 7), (1 << 20, 3), (1 << 40, 1), ((1 << 40) - 1, 1 << 20)]
+GAUSS = [1, 2, 3, 10, 100, 4096, 777_777, 1 << 20]
 
 
 @pytest.mark.parametrize(("t", "s"), LAPLACE)
@@ -52,90 +55,81 @@ def test_values_of_one_draw_are_independent() -> None:
             assert abs(correlation) * math.sqrt(drawn.size - lag) < 6.5
 
 
-@pytest.mark.parametrize("bound", [2, 3, 7, 10, 255, (1 << 40) - 1, 1 << 40, (1 << 62) - 1, 1 << 62])
-def test_every_value_owns_equally_many_words(bound: int) -> None:
-    share = (1 << 64) // bound
-    for value in {0, 1, bound // 2, bound - 1}:
-        first, last = value * share, (value + 1) * share - 1
-        assert samplers._below(bound, 2, Scripted([first, last])).tolist() == [value, value]
-        if value:
-            # P(word < value * share) among accepted words is value / bound: the edge is sharp on both sides.
-            edge = samplers._bernoulli(np.full(2, value, dtype=np.uint64), bound, Scripted([first - 1, first]))
-            assert edge.tolist() == [True, False]
-    if share * bound <= TOP:
-        assert samplers._below(bound, 1, Scripted([share * bound, TOP, 0])).tolist() == [0]
+def slow(t_or_sigma: int, gauss: bool) -> tuple[Slow, samplers._Magnitudes]:
+    if gauss:
+        return slow_sampler.gaussian(t_or_sigma), samplers._half_gaussian(t_or_sigma)
+    blocks = 16 if t_or_sigma >= 256 else math.gcd(t_or_sigma, 16)
+    return slow_sampler.laplace(t_or_sigma, blocks), samplers._geometric(t_or_sigma)
 
 
-@pytest.mark.parametrize(("x", "y"), [(1, 3), (2, 3), (1, 1), (5, 8), (1, 1000)])
-def test_bernoulli_exp_takes_the_branches_of_the_series(x: int, y: int) -> None:
-    """Odd first failure k means True; branch k has probability x**(k-1)/(k-1)! (1 - x/k), summed as fractions."""
-    fraction, chance, lower = Fraction(x, y), Fraction(1), Fraction(0)
-    first = 2 if x == y == 1 else 1
-    for k in range(first, 40):
-        script = Scripted([0] * (k - first) + [(1 << 64) // (y * k) * (y * k) - 1])
-        result = bool(samplers._bernoulli_exp(np.array([x], dtype=np.uint64), y, script)[0])
-        assert result == (k % 2 == 1)
-        stop = 1 - fraction / k
-        lower += chance * stop if result else 0
-        chance *= fraction / k
-    assert abs(float(lower) - math.exp(-x / y)) < 1e-15
-    assert samplers._bernoulli_exp(np.array([0], dtype=np.uint64), 1, Scripted([])).tolist() == [True]
+@pytest.mark.parametrize(("t", "s"), [*LAPLACE, (12, 1), (255, 2), (257, 1), (3 << 38, (1 << 40) - 1)])
+def test_laplace_takes_the_decisions_of_fractions(t: int, s: int) -> None:
+    tape, (law, vectors) = Tape(f"{t}/{s}"), slow(t, False)
+    found = samplers._candidates(2_000, vectors, s, tape).tolist()
+    assert found == slow_sampler.candidates(2_000, law, s, tape)
+    assert tape.used_up and len(found) > 700
 
 
-def test_runs_have_their_law() -> None:
-    lengths = samplers._runs(200_000, KernelRandomness())
-    counts = np.bincount(lengths, minlength=20)
-    q = math.exp(-1)
-    for value in range(6):
-        expected = (1 - q) * q**value
-        assert abs(counts[value] / lengths.size - expected) < 6.5 * math.sqrt(expected / lengths.size)
-    assert samplers._runs(0, KernelRandomness()).size == 0
+@pytest.mark.parametrize("sigma", [*GAUSS, 17, 255, (1 << 20) - 1, 777_777])
+def test_gaussian_takes_the_decisions_of_fractions(sigma: int) -> None:
+    tape, (law, vectors) = Tape(f"{sigma}"), slow(sigma, True)
+    found = samplers._candidates(2_000, vectors, 1, tape).tolist()
+    assert found == slow_sampler.candidates(2_000, law, 1, tape)
+    assert tape.used_up and len(found) > 100
 
 
-@pytest.mark.parametrize("bits", [64, 192])
-def test_edges_of_runs_are_powers_of_one_over_e(bits: int) -> None:
-    """Against the alternating series of exp(-v), summed until its terms are below a 2**-64 of the last digit."""
-    edges = samplers._powers(bits)
-    assert edges[0] == 0 and list(edges) == sorted(set(edges))
-    for v, edge in enumerate(reversed(edges), 1):
-        term, total, k = Fraction(1), Fraction(0), 0
-        while abs(term) * (1 << bits + 64) > 1 or k < v:
-            total, k = total + term, k + 1
-            term *= Fraction(-v, k)
-        assert edge == math.floor(total * (1 << bits))
+@pytest.mark.parametrize(("t", "bits"), [(48, 32), (48 << 30, 64)])
+def test_words_that_would_favour_a_place_are_no_candidates(t: int, bits: int) -> None:
+    law = samplers._geometric(t)
+    share = (1 << bits) // (2 * law.width)
+    end = share * 2 * law.width
+    assert end < (1 << bits) - 1
 
+    class Portions:
+        def __init__(self) -> None:
+            places = [end - 1, end, (1 << bits) - 1, 0, share, 2 * share - 1, 2 * share, 3 * share]
+            # U begins with the highest bits: block 0. The look is above every cap: nobody looks back.
+            self.left = [b"\xff" * 32, b"".join(place.to_bytes(bits // 8, "little") for place in places)]
 
-def test_a_run_whose_first_word_is_an_edge_is_read_further() -> None:
-    """Both sides of each edge, at the word, and at the last of the 192 bits; what equals all of them raises."""
-    short, long = samplers._powers(64), samplers._powers(192)
-    for v, edge in enumerate(reversed(short[1:]), 1):
-        assert samplers._runs(1, Scripted([edge + 1])).tolist() == [v - 1]
-        if edge - 1 not in short:
-            assert samplers._runs(1, Scripted([edge - 1])).tolist() == [v]
-        words = [long[-v] >> 128, long[-v] >> 64 & TOP, long[-v] & TOP]
-        assert words[0] == edge
-        assert samplers._runs(1, Scripted([*words[:2], words[2] - 1])).tolist() == [v]
-        assert samplers._runs(1, Scripted([*words[:2], words[2] + 1])).tolist() == [v - 1]
-        with pytest.raises(Fault) as caught:
-            samplers._runs(1, Scripted(words))
-        assert caught.value.slug == "noise_guard"
-    assert samplers._runs(1, Scripted([0, 0, 4])).tolist() == [131]
-    assert samplers._runs(1, Scripted([0, TOP, TOP])).tolist() == [44]
-    assert samplers._runs(2, Scripted([TOP, 1 << 63])).tolist() == [0, 0]
-
-
-def test_coins_are_the_bits_they_are_made_of() -> None:
-    class Two:
         def read(self, size: int) -> bytes:
-            return bytes([0b10100000, 0b11100110])[:size]
+            return self.left.pop(0) if size else b""
 
-    coins = samplers._coins(11, Two())
-    assert coins.dtype == bool and "".join("01"[int(coin)] for coin in coins) == "10100000111"
-    assert samplers._coins(0, Two()).size == 0
-    many = samplers._coins(100_001, KernelRandomness())
-    assert many.size == 100_001 and abs(many.mean() - 0.5) < 6.5 * 0.5 / math.sqrt(many.size)
-    with pytest.raises(Fault):
-        samplers._coins(17, Two())
+    assert samplers._candidates(8, law, 1, Portions()).tolist() == [1 - law.width, 0, 1, -1]
+
+
+@pytest.mark.parametrize("gauss", [False, True])
+@pytest.mark.parametrize("scale", [1, 3, 10, 12, 255, 256, 4097, 1 << 20])
+def test_what_is_proposed_is_never_too_rare(scale: int, gauss: bool) -> None:
+    """The excess is the fraction that it stands for, never below 0, and no look cuts off what an exact coin may tell."""
+    law, vectors = slow(scale, gauss)
+    assert (law.width, law.denominator) == (vectors.width, vectors.denominator)
+    last = vectors.blocks.edges.size
+    assert vectors.caps.size == last + 1 and int(vectors.caps[-1]) + 1 == 1 << 16
+    offsets = sorted({0, 1 % law.width, law.width // 2, law.width - 1})
+    for j in [*range(last), last + 200]:
+        cap = Fraction(int(vectors.caps[min(j, last)]) + 1, 1 << 16)
+        assert cap % slow_sampler.STEPS == 0 and cap == (law.cap(j) if j < last else 1)
+        for y in (j * law.width + offset for offset in offsets):
+            excess = int(vectors.excess(np.array([j]), np.array([y]))[0])
+            assert Fraction(excess, law.denominator) == law.steepness(y) - law.level(j) >= 0
+            assert Fraction(excess, law.denominator) <= cap or cap == 1
+
+
+def test_the_widest_numbers_do_not_wrap() -> None:
+    """The last block that 192 bits of U can mean, at the largest scales."""
+    for (law, vectors), scale in ((slow(1 << 40, False), 1 << 40), (slow(1 << 20, True), 1 << 20)):
+        j = len(tail_edges(vectors.blocks.linear, vectors.blocks.square, 192))
+        y = (j + 1) * law.width - 1
+        assert j < 2_200 and y < 1 << 48 and scale == 16 * law.width
+        excess = int(vectors.excess(np.array([j]), np.array([y]))[0])
+        assert Fraction(excess, law.denominator) == law.steepness(y) - law.level(j)
+        assert law.denominator <= 1 << 62 - LOOK_BITS
+
+
+@pytest.mark.parametrize(("t", "s", "least"), [(1, 1, 0.6), (16, 1, 0.9), (1 << 30, 1, 0.9), (1 << 20, 3, 0.9)])
+def test_few_candidates_are_lost(t: int, s: int, least: float) -> None:
+    assert samplers._candidates(100_000, samplers._geometric(t), s, KernelRandomness()).size > least * 100_000
+    assert samplers._candidates(100_000, samplers._half_gaussian(1 << 20), 1, KernelRandomness()).size > 97_000
 
 
 def _drawn_after_fork(size: int) -> tuple[bytes, bytes]:
@@ -169,7 +163,7 @@ def test_small_draws_are_padded() -> None:
     for draw in (lambda source: discrete_laplace(1, 5, 1, source), lambda source: discrete_gaussian(1, 5, source)):
         source = Seeded("padding")
         assert draw(source).shape == (1,)
-        assert source.sizes[0] >= 8 * samplers.LEAST_DRAW
+        assert source.sizes[:2] >= [4 * samplers.LEAST_DRAW, 4 * samplers.LEAST_DRAW]
 
 
 @pytest.mark.parametrize(("t", "s"), [(0, 1), (1, 0), (-1, 1), ((1 << 40) + 1, 1), (1, (1 << 40) + 1)])
@@ -190,10 +184,15 @@ def test_a_source_that_falls_short_or_never_stops_raises() -> None:
         def read(self, size: int) -> bytes:
             return b"\0" * (size - 1)
 
-    class Zeros:
-        def read(self, size: int) -> bytes:
-            return b"\0" * size
+    class Same:
+        def __init__(self, byte: bytes) -> None:
+            self._byte = byte
 
-    for source in (Short(), Zeros()):
+        def read(self, size: int) -> bytes:
+            return self._byte * size
+
+    for source in (Short(), Same(b"\0"), Same(b"\xff")):
         with pytest.raises(Fault):
             discrete_laplace(1, 10, 1, source)
+        with pytest.raises(Fault):
+            discrete_gaussian(1, 100, source)

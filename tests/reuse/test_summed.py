@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dpsql.mechanisms import Constant, Noise, Sensitivity, gaussian, laplace
-from dpsql.samplers import KernelRandomness, discrete_gaussian, discrete_laplace
+from dpsql.samplers import discrete_gaussian, discrete_laplace
 from dpsql.summed import SummedLaplace, _laplace_table, summed
+from dpsql.uniform import KernelRandomness
 
 ONE = Sensitivity(1, 1, 1, 1)
 
