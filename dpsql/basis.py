@@ -13,6 +13,20 @@ from dpsql.ranges import Type
 
 GRID_BITS = 52
 """Row values fill at most this many bits: |q| <= 2**52, so HUGEINT sums of fewer than 2**63 rows cannot overflow."""
+KEPT_BITS = 30
+"""The same for a real column that is summed as it is, so that a prepared copy keeps |q| <= 2**30 as a 32-bit INTEGER.
+
+What that costs: with b the term's largest |value - centre|, 2**29 <= b 2**grid < 2**30, so a row is rounded by at most
+half a step, b 2**-30 (for AVG, where b is half the range, by range 2**-31), and n rows by n b 2**-30 in the worst case,
+when all of them are rounded the same way as far as it goes. One unit moves the term by b at least, so the scale of its
+noise is b / epsilon at least, and the worst case stays below the share n epsilon 2**-30 of that: a hundredth at 10
+million rows and epsilon 1, as much as the noise at n epsilon = 2**30. Rounded independently (errors of variance
+step**2 / 12) n rows come to sqrt(n / 3) b 2**-30, which no n that exists brings to the noise.
+
+Expressions keep GRID_BITS: they are computed for each row anyway, and more bits cost no time there. So do squares and
+products of VAR and CORR, whose formulas subtract large numbers that are nearly equal; sums of one unit's rows, to which
+no noise is added; and terms clipped to less than one row may add, whose noise is that much smaller.
+"""
 MOST_GRID = 900
 UNIT_BITS = 62
 """A unit's sum of a clipped term stays within 2**62, so that in 128 bits its square, and its product with a bound that
@@ -83,11 +97,11 @@ class Basis:
         return self._name(clipped(value, condition, total, self.rows))
 
 
-def summed(value: Expr, condition: Expr | None, centred: bool) -> tuple[Term, float | int]:
-    """The SUM term of a bounded value: integers as they are, reals on a power-of-two grid."""
+def summed(value: Expr, condition: Expr | None, centred: bool, bits: int | None = None) -> tuple[Term, float | int]:
+    """The SUM term of a bounded value: integers as they are, reals on a power-of-two grid of `bits` (None: as usual)."""
     low, high = value.facts.lower, value.facts.upper
     if value.facts.type is not Type.INTEGER or max(abs(low), abs(high)) >= 2**GRID_BITS:
-        return _real_sum(value, condition, centred, GRID_BITS)
+        return _real_sum(value, condition, centred, _bits(value) if bits is None else bits)
     lower, upper = int(low), int(high)
     centre = (lower + upper) // 2 if centred else 0
     magnitude = max(abs(lower - centre), abs(upper - centre))
@@ -109,11 +123,17 @@ def clipped(value: Expr, condition: Expr | None, total: Fraction, rows: int) -> 
         lower, upper = int(low), int(high)
         term = Term("", TermKind.SUM, value, condition, int(most) << finer, finer, lower, upper)
     else:
-        term, _ = _real_sum(value, condition, False, min(room, GRID_BITS))
+        bits = _bits(value) if total >= most else GRID_BITS
+        term, _ = _real_sum(value, condition, False, min(room, bits))
     clip = math.floor(total * Fraction(2) ** term.grid)
     if clip < LEAST_CLIP:
         raise refuse("max_total_small", total=plain_decimal(total), most=f"{float(most):.4g}", rows=rows)
     return replace(term, clip=Clip(clip))
+
+
+def _bits(value: Expr) -> int:
+    """How many bits the grid of a real has, whether or not the table is prepared: KEPT_BITS for what a copy may keep."""
+    return KEPT_BITS if isinstance(value, Column) else GRID_BITS
 
 
 def _real_sum(value: Expr, condition: Expr | None, centred: bool, bits: int) -> tuple[Term, float]:

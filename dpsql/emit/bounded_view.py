@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpsql.emit import duckdb as text
-from dpsql.emit.grid import kept_integers, row_integer, value_text
+from dpsql.emit.grid import integer_type, kept_integers, row_integer, value_text
 from dpsql.engines import Source
 from dpsql.plan import UNIT
 from dpsql.policy import Policy
@@ -28,7 +28,8 @@ class BoundedView:
     `every`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key of every row; `rows`:
     of the rows that have a unit; `content`: what rows are ordered by; `most`: max_rows; `joined`: whether other tables
     are read to find the unit; `integers`: select items over `names`, the integers that questions sum
-    (`dpsql.emit.grid.kept_integers`). Under row privacy `rows` is `every`, no row has a unit and `most` is 1.
+    (`dpsql.emit.grid.kept_integers`), and `narrow`: the same, as narrow as a copy keeps them. Under row privacy `rows`
+    is `every`, no row has a unit and `most` is 1.
     """
 
     table: str
@@ -39,6 +40,7 @@ class BoundedView:
     most: int
     joined: bool
     integers: tuple[str, ...]
+    narrow: tuple[str, ...]
     units: bool
 
     def kept(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
@@ -60,14 +62,16 @@ def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) ->
     own = source(table)
     items = [f"{_typed(policy, 's0', table, column.name, own)} AS {text.name(column.name)}" for column in columns]
     names = tuple(text.name(column.name) for column in columns)
-    integers = tuple(
-        f"{row_integer(term, f'({value_text(term)})')} AS {text.name(name)}"
-        for column in columns
-        for name, term in kept_integers(column).items()
+    kept = [(text.name(name), term) for column in columns for name, term in kept_integers(column).items()]
+    row = [row_integer(term, f"({value_text(term)})") for _, term in kept]
+    integers = tuple(f"{one} AS {name}" for one, (name, _) in zip(row, kept, strict=True))
+    # In range by construction: no cast of these can fail.
+    narrow = tuple(
+        f"CAST({one} AS {integer_type(term)}) AS {name}" for one, (name, term) in zip(row, kept, strict=True)
     )
     if policy.privacy_unit is None:
         every = f"SELECT {', '.join(items)} FROM {own.sql} AS s0"
-        return BoundedView(table, every, every, names, names, 1, False, integers, units=False)
+        return BoundedView(table, every, every, names, names, 1, False, integers, narrow, units=False)
     assert most is not None
     tables, unit = _unit_path(policy, source, table)
     every = f"SELECT {', '.join([*items, f'{unit} AS {text.name(UNIT)}'])} FROM {tables}"
@@ -75,7 +79,7 @@ def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) ->
     signs = tuple(f"signbit({text.name(column.name)})" for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
     joined = bool(policy.unit_joins(table))
-    return BoundedView(table, every, rows, names, names + signs, most, joined, integers, units=True)
+    return BoundedView(table, every, rows, names, names + signs, most, joined, integers, narrow, units=True)
 
 
 def _unit_path(policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:

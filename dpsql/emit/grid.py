@@ -29,6 +29,11 @@ def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
     return {f"#{at}.{column.name}": term for at, term in enumerate(terms) if term not in terms[:at]}
 
 
+def integer_type(term: Term) -> str:
+    """The narrowest of the engine's integers, from 32 bits on, that holds every row's integer of a SUM term."""
+    return "INTEGER" if term.magnitude < 2**31 else "BIGINT"
+
+
 def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callable[[str], bool]) -> str | None:
     """The column of a prepared view that holds what `term` sums, as far as it is carried along to `source`.
 
@@ -54,7 +59,7 @@ def row_integer(term: Term, value: str) -> str:
     if not isinstance(term.lower, float):
         return grid_integer(value, int(term.lower), int(term.upper), int(term.centre))
     low, high = (math.ldexp(float(end) - float(term.centre), term.grid) for end in (term.lower, term.upper))
-    return grid_real(value, low, high)
+    return grid_real(value, low, high, integer_type(term))
 
 
 def value_text(term: Term) -> str:
@@ -89,14 +94,18 @@ def grid_integer(value: str, lower: int, upper: int, centre: int) -> str:
     return f"CASE WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {ends[1]} ELSE {inside} END"
 
 
-def grid_real(value: str, low: float, high: float) -> str:
+def grid_real(value: str, low: float, high: float, type_: str = "BIGINT") -> str:
     """The row's integer of a real column: `value` is the text of `scaled`, clamped last to its ends, then cast.
 
     The cast rounds half to even, as `basis.grid_value` does. Out of range is the rare branch, which NULL never enters
     (no comparison with it is true), so that the common branch runs over whole vectors. NaN is greater than every number
     for DuckDB: it enters the rare branch and leaves it as NULL.
     """
-    ends, first, last = (text.constant(round(low)), text.constant(round(high))), text.constant(low), text.constant(high)
+    ends, first, last = (
+        [f"CAST({round(end)} AS {type_})" for end in (low, high)],
+        text.constant(low),
+        text.constant(high),
+    )
     outside = f"abs({value}) > {last}" if low == -high else f"{value} NOT BETWEEN {first} AND {last}"
     clamped = f"CASE WHEN {value} < {first} THEN {ends[0]} WHEN NOT isnan({value}) THEN {ends[1]} END"
-    return f"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS BIGINT) END"
+    return f"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS {type_}) END"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsql.basis import summed
+from dpsql.basis import GRID_BITS, summed
 from dpsql.emit import duckdb as text
 from dpsql.emit.columns import group_key
 from dpsql.emit.grid import row_integer, summand
@@ -40,7 +40,7 @@ def per_unit_aggregate(word: str, argument: Expr | None, condition: Expr | None,
         return f"count({'DISTINCT ' if word == 'count_distinct' else ''}{there}){filtered}"
     if word in ("min", "max"):
         return f"{word}({there}{' + 0e0::DOUBLE' if argument.facts.type is Type.REAL else ''}){filtered}"
-    term = summed(argument, condition, False)[0]
+    term = summed(argument, condition, False, GRID_BITS)[0]
     step = text.constant(2.0**-term.grid)
     total = f"sum({row_integer(term, summand(term, argument, value))}){filtered}"
     if word == "avg":

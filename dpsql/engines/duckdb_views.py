@@ -116,9 +116,7 @@ class Views:
             try:
                 if not view.units:
                     with _watched(cursor, "writing", progress):
-                        cursor.execute(
-                            _BOUNDED.format(columns=", ".join([*view.names, *view.integers]), rows=view.rows)
-                        )
+                        cursor.execute(_BOUNDED.format(columns=", ".join([*view.names, *view.narrow]), rows=view.rows))
                     cursor.execute('CREATE TABLE "#new".main.about AS SELECT 0 AS units; CHECKPOINT "#new"')
                     return True
                 with _watched(cursor, "counting", progress):
@@ -157,7 +155,7 @@ def _kept(view: BoundedView, key: str) -> str:
     )
     light = f"SELECT {', '.join(view.names)}, {unit}, {number} FROM ({numbered} NOT u.heavy)"
     heavy = view.kept(f"{numbered} u.heavy", key, (unit, number))
-    columns = ", ".join([*view.names, *view.integers, unit, number])
+    columns = ", ".join([*view.names, *view.narrow, unit, number])
     return _BOUNDED.format(columns=columns, rows=f"{light} UNION ALL {heavy}")
 
 

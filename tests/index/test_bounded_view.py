@@ -118,6 +118,43 @@ def test_what_is_written_is_what_the_window_keeps(tmp_path: Path, seed: int, uni
     assert data.connection.execute("SELECT * FROM new.main.about").fetchall() == [(12,)]
 
 
+@pytest.mark.parametrize("unit", ["{{table: visits, column: patient}}", "row"])
+def test_integers_are_kept_in_32_bits_where_their_ends_fit(tmp_path: Path, unit: str) -> None:
+    """The ends themselves are among the rows: one bit less would not hold them."""
+    columns = {"edge": (0, 2**31 - 1), "wide": (0, 2**31), "low": (-(2**31), 0), "far": (0, 2**33)}
+    data = Data(tmp_path, 5)
+    text = POLICY.replace("{{table: visits, column: patient}}", unit).format(most=5, unit="integer")
+    for name, (lower, upper) in columns.items():
+        text += f"      {name}: {{type: integer, lower: {lower}, upper: {upper}}}\n"
+    (tmp_path / "visits.yaml").write_text(text if unit != "row" else text.replace("    max_rows: 5\n", ""))
+    policy = load_policy(tmp_path / "visits.yaml")
+    ends = [(lower, upper) for lower, upper in columns.values()]
+    data.connection.execute(
+        "CREATE TABLE visits AS SELECT 1 AS patient, c AS cost, 'a' AS ward, "
+        + ", ".join(f"CASE WHEN c < 0 THEN {low} ELSE {high} END AS {name}" for name, (low, high) in columns.items())
+        + " FROM (VALUES (-60.0), (-50.0), (50.0), (60.0), ('nan'::DOUBLE)) v(c)"
+    )
+    view = bounded_view(policy, DuckDBEngine(data.connection, policy, "test", owned=False).source, "visits")
+    file = tmp_path / "index.duckdb"
+    Views(data.connection).write(view, "k", file, in_place=False, progress=lambda *step: None)
+    data.connection.execute(f"ATTACH '{file}' AS new (READ_ONLY)")
+    types = dict(
+        data.connection.execute(
+            "SELECT column_name, column_type FROM (DESCRIBE new.main.bounded) WHERE column_name LIKE '#_.%'"
+        ).fetchall()
+    )
+    assert types == {
+        "#0.cost": "INTEGER",
+        **dict.fromkeys(["#0.edge", "#1.edge", "#1.wide", "#1.low"], "INTEGER"),
+        **dict.fromkeys(["#0.wide", "#0.low", "#0.far", "#1.far"], "BIGINT"),
+    }
+    kept = data.connection.execute(
+        "SELECT * FROM (SELECT COLUMNS('#0.*') FROM new.main.bounded) ORDER BY ALL"
+    ).fetchall()
+    wanted = [(50 * 2**24 * sign, *(end[at] for end in ends)) for sign, at in ((-1, 0), (1, 1)) for _ in range(2)]
+    assert kept == [*wanted, (None, *(end[1] for end in ends))]
+
+
 def test_nothing_is_written_exactly_when_nothing_is_dropped(tmp_path: Path) -> None:
     """One unit with one row too many is enough; a unit with exactly max_rows rows is not."""
     rows: Rows = [(patient, "1.5", "'a'") for patient in range(4) for _ in range(5)]
