@@ -84,7 +84,7 @@ MUTANTS = (
            f"{GENERATED}::test_ties"),
     Mutant("ties of a window broken by the engine", "emit/unit_rows.py", "order += content", "order += content[:0]", f"{GENERATED}::test_ties"),
     # the bounded view, clamps and caps
-    Mutant("no clamp of reals", "emit/grid.py", "return f\"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS BIGINT) END\"",
+    Mutant("no clamp of reals", "emit/grid.py", "return f\"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS {type_}) END\"",
            "return f\"TRY_CAST({value} AS BIGINT)\"", REPLAY, "test_entity and sum_real"),
     Mutant("no clamp above", "emit/grid.py", "WHEN {value} > {high} THEN {ends[1]} ELSE", "WHEN {value} > {high} THEN {inside} ELSE",
            REPLAY, "test_entity and sum_integer"),
