@@ -6,6 +6,7 @@ The order of cells is that of the keys, never that in which the engine returned 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -20,6 +21,10 @@ from dpsql.mechanisms import KeyColumn
 from dpsql.samplers import LEAST_DRAW
 
 Positions = NDArray[np.int64]
+
+_KEPT = 64
+_MOST_KEPT_CELLS = 1 << 15
+"""Public keys are laid out once for a plan that is asked again, unless there are more combinations than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +43,14 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Engine row `sources[i]` goes to cell `cells[i]` of `groups`; a cell without a row is 0."""
+    """Engine row i goes to cell `cells[i]` of `groups`, or nowhere: cell `groups.count`. A cell without a row is 0."""
 
     groups: Groups
-    sources: Positions
     cells: Positions
 
     def integers(self, table: Any, name: str) -> Int128:
         """Column `name` of the engine's `table`, one number per cell. Raises Fault noise_answer."""
-        return Int128.from_arrow(plain_column(table, name)).placed(self.sources, self.cells, self.groups.count)
+        return Int128.placed(plain_column(table, name), self.cells, self.groups.count)
 
 
 def lay_out(table: Any, keys: tuple[KeyColumn, ...]) -> Layout:
@@ -59,28 +63,21 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...]) -> Layout:
     if not keys:
         if table.num_rows > 1:
             raise refuse("noise_answer", charged=True)
-        row = np.arange(table.num_rows)
-        return Layout(Groups(pa.table({}), 1, True), row, row)
-    columns = [plain_column(table, key.name) for key in keys]
+        return Layout(Groups(pa.table({}), 1, True), np.arange(table.num_rows))
     domains = [key.values for key in keys]
-    places = [
-        None if domain is None else _places(column, domain) for column, domain in zip(columns, domains, strict=True)
-    ]
-    inside = np.ones(table.num_rows, dtype=bool)
-    for place in places:
-        if place is not None:
-            inside &= place >= 0
-    sources = np.flatnonzero(inside)
+    columns = [plain_column(table, key.name) for key in keys]
+    places = [None if key.values is None else _places(column, key) for column, key in zip(columns, keys, strict=True)]
     if None in domains:
-        return _observed(keys, columns, places, sources)
-    return _product(keys, [place[sources] for place in places if place is not None], sources)
+        return _observed(keys, columns, places)
+    return _product(keys, [place for place in places if place is not None])
 
 
 def plain_column(table: Any, name: str) -> Any:
     """One column as a plain pyarrow.Array; a missing column is the engine's mistake, not the data's."""
-    if table.column_names.count(name) != 1:
+    at = table.schema.get_field_index(name)  # -1 as well for a name that occurs twice
+    if at < 0:
         raise refuse("noise_answer", charged=True)
-    column = table.column(name)
+    column = table.column(at)
     if column.num_chunks == 1:
         return _plain(column.chunk(0))
     return _plain(pa.concat_arrays([pa.array([], column.type), *column.chunks]))
@@ -90,43 +87,80 @@ def _plain(values: Any) -> Any:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _places(column: Any, domain: Any) -> Positions:
-    """The position of every element of `column` in `domain`, -1 for those outside; NULL only where it is listed."""
+def _places(column: Any, key: KeyColumn) -> NDArray[Any]:
+    """The position of every element of `column` among the key's values, or, for those outside, their number; NULL only
+    where it is listed."""
+    domain, first = _domain(key)
     try:
-        found = pc.index_in(column, value_set=_plain(domain).cast(column.type), skip_nulls=False)
+        if first is not None and pa.types.is_signed_integer(column.type):
+            numbers = column.cast(pa.int64()).fill_null(first - 1).to_numpy()
+            # Differences that wrap are huge without a sign, like those below 0.
+            places: NDArray[Any] = np.minimum((numbers - first).view(np.uint64), np.uint64(len(domain))).view(np.int64)
+        else:
+            places = pc.index_in(column, value_set=domain.cast(column.type)).fill_null(len(domain)).to_numpy()
+        return places
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         # The types of the column and the values of the policy decide this, not rows.
         raise refuse("noise_answer", charged=True) from None
-    return np.array(found.fill_null(-1)).astype(np.int64)
 
 
-def _product(keys: tuple[KeyColumn, ...], places: list[Positions], sources: Positions) -> Layout:
+@lru_cache(maxsize=_KEPT)
+def _domain(key: KeyColumn) -> tuple[Any, int | None]:
+    """A public key's values, and the first of them where they are integers that follow each other."""
+    values = _plain(key.values)
+    if not pa.types.is_signed_integer(values.type) or values.null_count or not len(values):
+        return values, None
+    first = values[0].as_py()
+    follows = values.cast(pa.int64()).to_numpy() == np.arange(first, first + len(values))
+    return values, first if follows.all() and first > -(1 << 63) else None
+
+
+def _product(keys: tuple[KeyColumn, ...], places: list[NDArray[Any]]) -> Layout:
     """Every combination of the values of public keys."""
-    domains = [key.values for key in keys if key.values is not None]
-    count = prod(len(domain) for domain in domains)
-    cells = np.zeros(sources.size, dtype=np.int64)
-    for place, domain in zip(places, domains, strict=True):
-        cells = cells * len(domain) + place
-    taken = np.zeros(count, dtype=bool)
+    sizes = [len(key.values) for key in keys if key.values is not None]
+    count = prod(sizes)
+    cells = np.zeros(places[0].size, dtype=np.int64)
+    nowhere = np.zeros(cells.size, dtype=bool)
+    for place, size in zip(places, sizes, strict=True):
+        cells *= size
+        cells += place
+        nowhere |= place == size
+    cells[nowhere] = count
+    taken = np.zeros(count + 1, dtype=bool)
     taken[cells] = True
-    if int(taken.sum()) != cells.size:
+    if np.count_nonzero(taken[:count]) != cells.size - np.count_nonzero(nowhere):
         raise refuse("noise_answer", charged=True)
-    columns, fastest = {}, count
+    grid = _kept_grid(keys) if count <= _MOST_KEPT_CELLS else _grid(keys)
+    return Layout(Groups(grid, count, True), cells)
+
+
+def _grid(keys: tuple[KeyColumn, ...]) -> Any:
+    """All combinations of the values of public keys, as a table."""
+    domains = [key.values for key in keys if key.values is not None]
+    count = fastest = prod(len(domain) for domain in domains)
+    columns = {}
     for key, domain in zip(keys, domains, strict=True):
         fastest //= len(domain) or 1
         index = np.repeat(np.arange(len(domain)), fastest)
         columns[key.name] = domain.take(pa.array(np.tile(index, count // index.size if index.size else 0)))
-    return Layout(Groups(pa.table(columns), count, True), sources, cells)
+    return pa.table(columns)
 
 
-def _observed(
-    keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Positions | None], sources: Positions
-) -> Layout:
+_kept_grid = lru_cache(maxsize=_KEPT)(_grid)
+
+
+def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[NDArray[Any] | None]) -> Layout:
     """The combinations that the engine saw, sorted."""
+    inside = np.ones(len(columns[0]), dtype=bool)
+    for key, place in zip(keys, places, strict=True):
+        if place is not None:
+            inside &= place < len(key.values or ())
+    sources = inside.nonzero()[0]
+    public = any(place is not None for place in places)
     shown, ranks = {}, {}
     for i, (key, column, place) in enumerate(zip(keys, columns, places, strict=True)):
         if key.values is None or place is None:
-            shown[key.name] = ranks[str(i)] = column.take(pa.array(sources))
+            shown[key.name] = ranks[str(i)] = column.take(pa.array(sources)) if public else column
         else:
             ranks[str(i)] = pa.array(place[sources])
             shown[key.name] = key.values.take(ranks[str(i)])
@@ -137,8 +171,10 @@ def _observed(
         raise refuse("noise_answer", charged=True) from None
     table = pa.table(shown)
     if order is not None:
-        table, sources = table.take(order), sources[np.array(order).astype(np.int64)]
-    return Layout(Groups(table, sources.size, False), sources, np.arange(sources.size))
+        table, sources = table.take(order), sources[order.to_numpy()]
+    cells = np.full(inside.size, sources.size)
+    cells[sources] = np.arange(sources.size)
+    return Layout(Groups(table, sources.size, False), cells)
 
 
 def _order(ranks: dict[str, Any]) -> Any:

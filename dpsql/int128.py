@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from dpsql.errors import refuse
 
 _LOW = (1 << 64) - 1
+_PAIR = np.dtype("V16")
+"""An element of decimal128, moved whole."""
 
 
 class Int128:
-    """Immutable vector of two's complement integers high * 2**64 + low; no repr of its values."""
+    """Vector of two's complement integers high * 2**64 + low; no repr of its values."""
 
     __slots__ = ("high", "low")
 
@@ -44,31 +46,32 @@ class Int128:
         return cls(high, np.array([value & _LOW for value in numbers], dtype=np.uint64))
 
     @classmethod
-    def from_arrow(cls, values: Any) -> Int128:
-        """From a pyarrow.Array of signed integers or decimal128(p, 0); NULL, the sum of no rows, is 0.
-
-        Raises Fault noise_answer for any other type, which depends on the engine's columns and not on its rows.
-        """
-        missing = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
-        if pa.types.is_signed_integer(values.type):
-            numbers = values.cast(pa.int64())
-            wide = cls.from_int64(np.array(numbers.fill_null(0) if values.null_count else numbers))
-        elif pa.types.is_decimal128(values.type) and values.type.scale == 0:
-            wide = cls._from_decimal(values)
-        else:
-            raise refuse("noise_answer", charged=True)
-        if missing is not None:
-            wide.high[missing] = 0
-            wide.low[missing] = 0
-        return wide
+    def empty(cls, count: int) -> Int128:
+        """`count` numbers that are to be `put`."""
+        return cls(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint64))
 
     @classmethod
-    def _from_decimal(cls, values: Any) -> Int128:
-        buffer = values.buffers()[1]
-        if buffer is None or len(values) == 0:
-            return cls.zeros(len(values))
-        pairs = np.frombuffer(buffer, dtype="<u8", count=2 * len(values), offset=16 * values.offset).reshape(-1, 2)
-        return cls(pairs[:, 1].view(np.int64).copy(), pairs[:, 0].copy())
+    def placed(cls, values: Any, cells: NDArray[np.int64], count: int) -> Int128:
+        """`count` zeros in which cell `cells[i]` holds element i of a pyarrow.Array; those of cell `count` are dropped.
+
+        The array is of signed integers or decimal128(p, 0); NULL, the sum of no rows, is 0. Raises Fault noise_answer
+        for any other type, which depends on the engine's columns and not on its rows.
+        """
+        if pa.types.is_signed_integer(values.type):
+            found = np.zeros(count + 1, dtype=np.int64)
+            numbers = values.cast(pa.int64())
+            found[cells] = numbers.fill_null(0) if values.null_count else numbers
+            return cls.from_int64(found[:count])
+        if not (pa.types.is_decimal128(values.type) and values.type.scale == 0):
+            raise refuse("noise_answer", charged=True)
+        pairs = np.zeros(count + 1, dtype=_PAIR)
+        if len(values) and values.buffers()[1] is not None:
+            raw = np.frombuffer(values.buffers()[1], dtype=_PAIR, count=len(values), offset=16 * values.offset)
+            if values.null_count:  # the engine leaves there whatever was in that memory before
+                raw = np.where(values.is_null().to_numpy(zero_copy_only=False), np.zeros(1, dtype=_PAIR), raw)
+            pairs[cells] = raw
+        halves = pairs[:count].view(np.int64).reshape(-1, 2)
+        return cls(halves[:, 1], halves[:, 0].view(np.uint64))
 
     def __len__(self) -> int:
         return int(self.high.size)
@@ -84,12 +87,14 @@ class Int128:
         # -1 is high = -1 and low = 2**64 - 1, which would cancel to 0 in floats.
         return np.where(self.high == narrow >> 63, narrow.astype(np.float64), wide)
 
-    def placed(self, sources: NDArray[np.int64], cells: NDArray[np.int64], count: int) -> Int128:
-        """A vector of `count` zeros in which cell `cells[i]` holds element `sources[i]`."""
-        result = Int128.zeros(count)
-        result.high[cells] = self.high[sources]
-        result.low[cells] = self.low[sources]
-        return result
+    def part(self, at: slice) -> Int128:
+        """The elements `at`, which share their memory with these."""
+        return Int128(self.high[at], self.low[at])
+
+    def put(self, at: slice, numbers: Int128) -> None:
+        """`numbers` in place of the elements `at`: only who made the vector does this, before anybody else sees it."""
+        self.high[at] = numbers.high
+        self.low[at] = numbers.low
 
     def where(self, mask: NDArray[np.bool_]) -> Int128:
         """The elements where `mask` is true."""
@@ -97,10 +102,12 @@ class Int128:
 
     def saturated(self, bits: int) -> Int128:
         """Every element clamped to [-2**bits, 2**bits - 1]; 64 <= bits <= 127."""
-        edge = (1 << (bits - 64)) - 1
-        over, under = self.high > edge, self.high < ~edge
-        high = np.clip(self.high, ~edge, edge)
-        low = np.where(over, np.uint64(_LOW), np.where(under, np.uint64(0), self.low))
+        edge = np.int64((1 << (bits - 64)) - 1)
+        high = np.minimum(np.maximum(self.high, ~edge), edge)
+        # All ones in the low half above the edge, zeros below the other one.
+        low = (self.low | (-(self.high > edge).astype(np.int64)).view(np.uint64)) & (
+            (self.high < ~edge).astype(np.int64) - 1
+        ).view(np.uint64)
         return Int128(high, low)
 
     def shifted(self, shift: int) -> Int128:

@@ -7,7 +7,7 @@ that of the keys, never the engine's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import floor
 from typing import Any
@@ -30,6 +30,7 @@ from dpsql.uniform import KernelRandomness, Randomness, words
 _WIDTH = 125
 """Exact sums are kept within 2**125, so that noise (below 2**62) never carries out of 128 bits."""
 _MOST_COUNT = float((1 << 63) - 1024)
+_PART = 1 << 15
 
 
 class Gate:
@@ -64,8 +65,11 @@ class Gate:
         if drawn is None:
             return Int128.zeros(groups.count)
         # Clamping is 1-Lipschitz, so it may follow the data where a fault would betray it; 2**85 rows do not exist.
-        bounded = exact.saturated(_WIDTH + min(0, noise.shift))
-        return bounded.shifted(noise.shift).plus(drawn[: groups.count])
+        width = _WIDTH + min(0, noise.shift)
+        noisy = Int128.empty(groups.count)
+        for at in _parts(groups.count):
+            noisy.put(at, exact.part(at).saturated(width).shifted(noise.shift).plus(drawn[: groups.count][at]))
+        return noisy
 
     def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
         """Which groups appear.
@@ -170,7 +174,14 @@ def _check(plan: NoisePlan) -> None:
 
 def _released(term: TermNoise, noisy: Int128) -> NoisyTerm:
     unit = 2.0 ** (term.noise.shift - term.grid)
-    values: NDArray[Any] = noisy.to_float64() * unit
-    if term.whole:
-        values = np.clip(np.rint(values), -_MOST_COUNT, _MOST_COUNT).astype(np.int64)
+    values: NDArray[Any] = np.empty(len(noisy), dtype=np.int64 if term.whole else np.float64)
+    for at in _parts(len(noisy)):
+        part = noisy.part(at).to_float64()
+        part *= unit
+        values[at] = np.minimum(np.maximum(np.rint(part), -_MOST_COUNT), _MOST_COUNT) if term.whole else part
     return NoisyTerm(term.name, values, unit, term.noise, term.grid, term.whole)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """Slices of a vector that are small enough for what is made on the way to stay in the processor's cache."""
+    return (slice(start, start + _PART) for start in range(0, count, _PART))

@@ -153,9 +153,12 @@ class TermNoise:
     whole: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KeyColumn:
-    """One group key: engine column `name`; `values` (a pyarrow.Array in key order, nulls allowed) when it is public."""
+    """One group key: engine column `name`; `values` (a pyarrow.Array in key order, nulls allowed) when it is public.
+
+    Compared by identity.
+    """
 
     name: str
     values: Any | None

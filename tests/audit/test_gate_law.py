@@ -77,6 +77,15 @@ def test_cells_are_independent(name: str) -> None:
         assert (moved == 0).mean() < 0.1
 
 
+def test_every_cell_has_its_own_noise_whatever_their_number() -> None:
+    """Noise is added in parts; a scale far above the number of cells makes a value that occurs twice a sure sign."""
+    noise = NOISES["gaussian, rho 1e-3 of rows"]
+    values = drawn(noise, CELLS)
+    assert noise.noise_scale > 500_000
+    for lag in (32_768, 65_536, 98_304):
+        assert (values[lag:] == values[:-lag]).mean() < 1e-3
+
+
 def test_empty_public_keys_are_noise_alone() -> None:
     """10,000 listed keys without a row: 10,000 samples of the claimed law, in the order of the list."""
     noise, size = NOISES["laplace, epsilon 0.1"], 10_000

@@ -18,6 +18,11 @@ small = st.integers(-(2**61), 2**61)
 wide = st.one_of(st.sampled_from(EDGES), st.integers(-(2**125), 2**125 - 1), small)
 
 
+def whole(values: pa.Array) -> Int128:
+    """Every element in a cell of its own, in order."""
+    return Int128.placed(values, np.arange(len(values)), len(values))
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(wide, st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=8))
 def test_sums_carry(pairs: list[tuple[int, int]]) -> None:
@@ -55,28 +60,41 @@ def test_comparison_index_and_floats(values: list[int], bound: int, length: int)
 @given(st.lists(st.one_of(st.none(), st.integers(-(10**38) + 1, 10**38 - 1)), max_size=8), st.integers(0, 3))
 def test_decimals_from_arrow(values: list[int | None], skipped: int) -> None:
     array = pa.array([None if v is None else Decimal(v) for v in values], pa.decimal128(38, 0)).slice(skipped)
-    assert Int128.from_arrow(array).to_ints() == [v or 0 for v in values[skipped:]]
+    assert whole(array).to_ints() == [v or 0 for v in values[skipped:]]
 
 
 def test_integers_from_arrow() -> None:
     for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64()):
         low = -(2 ** (kind.bit_width - 1))
         array = pa.array([low, None, -1, 0, -low - 1], kind)
-        assert Int128.from_arrow(array).to_ints() == [low, 0, -1, 0, -low - 1]
-    assert Int128.from_arrow(pa.array([], pa.int64())).to_ints() == []
-    assert Int128.from_arrow(pa.array([1, 2, 3], pa.int64()).slice(1)).to_ints() == [2, 3]
+        assert whole(array).to_ints() == [low, 0, -1, 0, -low - 1]
+    assert whole(pa.array([], pa.int64())).to_ints() == []
+    assert whole(pa.array([1, 2, 3], pa.int64()).slice(1)).to_ints() == [2, 3]
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.string(), pa.decimal128(38, 2), pa.bool_(), pa.uint64()])
 def test_other_types_are_a_charged_fault(kind: pa.DataType) -> None:
     with pytest.raises(Fault) as caught:
-        Int128.from_arrow(pa.array([None], kind))
+        whole(pa.array([None], kind))
     assert caught.value.slug == "noise_answer" and caught.value.charged
 
 
-def test_scatter_and_refused_width() -> None:
-    vector = Int128.from_ints([5, -(2**100)])
-    assert vector.placed(np.array([1, 0]), np.array([3, 1]), 4).to_ints() == [0, 5, 0, -(2**100)]
+@pytest.mark.parametrize("kind", [pa.int64(), pa.decimal128(38, 0)])
+def test_elements_go_to_their_cells(kind: pa.DataType) -> None:
+    values = pa.array([9, 5, None, -7, 8], kind).slice(1)
+    cells = np.array([1, 2, 3, 4])
+    assert Int128.placed(values, cells, 6).to_ints() == [0, 5, 0, -7, 8, 0]
+    assert Int128.placed(values, cells, 4).to_ints() == [0, 5, 0, -7]
+    assert Int128.placed(values, np.array([3, 0, 4, 4]), 4).to_ints() == [0, 0, 0, 5]
+    assert Int128.placed(values.slice(0, 0), cells[:0], 2).to_ints() == [0, 0]
+
+
+def test_parts_and_refused_width() -> None:
+    vector, other = Int128.from_ints([5, -(2**100), 3]), Int128.empty(3)
+    assert vector.part(slice(1, 9)).to_ints() == [-(2**100), 3]
+    other.put(slice(0, 1), Int128.from_ints([7]))
+    other.put(slice(1, 9), vector.part(slice(1, 9)))
+    assert other.to_ints() == [7, -(2**100), 3]
     with pytest.raises(OverflowError):
         Int128.from_ints([2**127])
     assert "1267650600228229401496703205376" not in repr(vector)

@@ -135,6 +135,38 @@ def test_public_keys_show_every_combination_and_nothing_else() -> None:
     assert rows(answer({"sex": [None, 1], "n": [7, 9]}, unlisted)) == [(1, 9), (0, 0)]
 
 
+_ENDS = [-(1 << 63), -(1 << 63) + 1, -3, -1, 0, 1, 2, 5, (1 << 63) - 2, (1 << 63) - 1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(_ENDS), st.integers(1, 4), st.sets(st.sampled_from(_ENDS)), st.booleans(), st.booleans())
+def test_integers_that_follow_each_other_are_found_by_their_distance(
+    first: int, size: int, others: set[int], missing: bool, hole: bool
+) -> None:
+    """As by looking them up: every value of the domain in its place, what is outside (NULL too) nowhere; and no hole in
+    the domain is overlooked."""
+    listed = [*range(first, first + size), *([first + size + 1] if hole else [])]
+    domain = [value for value in listed if value < 1 << 63]
+    seen: list[int | None] = [*sorted(others), *([None] if missing else [])]
+    plan = NoisePlan((KeyColumn("k", pa.array(domain, pa.int64())),), (COUNT,), None)
+    result = answer({"k": pa.array(seen, pa.int64()), "n": pa.array(range(7, 7 + len(seen)), pa.int64())}, plan)
+    assert rows(result) == [(value, 7 + seen.index(value) if value in others else 0) for value in domain]
+
+
+def test_a_plan_that_is_asked_again_keeps_its_keys() -> None:
+    plan = NoisePlan(public(a=[1, 2], b=["x", "y"]), (COUNT,), None)
+    columns = {"a": pa.array([2], pa.int64()), "b": pa.array(["x"]), "n": pa.array([4], pa.int64())}
+    first, again = answer(columns, plan), answer(columns, plan)
+    assert first.keys is again.keys and rows(first) == rows(again) == [
+        (1, "x", 0),
+        (1, "y", 0),
+        (2, "x", 4),
+        (2, "y", 0),
+    ]
+    other = answer(columns, NoisePlan(public(a=[2, 1], b=["x", "y"]), (COUNT,), None))
+    assert rows(other)[0] == (2, "x", 4)
+
+
 def test_key_types_meet() -> None:
     day = datetime.date(2024, 1, 2)
     dictionary = pa.array(["a", "b"]).dictionary_encode()
