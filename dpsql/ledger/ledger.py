@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Self, TextIO
 
 from sqlalchemy.engine import Connection
 
-from dpsql.errors import BudgetRefusal, refuse
+from dpsql.errors import BudgetRefusal, Error, refuse
 from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
 from dpsql.ledger.check import first_problem
 from dpsql.ledger.entries import Turn, find_charge, page_after, tip
 from dpsql.ledger.export import write_csv, write_json_lines
+from dpsql.ledger.outcomes import Outcome, Outcomes
 from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.store import Store, Taken
 from dpsql.ledger.witness import Witness
@@ -31,6 +35,8 @@ from dpsql.ledger.words import (
     to_text,
 )
 
+_log = logging.getLogger("dpsql.ledger")
+
 
 class Ledger:
     """An open ledger; made by `open_ledger`. Any number of threads, processes and machines may share one.
@@ -42,6 +48,8 @@ class Ledger:
         self.dataset = dataset
         self.store = store
         self.witness = witness
+        self._outcomes = Outcomes(self.settle)
+        _LIVE.add(self)
 
     @property
     def ledger_id(self) -> str:
@@ -105,15 +113,29 @@ class Ledger:
         return Reservation(self, request, seq, {account.scope: account for account in charged})
 
     def resolve(self, seq: int, outcome: str, note: str) -> None:
-        """Note the outcome ("committed" or "failed") of the charge with number `seq`, once. Gives nothing back.
+        """Note the outcome ("committed" or "failed") of the charge with number `seq`. Gives nothing back.
 
-        Not flushed to disk by itself and not in the head: a lost note leaves the charge unresolved, which is spent too.
+        A failure is written now; that an answer was given waits for the next charge, or a second (`Outcomes`): a lost
+        note leaves the charge unresolved, which is spent too. Never raises: a paid answer is not withheld for a note.
         """
+        self._outcomes.add(Outcome(seq, outcome, note[:500]))
+        if outcome != "committed":
+            self.settle()
+
+    def settle(self) -> None:
+        """Write the outcomes that wait. What cannot be written is told to the owner's log, and goes on waiting.
+
+        Not flushed to disk by itself and not in the head.
+        """
+        if not self._outcomes.waiting():
+            return
         try:
-            with self._turn(durable=False) as turn:
-                turn.append(outcome, {"resolves": seq, "note": note[:500]})
-        except Taken as error:
-            raise refuse("ledger_resolved", entry=seq) from error
+            with self._turn(durable=False):
+                pass  # whoever has a turn writes what waits
+        except (Error, Taken) as error:
+            why = error.message if isinstance(error, Error) else "two writers took one number"
+            for waiting in self._outcomes.waiting():
+                _log.warning("charge %d: %s not noted: %s", waiting.resolves, waiting.kind, why)
 
     def spent(self, scope: str = DATASET) -> Units:
         """What `scope` has spent."""
@@ -138,6 +160,7 @@ class Ledger:
 
     def history(self, after: int = 0) -> Iterator[Entry]:
         """Entries with a number above `after`, in order; the database is not held between pages."""
+        self.settle()
         while True:
             with self.store.reading() as connection:
                 page = page_after(connection, after)
@@ -148,6 +171,7 @@ class Ledger:
 
     def verify(self) -> Verdict:
         """Check every entry, every total and the head; names the first entry that does not hold."""
+        self.settle()
         with self.store.reading() as connection:
             return first_problem(connection, self.witness, self.dataset, self.witness.head())
 
@@ -159,7 +183,9 @@ class Ledger:
         write(self.history(), out)
 
     def close(self) -> None:
-        """Close the connection. A closed ledger connects again when it is used."""
+        """Write what waits and close the connection. A closed ledger connects again when it is used."""
+        self.settle()
+        self._outcomes.stop()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -170,7 +196,10 @@ class Ledger:
 
     @contextmanager
     def _turn(self, durable: bool = True) -> Iterator[Turn]:
-        """One writer's turn: the head is held, the ledger must contain it, and it follows what was made durable."""
+        """One writer's turn: the head is held, the ledger must contain it, and it follows what was made durable.
+
+        What waits to be noted is written with it, or not at all.
+        """
         with self.store.alone(), self.witness.held(self.store.timeout_seconds) as seat:
             head = seat.head()
             self.store.step("before begin")
@@ -178,7 +207,9 @@ class Ledger:
                 self.store.step("begun")
                 turn = Turn(connection, self.witness.key, tip(connection, head))
                 start = turn.last
+                noted = self._outcomes.write(turn)
                 yield turn
+            self._outcomes.written(noted)
             if durable and turn.last != start:
                 seat.advance(turn.last)
                 self.store.step("after head")
@@ -207,6 +238,16 @@ class Ledger:
         if scope not in found:
             raise refuse("ledger_account", scope=scope)
         return found[scope]
+
+
+_LIVE: weakref.WeakSet[Ledger] = weakref.WeakSet()
+
+
+@atexit.register
+def _settle_all() -> None:
+    """A process that ends without closing its ledgers."""
+    for ledger in list(_LIVE):
+        ledger.settle()
 
 
 def _left(account: Account) -> str:

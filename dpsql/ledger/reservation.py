@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Protocol
 
-from dpsql.errors import Fault
+from dpsql.errors import refuse
 from dpsql.ledger.account import Account
 from dpsql.ledger.words import ChargeRequest
-
-_log = logging.getLogger("dpsql.ledger")
 
 
 class _Resolver(Protocol):
@@ -20,28 +17,26 @@ class _Resolver(Protocol):
 class Reservation:
     """`seq` is the number of the charge in the ledger, `accounts` (by scope) what it left of its scopes.
 
-    Neither outcome gives anything back.
+    Neither outcome gives anything back, and there is one of them: another is an internal error (ledger_resolved).
     """
 
     def __init__(self, ledger: _Resolver, request: ChargeRequest, seq: int, accounts: Mapping[str, Account]) -> None:
         self._ledger = ledger
+        self._resolved = False
         self.request = request
         self.seq = seq
         self.accounts = accounts
 
-    def commit(self, note: str = "") -> bool:
-        """Note that the answer was released. False when the note could not be stored (told to the owner's log)."""
-        return self._note("committed", note)
+    def commit(self, note: str = "") -> None:
+        """Note that the answer was released."""
+        self._note("committed", note)
 
-    def fail(self, note: str = "") -> bool:
+    def fail(self, note: str = "") -> None:
         """Note that there was no answer. The charge stays: noise may have been drawn."""
-        return self._note("failed", note)
+        self._note("failed", note)
 
-    def _note(self, outcome: str, note: str) -> bool:
-        try:
-            self._ledger.resolve(self.seq, outcome, note)
-        except Fault as fault:
-            # The charge is spent with or without the note, so a paid answer is not withheld because of it.
-            _log.warning("charge %d: %s not noted: %s", self.seq, outcome, fault.message)
-            return False
-        return True
+    def _note(self, outcome: str, note: str) -> None:
+        if self._resolved:
+            raise refuse("ledger_resolved", entry=self.seq)
+        self._resolved = True
+        self._ledger.resolve(self.seq, outcome, note)

@@ -217,10 +217,12 @@ def test_a_note_that_cannot_be_stored_does_not_take_the_answer(
     ledger.close()
     other = sqlite3.connect(sqlite_home.file or "", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert not reservation.commit("rows: 3")
+    reservation.commit("rows: 3")
+    ledger.close()
     other.close()
     assert "not noted" in caplog.text
     assert ledger.spent()["epsilon"] == EPSILON
+    assert [entry.kind for entry in ledger.history()][-2:] == ["charge", "committed"], "it went on waiting"
 
 
 def lose(home: Home, ledger: Ledger, window: str) -> Callable[[str], None]:
@@ -256,8 +258,8 @@ def test_a_lost_postgres_connection_while_charging(postgres_home: Home, window: 
 def test_a_postgres_connection_lost_between_turns_is_replaced(postgres_home: Home, window: str) -> None:
     ledger = postgres_home.new()
     ledger.store.step = lose(postgres_home, ledger, window)
-    assert ledger.reserve(charge("a")).commit()
-    assert ledger.reserve(charge("b")).commit()
+    ledger.reserve(charge("a")).commit()
+    ledger.reserve(charge("b")).commit()
     assert ledger.spent()["epsilon"] == 2 * EPSILON
 
 
