@@ -29,7 +29,10 @@ def account_rows(policy: Policy, ledger: Ledger) -> Rows:
 
 
 def charge_rows(ledger: Ledger) -> Rows:
-    """Names and rows, one for each charge, oldest first. One without an outcome was cut short, and is spent too."""
+    """Names and rows, one for each charge, oldest first.
+
+    One without an outcome was cut short (or another process answered it less than a second ago), and is spent too.
+    """
     names = ("entry", "time", "analyst", "scopes", "charge", "outcome", "receipt")
     charges: dict[int, list[Any]] = {}
     for entry in ledger.history():
