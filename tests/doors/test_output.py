@@ -84,6 +84,13 @@ def test_csv_of_every_type_is_that_of_its_cells(batch: int, monkeypatch: pytest.
         output.write_csv(pa.table({"r": [value]}), text)
         written = text.getvalue().splitlines()[1]
         assert float(written) == value and ("." in written or "e" in written)
+    texts = ["plain", "", "é", "a,b", "c", None, 'q"', "d", "x\ry", "e", "y\nz", "f"]
+    for at in range(len(texts)):  # quoting looks at the bytes of the texts that are written, and at no others
+        for count in (1, 2, 5):
+            part, alone, expected = pa.table({"t": texts}).slice(at, count), io.StringIO(), io.StringIO()
+            output.write_csv(part, alone)
+            output.write_rows(["t"], [[text] for text in texts[at : at + count]], expected, "csv")
+            assert alone.getvalue() == expected.getvalue()
     empty = io.StringIO()
     output.write_csv(table.slice(0, 0), empty)
     assert empty.getvalue() == "t,r,i,b,s,d,n\n"
