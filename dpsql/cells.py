@@ -125,7 +125,7 @@ def _product(keys: tuple[KeyColumn, ...], places: list[NDArray[Any]]) -> Layout:
         cells *= size
         cells += place
         nowhere |= place == size
-    cells[nowhere] = count
+    cells = np.where(nowhere, count, cells)  # as long for any number of rows outside
     taken = np.zeros(count + 1, dtype=bool)
     taken[cells] = True
     if np.count_nonzero(taken[:count]) != cells.size - np.count_nonzero(nowhere):

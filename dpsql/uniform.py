@@ -67,14 +67,13 @@ def bernoulli(numerators: Words, bounds: Words | np.uint64, randomness: Randomne
     Words from share * bound on are drawn again, so that each of 0..bound-1 owns exactly `share` words.
     """
     shares = _TOP // bounds
-    ends: Any = np.broadcast_to(shares * bounds, numerators.shape)
     drawn = words(numerators.size, randomness)
-    outside = (drawn >= ends).nonzero()[0]
+    outside = (drawn >= shares * bounds).nonzero()[0]
     if outside.size:
-        drawn = drawn.copy()
-    while outside.size:
-        drawn[outside] = words(outside.size, randomness)
-        outside = outside[drawn[outside] >= ends[outside]]
+        drawn, ends = drawn.copy(), np.broadcast_to(shares * bounds, drawn.shape)
+        while outside.size:
+            drawn[outside] = words(outside.size, randomness)
+            outside = outside[drawn[outside] >= ends[outside]]
     return drawn < numerators * shares
 
 

@@ -165,7 +165,7 @@ MUTANTS = (
            REFUSALS, "test_words and option_limit"),
     # keys
     Mutant("empty public keys dropped", "cells.py", "if None in domains:", "if domains:", REPLAY, "test_entity and public_keys-domain"),
-    Mutant("unlisted keys kept", "cells.py", "cells[nowhere] = count", "cells[nowhere] = count - 1", "noise/test_perturb.py", "every_combination"),
+    Mutant("unlisted keys kept", "cells.py", "np.where(nowhere, count, cells)", "np.where(nowhere, count - 1, cells)", "noise/test_perturb.py", "every_combination"),
     Mutant("private keys beside unlisted ones", "cells.py", "inside &= place < len(key.values or ())", "inside &= place <= len(key.values or ())",
            "noise/test_perturb.py", "selected_and_sorted"),
     Mutant("integers one beyond the last", "cells.py", "np.uint64(len(domain))).view", "np.uint64(len(domain) - 1)).view",
@@ -202,7 +202,7 @@ MUTANTS = (
     Mutant("looks a step too low", "samplers.py", "looks = np.maximum(1, -(-(worst", "looks = np.maximum(1, -((worst", "noise/test_samplers.py", "too_rare"),
     Mutant("the look is tossed twice", "uniform.py", "bernoulli(numerators << np.uint64(LOOK_BITS), bounds, randomness)",
            "bernoulli(numerators * looks, bounds, randomness)", "noise/test_uniform.py", "branches"),
-    Mutant("words beyond the last share", "uniform.py", "outside = (drawn >= ends).nonzero()[0]", "outside = (drawn > ends).nonzero()[0]",
+    Mutant("words beyond the last share", "uniform.py", "outside = (drawn >= shares * bounds).nonzero()[0]", "outside = (drawn > shares * bounds).nonzero()[0]",
            "noise/test_uniform.py", "equally_many"),
     Mutant("places beyond the last share", "samplers.py", "kept = places <= places.dtype.type(share * 2 * law.width - 1)",
            "kept = places >= places.dtype.type(0)", "noise/test_samplers.py", "favour_a_place"),
