@@ -403,16 +403,47 @@ def fingerprint(value: Any) -> str:
 
 def canonical_text(value: Any) -> str:
     """A deterministic text of a frozen plan: type names, field names and values, nothing else."""
-    kind: Any = type(value)
-    names = _compared(kind)
+    return _writer(type(value))(value)
+
+
+@cache
+def _writer(kind: Any) -> Callable[[Any], str]:
+    """How values of one type are written."""
+    name, names = kind.__name__, _compared(kind)
     if names is not None:
-        inside = ",".join([f"{name}={canonical_text(getattr(value, name))}" for name in names])
-        return f"{type(value).__name__}({inside})"
-    if isinstance(value, (tuple, list)):
-        return "[" + ",".join(canonical_text(item) for item in value) + "]"
-    if isinstance(value, Enum):
-        return f"{type(value).__name__}.{value.name}"
-    return f"{type(value).__name__}:{value!r}"
+        return _written_once(name, names) if kind in _WRITTEN_ONCE else _of_fields(name, names)
+    if issubclass(kind, (tuple, list)):
+        return lambda value: f"[{','.join([_writer(type(item))(item) for item in value])}]"
+    if issubclass(kind, Enum):
+        return lambda value: f"{name}.{value.name}"
+    return lambda value: f"{name}:{value!r}"
+
+
+def _of_fields(name: str, names: tuple[str, ...]) -> Callable[[Any], str]:
+    def write(value: Any) -> str:
+        parts = value.__dict__
+        return f"{name}({','.join([f'{one}={_writer(type(part := parts[one]))(part)}' for one in names])})"
+
+    return write
+
+
+def _written_once(name: str, names: tuple[str, ...]) -> Callable[[Any], str]:
+    anew = _of_fields(name, names)
+
+    def write(value: Any) -> str:
+        known: str | None = value.__dict__.get(_TEXT)
+        if known is None:
+            known = value.__dict__[_TEXT] = anew(value)
+        return known
+
+    return write
+
+
+_TEXT = "#text"
+_WRITTEN_ONCE = frozenset({Facts, Scan})
+"""Values that keep their own text, beside their fields: every expression holds facts (whole domains among them), and the
+scan of a table is one value for all questions (`bind.relations.base_scan`). They are frozen, and a copy with other
+fields (`replace`) is made from fields alone, so a text never outlives what it says."""
 
 
 @cache

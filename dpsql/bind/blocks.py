@@ -13,6 +13,7 @@ from dpsql.bind.aggregates import bind_measure, has_aggregate, is_aggregate
 from dpsql.bind.allowed import check_node
 from dpsql.bind.grouping import grouping_call, grouping_sets, over_set, united
 from dpsql.bind.names import Bound, Environment, Scope, only, same_unit
+from dpsql.bind.relations import named_table
 from dpsql.bind.scalars import Scalars
 from dpsql.bind.trees import output_name, rebuild
 from dpsql.bind.units import per_unit
@@ -72,7 +73,7 @@ def _over_blocks(cutter: Cutter, work: _Cut, source: Relation, copy: exp.Select,
     measures = tuple(work.measures)
     if len(work.sets) == 1:
         name = cutter.add_block(Block("", source, tuple(work.keys), measures))
-        copy.set("from_", exp.From(this=exp.to_table(name)))
+        copy.set("from_", exp.From(this=named_table(name)))
         if order is not None:
             copy.set("order", order)
         return copy
@@ -257,6 +258,8 @@ class _Cut:
     def _key_of(self, node: exp.Expr) -> str | None:
         """The key that `node` as a whole is equal to; a constant is one only where sets of keys leave it out (as NULL)."""
         if not self.keys or has_aggregate(node) or (len(self.sets) == 1 and node.find(exp.Column) is None):
+            return None
+        if isinstance(node, exp.Column) and not self.scope.has(node):
             return None
         try:
             expression: Expr = self.scalars.bind(node)

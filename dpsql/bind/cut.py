@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from dpsql.bind import blocks, correlated, joins, results, semijoins
 from dpsql.bind.names import HIDDEN, Bound, Common, Environment, Protected, Released, Scope, only
-from dpsql.bind.relations import base_table, project
+from dpsql.bind.relations import base_table, named_table, project
 from dpsql.bind.trees import (
     SQL_TYPES,
     aliased,
@@ -154,7 +154,7 @@ class Cutter:
             if isinstance(bound, Released):
                 name = f"dp_cte_{len(self.common)}"
                 self.common.append((name, with_names(bound, common.column_names)))
-                bound = replace(bound, tree=exp.to_table(name))
+                bound = replace(bound, tree=named_table(name))
             common.bound, common.binding = bound, False
         return common.bound
 

@@ -7,6 +7,7 @@ from math import prod
 
 from sqlglot import exp
 
+from dpsql.bind.relations import named_table
 from dpsql.bind.trees import SQL_TYPES
 from dpsql.errors import refuse
 from dpsql.parse import place
@@ -64,7 +65,7 @@ def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key])
             column.replace(exp.column(names[column.name], quoted=True))
         elif column.name in types:
             column.replace(exp.cast(exp.Null(), types[column.name], dialect="duckdb"))
-    copy.set("from_", exp.From(this=exp.to_table(block)))
+    copy.set("from_", exp.From(this=named_table(block)))
     return copy
 
 

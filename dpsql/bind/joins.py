@@ -61,7 +61,8 @@ class _Side:
 
 
 def _column(prefix: str, column: Column, nullable: bool) -> Column:
-    return Column(prefix + column.name, replace(column.facts, nullable=column.facts.nullable or nullable))
+    facts = replace(column.facts, nullable=True) if nullable and not column.facts.nullable else column.facts
+    return Column(prefix + column.name, facts)
 
 
 def joined(cutter: Cutter, node: exp.Select, bound: list[tuple[str, Bound]]) -> tuple[Scope, Relation]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlglot import exp
 
-from dpsql.errors import Error, refuse
+from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Column, Expr, Relation
 from dpsql.ranges import Facts
@@ -30,6 +31,15 @@ class Protected:
     columns: tuple[tuple[str, Column], ...]
     unit_names: frozenset[str] = frozenset()
     untyped: frozenset[str] = frozenset()
+
+    @cached_property
+    def by_label(self) -> Mapping[str, tuple[Column, ...]]:
+        """Columns by output name in lower case; a name that stands twice has two."""
+        found: dict[str, tuple[Column, ...]] = {}
+        for label, column in self.columns:
+            folded = label.lower()
+            found[folded] = (*found.get(folded, ()), column)
+        return found
 
 
 @dataclass(frozen=True)
@@ -93,28 +103,36 @@ class Scope:
 
     def resolve(self, node: exp.Column) -> Column:
         """The column a name stands for. Refuses unknown and ambiguous names."""
-        qualifier, name = node.table.lower(), node.name
-        known = [(alias, source) for alias, source in self.sources if not qualifier or alias.lower() == qualifier]
-        if qualifier and not known:
+        known = self._sources(node)
+        if not known and node.table:
             aliases = [alias for alias, _ in self.sources]
             raise refuse("unknown_table", name=node.table, position=place(node), hint=_meant(node.table, aliases))
-        found = [column for _, source in known for label, column in source.columns if label.lower() == name.lower()]
-        if any(name.lower() in source.untyped for _, source in known):
+        column = self._found(node, known)
+        if column is not None:
+            return column
+        name = node.name
+        if any(name.lower() in source.untyped for source in known):
             raise refuse("untyped_column", name=name, position=place(node))
-        if not found:
-            labels = [label for _, source in known for label, _ in source.columns]
+        labels = [label for source in known for label, _ in source.columns]
+        if name.lower() not in map(str.lower, labels):
             raise refuse("unknown_column", name=name, position=place(node), hint=_meant(name, labels))
-        if len(found) > 1 and name.lower() not in self.merged:
-            raise refuse("ambiguous_column", name=name, position=place(node))
-        return found[0]
+        raise refuse("ambiguous_column", name=name, position=place(node))
 
     def has(self, node: exp.Column) -> bool:
         """Whether `resolve` would find it."""
-        try:
-            self.resolve(node)
-        except Error:
-            return False
-        return True
+        return self._found(node, self._sources(node)) is not None
+
+    def _sources(self, node: exp.Column) -> list[Protected]:
+        qualifier = node.table.lower()
+        return [source for alias, source in self.sources if not qualifier or alias.lower() == qualifier]
+
+    def _found(self, node: exp.Column, known: list[Protected]) -> Column | None:
+        """The one column among `known` that a name stands for; None where it stands for none, or nobody can say which."""
+        name = node.name.lower()
+        found = [column for source in known for column in source.by_label.get(name, ())]
+        if not found or (len(found) > 1 and name not in self.merged):
+            return None
+        return None if any(name in source.untyped for source in known) else found[0]
 
     def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
         """Columns of SELECT * or alias.*."""

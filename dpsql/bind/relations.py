@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -48,19 +49,31 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
     name = next((name for name in policy.tables if name.lower() == node.name.lower()), None)
     if name is None:
         raise refuse("unknown_table", name=node.name, position=place(node), hint=meant(node.name, policy.tables))
-    scan = base_scan(policy.tables[name])
-    columns = scan.columns
     if not policy.is_protected(name):
+        scan = base_scan(policy.tables[name])
         entry = public.setdefault(name, PublicInput(f"pub_{name.lower()}", scan))
-        names, facts = tuple(column.name for column in columns), tuple(column.facts for column in columns)
-        return Released(exp.to_table(entry.name), names, facts)
+        names, facts = tuple(column.name for column in scan.columns), tuple(column.facts for column in scan.columns)
+        return Released(named_table(entry.name), names, facts)
     own = None if policy.unit_joins(name) else policy.unit_column(name)
+    return _protected(policy.tables[name], own)
+
+
+@lru_cache(maxsize=1024)
+def _protected(table: Table, own: str | None) -> Protected:
+    """The rows of a protected table; `own`: its column that holds the unit's key."""
+    scan = base_scan(table)
     units = frozenset({own}) if own is not None else frozenset[str]()
-    return Protected(scan, tuple((column.name, column) for column in columns), units)
+    return Protected(scan, tuple((column.name, column) for column in scan.columns), units)
 
 
+def named_table(name: str) -> exp.Table:
+    """A table of the sandbox under a name of ours."""
+    return exp.Table(this=exp.to_identifier(name))
+
+
+@lru_cache(maxsize=1024)
 def base_scan(table: Table) -> Scan:
-    """All columns of a policy table."""
+    """All columns of a policy table; one value, whoever asks (`plan.canonical_text` writes it once)."""
     return Scan(table.name, tuple(Column(column.name, facts_of(column)) for column in table.columns.values()))
 
 
