@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 import pyarrow as pa
 
@@ -82,6 +83,7 @@ class _Shares:
             raise refuse("mechanism_needs_delta")
         self.delta = options.delta / max(1, len(self.selecting) + gaussians)
 
+    @cached_property
     def loss(self) -> PrivacyLoss:
         """One part: epsilon under a pure accountant, rho under zCDP."""
         if self.allowed.epsilon is not None:
@@ -94,6 +96,9 @@ class _Shares:
 
         A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
         """
+        if term.clip is None:
+            moved = sensitivity(term, caps, neighbours)
+            return term, min((self._noise(moved, norm) for norm in self._norms()), key=expected_error)
         choices = []
         for norm in self._norms():
             one = _clipped_in(term, norm, caps, neighbours)
@@ -108,7 +113,7 @@ class _Shares:
         return (Norm.L2,) if asked == "gaussian" else (Norm.L1,)
 
     def _noise(self, moved: Sensitivity, norm: Norm) -> Noise:
-        part = self.loss()
+        part = self.loss
         if self.pure:
             assert part.epsilon is not None
             if norm is Norm.L2:
@@ -117,17 +122,33 @@ class _Shares:
         assert part.rho is not None
         if norm is Norm.L2:
             return gaussian.noise_for(moved, part.rho)
-        return laplace.noise_for(moved, sqrt_lower(2 * part.rho))
+        return laplace.noise_for(moved, self._laplace_epsilon)
+
+    @cached_property
+    def _laplace_epsilon(self) -> Fraction:
+        """The epsilon whose pure mechanism costs one part of rho: epsilon**2 / 2 = rho."""
+        assert self.loss.rho is not None
+        return sqrt_lower(2 * self.loss.rho)
 
     def charged(self, noise: Noise) -> PrivacyLoss:
         """What the accountant counts for one noise."""
-        return gaussian_as_pure(noise, self.delta) if self.pure else noise.loss
+        return gaussian_as_pure(noise, self.delta) if self.pure else _loss(noise)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _loss(noise: Noise) -> PrivacyLoss:
+    return noise.loss
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _recomputed_loss(noise: Noise) -> PrivacyLoss:
+    """The second road of one mechanism: walked once for each, whichever questions use it."""
+    return noise.recomputed_loss()
 
 
 def _clipped_in(term: Term, norm: Norm, caps: Caps, neighbours: Neighbours) -> Term:
     """A term under max_total or max_count with the norm of its clip; without a clip where that could bind no unit."""
-    if term.clip is None:
-        return term
+    assert term.clip is not None
     free = sensitivity(replace(term, clip=None), caps, neighbours)
     most = term.clip.most * neighbours.factor
     if most >= free.l1 if norm is Norm.L1 else most * most >= free.l2_squared:
@@ -135,6 +156,7 @@ def _clipped_in(term: Term, norm: Norm, caps: Caps, neighbours: Neighbours) -> T
     return replace(term, clip=replace(term.clip, norm=norm))
 
 
+@lru_cache(maxsize=1024, typed=True)
 def expected_error(noise: Noise) -> float:
     """E|noise|: scale for Laplace (its deviation over sqrt 2), sqrt(2 / pi) sigma for Gauss."""
     return noise.standard_deviation() * (math.sqrt(0.5) if noise.mechanism == "laplace" else math.sqrt(2 / math.pi))
@@ -194,7 +216,7 @@ def _selection(
         return threshold(column, l0, counted.noise, shares.delta), ()
     units = Term(column, TermKind.UNITS, None, None, 1)
     hidden = TermNoise(column, shares.measured(units, block.caps, policy.neighbours)[1], 0, True)
-    rule = choose_selection(column, l0, replace(shares.loss(), delta=shares.delta), column, hidden.noise)
+    rule = choose_selection(column, l0, replace(shares.loss, delta=shares.delta), column, hidden.noise)
     return rule, ((hidden,) if rule.kind == "threshold" else ())
 
 
@@ -205,7 +227,7 @@ def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Share
         if one.noise.selection is not None:
             again = again + one.noise.selection.recomputed_loss()
         for term in one.noise.terms:
-            loss = term.noise.recomputed_loss()
+            loss = _recomputed_loss(term.noise)
             if shares.pure and loss.epsilon is None and loss.rho is not None:
                 loss = PrivacyLoss(rho_to_epsilon(loss.rho, shares.delta), loss.delta + shares.delta, loss.rho)
             again = again + loss

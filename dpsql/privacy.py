@@ -40,7 +40,7 @@ class PrivacyLoss:
         for name, value in (("epsilon", self.epsilon), ("delta", self.delta), ("rho", self.rho)):
             if value is None and name != "delta":
                 continue
-            if not isinstance(value, Fraction) or value < 0:
+            if not isinstance(value, Fraction) or value.numerator < 0:
                 raise ValueError(f"{name} must be a Fraction >= 0, not {value!r}")
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import glob
 import logging
+import os
 import threading
 import time
 import uuid
@@ -138,8 +139,10 @@ class DuckDBEngine:
             else:
                 return None
         found = _identity(paths)
-        if self._file in paths and (self._opened is None or _identity([self._file]) != self._opened):
-            return None
+        if self._file in paths:
+            whole = found if set(paths) == {self._file} else _identity([self._file])
+            if whole is None or whole != self._opened:
+                return None
         return found
 
     def _is_base_table(self, table: str) -> bool:
@@ -273,11 +276,13 @@ def _matching(path: Path) -> list[Path]:
 def _identity(paths: list[Path]) -> Identity | None:
     """Of files as they are now, with the write-ahead log of a DuckDB file; None when one of them is not there."""
     texts, changed = [], 0
-    beside = [wal for path in paths if (wal := path.with_name(path.name + ".wal")).exists()]
+    # Texts, no Paths: this is asked for every question.
+    files = {os.fspath(path) for path in paths}
+    beside = {wal for file in files if os.path.exists(wal := f"{file}.wal")}
     try:
-        for path in sorted({*paths, *beside}):
-            status = path.stat()
-            texts.append(f"{path}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}")
+        for file in sorted(files | beside, key=lambda file: file.split(os.sep)):
+            status = os.stat(file)
+            texts.append(f"{file}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}")
             changed = max(changed, status.st_ctime_ns)
     except FileNotFoundError:
         return None
