@@ -7,10 +7,11 @@ stranger's brackets; the depth of the finished tree is checked again, so that ev
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import sqlglot
@@ -36,8 +37,9 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 class Statement:
     """One statement. `kind`: query, explain, set, reset, show, show_tables, describe, transaction.
 
-    `query` is the parsed tree of a query or of what is explained; `name` and `value` belong to set, reset, show and
-    describe; `options` are those of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...) as texts.
+    `query` is the parsed tree of a query or of what is explained, `kinds` the types of its nodes as the text has them;
+    `name` and `value` belong to set, reset, show and describe; `options` are those of SELECT WITH DIFFERENTIAL_PRIVACY
+    OPTIONS (...) as texts.
     """
 
     kind: str
@@ -46,8 +48,24 @@ class Statement:
     name: str = ""
     value: str = ""
     options: tuple[tuple[str, str], ...] = ()
+    kinds: frozenset[type[exp.Expr]] = frozenset()
+
+    def has(self, *types: type[exp.Expr]) -> bool:
+        """Whether a node of one of these types stands in the text: a look that spares a walk through the tree."""
+        return _has(self.kinds, *types)
 
 
+def _has(kinds: Iterable[type[exp.Expr]], *types: type[exp.Expr]) -> bool:
+    return any(issubclass(kind, types) for kind in kinds)
+
+
+@cache
+def dialect() -> sqlglot.Dialect:
+    """The dialect that texts are read and written in, made once: by its name it is made anew at every use."""
+    return sqlglot.Dialect.get_or_raise(DIALECT)
+
+
+_BAD_CHARACTER = re.compile("[\0\ud800-\udfff]")
 _EXPLAIN = re.compile(r"\s*EXPLAIN(\s+PRIVACY)?(?![\w.])", re.IGNORECASE | re.ASCII)
 
 
@@ -64,9 +82,9 @@ def _parse(sql: str, parameters: Parameters) -> Statement:
         raise refuse("not_text", kind=type(sql).__name__)
     if len(sql) > MOST_CHARACTERS:
         raise refuse("too_long", most=MOST_CHARACTERS)
-    for position, character in enumerate(sql, 1):
-        if character == "\0" or "\ud800" <= character <= "\udfff":
-            raise refuse("bad_character", position=position, code=f"U+{ord(character):04X}")
+    bad = _BAD_CHARACTER.search(sql)
+    if bad is not None:
+        raise refuse("bad_character", position=bad.start() + 1, code=f"U+{ord(bad[0]):04X}")
     explained = _EXPLAIN.match(sql)
     # The tokenizer takes the rest of an EXPLAIN for one string: the word is blanked, so that places stay what they are.
     tokens = _tokens(sql if explained is None else " " * explained.end() + sql[explained.end() :])
@@ -74,7 +92,7 @@ def _parse(sql: str, parameters: Parameters) -> Statement:
         raise refuse("empty")
     if explained is not None:
         inner = _query(sql, tokens, parameters)
-        return Statement("explain", sql, inner.query, options=inner.options)
+        return replace(inner, kind="explain")
     words = [token.text.upper() for token in tokens[:3]]
     simple = _simple(sql, tokens, words)
     return simple or _query(sql, tokens, parameters)
@@ -83,29 +101,35 @@ def _parse(sql: str, parameters: Parameters) -> Statement:
 def _tokens(sql: str) -> list[Token]:
     """Tokens without the closing semicolon; refuses what is too much or too deep before any recursion."""
     try:
-        tokens = sqlglot.tokenize(sql, read=DIALECT)
+        tokens = dialect().tokenize(sql)
     except SqlglotError as error:
         raise refuse("syntax", detail=_first_line(str(error))) from None
     if len(tokens) > MOST_TOKENS:
         raise refuse("too_many_tokens", most=MOST_TOKENS, position=tokens[MOST_TOKENS].start + 1)
     depth = subscripts = 0
     for token in tokens:
+        step = _DEEPER.get(token.token_type)
+        if step is None:
+            continue
         # Every subscript of a[1][1]... makes the parser look through all before it.
         subscripts += token.token_type is TokenType.L_BRACKET
         if subscripts > MOST_DEPTH:
             raise refuse("too_deep", most=MOST_DEPTH, position=token.start + 1)
-        if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE):
-            depth += 1
-            if depth > MOST_BRACKETS:
-                raise refuse("too_deep", most=MOST_BRACKETS, position=token.start + 1)
-        elif token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END):
-            depth = max(0, depth - 1)
+        depth = max(0, depth + step)
+        if depth > MOST_BRACKETS:
+            raise refuse("too_deep", most=MOST_BRACKETS, position=token.start + 1)
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
             raise refuse("many_statements", position=token.start + 1)
     return tokens
+
+
+_DEEPER = {
+    TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.L_BRACE: 1, TokenType.CASE: 1,
+    TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1, TokenType.R_BRACE: -1, TokenType.END: -1,
+}  # fmt: skip
 
 
 def _first_line(text: str) -> str:
@@ -171,9 +195,8 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     first = tokens[0].text.upper()
     if first not in ("SELECT", "WITH", "FROM", "(", "VALUES"):
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
-    dialect = sqlglot.Dialect.get_or_raise(DIALECT)
     try:
-        trees = dialect.parser().parse(tokens, sql)
+        trees = dialect().parser().parse(tokens, sql)
     except SqlglotError as error:
         found = getattr(error, "errors", None)
         place = _error_place(sql, found[0]) if found else None
@@ -185,12 +208,16 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         raise refuse("syntax", detail="it is not SQL") from None
     check_arguments(tokens, DIALECT)
     tree = trees[0] if len(trees) == 1 else None
-    _check_depth(tree)
+    kinds = _kinds(tree)
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
-    return Statement("query", sql, _lists(_bind_parameters(tree, parameters)), options=options)
+    if parameters or _has(kinds, exp.Placeholder, exp.Parameter):
+        tree = _bind_parameters(tree, parameters)
+    if parameters or _has(kinds, exp.EQ, exp.NEQ):
+        tree = _lists(tree)
+    return Statement("query", sql, tree, options=options, kinds=kinds)
 
 
 def _error_place(sql: str, found: dict[str, Any]) -> int | None:
@@ -204,15 +231,18 @@ def _error_place(sql: str, found: dict[str, Any]) -> int | None:
     return max(1, min(len(sql) + 1, start + column - max(len(highlight), 1) + 1))
 
 
-def _check_depth(tree: exp.Expr | None) -> None:
-    """Refuse trees deeper than `MOST_DEPTH`, so that recursion over them cannot run out of stack."""
+def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
+    """Types of the nodes of a tree. Refuses trees deeper than `MOST_DEPTH`, so that recursion over them cannot run out of
+    stack."""
     level: list[exp.Expr] = [tree] if tree is not None else []
-    depth = 0
+    depth, kinds = 0, set[type[exp.Expr]]()
     while level:
         depth += 1
         if depth > MOST_DEPTH:
             raise refuse("too_deep", most=MOST_DEPTH, position=place(level[0]))
+        kinds.update(map(type, level))
         level = [child for node in level for child in node.iter_expressions()]
+    return frozenset(kinds)
 
 
 def _privacy_options(tokens: list[Token]) -> tuple[list[Token], tuple[tuple[str, str], ...]]:

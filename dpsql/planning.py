@@ -130,7 +130,7 @@ class Planner:
         for name, value in statement.options:
             options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
         policy, version = self._bound_policy(statement)
-        if not cacheable or (statement.query is not None and _reads_the_clock(statement.query)):
+        if not cacheable or _reads_the_clock(statement):
             return self._plan(statement, options, policy)
         return self._plans.get((statement.sql, options, version), lambda: self._plan(statement, options, policy))
 
@@ -172,6 +172,10 @@ def _with_domains(table: Table, found: Mapping[str, tuple[Any, ...]]) -> Table:
     return replace(table, columns=columns)
 
 
-def _reads_the_clock(query: exp.Query) -> bool:
-    named = (str(node.this).lower() for node in query.find_all(exp.Anonymous))
-    return query.find(exp.CurrentDate, exp.CurrentTimestamp) is not None or not {"now", "today"}.isdisjoint(named)
+def _reads_the_clock(statement: Statement) -> bool:
+    if statement.has(exp.CurrentDate, exp.CurrentTimestamp):
+        return True
+    if statement.query is None or not statement.has(exp.Anonymous):
+        return False
+    named = (str(node.this).lower() for node in statement.query.find_all(exp.Anonymous))
+    return not {"now", "today"}.isdisjoint(named)

@@ -85,6 +85,10 @@ def _over_blocks(cutter: Cutter, work: _Cut, source: Relation, copy: exp.Select,
     return united(selects, work.node, order)
 
 
+_AS_THEY_ARE = (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)
+"""Nodes that are no key and no aggregate, whatever stands in them."""
+
+
 class _Cut:
     """Rewrites the parts of one SELECT: keys become columns k0.., aggregates become columns m0.. of the block."""
 
@@ -189,6 +193,11 @@ class _Cut:
         return result
 
     def _special(self, node: exp.Expr) -> exp.Expr | None:
+        if isinstance(node, _AS_THEY_ARE):
+            return None
+        if isinstance(node, exp.Column):
+            key = self._key_of(node)
+            return self._alias(node) if key is None else exp.column(key, quoted=True)
         subquery = self.cutter.subquery(node, self.environment)
         if subquery is not None:
             return subquery
@@ -198,14 +207,8 @@ class _Cut:
             return exp.column(self._measure(node), quoted=True)
         if (isinstance(node, exp.Anonymous) and str(node.this).lower() == "grouping") or isinstance(node, exp.Grouping):
             return self._grouping_number(node)
-        if isinstance(node, (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)):
-            return None
         key = self._key_of(node)
-        if key is not None:
-            return exp.column(key, quoted=True)
-        if isinstance(node, exp.Column):
-            return self._alias(node)
-        return None
+        return None if key is None else exp.column(key, quoted=True)
 
     def _alias(self, node: exp.Column) -> exp.Expr:
         """An output that is referred to by name: its expression, so that no name of ours can be meant instead."""
@@ -257,9 +260,12 @@ class _Cut:
 
     def _key_of(self, node: exp.Expr) -> str | None:
         """The key that `node` as a whole is equal to; a constant is one only where sets of keys leave it out (as NULL)."""
-        if not self.keys or has_aggregate(node) or (len(self.sets) == 1 and node.find(exp.Column) is None):
+        if not self.keys:
             return None
-        if isinstance(node, exp.Column) and not self.scope.has(node):
+        if isinstance(node, exp.Column):
+            if not self.scope.has(node):
+                return None
+        elif has_aggregate(node) or (len(self.sets) == 1 and node.find(exp.Column) is None):
             return None
         try:
             expression: Expr = self.scalars.bind(node)
