@@ -406,12 +406,11 @@ def canonical_text(value: Any) -> str:
     return _writer(type(value))(value)
 
 
-@cache
-def _writer(kind: Any) -> Callable[[Any], str]:
+def _new_writer(kind: Any) -> Callable[[Any], str]:
     """How values of one type are written."""
     name, names = kind.__name__, _compared(kind)
     if names is not None:
-        return _written_once(name, names) if kind in _WRITTEN_ONCE else _of_fields(name, names)
+        return _of_fields(name, names, kind in _WRITTEN_ONCE)
     if issubclass(kind, (tuple, list)):
         return lambda value: f"[{','.join([_writer(type(item))(item) for item in value])}]"
     if issubclass(kind, Enum):
@@ -419,22 +418,18 @@ def _writer(kind: Any) -> Callable[[Any], str]:
     return lambda value: f"{name}:{value!r}"
 
 
-def _of_fields(name: str, names: tuple[str, ...]) -> Callable[[Any], str]:
+_writer: Callable[[Any], Callable[[Any], str]] = cache(_new_writer)
+
+
+def _of_fields(name: str, names: tuple[str, ...], once: bool) -> Callable[[Any], str]:
     def write(value: Any) -> str:
         parts = value.__dict__
-        return f"{name}({','.join([f'{one}={_writer(type(part := parts[one]))(part)}' for one in names])})"
-
-    return write
-
-
-def _written_once(name: str, names: tuple[str, ...]) -> Callable[[Any], str]:
-    anew = _of_fields(name, names)
-
-    def write(value: Any) -> str:
-        known: str | None = value.__dict__.get(_TEXT)
-        if known is None:
-            known = value.__dict__[_TEXT] = anew(value)
-        return known
+        if once and _TEXT in parts:
+            return str(parts[_TEXT])
+        text = f"{name}({','.join([f'{one}={_writer(type(part := parts[one]))(part)}' for one in names])})"
+        if once:
+            parts[_TEXT] = text
+        return text
 
     return write
 

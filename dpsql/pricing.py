@@ -98,7 +98,9 @@ class _Shares:
         """
         if term.clip is None:
             moved = sensitivity(term, caps, neighbours)
-            return term, min((self._noise(moved, norm) for norm in self._norms()), key=expected_error)
+            return term, min(
+                (self._noise(moved, norm) for norm in self._norms()), key=lambda noise: expected_error(noise)
+            )
         choices = []
         for norm in self._norms():
             one = _clipped_in(term, norm, caps, neighbours)

@@ -245,7 +245,7 @@ class Session:
             loss = loss + blocks[at].loss
         emitter = Emitter(self.policy, self._engine.source, self._index.views()) if missing else None
         # Written before anything is charged, with the results that are not known yet under their names.
-        queries = {at: emitter.block(blocks[at].block) for at in missing if emitter is not None}
+        queries = {at: emitter.measurement(blocks[at].block) for at in missing if emitter is not None}
         receipt = request_id or uuid.uuid4().hex
         reservation = self._reserve(receipt, loss, planned) if missing else None
         try:
@@ -253,7 +253,7 @@ class Session:
             for at in missing:
                 if emitter is not None and planned.waiting(at):
                     planned = stages.fill(planned, at, found)
-                    queries[at] = emitter.block(planned.price.blocks[at].block)
+                    queries[at] = emitter.measurement(planned.price.blocks[at].block)
                 exact = self._engine.run(stages.given(queries[at]), self.policy.per_query.timeout_seconds)
                 noisy = perturb(exact, blocks[at].noise, self._gate)
                 found[at] = self._shelf.keep(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.bind.names import only, same_unit
-from dpsql.bind.scalars import Scalars
+from dpsql.bind.scalars import MissingArgument, Scalars, lacks_argument
 from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Expr, Measure
@@ -73,6 +73,13 @@ def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = F
 
     `per_unit`: inside a per-unit aggregation, where MIN and MAX of any value are exact functions of the unit's rows.
     """
+    try:
+        return _measure(name, node, scalars, per_unit)
+    except MissingArgument:
+        raise lacks_argument(node) from None
+
+
+def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Measure:
     condition: Expr | None = None
     inner = node
     if isinstance(inner, exp.Filter):

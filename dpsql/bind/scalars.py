@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from dpsql.bind.names import Scope, only
-from dpsql.errors import refuse
+from dpsql.errors import Error, refuse
 from dpsql.evaluate import evaluate
 from dpsql.functions import REPEATED, WrongArguments, call
 from dpsql.parse import place
@@ -28,8 +28,14 @@ def literal(value: Any) -> Literal:
     return Literal(value, literal_facts(value))
 
 
-class _MissingArgument(Exception):
+class MissingArgument(Exception):
     """An argument that is not there was to be bound."""
+
+
+def lacks_argument(node: exp.Expr) -> Error:
+    """The refusal of a function without one of its arguments."""
+    word = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    return refuse("wrong_arguments", function=word, reason="lacks an argument", position=place(node))
 
 
 class Scalars:
@@ -46,15 +52,14 @@ class Scalars:
         at the node that lacks it.
         """
         if node is None:
-            raise _MissingArgument
+            raise MissingArgument
         handler = HANDLERS.get(type(node))
         if handler is None:
             raise not_allowed(node)
         try:
             return handler(self, node)
-        except _MissingArgument:
-            word = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
-            raise refuse("wrong_arguments", function=word, reason="lacks an argument", position=place(node)) from None
+        except MissingArgument:
+            raise lacks_argument(node) from None
 
     def boolean(self, node: exp.Expr) -> Expr:
         """A condition."""

@@ -16,6 +16,7 @@ from dpsql.emit.bounded_view import bounded_view, rank
 from dpsql.emit.clipping import Grouped, clipped_sums
 from dpsql.emit.columns import columns_of, content_of, group_key, keys_of
 from dpsql.emit.grid import kept_integer, row_integer, value_text
+from dpsql.emit.parameters import parametrised
 from dpsql.emit.unit_rows import per_unit_aggregate, unit_window
 from dpsql.engines import UNIT_ID, EngineQuery, Source, View
 from dpsql.plan import (
@@ -186,6 +187,11 @@ class Emitter:
         return f"SELECT 1 AS broken FROM ({rows}) GROUP BY {', '.join(names)} HAVING count(*) > {promise.most} LIMIT 1"
 
     # --- blocks -------------------------------------------------------------------------------------------------------
+
+    def measurement(self, block: BoundedBlock) -> EngineQuery:
+        """`block` for the engine: constants that rows are compared with are parameters."""
+        asked = parametrised(block)
+        return replace(self.block(asked.block), parameters=asked.values)
 
     def block(self, block: BoundedBlock) -> EngineQuery:
         """The exact integer sums of a block: one row per group, term columns never NULL."""

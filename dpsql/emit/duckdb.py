@@ -8,6 +8,7 @@ bits and cast back by TRY_CAST, dates stay within the years 1 to 9999, division 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
 from math import isfinite
@@ -34,6 +35,19 @@ def released(result: str) -> str:
     """The table of a released result: the engine shows it to one cursor (`EngineQuery.released`), under a name that no
     table of the source can have."""
     return f"temp.main.{name(result)}"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Stands for the value of a literal: number `number` (from 1 on) of those handed over beside the text."""
+
+    number: int
+    type: Type
+
+    @property
+    def written(self) -> str:
+        """The parameter in the type of its literal."""
+        return f"CAST(${self.number} AS {TYPES[self.type]})"
 
 
 def constant(value: Any) -> str:
@@ -83,6 +97,8 @@ def expression(node: Expr) -> str:
     if isinstance(node, Column):
         return name(node.name)
     if isinstance(node, Literal):
+        if isinstance(node.value, Parameter):
+            return node.value.written
         typed = node.value is not None or node.facts.type is Type.NULL
         return constant(node.value) if typed else f"CAST(NULL AS {TYPES[node.facts.type]})"
     if isinstance(node, ReleasedValue):

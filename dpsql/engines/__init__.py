@@ -19,6 +19,7 @@ UNIT_ID = "#id"
 class EngineQuery:
     """Text that we generated from our own plan. Result columns: `keys` in order, then `terms` (integers, never NULL).
 
+    `parameters`: what $1, $2, ... of the text stand for (int, float, str, date or datetime).
     `released`: results of the question (pyarrow.Table by name) that are read beside the source.
     `unchanged`: (table, identity) whose rows must have been those of `identity` from before the query to after it; an
     engine that cannot say so gives no answer.
@@ -29,6 +30,7 @@ class EngineQuery:
     terms: tuple[str, ...]
     unchanged: tuple[tuple[str, str], ...] = ()
     released: Mapping[str, Any] = field(default_factory=dict)
+    parameters: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ class DuckDBEngine:
         with self._cursor(timeout_seconds) as cursor:
             for result, rows in query.released.items():
                 cursor.register(result, rows)
-            answer = ExactAnswer(self._statements.table(cursor, query.sql))
+            answer = ExactAnswer(self._statements.table(cursor, query.sql, query.parameters))
             for table, identity in query.unchanged:
                 now = self.identity(table)
                 if now is None or now.text != identity:

@@ -27,9 +27,9 @@ class Statements:
         self._kept: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
 
-    def table(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-        """Every row of the one SELECT in `sql`. Raises what DuckDB raises."""
-        result: Any = cursor.execute(self._parsed(cursor, sql))
+    def table(self, cursor: duckdb.DuckDBPyConnection, sql: str, parameters: tuple[Any, ...] = ()) -> pa.Table:
+        """Every row of the one SELECT in `sql`; `parameters`: values of its $1, $2, ... Raises what DuckDB raises."""
+        result: Any = cursor.execute(self._parsed(cursor, sql), *([parameters] if parameters else []))
         # DuckDB 1.4 knows the older name only.
         fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
         try:

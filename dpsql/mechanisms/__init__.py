@@ -44,6 +44,9 @@ class Noise(Protocol):
     shift > 0 and multiplied by 2**-shift when shift < 0; `noise_scale` is in noise-grid units.
     """
 
+    def __hash__(self) -> int:
+        """Of a frozen value: what follows from a law is worked out once."""
+
     @property
     def mechanism(self) -> str:
         """The word used in SQL, EXPLAIN and the ledger: "laplace" or "gaussian"."""

@@ -67,3 +67,12 @@ SELECT ward, strftime(day, '') AS d, COUNT(*) FROM visits GROUP BY 1, 2
 -- sqlstate: 42883
 -- at: strftime
 SELECT strftime(MAX(d), '') FROM (SELECT day AS d, COUNT(*) AS n FROM visits GROUP BY 1) AS t
+
+-- query: extreme_of_nothing_per_unit
+-- sqlstate: 42883
+SELECT AVG(m) FROM (SELECT patient_id, MAX() AS m FROM visits GROUP BY patient_id) AS t
+
+-- query: nothing_over_results
+-- sqlstate: 42883
+SELECT COUNT(*) FROM visits AS v JOIN (SELECT ward, initcap() AS y, COUNT(*) AS n FROM visits GROUP BY ward) AS t
+ON t.ward = v.ward
