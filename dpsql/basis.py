@@ -48,13 +48,14 @@ class Basis:
         self.rows = rows
         self.asked = asked
         self.terms: list[Term] = []
+        self._unnamed: list[Term] = []
         self.centred = {(measure.arguments[0], measure.filter) for measure in measures if measure.aggregate in CENTRED}
 
     def _name(self, term: Term) -> str:
-        for known in self.terms:
-            if replace(known, name="") == term:
-                return known.name
+        if term in self._unnamed:
+            return self.terms[self._unnamed.index(term)].name
         name = f"t{len(self.terms)}"
+        self._unnamed.append(term)
         self.terms.append(replace(term, name=name))
         return name
 
@@ -76,7 +77,7 @@ class Basis:
         """The term that counts all units of a group, if it is measured."""
         kind = TermKind.COUNT if self.one_row else TermKind.UNITS
         wanted = Term("", kind, None, None, 1)
-        return next((term.name for term in self.terms if replace(term, name="") == wanted), None)
+        return self.terms[self._unnamed.index(wanted)].name if wanted in self._unnamed else None
 
     def distinct(self, value: Expr, condition: Expr | None) -> str:
         """Distinct values; one row moves their number by at most one."""

@@ -39,7 +39,9 @@ def domain_of(expression: Expr) -> Values | None:
     values = _domain(expression)
     if values is None:
         return None
-    known = [value for value in dict.fromkeys(values) if value is not None and not _is_nan(value)]
+    known = [value for value in dict.fromkeys(values) if value is not None]
+    if expression.facts.type is Type.REAL:
+        known = [value for value in known if not _is_nan(value)]
     if not isinstance(expression, Column):
         known.sort()
         return tuple(known)
@@ -134,9 +136,11 @@ def _starts(facts: Facts, unit: str) -> Values | None:
     if (facts.upper - facts.lower) / step >= MOST_VALUES:
         return None
     starts, last = [truncated(unit, facts.lower)], truncated(unit, facts.upper)
+    months = _MONTHS.get(unit)
+    if months is None:
+        return tuple(starts[0] + at * step for at in range((last - starts[0]) // step + 1))
     while starts[-1] < last:
-        months = _MONTHS.get(unit)
-        starts.append(starts[-1] + step if months is None else moved_by_months(starts[-1], months))
+        starts.append(moved_by_months(starts[-1], months))
     return tuple(starts)
 
 

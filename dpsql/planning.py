@@ -19,7 +19,7 @@ from dpsql.accountant import Accountant, make_accountant
 from dpsql.bind import bind
 from dpsql.engines import Engine
 from dpsql.options import Options
-from dpsql.parse import Parameters, Statement, has_values, parse
+from dpsql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.plan import Plan, fingerprint, results_read
 from dpsql.policy import Policy, Table
 from dpsql.pricing import Price, PricedBlock, price
@@ -58,7 +58,7 @@ class Planned:
     @cached_property
     def text(self) -> str:
         """The public remainder as SQL."""
-        return self.plan.remainder.sql(dialect=DIALECT)
+        return self.plan.remainder.sql(dialect())
 
     def waiting(self, at: int) -> tuple[str, ...]:
         """Names of the results that block number `at` reads and that are not released yet."""

@@ -96,15 +96,11 @@ class _Shares:
 
         A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
         """
-        if term.clip is None:
-            moved = sensitivity(term, caps, neighbours)
-            return term, min(
-                (self._noise(moved, norm) for norm in self._norms()), key=lambda noise: expected_error(noise)
-            )
         choices = []
+        moved = sensitivity(term, caps, neighbours) if term.clip is None else None
         for norm in self._norms():
-            one = _clipped_in(term, norm, caps, neighbours)
-            choices.append((one, self._noise(sensitivity(one, caps, neighbours), norm)))
+            one = term if moved is not None else _clipped_in(term, norm, caps, neighbours)
+            choices.append((one, self._noise(moved or sensitivity(one, caps, neighbours), norm)))
         return min(choices, key=lambda choice: expected_error(choice[1]))
 
     def _norms(self) -> tuple[Norm, ...]:

@@ -64,7 +64,7 @@ def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, enviro
     if node.args.get("distinct") is not None and work.grouped:
         tree.set("distinct", cutter.released_part(node.args["distinct"], environment))
     known = results.over_block(copy.expressions, work.keys, work.measures, len(work.sets))
-    names = tuple(output_name(item) for item in node.expressions)
+    names = tuple(str(item.alias) for item in copy.expressions)
     return results.limited(node, replace(known, tree=tree, columns=names))
 
 

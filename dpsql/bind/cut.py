@@ -31,7 +31,7 @@ from dpsql.bind.trees import (
 from dpsql.bind.windows import WindowScalars
 from dpsql.contributions import parts, rows_per_unit
 from dpsql.errors import Error, refuse
-from dpsql.parse import place
+from dpsql.parse import dialect, place
 from dpsql.plan import (
     Block,
     Column,
@@ -235,7 +235,7 @@ class Cutter:
         columns = tuple(Column(f"c{at}", facts) for at, facts in typed)
         known = {at for at, _ in typed}
         unique = tuple(sorted(tuple(f"c{at}" for at in sorted(one)) for one in bound.unique if one <= known))
-        text = query.sql("duckdb")
+        text = query.sql(dialect())
         if text not in self.results:
             if len(self.results) >= MOST_BLOCKS:
                 raise refuse("many_blocks", most=MOST_BLOCKS)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from dpsql.bind.allowed import check_node
 from dpsql.bind.names import Bound, Protected, Released, meant
 from dpsql.errors import refuse
-from dpsql.parse import place
+from dpsql.parse import dialect, place
 from dpsql.ranges import Type
 
 SQL_TYPES = {
@@ -47,7 +47,7 @@ def output_name(item: exp.Expr) -> str:
     if isinstance(item, (exp.Case, exp.If)):
         return "case"
     if isinstance(item, exp.Func):
-        return item.sql("duckdb").split("(")[0].lower()
+        return item.sql(dialect()).split("(")[0].lower()
     return "?column?"
 
 

@@ -16,6 +16,7 @@ from dpsql.emit.bounded_view import bounded_view, rank
 from dpsql.emit.clipping import Grouped, clipped_sums
 from dpsql.emit.columns import columns_of, content_of, group_key, keys_of
 from dpsql.emit.grid import kept_integer, row_integer, value_text
+from dpsql.emit.narrow import narrowed
 from dpsql.emit.parameters import parametrised
 from dpsql.emit.unit_rows import per_unit_aggregate, unit_window
 from dpsql.engines import UNIT_ID, EngineQuery, Source, View
@@ -195,6 +196,7 @@ class Emitter:
 
     def block(self, block: BoundedBlock) -> EngineQuery:
         """The exact integer sums of a block: one row per group, term columns never NULL."""
+        block = narrowed(block)
         rows, values = self._rows(block)
         keys = [key.name for key in block.keys]
         names = [term.name for term in block.terms]

@@ -109,7 +109,13 @@ class RecordingEngine(DuckDBEngine):
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         self.asked.append(
-            " ".join([query.sql, *(f"{name}: {rows.to_pylist()}" for name, rows in query.released.items())])
+            " ".join(
+                [
+                    query.sql,
+                    *map(repr, query.parameters),
+                    *(f"{name}: {rows.to_pylist()}" for name, rows in query.released.items()),
+                ]
+            )
         )
         return super().run(query, timeout_seconds)
 
