@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import chain, product
 from typing import Any
 
@@ -36,6 +37,16 @@ def domain_of(expression: Expr) -> Values | None:
 
     NULL is among them only where a column's declared domain lists it; NaN never is. Reals are doubles.
     """
+    return _of_call(expression) if isinstance(expression, Call) else _of_expression(expression)
+
+
+@lru_cache(maxsize=32)
+def _of_call(expression: Call) -> Values | None:
+    """As `domain_of`, evaluated once: a dashboard groups by the same few expressions all day."""
+    return _of_expression(expression)
+
+
+def _of_expression(expression: Expr) -> Values | None:
     values = _domain(expression)
     if values is None:
         return None

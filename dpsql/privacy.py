@@ -50,9 +50,9 @@ class PrivacyLoss:
         (Bun and Steinke 2016, Lemma 8.2; delta_1 + delta_2 bounds delta_1 + delta_2 - delta_1 delta_2).
         """
         return PrivacyLoss(
-            None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon,
-            self.delta + other.delta,
-            None if self.rho is None or other.rho is None else self.rho + other.rho,
+            None if self.epsilon is None or other.epsilon is None else _sum(self.epsilon, other.epsilon),
+            _sum(self.delta, other.delta),
+            None if self.rho is None or other.rho is None else _sum(self.rho, other.rho),
         )
 
     @classmethod
@@ -73,7 +73,7 @@ class PrivacyLoss:
     @classmethod
     def nothing(cls) -> PrivacyLoss:
         """Loss of an answer that did not touch protected data."""
-        return cls(Fraction(0), Fraction(0), Fraction(0))
+        return _NOTHING
 
     def scaled(self, factor: int) -> PrivacyLoss:
         """Loss of `factor` independent uses."""
@@ -82,6 +82,16 @@ class PrivacyLoss:
             self.delta * factor,
             None if self.rho is None else self.rho * factor,
         )
+
+
+_NOTHING = PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))
+
+
+def _sum(a: Fraction, b: Fraction) -> Fraction:
+    """a + b, without the work of fractions where one of them is 0."""
+    if a.numerator and b.numerator:
+        return a + b
+    return a if a.numerator else b
 
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,4}))?\Z", re.ASCII)

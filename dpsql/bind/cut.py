@@ -43,7 +43,7 @@ from dpsql.plan import (
     ReleasedRows,
     ReleasedValue,
     Result,
-    fingerprint,
+    canonical_text,
 )
 from dpsql.policy import Policy
 from dpsql.ranges import Facts, Type
@@ -78,6 +78,7 @@ class Cutter:
         self.policy = policy
         self.whole = whole.unnest()  # the statement itself, of which the parts are bound
         self.blocks: dict[str, Block] = {}
+        self._texts: dict[str, str] = {}
         self.public: dict[str, PublicInput] = {}
         self.common: list[tuple[str, exp.Expr]] = []
         self.results: dict[str, Result] = {}
@@ -118,12 +119,19 @@ class Cutter:
 
     def add_block(self, block: Block) -> str:
         """Enter a private block; equal blocks are one release. Returns its name."""
-        known = fingerprint(replace(block, name=""))
-        if known not in self.blocks:
-            if len(self.blocks) >= MOST_BLOCKS:
-                raise refuse("many_blocks", most=MOST_BLOCKS)
-            self.blocks[known] = replace(block, name=f"dp_{len(self.blocks)}")
-        return self.blocks[known].name
+        if len(self.blocks) == 1:  # a question's only block is never written down to be told apart
+            self._texts = {canonical_text(replace(one, name="")): name for name, one in self.blocks.items()}
+        text = canonical_text(replace(block, name="")) if self.blocks else ""
+        known = self._texts.get(text)
+        if known is not None:
+            return known
+        if len(self.blocks) >= MOST_BLOCKS:
+            raise refuse("many_blocks", most=MOST_BLOCKS)
+        name = f"dp_{len(self.blocks)}"
+        self.blocks[name] = replace(block, name=name)
+        if text:
+            self._texts[text] = name
+        return name
 
     # --- WITH ---------------------------------------------------------------------------------------------------------
 
