@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.bind.names import only, same_unit
-from dpsql.bind.scalars import MissingArgument, Scalars, lacks_argument
+from dpsql.bind.names import lacks_argument, only, same_unit
+from dpsql.bind.scalars import MissingArgument, Scalars
 from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Expr, Measure

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dpsql.bind.names import lacks_argument
 from dpsql.errors import refuse
 from dpsql.parse import place
 
@@ -68,8 +69,7 @@ def check_node(node: exp.Expr) -> None:
             raise refuse("unknown_function", name=node.sql_name().lower(), position=place(node))
         raise refuse("clause", what=node.key.upper().replace("_", " "), position=place(node))
     if isinstance(node, exp.Func) and node.arg_types.get("this") and node.args.get("this") is None:
-        word = node.sql_name()  # the parser lets some calls pass without an argument, and cannot write them down
-        raise refuse("wrong_arguments", function=word, reason="lacks an argument", position=place(node))
+        raise lacks_argument(node)  # the parser lets some such calls pass, and cannot write them down
     if isinstance(node, exp.TimeToStr):
         check_format(node)
     for slot, value in node.args.items():

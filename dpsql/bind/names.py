@@ -9,7 +9,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from dpsql.errors import refuse
+from dpsql.errors import Error, refuse
 from dpsql.parse import place
 from dpsql.plan import Column, Expr, Relation
 from dpsql.ranges import Facts
@@ -168,6 +168,15 @@ def only(node: exp.Expr, *names: str) -> None:
         if name not in names and value not in (None, False, [], ""):
             at = value if isinstance(value, exp.Expr) else node
             raise refuse("clause", what=f"{node.key.upper()} with {name.strip('_')}", position=place(at) or place(node))
+
+
+def lacks_argument(node: exp.Expr) -> Error:
+    """The refusal of a function without one of its arguments, at the nearest place that is known."""
+    word = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    at: exp.Expr | None = node
+    while at is not None and place(at) is None:
+        at = at.parent
+    return refuse("wrong_arguments", function=word, reason="lacks an argument", position=place(at))
 
 
 def same_unit(expression: Expr, unit_names: frozenset[str]) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.bind.names import Scope, only
-from dpsql.errors import Error, refuse
+from dpsql.bind.names import Scope, lacks_argument, only
+from dpsql.errors import refuse
 from dpsql.evaluate import evaluate
 from dpsql.functions import REPEATED, WrongArguments, call
 from dpsql.parse import place
@@ -30,12 +30,6 @@ def literal(value: Any) -> Literal:
 
 class MissingArgument(Exception):
     """An argument that is not there was to be bound."""
-
-
-def lacks_argument(node: exp.Expr) -> Error:
-    """The refusal of a function without one of its arguments."""
-    word = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
-    return refuse("wrong_arguments", function=word, reason="lacks an argument", position=place(node))
 
 
 class Scalars:

@@ -70,9 +70,11 @@ SELECT strftime(MAX(d), '') FROM (SELECT day AS d, COUNT(*) AS n FROM visits GRO
 
 -- query: extreme_of_nothing_per_unit
 -- sqlstate: 42883
+-- at: m FROM visits
 SELECT AVG(m) FROM (SELECT patient_id, MAX() AS m FROM visits GROUP BY patient_id) AS t
 
 -- query: nothing_over_results
 -- sqlstate: 42883
+-- at: y, COUNT
 SELECT COUNT(*) FROM visits AS v JOIN (SELECT ward, initcap() AS y, COUNT(*) AS n FROM visits GROUP BY ward) AS t
 ON t.ward = v.ward
