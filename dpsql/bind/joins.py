@@ -253,6 +253,8 @@ def _one_row(side: _Side) -> bool:
 def _pair(here: Scalars, there: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr, Expr] | None:
     if a.find(exp.Column) is None or b.find(exp.Column) is None:
         return None
+    if any(isinstance(part, exp.Column) and not side.scope.has(part) for side, part in ((here, a), (there, b))):
+        return None
     try:
         return here.bind(a), there.bind(b)
     except Error:

@@ -110,6 +110,8 @@ def output(node: exp.Expr, scope: Scope) -> Output:
 
 
 def _bound(node: exp.Expr, scope: Scope) -> Expr | None:
+    if isinstance(node, exp.Column) and not scope.has(node):
+        return None
     try:
         return Scalars(scope).bind(node)
     except Error:
