@@ -5,6 +5,7 @@ The order of cells is that of the keys, never that in which the engine returned 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -16,11 +17,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpsql.errors import refuse
-from dpsql.int128 import Int128
+from dpsql.int128 import Int128, parts
 from dpsql.mechanisms import KeyColumn
 from dpsql.samplers import LEAST_DRAW
 
 Positions = NDArray[np.int64]
+Places = Callable[[slice], NDArray[Any]]
+"""Positions of some of the rows among the values of a public key."""
 
 _KEPT = 64
 _MOST_KEPT_CELLS = 1 << 15
@@ -69,7 +72,7 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...]) -> Layout:
     places = [None if key.values is None else _places(column, key) for column, key in zip(columns, keys, strict=True)]
     if None in domains:
         return _observed(keys, columns, places)
-    return _product(keys, [place for place in places if place is not None])
+    return _product(keys, [place for place in places if place is not None], table.num_rows)
 
 
 def plain_column(table: Any, name: str) -> Any:
@@ -87,21 +90,27 @@ def _plain(values: Any) -> Any:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _places(column: Any, key: KeyColumn) -> NDArray[Any]:
-    """The position of every element of `column` among the key's values, or, for those outside, their number; NULL only
-    where it is listed."""
+def _places(column: Any, key: KeyColumn) -> Places:
+    """The position of elements of `column` among the key's values, or, for those outside, their number; NULL only where
+    it is listed."""
     domain, first = _domain(key)
-    try:
-        if first is not None and pa.types.is_signed_integer(column.type):
-            numbers = column.cast(pa.int64()).fill_null(first - 1).to_numpy()
+    size = len(domain)
+    if first is not None and pa.types.is_signed_integer(column.type):
+        least = first
+
+        def by_distance(at: slice) -> NDArray[Any]:
+            numbers = column.slice(at.start, at.stop - at.start).cast(pa.int64()).fill_null(least - 1).to_numpy()
             # Differences that wrap are huge without a sign, like those below 0.
-            places: NDArray[Any] = np.minimum((numbers - first).view(np.uint64), np.uint64(len(domain))).view(np.int64)
-        else:
-            places = pc.index_in(column, value_set=domain.cast(column.type)).fill_null(len(domain)).to_numpy()
-        return places
+            distances: NDArray[Any] = np.minimum((numbers - least).view(np.uint64), np.uint64(size)).view(np.int64)
+            return distances
+
+        return by_distance
+    try:
+        found: NDArray[Any] = pc.index_in(column, value_set=domain.cast(column.type)).fill_null(size).to_numpy()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         # The types of the column and the values of the policy decide this, not rows.
         raise refuse("noise_answer", charged=True) from None
+    return found.__getitem__
 
 
 @lru_cache(maxsize=_KEPT)
@@ -115,20 +124,24 @@ def _domain(key: KeyColumn) -> tuple[Any, int | None]:
     return values, first if follows.all() and first > -(1 << 63) else None
 
 
-def _product(keys: tuple[KeyColumn, ...], places: list[NDArray[Any]]) -> Layout:
+def _product(keys: tuple[KeyColumn, ...], places: list[Places], rows: int) -> Layout:
     """Every combination of the values of public keys."""
     sizes = [len(key.values) for key in keys if key.values is not None]
-    count = prod(sizes)
-    cells = np.zeros(places[0].size, dtype=np.int64)
-    nowhere = np.zeros(cells.size, dtype=bool)
-    for place, size in zip(places, sizes, strict=True):
-        cells *= size
-        cells += place
-        nowhere |= place == size
-    cells = np.where(nowhere, count, cells)  # as long for any number of rows outside
+    count, inside = prod(sizes), 0
+    cells = np.empty(rows, dtype=np.int64)
     taken = np.zeros(count + 1, dtype=bool)
-    taken[cells] = True
-    if np.count_nonzero(taken[:count]) != cells.size - np.count_nonzero(nowhere):
+    for at in parts(rows):
+        found = np.zeros(at.stop - at.start, dtype=np.int64)
+        nowhere = np.zeros(found.size, dtype=bool)
+        for place, size in zip(places, sizes, strict=True):
+            position = place(at)
+            found *= size
+            found += position
+            nowhere |= position == size
+        cells[at] = np.where(nowhere, count, found)  # as long for any number of rows outside
+        taken[cells[at]] = True
+        inside += int(found.size - np.count_nonzero(nowhere))
+    if np.count_nonzero(taken[:count]) != inside:
         raise refuse("noise_answer", charged=True)
     grid = _kept_grid(keys) if count <= _MOST_KEPT_CELLS else _grid(keys)
     return Layout(Groups(grid, count, True), cells)
@@ -141,24 +154,26 @@ def _grid(keys: tuple[KeyColumn, ...]) -> Any:
     columns = {}
     for key, domain in zip(keys, domains, strict=True):
         fastest //= len(domain) or 1
-        index = np.repeat(np.arange(len(domain)), fastest)
-        columns[key.name] = domain.take(pa.array(np.tile(index, count // index.size if index.size else 0)))
+        once = domain.take(pa.array(np.repeat(np.arange(len(domain), dtype=np.int32), fastest if count else 0)))
+        times = count // (len(once) or 1)
+        columns[key.name] = pa.concat_arrays([once] * times) if times > 1 else once
     return pa.table(columns)
 
 
 _kept_grid = lru_cache(maxsize=_KEPT)(_grid)
 
 
-def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[NDArray[Any] | None]) -> Layout:
+def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Places | None]) -> Layout:
     """The combinations that the engine saw, sorted."""
     inside = np.ones(len(columns[0]), dtype=bool)
-    for key, place in zip(keys, places, strict=True):
+    found = [None if place is None else place(slice(0, inside.size)) for place in places]
+    for key, place in zip(keys, found, strict=True):
         if place is not None:
             inside &= place < len(key.values or ())
     sources = inside.nonzero()[0]
-    public = any(place is not None for place in places)
+    public = any(place is not None for place in found)
     shown, ranks = {}, {}
-    for i, (key, column, place) in enumerate(zip(keys, columns, places, strict=True)):
+    for i, (key, column, place) in enumerate(zip(keys, columns, found, strict=True)):
         if key.values is None or place is None:
             shown[key.name] = ranks[str(i)] = column.take(pa.array(sources)) if public else column
         else:

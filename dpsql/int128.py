@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,30 +11,42 @@ from numpy.typing import NDArray
 
 from dpsql.errors import refuse
 
+PART = 1 << 15
+"""Elements of a vector that are worked on together."""
 _LOW = (1 << 64) - 1
 _PAIR = np.dtype("V16")
 """An element of decimal128, moved whole."""
 
 
+def parts(count: int) -> Iterator[slice]:
+    """Slices of a vector, small enough for what is made on the way to stay in the processor's cache."""
+    return (slice(start, min(start + PART, count)) for start in range(0, count, PART))
+
+
 class Int128:
     """Vector of two's complement integers high * 2**64 + low; no repr of its values."""
 
-    __slots__ = ("high", "low")
+    __slots__ = ("_high", "low")
 
-    def __init__(self, high: NDArray[np.int64], low: NDArray[np.uint64]) -> None:
-        """`high` and `low` have equal length."""
-        self.high = high
+    def __init__(self, high: NDArray[np.int64] | None, low: NDArray[np.uint64]) -> None:
+        """`high` and `low` have equal length; without `high`, `low` are 64-bit integers with a sign."""
+        self._high = high
         self.low = low
+
+    @property
+    def high(self) -> NDArray[np.int64]:
+        """The upper halves; made at every use where the numbers came as 64 bits."""
+        return self.low.view(np.int64) >> 63 if self._high is None else self._high
 
     @classmethod
     def zeros(cls, count: int) -> Int128:
         """`count` zeros."""
-        return cls(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.uint64))
+        return cls(None, np.zeros(count, dtype=np.uint64))
 
     @classmethod
     def from_int64(cls, values: NDArray[np.int64]) -> Int128:
         """The same numbers, wider."""
-        return cls(values >> 63, values.astype(np.int64, copy=False).view(np.uint64))
+        return cls(None, values.astype(np.int64, copy=False).view(np.uint64))
 
     @classmethod
     def from_ints(cls, values: Iterable[int]) -> Int128:
@@ -44,11 +56,6 @@ class Int128:
             raise OverflowError("not a 128-bit integer")
         high = np.array([value >> 64 for value in numbers], dtype=np.int64)
         return cls(high, np.array([value & _LOW for value in numbers], dtype=np.uint64))
-
-    @classmethod
-    def empty(cls, count: int) -> Int128:
-        """`count` numbers that are to be `put`."""
-        return cls(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint64))
 
     @classmethod
     def placed(cls, values: Any, cells: NDArray[np.int64], count: int) -> Int128:
@@ -74,7 +81,7 @@ class Int128:
         return cls(halves[:, 1], halves[:, 0].view(np.uint64))
 
     def __len__(self) -> int:
-        return int(self.high.size)
+        return int(self.low.size)
 
     def to_ints(self) -> list[int]:
         """As Python integers."""
@@ -82,33 +89,35 @@ class Int128:
 
     def to_float64(self) -> NDArray[np.float64]:
         """The nearest floats, up to one rounding more."""
-        narrow = self.low.view(np.int64)
-        wide = self.high.astype(np.float64) * 2.0**64 + self.low.astype(np.float64)
+        high, narrow = self.high, self.low.view(np.int64)
+        wide = high.astype(np.float64) * 2.0**64 + self.low.astype(np.float64)
         # -1 is high = -1 and low = 2**64 - 1, which would cancel to 0 in floats.
-        return np.where(self.high == narrow >> 63, narrow.astype(np.float64), wide)
+        return np.where(high == narrow >> 63, narrow.astype(np.float64), wide)
 
     def part(self, at: slice) -> Int128:
         """The elements `at`, which share their memory with these."""
-        return Int128(self.high[at], self.low[at])
+        return Int128(None if self._high is None else self._high[at], self.low[at])
+
+    def widened(self) -> Int128:
+        """These numbers' own memory, of 128 bits each, for others to be `put` there: their upper halves are not set."""
+        return self if self._high is not None else Int128(np.empty(len(self), dtype=np.int64), self.low)
 
     def put(self, at: slice, numbers: Int128) -> None:
-        """`numbers` in place of the elements `at`: only who made the vector does this, before anybody else sees it."""
+        """`numbers` in place of the elements `at` of a vector that was `widened`."""
         self.high[at] = numbers.high
         self.low[at] = numbers.low
 
     def where(self, mask: NDArray[np.bool_]) -> Int128:
         """The elements where `mask` is true."""
-        return Int128(self.high[mask], self.low[mask])
+        return Int128(None if self._high is None else self._high[mask], self.low[mask])
 
     def saturated(self, bits: int) -> Int128:
         """Every element clamped to [-2**bits, 2**bits - 1]; 64 <= bits <= 127."""
-        edge = np.int64((1 << (bits - 64)) - 1)
-        high = np.minimum(np.maximum(self.high, ~edge), edge)
+        edge, high = np.int64((1 << (bits - 64)) - 1), self.high
         # All ones in the low half above the edge, zeros below the other one.
-        low = (self.low | (-(self.high > edge).astype(np.int64)).view(np.uint64)) & (
-            (self.high < ~edge).astype(np.int64) - 1
-        ).view(np.uint64)
-        return Int128(high, low)
+        low = self.low | (-(high > edge).astype(np.int64)).view(np.uint64)
+        low &= ((high < ~edge).astype(np.int64) - 1).view(np.uint64)
+        return Int128(np.minimum(np.maximum(high, ~edge), edge), low)
 
     def shifted(self, shift: int) -> Int128:
         """floor(x / 2**shift); for a negative shift x * 2**-shift, whose caller has proven that it fits.
@@ -136,10 +145,12 @@ class Int128:
     def at_least(self, bound: int) -> NDArray[np.bool_]:
         """x >= bound, a 128-bit integer."""
         high, low = bound >> 64, np.uint64(bound & _LOW)
-        result: NDArray[np.bool_] = (self.high > high) | ((self.high == high) & (self.low >= low))
+        ours = self.high
+        result: NDArray[np.bool_] = (ours > high) | ((ours == high) & (self.low >= low))
         return result
 
     def clipped_index(self, length: int) -> NDArray[np.int64]:
         """x clamped to [0, length - 1], to look up a table."""
         inside = np.minimum(self.low, np.uint64(length - 1)).astype(np.int64)
-        return np.where(self.high < 0, 0, np.where(self.high > 0, length - 1, inside))
+        high = self.high
+        return np.where(high < 0, 0, np.where(high > 0, length - 1, inside))

@@ -7,7 +7,7 @@ that of the keys, never the engine's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpsql.cells import Groups, lay_out
 from dpsql.engines import ExactAnswer
 from dpsql.errors import refuse
-from dpsql.int128 import Int128
+from dpsql.int128 import Int128, parts
 from dpsql.mechanisms import Constant, Noise, NoisePlan, Selection, TermNoise
 from dpsql.mechanisms.gaussian import Gaussian
 from dpsql.mechanisms.laplace import Laplace
@@ -30,7 +30,6 @@ from dpsql.uniform import KernelRandomness, Randomness, words
 _WIDTH = 125
 """Exact sums are kept within 2**125, so that noise (below 2**62) never carries out of 128 bits."""
 _MOST_COUNT = float((1 << 63) - 1024)
-_PART = 1 << 15
 
 
 class Gate:
@@ -60,14 +59,15 @@ class Gate:
     def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: Integers | None) -> Int128:
         """The noisy integers of term `name` in noise-grid units.
 
-        `exact` is in row-grid units, one per group; `drawn` is the term's own part of `draw`.
+        `exact` is in row-grid units, one per group, and is used up: its memory becomes the answer's. `drawn` is the
+        term's own part of `draw`.
         """
         if drawn is None:
             return Int128.zeros(groups.count)
         # Clamping is 1-Lipschitz, so it may follow the data where a fault would betray it; 2**85 rows do not exist.
         width = _WIDTH + min(0, noise.shift)
-        noisy = Int128.empty(groups.count)
-        for at in _parts(groups.count):
+        noisy = exact.widened()
+        for at in parts(groups.count):
             noisy.put(at, exact.part(at).saturated(width).shifted(noise.shift).plus(drawn[: groups.count][at]))
         return noisy
 
@@ -144,18 +144,26 @@ def perturb(exact: ExactAnswer, plan: NoisePlan, gate: Gate) -> NoisyAnswer:
     table = exact.unseal()
     layout = lay_out(table, plan.keys)
     drawn = gate.draw([term.noise for term in plan.terms], layout.groups)
-    noisy = {
-        term.name: gate.add(term.name, layout.integers(table, term.name), term.noise, layout.groups, noise)
-        for term, noise in zip(plan.terms, drawn, strict=True)
-    }
-    keys, count = layout.groups.keys, layout.groups.count
+    shares = {term.name: (term.noise, noise) for term, noise in zip(plan.terms, drawn, strict=True)}
+
+    def measured(name: str) -> Int128:
+        """One term's noisy integers, made when they are needed: one after the other, they use the same memory."""
+        noise, part = shares[name]
+        return gate.add(name, layout.integers(table, name), noise, layout.groups, part)
+
+    keys, count, kept, known = layout.groups.keys, layout.groups.count, None, {}
     if plan.selection is not None:
         column = plan.selection.column
-        counts = noisy[column] if isinstance(plan.selection, Threshold) else layout.integers(table, column)
+        if isinstance(plan.selection, Threshold):
+            known[column] = measured(column)
+        counts = known[column] if column in known else layout.integers(table, column)
         kept = gate.select(column, counts, plan.selection, layout.groups)
         keys, count = keys.filter(pa.array(kept)), int(kept.sum())
-        noisy = {name: values.where(kept) for name, values in noisy.items()}
-    return NoisyAnswer(keys, tuple(_released(term, noisy[term.name]) for term in plan.terms), count)
+    terms = []
+    for term in plan.terms:
+        noisy = known[term.name] if term.name in known else measured(term.name)
+        terms.append(_released(term, noisy if kept is None else noisy.where(kept)))
+    return NoisyAnswer(keys, tuple(terms), count)
 
 
 def _check(plan: NoisePlan) -> None:
@@ -175,13 +183,8 @@ def _check(plan: NoisePlan) -> None:
 def _released(term: TermNoise, noisy: Int128) -> NoisyTerm:
     unit = 2.0 ** (term.noise.shift - term.grid)
     values: NDArray[Any] = np.empty(len(noisy), dtype=np.int64 if term.whole else np.float64)
-    for at in _parts(len(noisy)):
+    for at in parts(len(noisy)):
         part = noisy.part(at).to_float64()
         part *= unit
         values[at] = np.minimum(np.maximum(np.rint(part), -_MOST_COUNT), _MOST_COUNT) if term.whole else part
     return NoisyTerm(term.name, values, unit, term.noise, term.grid, term.whole)
-
-
-def _parts(count: int) -> Iterator[slice]:
-    """Slices of a vector that are small enough for what is made on the way to stay in the processor's cache."""
-    return (slice(start, start + _PART) for start in range(0, count, _PART))

@@ -56,6 +56,22 @@ def test_comparison_index_and_floats(values: list[int], bound: int, length: int)
         assert abs(got - value) <= abs(value) * 2.0**-51
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=8), st.integers(-40, 127), wide)
+def test_64_bits_are_the_same_numbers(values: list[int], shift: int, bound: int) -> None:
+    narrow, full = Int128.from_int64(np.array(values, dtype=np.int64)), Int128.from_ints(values)
+    assert narrow.to_ints() == narrow.part(slice(0, 9)).to_ints() == full.saturated(125).to_ints() == values
+    assert narrow.high.tolist() == full.high.tolist() and narrow.to_float64().tolist() == full.to_float64().tolist()
+    assert narrow.at_least(bound).tolist() == full.at_least(bound).tolist()
+    assert narrow.clipped_index(7).tolist() == full.clipped_index(7).tolist()
+    odd = np.array(values) % 2 == 1
+    assert narrow.where(odd).to_ints() == full.where(odd).to_ints()
+    for bits in (64, 70, 125):
+        assert narrow.saturated(bits).to_ints() == full.saturated(bits).to_ints() == values
+    assert narrow.shifted(shift).to_ints() == full.shifted(shift).to_ints()
+    assert narrow.shifted(0).plus(np.full(len(values), 2**62)).to_ints() == [value + 2**62 for value in values]
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(st.none(), st.integers(-(10**38) + 1, 10**38 - 1)), max_size=8), st.integers(0, 3))
 def test_decimals_from_arrow(values: list[int | None], skipped: int) -> None:
@@ -90,11 +106,11 @@ def test_elements_go_to_their_cells(kind: pa.DataType) -> None:
 
 
 def test_parts_and_refused_width() -> None:
-    vector, other = Int128.from_ints([5, -(2**100), 3]), Int128.empty(3)
+    vector, other = Int128.from_ints([5, -(2**100), 3]), Int128.zeros(3).widened()
     assert vector.part(slice(1, 9)).to_ints() == [-(2**100), 3]
     other.put(slice(0, 1), Int128.from_ints([7]))
     other.put(slice(1, 9), vector.part(slice(1, 9)))
-    assert other.to_ints() == [7, -(2**100), 3]
+    assert other.to_ints() == [7, -(2**100), 3] and other.widened() is other
     with pytest.raises(OverflowError):
         Int128.from_ints([2**127])
     assert "1267650600228229401496703205376" not in repr(vector)
