@@ -410,7 +410,7 @@ def _new_writer(kind: Any) -> Callable[[Any], str]:
     """How values of one type are written."""
     name, names = kind.__name__, _compared(kind)
     if names is not None:
-        return _of_fields(name, names, kind in _WRITTEN_ONCE)
+        return _of_fields(name, names, _WRITTEN_ONCE.get(kind, 0))
     if issubclass(kind, (tuple, list)):
         return lambda value: f"[{','.join([_writer(type(item))(item) for item in value])}]"
     if issubclass(kind, Enum):
@@ -421,13 +421,13 @@ def _new_writer(kind: Any) -> Callable[[Any], str]:
 _writer: Callable[[Any], Callable[[Any], str]] = cache(_new_writer)
 
 
-def _of_fields(name: str, names: tuple[str, ...], once: bool) -> Callable[[Any], str]:
+def _of_fields(name: str, names: tuple[str, ...], most_kept: int) -> Callable[[Any], str]:
     def write(value: Any) -> str:
         parts = value.__dict__
-        if once and _TEXT in parts:
+        if _TEXT in parts:
             return str(parts[_TEXT])
         text = f"{name}({','.join([f'{one}={_writer(type(part := parts[one]))(part)}' for one in names])})"
-        if once:
+        if len(text) <= most_kept:
             parts[_TEXT] = text
         return text
 
@@ -435,10 +435,10 @@ def _of_fields(name: str, names: tuple[str, ...], once: bool) -> Callable[[Any],
 
 
 _TEXT = "#text"
-_WRITTEN_ONCE = frozenset({Facts, Scan})
-"""Values that keep their own text, beside their fields: every expression holds facts (whole domains among them), and the
-scan of a table is one value for all questions (`bind.relations.base_scan`). They are frozen, and a copy with other
-fields (`replace`) is made from fields alone, so a text never outlives what it says."""
+_WRITTEN_ONCE = {Facts: 4_000, Scan: 1 << 30}
+"""Values that keep their own text up to so many characters, beside their fields: every expression holds facts (domains among
+them), and the scan of a table is one value for all questions (`bind.relations.base_scan`). They are frozen, and a copy
+with other fields (`replace`) is made from fields alone, so a text never outlives what it says."""
 
 
 @cache

@@ -92,3 +92,11 @@ def test_a_table_is_one_scan_and_another_table_another() -> None:
     changed = replace(visits, columns={**visits.columns, "cost": cost})
     facts = {column.name: column.facts for column in base_scan(changed).columns}
     assert facts["cost"].upper == 7 and base_scan(changed) != base_scan(visits)
+
+
+def test_long_domains_of_one_question_are_not_kept_as_text() -> None:
+    """A plan that is kept would hold them as often as it names the column."""
+    short, long = (Facts(Type.INTEGER, values=tuple(range(count))) for count in (10, 10_000))
+    for facts in (short, long):
+        assert canonical_text(facts) == canonical_text(replace(facts)) and replace(facts) == facts
+    assert len(vars(short)) == 7 and len(vars(long)) == 6
