@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -155,6 +156,37 @@ def test_the_engine_plans_with_the_value() -> None:
         sql = "EXPLAIN SELECT count(*) FROM t WHERE i < CAST({} AS BIGINT)"
         shown = [connection.execute(sql.format(7)).fetchall(), connection.execute(sql.format("$1"), [7]).fetchall()]
         assert shown[0] == shown[1] and "7" in shown[1][0][1]
+
+
+@pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
+def test_plans_are_those_of_the_text_that_is_shown(name: str) -> None:
+    place = world(name)
+    for case in ACCEPTED:
+        for shown, asked in queries(place, case):
+            if asked.parameters:
+                cursor = place.connection.cursor()
+                plans = [
+                    cursor.execute(f"EXPLAIN {query.sql}", *([query.parameters] if query.parameters else [])).fetchall()
+                    for query in (shown, asked)
+                ]
+                assert plans[0] == plans[1], case.id
+
+
+def test_threads_share_a_text() -> None:
+    statements, found = Statements(), dict[int, int]()
+
+    def ask(first: int) -> None:
+        for most in range(first, first + 40):
+            cursor = connection.cursor()
+            (row,) = statements.table(
+                cursor, "SELECT count(*) AS n FROM range(1000) t(i) WHERE i < $1", (most,)
+            ).to_pylist()
+            found[most] = row["n"]
+            cursor.close()
+
+    with duckdb.connect() as connection, ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, (0, 40, 80, 120)))
+    assert found == {most: most for most in range(160)}
 
 
 def test_what_is_explained_has_its_constants() -> None:
