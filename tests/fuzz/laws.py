@@ -68,7 +68,7 @@ class _Forgetful:
     def of_block(self, family: str) -> list[StoredRelease]:
         return []
 
-    def put(self, key: str, payload: bytes, facts: dict[str, Any], block: str = "") -> StoredRelease:
+    def put(self, key: str, payload: bytes, facts: dict[str, Any], block: str = "", notes: Any = None) -> StoredRelease:
         return StoredRelease(ReleaseNote(key, "", "", facts), payload)
 
 
