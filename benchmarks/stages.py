@@ -28,7 +28,7 @@ STEPS: tuple[tuple[Any, str, str], ...] = (
     (Ledger, "reserve", "ledger: reserve"),
     (DuckDBEngine, "run", "engine"),
     (dpsql.session, "perturb", "perturb"),
-    (ReleaseStore, "get", "store: look up"),
+    (ReleaseStore, "nearest", "store: look up"),
     (ReleaseStore, "put", "store: keep"),
     (Ledger, "resolve", "ledger: note"),
     (Ledger, "accounts", "ledger: budget"),

@@ -202,10 +202,14 @@ class Shelf:
         """The very release, else one that the options and the policy let stand for it."""
         one = planned.price.blocks[at]
         names = self._names(planned, at, self.version(one))
-        found = self._found(planned, at, self._store.get(names.key))
+        if planned.options.reuse is Reuse.DERIVE:
+            stored = [release for release in [self._store.get(names.key)] if release is not None]
+        else:
+            stored = self._store.nearest(names.key, names.alike)
+        found = self._found(planned, at, stored[0]) if stored and stored[0].note.key == names.key else None
         if found is not None:
             return found
-        derived = self._derived(planned, one, names, asking)
+        derived = self._derived(planned, one, names, stored, asking)
         if derived is None:
             return None
         how = derived.how
@@ -213,11 +217,15 @@ class Shelf:
             how = "" if _equal(one, derived, _confidence(planned)) else "the same numbers with less noise"
         return Found(derived.block, derived.stored.receipt, derived.errors, how)
 
-    def _derived(self, planned: Planned, one: PricedBlock, names: _Names, asking: bool) -> Derived | None:
-        """The answer first given to this question, else the most accurate one."""
+    def _derived(
+        self, planned: Planned, one: PricedBlock, names: _Names, stored: list[StoredRelease], asking: bool
+    ) -> Derived | None:
+        """The answer first given to this question, else the most accurate one.
+
+        Without DERIVE only the same numbers may stand in, and they are among `stored`: few, however many releases of
+        the relation there are.
+        """
         derive = planned.options.reuse is Reuse.DERIVE
-        # Without DERIVE only the same numbers may stand in: few releases, however many of the relation there are.
-        stored = [] if derive else self._store.of_block(names.alike)
         if not stored and not derive:
             return None
         mark = fingerprint(("derived", names.key, planned.options.reuse.value))

@@ -12,7 +12,6 @@ from sqlalchemy.engine import Connection
 from dpsql.errors import refuse
 from dpsql.ledger.chain import linked, same
 from dpsql.ledger.prepared import Prepared
-from dpsql.ledger.store import Store
 from dpsql.ledger.tables import entries
 from dpsql.ledger.witness import Head
 from dpsql.ledger.words import Entry, canonical
@@ -74,7 +73,7 @@ def pages(connection: Connection, seq: int) -> Iterator[Entry]:
         seq = page[-1].seq
 
 
-def find_charge(store: Store, request_id: str) -> Entry | None:
+def find_charge(connection: Connection, request_id: str) -> Entry | None:
     """The charge that was made under an idempotency key, if any."""
-    rows = store.rows(_BY_ID, id=request_id)
+    rows = _BY_ID.rows(connection, id=request_id)
     return Entry(*rows[0]) if rows else None

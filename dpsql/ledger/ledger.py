@@ -19,6 +19,7 @@ from dpsql.ledger.export import write_csv, write_json_lines
 from dpsql.ledger.outcomes import Outcome, Outcomes
 from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.store import Store, Taken
+from dpsql.ledger.together import Ask, Together
 from dpsql.ledger.witness import Witness
 from dpsql.ledger.words import (
     DATASET,
@@ -36,6 +37,7 @@ from dpsql.ledger.words import (
 )
 
 _log = logging.getLogger("dpsql.ledger")
+_Charged = tuple[int, dict[str, Account]]
 
 
 class Ledger:
@@ -49,6 +51,7 @@ class Ledger:
         self.store = store
         self.witness = witness
         self._outcomes = Outcomes(self.settle)
+        self._charges: Together[ChargeRequest, _Charged] = Together(self._charge_all)
         _LIVE.add(self)
 
     @property
@@ -87,30 +90,9 @@ class Ledger:
         id that was charged before, and `Fault` with `charged` set when nobody can know whether it was recorded.
         From here on the charge is spent, whatever happens to the process or is noted on the reservation.
         """
-        facts = {
-            "id": request.id,
-            "analyst": request.analyst,
-            "session": request.session,
-            "scopes": sorted(request.scopes),
-            "charge": to_text(request.charge),
-            "what": request.what,
-            "policy_version": request.policy_version,
-        }
-        try:
-            with self._turn() as turn:
-                accounts = self._fitting(turn.connection, request)
-                self.store.step("before entry")
-                seq = turn.append("charge", facts)
-                self.store.step("before totals")
-                charged = [account.at(seq, spent=added(account.spent, request.charge)) for account in accounts]
-                update_accounts(turn.connection, self.witness.key, self.ledger_id, charged)
-        except Taken as error:
-            known = self.find(request.id)
-            if known is None:
-                raise refuse("ledger_damaged", problem="two writers took one number") from error
-            raise refuse("request_repeated", entry=known.seq) from error
+        seq, accounts = self._charges.ask(request, self.store.timeout_seconds, self.store.name)
         self.store.step("reserved")
-        return Reservation(self, request, seq, {account.scope: account for account in charged})
+        return Reservation(self, request, seq, accounts)
 
     def resolve(self, seq: int, outcome: str, note: str) -> None:
         """Note the outcome ("committed" or "failed") of the charge with number `seq`. Gives nothing back.
@@ -156,7 +138,8 @@ class Ledger:
 
     def find(self, request_id: str) -> Entry | None:
         """The charge that was made under an idempotency key, if any."""
-        return find_charge(self.store, request_id)
+        with self.store.reading() as connection:
+            return find_charge(connection, request_id)
 
     def history(self, after: int = 0) -> Iterator[Entry]:
         """Entries with a number above `after`, in order; the database is not held between pages."""
@@ -214,8 +197,50 @@ class Ledger:
                 seat.advance(turn.last)
                 self.store.step("after head")
 
+    def _charge_all(self, asks: list[Ask[ChargeRequest, _Charged]]) -> None:
+        """One transaction for all: each charge fits what those before it have left, or is refused by itself."""
+        try:
+            with self._turn() as turn:
+                for one in asks:
+                    try:
+                        accounts = self._fitting(turn.connection, one.asked)
+                    except Error as error:
+                        one.error = error
+                    else:
+                        one.given = self._charge(turn, one.asked, accounts)
+                if all(one.given is None for one in asks):
+                    raise _NothingCharged
+        except _NothingCharged:
+            pass
+        except Taken as error:
+            raise refuse("ledger_damaged", problem="two writers took one number") from error
+
+    def _charge(self, turn: Turn, request: ChargeRequest, accounts: list[Account]) -> _Charged:
+        """Write a charge that fits. What fails from here on fails the transaction."""
+        facts = {
+            "id": request.id,
+            "analyst": request.analyst,
+            "session": request.session,
+            "scopes": sorted(request.scopes),
+            "charge": to_text(request.charge),
+            "what": request.what,
+            "policy_version": request.policy_version,
+        }
+        self.store.step("before entry")
+        seq = turn.append("charge", facts)
+        self.store.step("before totals")
+        charged = [account.at(seq, spent=added(account.spent, request.charge)) for account in accounts]
+        update_accounts(turn.connection, self.witness.key, self.ledger_id, charged)
+        return seq, {account.scope: account for account in charged}
+
     def _fitting(self, connection: Connection, request: ChargeRequest) -> list[Account]:
-        """The accounts of the request's scopes when the charge fits every one of them; BudgetRefusal otherwise."""
+        """The accounts of the request's scopes when the charge is new and fits every one of them.
+
+        Raises request_repeated, BudgetRefusal; nothing has been written then.
+        """
+        known = find_charge(connection, request.id)
+        if known is not None:
+            raise refuse("request_repeated", entry=known.seq)
         found = self._accounts(connection, request.scopes)
         for scope in request.scopes:
             if scope not in found:
@@ -238,6 +263,10 @@ class Ledger:
         if scope not in found:
             raise refuse("ledger_account", scope=scope)
         return found[scope]
+
+
+class _NothingCharged(Exception):
+    """All were refused: the transaction is given up, and not flushed."""
 
 
 _LIVE: weakref.WeakSet[Ledger] = weakref.WeakSet()

@@ -28,10 +28,11 @@ class Prepared:
         found: list[tuple[Any, ...]] = driver(connection).execute(text, given[0]).fetchall()
         return found
 
-    def run(self, connection: Connection, **values: Any) -> None:
-        """Run a statement that returns no rows."""
+    def run(self, connection: Connection, **values: Any) -> int:
+        """Run a statement that returns no rows; how many rows it wrote."""
         text, given = self._filled(connection, [values])
-        driver(connection).execute(text, given[0])
+        written: int = driver(connection).execute(text, given[0]).rowcount
+        return written
 
     def run_each(self, connection: Connection, many: Iterable[Mapping[str, Any]]) -> None:
         """Run it once for each of `many`, in as few round trips as the driver can."""

@@ -142,6 +142,19 @@ class Store:
         with self.alone():
             return self._begun(lambda connection: statement.rows(connection, **values))
 
+    def write(self, statement: Prepared, **values: Any) -> int:
+        """One statement as a transaction by itself (SQLite), which may be lost with the power; how many rows it wrote."""
+
+        def written(connection: Connection) -> int:
+            self._become(self._lossy)
+            return statement.run(connection, **values)
+
+        with self.alone():
+            self.step("before commit")
+            count = self._begun(written)
+            self.step("after commit")
+            return count
+
     def table_names(self) -> set[str]:
         """Names of the tables in the database (in the schema of the connection)."""
         with self.reading() as connection:
@@ -174,9 +187,7 @@ class Store:
 
     def _begin_writing(self, connection: Connection, synchronous: str, synchronous_commit: str) -> Connection:
         if self.is_sqlite:
-            if self._synchronous != synchronous:  # it holds for the connection until it is set again
-                self._driver.execute(f"PRAGMA synchronous={synchronous}")
-                self._synchronous = synchronous
+            self._become(synchronous)
             self._driver.execute("BEGIN IMMEDIATE")
             return connection
         # A new snapshot per statement whatever the server's default is: one taken before the lock would be stale.
@@ -187,6 +198,12 @@ class Store:
             f"SELECT pg_advisory_xact_lock({_POSTGRES_LOCK})"
         )
         return connection
+
+    def _become(self, synchronous: str) -> None:
+        """What SQLite flushes; it holds for the connection until it is set again."""
+        if self._synchronous != synchronous:
+            self._driver.execute(f"PRAGMA synchronous={synchronous}")
+            self._synchronous = synchronous
 
     def _begin_reading(self, connection: Connection) -> Connection:
         self._driver.execute("BEGIN" if self.is_sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
