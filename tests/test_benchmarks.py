@@ -82,7 +82,10 @@ def test_every_question_in_every_way(results: Found) -> None:
 def test_fixed_cost_names_every_step(results: Found) -> None:
     ways = {one["way"]: one["steps"] for one in results["fixed"]["found"]}
     assert list(ways) == ["distinct", "again", "stored"]
-    assert {label for _, _, label in STEPS} <= {label for steps in ways.values() for label in steps} | {"rehearse", "sandbox"}
+    assert {label for _, _, label in STEPS} <= {label for steps in ways.values() for label in steps} | {
+        "rehearse",
+        "sandbox",
+    }
     assert "engine" in ways["again"] and "ledger: reserve" in ways["again"] and "bind" not in ways["again"]
     assert "engine" not in ways["stored"] and "ledger: reserve" not in ways["stored"]
     for one in results["fixed"]["found"]:
