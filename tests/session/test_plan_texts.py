@@ -7,7 +7,9 @@ from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 
+import pytest
 from audit.hospital import policy
+from audit.world import World
 
 from dpsql.bind.relations import base_scan
 from dpsql.plan import (
@@ -100,3 +102,12 @@ def test_long_domains_of_one_question_are_not_kept_as_text() -> None:
     for facts in (short, long):
         assert canonical_text(facts) == canonical_text(replace(facts)) and replace(facts) == facts
     assert len(vars(short)) == 7 and len(vars(long)) == 6
+
+
+@pytest.mark.parametrize("word", ["current_date", "today()", "now()", "current_timestamp", "CURRENT_TIMESTAMP"])
+def test_what_reads_the_clock_is_planned_anew(word: str) -> None:
+    session = World(policy("hospital")).session
+    moving = f"SELECT COUNT(*) FROM visits WHERE day < CAST({word} AS DATE)"
+    standing = "SELECT COUNT(*) FROM visits WHERE day < DATE '2024-01-05' AND lower(ward) = 'now()'"
+    planned = [session.plan(session.planner.parse(sql, None)) for sql in (moving, moving, standing, standing)]
+    assert planned[0] is not planned[1] and planned[2] is planned[3]
