@@ -200,7 +200,8 @@ def test_slopes_are_exponents() -> None:
 
 def test_clients_at_once(tmp_path: Path) -> None:
     found = clients.concurrent(tmp_path, 3, 1, 2, lambda line: None, rows=300)
-    assert [one.way for one in found] == ["raw", "charged", "stored"]
+    ways = [f"{title}: {asked}" for title in clients.TITLES.values() for asked in ("new text", "again")]
+    assert [one.way for one in found] == ["raw", *ways, "stored"]
     assert all(one.per_second > 0 and one.clients == 3 for one in found)
     assert "questions a second" in tables.clients([vars(one) for one in found])
 
