@@ -29,10 +29,12 @@ no noise is added; and terms clipped to less than one row may add, whose noise i
 """
 MOST_GRID = 900
 UNIT_BITS = 62
-"""A unit's sum of a clipped term stays within 2**62, so that in 128 bits its square, and its product with a bound that
-is smaller still, cannot overflow, nor can the sum of the squares of all its groups (at most the square of the sum)."""
+"""A unit's sum of a clipped term stays within 2**62 on its grid, so that the engine's 64 bits hold it, and 128 bits its
+square and the sum of the squares of all its groups (at most the square of the sum)."""
 FINER_BITS = 20
-"""Integers and counts are clipped on a grid this much finer than 1, so that rounding toward zero loses nothing."""
+"""A clipped unit adds a share of each row in steps of 2**-20, on a grid that much finer than that of the rows."""
+LEAST_FINER = 10
+"""The fewest of these bits, whatever the number of rows: a share is rounded down by a thousandth of the whole at most."""
 LEAST_CLIP = 1_000
 """The fewest grid steps of a bound: rounding it down costs at most a thousandth."""
 CENTRED = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
@@ -67,7 +69,10 @@ class Basis:
         if not clip or most is None or most >= self.rows:
             return self._name(Term("", TermKind.COUNT, value, condition, 1))
         scale = 1 << FINER_BITS
-        return self._name(Term("", TermKind.COUNT, value, condition, scale, grid=FINER_BITS, clip=Clip(most * scale)))
+        clipped_to = Clip(most * scale)
+        return self._name(
+            Term("", TermKind.COUNT, value, condition, scale, FINER_BITS, clip=clipped_to, finer=FINER_BITS)
+        )
 
     def units(self, condition: Expr | None) -> str:
         """Distinct privacy units among rows that pass `condition`."""
@@ -112,24 +117,29 @@ def summed(value: Expr, condition: Expr | None, centred: bool, bits: int | None 
 def clipped(value: Expr, condition: Expr | None, total: Fraction, rows: int) -> Term:
     """The SUM term of which a unit with at most `rows` rows has at most `total` in all (in the unit of the value).
 
-    The grid is the finest on which `rows` rows stay within 2**UNIT_BITS: integers get up to FINER_BITS more bits, the
-    engine multiplies their partial sums; reals, and integers too large for that, get fewer. Refuses a total that is
-    fewer than LEAST_CLIP steps of it.
+    On the grid `rows` rows stay within 2**UNIT_BITS, and it is `finer` bits finer than that of the rows' integers:
+    FINER_BITS, fewer where many rows leave no room. Integers too large for that are read as reals. A real has KEPT_BITS
+    where a copy may keep it, and more where one row may add more than the total: noise is of the total's size, to which
+    rounding has to be small. Refuses a total that is fewer than LEAST_CLIP steps.
     """
     room = UNIT_BITS - (rows - 1).bit_length()
     low, high = value.facts.lower, value.facts.upper
     most = max(abs(low), abs(high))
-    if value.facts.type is Type.INTEGER and most < 2 ** min(room, GRID_BITS):
+    if value.facts.type is Type.INTEGER and most < 2 ** min(room - LEAST_FINER, GRID_BITS):
         finer = min(FINER_BITS, room - int(most).bit_length())
-        lower, upper = int(low), int(high)
-        term = Term("", TermKind.SUM, value, condition, int(most) << finer, finer, lower, upper)
+        term = Term("", TermKind.SUM, value, condition, int(most), 0, int(low), int(high))
+        steps = total * 2**finer
     else:
-        bits = _bits(value) if total >= most else GRID_BITS
-        term, _ = _real_sum(value, condition, False, min(room, bits))
-    clip = math.floor(total * Fraction(2) ** term.grid)
-    if clip < LEAST_CLIP:
+        bits = KEPT_BITS if total >= most and isinstance(value, Column) else max(KEPT_BITS, room - FINER_BITS)
+        bits = min(bits, room - LEAST_FINER)
+        finer = min(FINER_BITS, room - bits)
+        term, _ = _real_sum(value, condition, False, bits)
+        steps = total * Fraction(2) ** term.grid
+    if steps < LEAST_CLIP:
         raise refuse("max_total_small", total=plain_decimal(total), most=f"{float(most):.4g}", rows=rows)
-    return replace(term, clip=Clip(clip))
+    grid = term.grid + finer
+    clip = Clip(math.floor(total * Fraction(2) ** grid))
+    return replace(term, magnitude=term.magnitude << finer, grid=grid, clip=clip, finer=finer)
 
 
 def _bits(value: Expr) -> int:

@@ -279,7 +279,8 @@ class Term:
     round(clamp(value, lower, upper) - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and
     ints for integer columns. UNITS: distinct privacy units. DISTINCT: distinct values of `value`.
     `magnitude` bounds the absolute value that one row (unit, value) adds, in grid units. `clip`: COUNT and SUM only;
-    their grid is then chosen so that nothing overflows (`basis.clipped`), finer than 1 for integers and counts.
+    their grid is then chosen so that nothing overflows (`basis.clipped`), and `finer` bits finer than that of the rows'
+    integers, of which a clipped unit adds a share in steps of 2**-finer.
     """
 
     name: str
@@ -292,6 +293,7 @@ class Term:
     upper: float | int = 0
     centre: float | int = 0
     clip: Clip | None = None
+    finer: int = 0
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from math import prod
 from dpsql.contributions import Promise, owned, tables
 from dpsql.emit import duckdb as text
 from dpsql.emit.bounded_view import bounded_view, rank
-from dpsql.emit.clipping import Grouped, clipped_sums
+from dpsql.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
 from dpsql.emit.columns import columns_of, content_of, group_key, keys_of
 from dpsql.emit.grid import kept_integer, row_integer, value_text
 from dpsql.emit.narrow import narrowed
@@ -217,27 +217,61 @@ class Emitter:
         return _grouped([key.name for key in block.keys], terms or ["count(*) AS present"], f"({rows})")
 
     def _clipped(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
-        """Every term summed over the (clipped) sums of the units of a group; distinct values, which no unit owns, beside
-        them: over the same rows there are the same groups."""
+        """Every term over the same rows: of those that are clipped each unit's share, of others the whole."""
+        if not block.keys:
+            return self._clipped_total(block, rows, values)
+        keys, unit = [key.name for key in block.keys], self._hidden(block.source)[-1]
+        counted = {term.name: self._counted(term, block, values) for term in block.terms if term.clip is not None}
+        units = self._unit_sets(block)
+        terms = [
+            f"{shared_sum(counted[term.name]) if term.clip else self._term(term, block, values, units)} AS {term.name}"
+            for term in block.terms
+        ]
+        if block.selection_term == SELECTION:
+            terms.append(f"{self._selection_count(block)} AS {SELECTION}")
+        found = shares(Grouped('"#rows"', tuple(keys), unit), tuple(counted.values()))
+        kept = "NOT MATERIALIZED" if self._read_again(block) else "MATERIALIZED"
+        sums = _grouped(keys, terms, f'"#rows" JOIN "#shares" USING ({unit})')
+        return f'WITH "#rows" AS {kept} ({rows}), "#shares" AS ({found}) SELECT * FROM ({sums})'
+
+    def _clipped_total(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
+        """Every term summed over the (clipped) sums of the units; distinct values, which no unit owns, beside them."""
         apart = [term for term in block.terms if term.kind is TermKind.DISTINCT]
-        added = [term for term in block.terms if term.kind is not TermKind.DISTINCT]
         sums = []
-        for term in added:
-            counted = replace(term, kind=TermKind.COUNT) if term.kind is TermKind.UNITS else term
-            sums.append((term, self._term(counted, block, values, "")))
-        keys = tuple(key.name for key in block.keys)
-        selection = SELECTION if block.selection_term == SELECTION else None
+        for term in block.terms:
+            if term.kind is not TermKind.DISTINCT:
+                counted = replace(term, kind=TermKind.COUNT) if term.kind is TermKind.UNITS else term
+                sums.append((term, self._term(counted, block, values, "")))
         source = 'SELECT * FROM "#rows"' if apart else rows
-        clipped = clipped_sums(Grouped(source, keys, self._hidden(block.source)[-1]), tuple(sums), selection)
+        clipped = clipped_total(Grouped(source, (), self._hidden(block.source)[-1]), tuple(sums))
         if not apart:
             return clipped
         counts = [f"{self._term(term, block, values, '')} AS {term.name}" for term in apart]
-        others = _grouped(list(keys), counts, '"#rows"')
-        chosen = [f"a.{name}" for name in [*keys, *(term.name for term in added), *([selection] if selection else [])]]
-        chosen += [f"b.{term.name}" for term in apart]
-        on = " AND ".join(f"a.{key} IS NOT DISTINCT FROM b.{key}" for key in keys) or "true"
-        both = f"SELECT {', '.join(chosen)} FROM ({clipped}) AS a JOIN ({others}) AS b ON {on}"
-        return f'WITH "#rows" AS MATERIALIZED ({rows}) SELECT * FROM ({both})'  # so ORDER BY means one k0 in DuckDB 1.4
+        others = _grouped([], counts, '"#rows"')
+        return f'WITH "#rows" AS MATERIALIZED ({rows}) SELECT * FROM ({clipped}) AS a, ({others}) AS b'
+
+    def _counted(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> Counted:
+        """What a clipped term takes of a row."""
+        value, condition = values[term.name]
+        if term.kind is TermKind.SUM:
+            return Counted(term, self._integer(term, block, value), condition)
+        summed_too = _summed_too(term, block)
+        if summed_too is not None:
+            return Counted(term, self._integer(summed_too, block, value), condition)
+        if term.value is not None and term.value.facts.type is Type.REAL:
+            condition = f"NOT isnan({value}){f' AND {condition}' if condition else ''}"
+        return Counted(term, value, condition)
+
+    def _read_again(self, block: BoundedBlock) -> bool:
+        """Whether the rows cost no more to read twice than to keep: those of a prepared view without joins and caps.
+
+        Both readings are of one snapshot of the file, or of a source that must not have changed meanwhile.
+        """
+        node = block.source
+        while isinstance(node, (Filter, Project)):
+            node = node.source
+        capped = block.caps.max_groups is not None or block.caps.max_rows_per_group is not None
+        return isinstance(node, Scan) and self._prepared(node) is not None and not capped
 
     def _unchanged(self, block: BoundedBlock) -> tuple[tuple[str, str], ...]:
         """What must not have changed while the query ran: tables that are their own bounded view."""
@@ -255,7 +289,7 @@ class Emitter:
         """
         sets = sum(term.kind is TermKind.UNITS for term in block.terms)
         prepared = self._prepared(block.source)
-        if prepared is None or not sets or _clips(block) or not all(_strict(key) for key in block.keys):
+        if prepared is None or not sets or not all(_strict(key) for key in block.keys):
             return ""
         groups = prod(len(key.values or ()) for key in block.keys)
         return prepared.count_units if groups * sets <= MOST_UNIT_SETS else ""
@@ -364,10 +398,8 @@ class Emitter:
 
 
 def _finer(term: Term, total: str) -> str:
-    """A count or a sum of integers in steps of its grid, which is finer than 1 where it may be clipped."""
-    if isinstance(term.lower, float) or term.grid == 0:
-        return total
-    return f"(CAST({total} AS HUGEINT) * {1 << term.grid})"
+    """A count or a sum in steps of the term's grid, which is finer than that of the rows where it may be clipped."""
+    return f"(CAST({total} AS HUGEINT) * {1 << term.finer})" if term.finer else total
 
 
 def _clips(block: BoundedBlock) -> bool:

@@ -31,7 +31,7 @@ def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
 
 def integer_type(term: Term) -> str:
     """The narrowest of the engine's integers, from 32 bits on, that holds every row's integer of a SUM term."""
-    return "INTEGER" if term.magnitude < 2**31 else "BIGINT"
+    return "INTEGER" if term.magnitude >> term.finer < 2**31 else "BIGINT"
 
 
 def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callable[[str], bool]) -> str | None:
@@ -47,8 +47,7 @@ def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callabl
         return None
     if not policy.is_protected(source.table) or not prepared(source.table):
         return None
-    grid = term.grid if isinstance(term.lower, float) else 0  # a clipped sum of integers is put on its grid afterwards
-    wanted = (term.lower, term.upper, term.centre, grid)
+    wanted = (term.lower, term.upper, term.centre, term.grid - term.finer)
     kept = kept_integers(policy.tables[source.table].columns[term.value.name])
     found = (name for name, one in kept.items() if (one.lower, one.upper, one.centre, one.grid) == wanted)
     return next(found, None)
@@ -58,7 +57,9 @@ def row_integer(term: Term, value: str) -> str:
     """The row's integer of a SUM term; `value` is the text that `summand` gave (or the name of its column)."""
     if not isinstance(term.lower, float):
         return grid_integer(value, int(term.lower), int(term.upper), int(term.centre))
-    low, high = (math.ldexp(float(end) - float(term.centre), term.grid) for end in (term.lower, term.upper))
+    low, high = (
+        math.ldexp(float(end) - float(term.centre), term.grid - term.finer) for end in (term.lower, term.upper)
+    )
     return grid_real(value, low, high, integer_type(term))
 
 
@@ -74,7 +75,7 @@ def summand(term: Term, value: Expr, written: str) -> str:
     if not isinstance(term.lower, float):
         return written
     wide = f"CAST({written} AS DOUBLE)" if value.facts.type is Type.INTEGER else written
-    return scaled(wide, float(term.centre), term.grid)
+    return scaled(wide, float(term.centre), term.grid - term.finer)
 
 
 def scaled(value: str, centre: float, grid: int) -> str:

@@ -16,9 +16,10 @@ from audit.hospital import Data, merge, policy
 from audit.law import compare, moves
 from audit.world import Measured, World
 
-from dpsql.basis import UNIT_BITS
-from dpsql.emit.clipping import Grouped, clipped_sums
-from dpsql.plan import Clip, Norm, Term, TermKind
+from dpsql.basis import FINER_BITS, GRID_BITS, LEAST_FINER, UNIT_BITS, clipped
+from dpsql.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
+from dpsql.plan import Clip, Column, Norm, Term, TermKind
+from dpsql.ranges import Facts, Type
 from neighbours.databases import database, hospital
 from neighbours.test_neighbours import Place, Silent, rows
 
@@ -26,27 +27,28 @@ WARDS = ["er", "icu", "day"]
 Vector = dict[int, int]
 
 
-def clipped(vector: Vector, most: int, norm: Norm) -> Vector:
-    """The definition; of the L2 norm with the exact root, which the engine's may exceed by a thousandth."""
-    size = sum(map(abs, vector.values()))
-    if norm is Norm.L2:
-        square = sum(value * value for value in vector.values())
-        size = math.isqrt(square) + (math.isqrt(square) ** 2 < square)
-    if size <= most:
-        return vector
-    return {key: (abs(value) * most // size) * (1 if value > 0 else -1) for key, value in vector.items()}
+def defined(vector: Vector, most: int, norm: Norm, finer: int) -> Vector:
+    """The definition: the whole unit times the largest share of 2**finer with which its norm is at most `most`."""
+    size = max(sum(map(abs, vector.values())), 1)
+    square = max(sum(value * value for value in vector.values()), 1)
+    share = min(1 << finer, most // size if norm is Norm.L1 else math.isqrt(most * most // square))
+    return {key: value * share for key, value in vector.items()}
 
 
-def engine(vectors: list[Vector], most: int, norm: Norm, grouped: bool) -> Vector:
-    """What the emitted text adds up to, over one row for each unit and group."""
+def engine(vectors: list[Vector], most: int, norm: Norm, finer: int) -> Vector:
+    """What the emitted text adds up to, over one row for each unit and group, or a row of theirs in two."""
     con = duckdb.connect(config={"threads": 1})
     given = [(key, unit, value) for unit, vector in enumerate(vectors) for key, value in vector.items()]
+    given = [row for key, unit, value in given for row in ((key, unit, value // 3), (key, unit, value - value // 3))]
     columns = [[row[at] for row in given] for at in range(3)]
     con.register("r", pa.table([pa.array(column, pa.int64()) for column in columns], ["k0", "unit", "v"]))
-    term = Term("t0", TermKind.SUM, None, None, 1, clip=Clip(most, norm))
-    keys = ("k0",) if grouped else ()
-    text = clipped_sums(Grouped("SELECT * FROM r", keys, "unit"), ((term, "sum(v)"),), None)
-    return {row[0] if grouped else 0: row[-1] for row in con.sql(text).fetchall()}
+    signs = {value >= 0 for _, _, value in given}
+    ends = (0 if signs == {True} else -(2**62), 0 if signs == {False} else 2**62)
+    term = Term("t0", TermKind.SUM, None, None, 1, finer, *ends, clip=Clip(most, norm), finer=finer)
+    one = Counted(term, "v", "")
+    found = shares(Grouped("r", ("k0",), "unit"), (one,))
+    text = f"SELECT k0, {shared_sum(one)} FROM r JOIN ({found}) USING (unit) GROUP BY k0"
+    return {row[0]: row[1] for row in con.sql(text).fetchall()}
 
 
 def vectors(rng: random.Random, bits: int) -> Iterator[Vector]:
@@ -64,21 +66,26 @@ def vectors(rng: random.Random, bits: int) -> Iterator[Vector]:
 
 
 @pytest.mark.parametrize("norm", Norm)
-@pytest.mark.parametrize("most", [1_000, 1_001, 3_145_727, 2**31 - 1, 2**61 + 1, 2**UNIT_BITS - 1])
-def test_one_unit(norm: Norm, most: int) -> None:
-    """Each unit alone: its vector is within the norm, and is the scaled one up to the stated rounding."""
-    for vector in vectors(random.Random(f"{norm} {most}"), UNIT_BITS):
-        found = engine([vector], most, norm, grouped=True)
-        wanted = clipped(vector, most, norm)
-        if norm is Norm.L1:
-            assert found == wanted
-            assert sum(map(abs, found.values())) <= most
-        else:
-            assert sum(value * value for value in found.values()) <= most * most
-            for key, value in wanted.items():
-                assert abs(value) * Fraction(999, 1000) - 1 <= abs(found[key]) <= abs(value)
-                assert found[key] * value >= 0
-            assert found == vector or sum(v * v for v in vector.values()) > most * most
+@pytest.mark.parametrize("finer", [0, 1, FINER_BITS])
+@pytest.mark.parametrize("most", [1_000, 1_001, 3_145_727, 2**31 - 1, 2**41 + 1, 2**UNIT_BITS - 1])
+def test_one_unit(norm: Norm, finer: int, most: int) -> None:
+    """Each unit alone, up to the largest that fits: the largest share of it that is within the norm, and no more."""
+    for vector in vectors(random.Random(f"{norm} {most}"), UNIT_BITS - finer):
+        found = engine([vector], most, norm, finer)
+        assert found == defined(vector, most, norm, finer)
+        size = sum(map(abs, found.values())) if norm is Norm.L1 else sum(v * v for v in found.values())
+        assert size <= (most if norm is Norm.L1 else most * most)
+
+
+@pytest.mark.parametrize("norm", Norm)
+def test_at_the_bound_nothing_is_taken_away(norm: Norm) -> None:
+    """A unit whose norm is the bound itself is left as it is, and one step above it is not."""
+    for size in (3, 1_000, 2**20 + 1, 3**20, 2**41 - 1):
+        for finer in (10, FINER_BITS):
+            whole = {0: size << finer}
+            assert engine([{0: size}], size << finer, norm, finer) == whole
+            less = engine([{0: size}], (size << finer) - 1, norm, finer)[0]
+            assert (size << finer) - size <= less < size << finer
 
 
 @pytest.mark.parametrize("norm", Norm)
@@ -86,21 +93,39 @@ def test_many_units(norm: Norm) -> None:
     """Units are clipped one by one, whatever the others are, and then added up."""
     rng = random.Random(7)
     each = [next(vectors(rng, 40)) if at == 0 else list(vectors(rng, 40))[at % 35] for at in range(20)]
-    alone = [engine([vector], 2**30, norm, grouped=True) for vector in each]
+    alone = [engine([vector], 2**40, norm, 12) for vector in each]
     together: Vector = {}
     for vector in alone:
         for key, value in vector.items():
             together[key] = together.get(key, 0) + value
-    assert engine(each, 2**30, norm, grouped=True) == together
+    assert engine(each, 2**40, norm, 12) == together
 
 
 @pytest.mark.parametrize("norm", Norm)
 def test_without_keys(norm: Norm) -> None:
     """One number for each unit: it is cut off at both ends."""
     values = [5, -5, 2_000, -2_000, 1_000, -1_001, 2**UNIT_BITS]
-    found = engine([{0: value} for value in values], 1_000, norm, grouped=False)
-    assert found == {0: 5 - 5 + 1_000 - 1_000 + 1_000 - 1_000 + 1_000}
-    assert engine([], 1_000, norm, grouped=False) == {0: 0}
+    term = Term("t0", TermKind.SUM, None, None, 1, clip=Clip(1_000, norm))
+    con = duckdb.connect(config={"threads": 1})
+    for given, wanted in ((values, 5 - 5 + 1_000 - 1_000 + 1_000 - 1_000 + 1_000), ([], 0)):
+        con.register("r", pa.table({"unit": range(len(given)), "v": pa.array(given, pa.int64())}))
+        text = clipped_total(Grouped("SELECT * FROM r", (), "unit"), ((term, "sum(v)"),))
+        assert con.sql(text).fetchall() == [(wanted,)]
+
+
+@pytest.mark.parametrize("rows", [1, 60, 2**12, 2**12 + 1, 10**6, 10**9])
+@pytest.mark.parametrize("value", [("real", 0, 500), ("real", -1e15, 3), ("integer", -9, 20), ("integer", 0, 2**50)])
+def test_grids_leave_room(rows: int, value: tuple[str, float, float]) -> None:
+    """All that the engine multiplies is within 64 bits (128 for squares), whatever the bounds and the number of rows."""
+    kind, low, high = value
+    column = Column("x", Facts(Type(kind), Fraction(low), Fraction(high)))
+    most = Fraction(max(-low, high))
+    for total in (most / 500, most, most * rows / 2):
+        term = clipped(column, None, total, rows)
+        assert term.clip is not None and LEAST_FINER <= term.finer <= FINER_BITS
+        assert term.magnitude * rows <= 2**UNIT_BITS and term.clip.most <= total * Fraction(2) ** term.grid
+        assert term.magnitude >> term.finer <= 2**GRID_BITS
+        assert term.finer == FINER_BITS or rows > 2**12 or high == 2**50
 
 
 # --- whole questions ------------------------------------------------------------------------------------------------
@@ -213,7 +238,7 @@ def test_wide_bounds_change_nothing(seed: int) -> None:
         with world.options(["dp.max_total = 19999.99", "dp.max_count = 19", f"dp.mechanism = {mechanism}"]):
             plan = world.session.explain(asked)
             answer = rows(world.session.execute(asked).table)
-        assert "#norms" in plan.engine_sql[0][1]
+        assert "#shares" in plan.engine_sql[0][1]
         step = max(output.grid for output in plan.outputs)
         for row in answer:
             assert row[1:] == pytest.approx(wanted.get(row[0], (0,) * 5), rel=1e-9, abs=max(1e-9, step))
