@@ -231,7 +231,7 @@ class Emitter:
             terms.append(f"{self._selection_count(block)} AS {SELECTION}")
         found = shares(Grouped('"#rows"', tuple(keys), unit), tuple(counted.values()))
         kept = "NOT MATERIALIZED" if self._read_again(block) else "MATERIALIZED"
-        sums = _grouped(keys, terms, f'"#rows" JOIN "#shares" USING ({unit})')
+        sums = _grouped(keys, terms, f'"#rows" LEFT JOIN "#shares" USING ({unit})')
         return f'WITH "#rows" AS {kept} ({rows}), "#shares" AS ({found}) SELECT * FROM ({sums})'
 
     def _clipped_total(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:

@@ -12,14 +12,17 @@ adds what it adds without a clip. Other units play no part in F: adding or remov
 norm C at most. Bounds are those of `basis`: 2**f |v| <= 2**62 and C < 2**62, so 64 bits hold every row's F q, n and
 C // n, and 128 bits hold F F S <= 2**(2 f) (2**(62 - f))**2 = 2**124.
 
-The rows are read twice: once for the shares, by unit alone where the values have one sign (then n is the sum over all rows)
-and by unit and group where they have both, or for L2; then for the sums, with the shares beside. Every row of every unit
-takes part in both, whether or not anybody exceeds C. Units that cannot are not left out though their number of
-rows is known to a prepared copy: work would then follow how many units exceed a bound that the analyst chooses.
+Where Laplace noise is added and the values of every term have one sign, n is the sum over all rows of a unit: the rows are
+read twice, by unit for the shares and by group for the sums, with the shares beside. Else v is needed, and the sums of
+(unit, group) are nearly as many as the rows. So the rows are read once more first, and only units are looked at whose
+sum of |q| over all rows exceeds C: no norm of v exceeds that, so that all others have F = 2**f. How long this
+takes follows how many rows those units have: one unit moves the work by at most its own rows, as it does when it meets
+a condition, so time tells nothing new of it (privacy.md 1 leaves time out). The first form has the same work for all.
 
-Measured at 1 million rows, 50,000 units and 50 groups (processor time to that of plain DuckDB's COUNT and SUM, rows as a copy
-has them): L1 6.7, of which 2.1 are the sums by unit; L2 31, of which 13 are the sums by unit and group, which are as many as
-rows. Clipping the sums of each unit and group in 128 bits, as a first version did, took 63 and 39.
+Measured at 1 million rows, 50,000 units and 50 groups, processor time to that of plain DuckDB's COUNT and SUM, rows of a copy,
+which are sorted by unit: one sign and L1 4.6; L2 8.7 where 3 % of the units with 9 % of the rows exceed C, 33 where 93 % do
+(24 without the first reading). Rows not sorted: 5.3, 10.8, 45. Sums of each (unit, group) in 128 bits, each divided, as the first
+version had them: 63 and 39.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from dataclasses import dataclass
 
 from dpsql.emit.duckdb import constant
 from dpsql.errors import refuse
-from dpsql.plan import Norm, Term, TermKind
+from dpsql.plan import Clip, Norm, Term, TermKind
 
 
 @dataclass(frozen=True)
@@ -69,21 +72,31 @@ def _partial(term: Term, aggregate: str) -> str:
 def _ends(term: Term) -> str:
     if term.clip is None:
         return term.name
-    _norm(term)
-    return f"least(greatest({term.name}, {constant(-term.clip.most)}), {constant(term.clip.most)})"
+    most = _clip(term).most
+    return f"least(greatest({term.name}, {constant(-most)}), {constant(most)})"
 
 
 def shares(of: Grouped, counted: tuple[Counted, ...]) -> str:
-    """A SELECT of each unit and its share of each clipped term (`share_name`)."""
-    apart = any(_norm(one.term) is Norm.L2 or not _one_sign(one.term) for one in counted)
-    keys = [*of.keys, of.unit] if apart else [of.unit]
-    parts = [f"{_sum(one)} AS {one.term.name}" for one in counted]
-    sums = f"SELECT {', '.join([*keys, *parts])} FROM {of.rows} GROUP BY {', '.join(keys)}"
-    norms = [item for one in counted for item in (_norms(one.term) if apart else _absolute(one.term))]
-    by = f" GROUP BY {of.unit}" if apart else ""
-    found = f"SELECT {', '.join([of.unit, *norms])} FROM ({sums}){by}"
+    """A SELECT of units and their shares of each clipped term (`share_name`); a unit that is missing has all of each."""
+    if all(_by_unit(one.term) for one in counted):
+        parts = [f'{_size(one)} AS "n.{one.term.name}"' for one in counted]
+        found = f"SELECT {', '.join([of.unit, *parts])} FROM {of.rows} GROUP BY {of.unit}"
+    else:
+        keys = [*of.keys, of.unit]
+        parts = [f"{_sum(one)} AS {one.term.name}" for one in counted]
+        exceed = " OR ".join(f"{_size(one)} > {constant(_clip(one.term).most >> one.term.finer)}" for one in counted)
+        units = f"SELECT {of.unit} FROM {of.rows} GROUP BY {of.unit} HAVING {exceed}"
+        rows = f"{of.rows} SEMI JOIN ({units}) USING ({of.unit})"
+        sums = f"SELECT {', '.join([*keys, *parts])} FROM {rows} GROUP BY {', '.join(keys)}"
+        norms = [item for one in counted for item in _norms(one.term)]
+        found = f"SELECT {', '.join([of.unit, *norms])} FROM ({sums}) GROUP BY {of.unit}"
     items = [f"{_share(one.term)} AS {share_name(one.term)}" for one in counted]
     return f"SELECT {', '.join([of.unit, *items])} FROM ({found})"
+
+
+def _by_unit(term: Term) -> bool:
+    """Whether the norm of a unit's sums is the sum of its rows' absolute values."""
+    return _clip(term).norm is Norm.L1 and _one_sign(term)
 
 
 def share_name(term: Term) -> str:
@@ -93,10 +106,17 @@ def share_name(term: Term) -> str:
 
 def shared_sum(one: Counted) -> str:
     """What the rows of a group add to a clipped term, their units' shares beside them."""
-    share = share_name(one.term)
+    share = f"coalesce({share_name(one.term)}, {constant(1 << one.term.finer)})"
     if one.term.kind is TermKind.COUNT:
         return f"coalesce(sum({share}){_filter(one)}, 0)"
     return f"coalesce(sum(CAST({one.row} AS BIGINT) * {share}){_filter(one)}, 0)"
+
+
+def _size(one: Counted) -> str:
+    """The sum of |q| over all rows of a unit: its norm where they have one sign, in L1 and without the finer grid."""
+    if one.term.kind is TermKind.COUNT or _one_sign(one.term):
+        return f"abs({_sum(one)})"
+    return f"CAST(coalesce(sum(abs({one.row})){_filter(one)}, 0) AS BIGINT)"
 
 
 def _sum(one: Counted) -> str:
@@ -117,23 +137,19 @@ def _one_sign(term: Term) -> bool:
     return term.kind is TermKind.COUNT or term.lower - term.centre >= 0 or term.upper - term.centre <= 0
 
 
-def _absolute(term: Term) -> tuple[str, ...]:
-    return (f'abs({term.name}) AS "n.{term.name}"',)
-
-
 def _norms(term: Term) -> tuple[str, ...]:
     """Of one unit over its groups: "n.<term>" is the sum of |v|, "s.<term>" the sum of v**2 where that is needed."""
     v = term.name
     total = f'CAST(sum(abs({v})) AS BIGINT) AS "n.{v}"'
-    return (total,) if _norm(term) is Norm.L1 else (total, f'sum(CAST({v} AS HUGEINT) * {v}) AS "s.{v}"')
+    return (total,) if _clip(term).norm is Norm.L1 else (total, f'sum(CAST({v} AS HUGEINT) * {v}) AS "s.{v}"')
 
 
 def _share(term: Term) -> str:
     """F: see the top of this module."""
-    assert term.clip is not None
-    most, whole, total = term.clip.most, 1 << term.finer, f'"n.{term.name}"'
+    clip = _clip(term)
+    most, whole, total = clip.most, 1 << term.finer, f'"n.{term.name}"'
     bounded = f"least({constant(whole)}, {constant(most)} // greatest({total}, 1))"
-    if _norm(term) is Norm.L1:
+    if clip.norm is Norm.L1:
         return bounded
     squares = f'"s.{term.name}"'
     quotient = f"{constant(float(most))} / sqrt(greatest(CAST({squares} AS DOUBLE), {constant(1.0)}))"
@@ -145,7 +161,7 @@ def _share(term: Term) -> str:
     return f"CASE {' '.join(tests)} ELSE {bounded} END"
 
 
-def _norm(term: Term) -> Norm:
+def _clip(term: Term) -> Clip:
     if term.clip is None or term.clip.norm is None:
         raise refuse("internal", what="a clip without a norm")
-    return term.clip.norm
+    return term.clip

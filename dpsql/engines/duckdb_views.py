@@ -156,7 +156,7 @@ def _kept(view: BoundedView, key: str) -> str:
     light = f"SELECT {', '.join(view.names)}, {unit}, {number} FROM ({numbered} NOT u.heavy)"
     heavy = view.kept(f"{numbered} u.heavy", key, (unit, number))
     columns = ", ".join([*view.names, *view.narrow, unit, number])
-    return _BOUNDED.format(columns=columns, rows=f"{light} UNION ALL {heavy}")
+    return _BOUNDED.format(columns=columns, rows=f"{light} UNION ALL {heavy}") + f" ORDER BY {number}"
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def engine(vectors: list[Vector], most: int, norm: Norm, finer: int) -> Vector:
     term = Term("t0", TermKind.SUM, None, None, 1, finer, *ends, clip=Clip(most, norm), finer=finer)
     one = Counted(term, "v", "")
     found = shares(Grouped("r", ("k0",), "unit"), (one,))
-    text = f"SELECT k0, {shared_sum(one)} FROM r JOIN ({found}) USING (unit) GROUP BY k0"
+    text = f"SELECT k0, {shared_sum(one)} FROM r LEFT JOIN ({found}) USING (unit) GROUP BY k0"
     return {row[0]: row[1] for row in con.sql(text).fetchall()}
 
 

@@ -93,7 +93,7 @@ SELECT ward, VAR_POP(cost), SUM(cost) FROM visits GROUP BY ward
 -- set: dp.max_count = 4
 -- set: dp.max_total = 1000
 -- keys: public
--- l1: 6.92820262909, 1732.050807
+-- l1: 6.92820262909, 1732.05080757
 -- rows: refused clip_rows
 SELECT ward, COUNT(*), SUM(cost) FROM visits GROUP BY ward
 
