@@ -229,9 +229,12 @@ class Emitter:
         ]
         if block.selection_term == SELECTION:
             terms.append(f"{self._selection_count(block)} AS {SELECTION}")
-        found = shares(Grouped('"#rows"', tuple(keys), unit), tuple(counted.values()))
+        # Rows of no group take nothing of a bound away, but in the sums they only make groups that nobody sees.
+        inside = " AND ".join(filter(None, map(_in_domain, block.keys)))
+        own = f'(SELECT * FROM "#rows" WHERE {inside})' if inside and not self._strictly_inside(block) else '"#rows"'
+        found, every = shares(Grouped(own, tuple(keys), unit), tuple(counted.values()))
         kept = "NOT MATERIALIZED" if self._read_again(block) else "MATERIALIZED"
-        sums = _grouped(keys, terms, f'"#rows" LEFT JOIN "#shares" USING ({unit})')
+        sums = _grouped(keys, terms, f'"#rows" {"" if every else "LEFT "}JOIN "#shares" USING ({unit})')
         return f'WITH "#rows" AS {kept} ({rows}), "#shares" AS ({found}) SELECT * FROM ({sums})'
 
     def _clipped_total(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
@@ -357,7 +360,7 @@ class Emitter:
         """
         caps, keys = block.caps, [key.name for key in block.keys]
         bounded = caps.max_groups is not None or caps.max_rows_per_group is not None
-        if bounded or _clips(block) or self._unit_sets(block):
+        if self._strictly_inside(block):
             inside = [condition for key in block.keys if (condition := _in_domain(key))]
             rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(inside)}" if inside else rows
         if not bounded:
@@ -370,6 +373,11 @@ class Emitter:
             group = rank(order, [unit], tuple(keys), "dense_rank")
             rows = f'SELECT * FROM (SELECT *, {group} AS "#group" FROM ({rows})) WHERE "#group" <= {caps.max_groups}'
         return rows
+
+    def _strictly_inside(self, block: BoundedBlock) -> bool:
+        """Whether rows outside the domains of public keys are left out of all that is read."""
+        caps = block.caps
+        return caps.max_groups is not None or caps.max_rows_per_group is not None or bool(self._unit_sets(block))
 
     def _caps_key(self, block: BoundedBlock) -> str:
         """The order in which caps keep: the keys of all bounded views that the block reads."""

@@ -76,9 +76,11 @@ def _ends(term: Term) -> str:
     return f"least(greatest({term.name}, {constant(-most)}), {constant(most)})"
 
 
-def shares(of: Grouped, counted: tuple[Counted, ...]) -> str:
-    """A SELECT of units and their shares of each clipped term (`share_name`); a unit that is missing has all of each."""
-    if all(_by_unit(one.term) for one in counted):
+def shares(of: Grouped, counted: tuple[Counted, ...]) -> tuple[str, bool]:
+    """A SELECT of units and their shares of each clipped term (`share_name`), and whether every unit of `of` is there.
+    If not, a unit that is missing has all of each."""
+    every = all(_by_unit(one.term) for one in counted)
+    if every:
         parts = [f'{_size(one)} AS "n.{one.term.name}"' for one in counted]
         found = f"SELECT {', '.join([of.unit, *parts])} FROM {of.rows} GROUP BY {of.unit}"
     else:
@@ -91,7 +93,7 @@ def shares(of: Grouped, counted: tuple[Counted, ...]) -> str:
         norms = [item for one in counted for item in _norms(one.term)]
         found = f"SELECT {', '.join([of.unit, *norms])} FROM ({sums}) GROUP BY {of.unit}"
     items = [f"{_share(one.term)} AS {share_name(one.term)}" for one in counted]
-    return f"SELECT {', '.join([of.unit, *items])} FROM ({found})"
+    return f"SELECT {', '.join([of.unit, *items])} FROM ({found})", every
 
 
 def _by_unit(term: Term) -> bool:

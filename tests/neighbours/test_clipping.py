@@ -46,7 +46,8 @@ def engine(vectors: list[Vector], most: int, norm: Norm, finer: int) -> Vector:
     ends = (0 if signs == {True} else -(2**62), 0 if signs == {False} else 2**62)
     term = Term("t0", TermKind.SUM, None, None, 1, finer, *ends, clip=Clip(most, norm), finer=finer)
     one = Counted(term, "v", "")
-    found = shares(Grouped("r", ("k0",), "unit"), (one,))
+    found, every = shares(Grouped("r", ("k0",), "unit"), (one,))
+    assert every == (norm is Norm.L1 and 0 in ends)
     text = f"SELECT k0, {shared_sum(one)} FROM r LEFT JOIN ({found}) USING (unit) GROUP BY k0"
     return {row[0]: row[1] for row in con.sql(text).fetchall()}
 
