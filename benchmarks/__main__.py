@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from benchmarks import accuracy, clients, cold, compare, fixed_cost, large, measure, report, wide
+from benchmarks import accuracy, clients, cold, compare, fixed_cost, large, limits, measure, report, wide
 from benchmarks.data import WAYS
 from benchmarks.peers.drive import PEERS
 from benchmarks.workload import WORKLOAD
@@ -35,6 +35,7 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 
 @click.command()
 @click.option("--workload", is_flag=True, help="Q1 to Q8 at every size and in every way [when no part is named]")
+@click.option("--limits", "limits_", is_flag=True, help="scale, clamp and cast alone in plain DuckDB: what is possible")
 @click.option("--fixed", is_flag=True, help="fixed cost on 1,000 rows, step by step [when no part is named]")
 @click.option("--wide", "wide_", is_flag=True, help="a million groups to Arrow, CSV, Parquet; memory")
 @click.option("--large", "large_", is_flag=True, help="100 million rows of Parquet under 4 GiB (needs 20 GB of disk)")
@@ -112,6 +113,7 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
 
     everything: dict[str, tuple[bool, Callable[[], Any]]] = {
         "workload": (given["workload"], workload),
+        "limits": (given["limits_"], lambda: many(limits.limits(folder, max(repeat, 9), _say, rows(limits.ROWS)))),
         "fixed": (given["fixed"], lambda: many(fixed_cost.fixed_cost(folder, max(repeat, 30) if repeat > 1 else 1))),
         "wide": (given["wide_"], lambda: many(wide.wide(folder, min(repeat, 3), _say, rows=rows(wide.ROWS)))),
         "large": (given["large_"], lambda: large.large(folder, rows(100_000_000), min(repeat, 3), _say)),

@@ -18,6 +18,7 @@ from benchmarks.large import Point
 CHARTS = {"workload": "performance-workload.svg", "growth": "performance-growth.svg", "peers": "performance-peers.svg"}
 PARTS: dict[str, Callable[[Any], str]] = {
     "workload": tables.workload,
+    "limits": tables.limits,
     "fixed": tables.fixed,
     "wide": tables.wide,
     "large": tables.large,

@@ -54,6 +54,17 @@ def _prepared(found: Sequence[Mapping[str, Any]]) -> str:
     return grid(["preparing: rows", "way", "made", "seconds"], rows)
 
 
+def limits(found: Sequence[Mapping[str, Any]]) -> str:
+    """The ladder: each step to SUM(x), over all rows and by region, on the wall and in processor time."""
+    head = [f"{found[0]['rows']:,} rows", "does", "ms", "to SUM(x)", "processor", "by 50 regions", "processor"]
+    rows = [
+        [one["name"].replace("|", "\\|"), one["does"], f"{one['median']:.1f}"]
+        + [f"{one[name]:.2f}" for name in ("ratio", "cpu", "grouped", "grouped_cpu")]
+        for one in found
+    ]
+    return grid(head, rows)
+
+
 def fixed(found: Sequence[Mapping[str, Any]]) -> str:
     """Whole questions beside plain DuckDB with the targets, then where each millisecond goes."""
     rows = [

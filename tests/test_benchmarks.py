@@ -18,7 +18,7 @@ import dpsql.session
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the harness is no part of the installed package
 
-from benchmarks import accuracy, chart, clients, cold, compare, large, measure, report, tables, wide
+from benchmarks import accuracy, chart, clients, cold, compare, large, limits, measure, report, tables, wide
 from benchmarks.__main__ import without_places
 from benchmarks.data import (
     COLUMNS,
@@ -190,6 +190,17 @@ def test_a_question_that_fails_does_not_end_the_run(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("benchmarks.measure.answer", broken)
     timings, _ = measure.run(tmp_path, WORKLOAD[:1], sizes=[50], ways=["row"], repeat=1, say=lambda line: None)
     assert [one.refused for one in timings] == ["engine_failed"]
+
+
+def test_limits_are_a_ladder_that_ends_in_what_is_written(tmp_path: Path) -> None:
+    found = limits.limits(tmp_path, 1, lambda line: None, rows=2_000)
+    assert [one.name for one in found] == [*(name for name, _, _ in limits.RUNGS), limits.KEPT[0]]
+    assert all(min(one.median, one.ratio, one.cpu, one.grouped, one.grouped_cpu) > 0 for one in found)
+    assert "| clamp: \\|x - L\\| - \\|x - U\\| |" in tables.limits([vars(one) for one in found])
+    with duckdb.connect(str(build(tmp_path, 2_000)), read_only=True) as connection:
+        sums = {name: connection.sql(f"SELECT {sql} FROM purchases").fetchall()[0][0] for name, sql, _ in limits.RUNGS}
+        clamped = connection.sql("SELECT sum(least(greatest(amount, 0), 500)) FROM purchases").fetchall()[0][0]
+    assert sums["dpsql, not prepared"] / 2**limits.TERM.grid == pytest.approx(clamped, rel=1e-8)
 
 
 def test_slopes_are_exponents() -> None:
