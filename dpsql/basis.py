@@ -25,7 +25,7 @@ step**2 / 12) n rows come to sqrt(n / 3) b 2**-30, which no n that exists brings
 
 Expressions keep GRID_BITS: they are computed for each row anyway, and more bits cost no time there. So do squares and
 products of VAR and CORR, whose formulas subtract large numbers that are nearly equal; sums of one unit's rows, to which
-no noise is added; and terms clipped to less than one row may add, whose noise is that much smaller.
+no noise is added; and terms clipped to less than one row may add, whose noise is that much smaller, have more than KEPT_BITS.
 """
 MOST_GRID = 900
 UNIT_BITS = 62

@@ -113,7 +113,7 @@ MUTANTS = (
            "index/test_bounded_view.py", "kept_in_32_bits"),
     Mutant("a grid for kept columns two bits coarser", "basis.py", "KEPT_BITS = 30", "KEPT_BITS = 28",
            "expressions/test_grid.py", "kept_narrow"),
-    Mutant("a small clip on a coarse grid", "basis.py", "bits = _bits(value) if total >= most else GRID_BITS", "bits = _bits(value)",
+    Mutant("a small clip on a coarse grid", "basis.py", "KEPT_BITS if total >= most and isinstance", "KEPT_BITS if isinstance",
            "expressions/test_grid.py", "kept_narrow"),
     Mutant("a kept integer for all clamps", "emit/grid.py", "if (one.lower, one.upper, one.centre, one.grid) == wanted", "if one is not None",
            "index/test_index.py", "read_integers_of_the_copy"),
