@@ -14,7 +14,7 @@ from dpsql.contributions import Promise, owned, tables
 from dpsql.emit import duckdb as text
 from dpsql.emit.bounded_view import bounded_view, rank
 from dpsql.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
-from dpsql.emit.columns import columns_of, content_of, group_key, keys_of
+from dpsql.emit.columns import columns_of, content_of, group_key, in_domain, keys_of, strict
 from dpsql.emit.grid import kept_integer, row_integer, value_text
 from dpsql.emit.narrow import narrowed
 from dpsql.emit.parameters import parametrised
@@ -44,7 +44,6 @@ from dpsql.policy import Policy
 from dpsql.ranges import Type
 from dpsql.rewrite import SELECTION
 
-MOST_LISTED = 1_000
 MOST_UNIT_SETS = 1_000
 """Groups (times terms) whose sets of units are held as bits; the index sees to it that one set is small."""
 
@@ -230,7 +229,7 @@ class Emitter:
         if block.selection_term == SELECTION:
             terms.append(f"{self._selection_count(block)} AS {SELECTION}")
         # Rows of no group take nothing of a bound away, but in the sums they only make groups that nobody sees.
-        inside = " AND ".join(filter(None, map(_in_domain, block.keys)))
+        inside = " AND ".join(filter(None, map(in_domain, block.keys)))
         own = f'(SELECT * FROM "#rows" WHERE {inside})' if inside and not self._strictly_inside(block) else '"#rows"'
         found, every = shares(Grouped(own, tuple(keys), unit), tuple(counted.values()))
         kept = "NOT MATERIALIZED" if self._read_again(block) else "MATERIALIZED"
@@ -292,7 +291,7 @@ class Emitter:
         """
         sets = sum(term.kind is TermKind.UNITS for term in block.terms)
         prepared = self._prepared(block.source)
-        if prepared is None or not sets or not all(_strict(key) for key in block.keys):
+        if prepared is None or not sets or not all(strict(key) for key in block.keys):
             return ""
         groups = prod(len(key.values or ()) for key in block.keys)
         return prepared.count_units if groups * sets <= MOST_UNIT_SETS else ""
@@ -361,7 +360,7 @@ class Emitter:
         caps, keys = block.caps, [key.name for key in block.keys]
         bounded = caps.max_groups is not None or caps.max_rows_per_group is not None
         if self._strictly_inside(block):
-            inside = [condition for key in block.keys if (condition := _in_domain(key))]
+            inside = [condition for key in block.keys if (condition := in_domain(key))]
             rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(inside)}" if inside else rows
         if not bounded:
             return rows
@@ -435,17 +434,3 @@ def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
     name = f"{prefix}{len(items)}"
     items[name] = expression
     return name
-
-
-def _strict(key: Key) -> bool:
-    """Whether `_in_domain` leaves no other groups than the key's values."""
-    return key.values is not None and None not in key.values and len(key.values) <= MOST_LISTED
-
-
-def _in_domain(key: Key) -> str:
-    """Rows outside a public key's domain belong to no group, so they must not use up a cap. A range where it is one."""
-    if key.values is None or None in key.values:
-        return ""
-    if len(key.values) <= MOST_LISTED:
-        return f"{key.name} IN ({', '.join(text.constant(value) for value in key.values)})"
-    return f"{key.name} BETWEEN {text.constant(min(key.values))} AND {text.constant(max(key.values))}"

@@ -1,4 +1,4 @@
-"""What columns a relation has in the engine's text, and what tells its rows apart."""
+"""What columns a relation has in the engine's text, what tells its rows apart, and which rows are in public groups."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dpsql.plan import (
     Expr,
     Filter,
     Join,
+    Key,
     Project,
     Relation,
     ReleasedRows,
@@ -18,6 +19,8 @@ from dpsql.plan import (
     UnitWindow,
 )
 from dpsql.ranges import Facts, Type
+
+MOST_LISTED = 1_000
 
 
 def columns_of(node: Relation) -> list[str]:
@@ -67,3 +70,17 @@ def group_key(expression: Expr) -> str:
     if expression.facts.type is not Type.REAL:
         return written
     return f"(CASE WHEN isnan({written}) THEN 'nan'::DOUBLE ELSE {written} + 0e0::DOUBLE END)"
+
+
+def strict(key: Key) -> bool:
+    """Whether `in_domain` leaves no other groups than the key's values."""
+    return key.values is not None and None not in key.values and len(key.values) <= MOST_LISTED
+
+
+def in_domain(key: Key) -> str:
+    """Rows outside a public key's domain belong to no group, so they must not use up a cap. A range where it is one."""
+    if key.values is None or None in key.values:
+        return ""
+    if len(key.values) <= MOST_LISTED:
+        return f"{key.name} IN ({', '.join(text.constant(value) for value in key.values)})"
+    return f"{key.name} BETWEEN {text.constant(min(key.values))} AND {text.constant(max(key.values))}"
