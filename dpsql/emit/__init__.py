@@ -28,7 +28,6 @@ from dpsql.plan import (
     Distinct,
     Filter,
     Join,
-    Key,
     Project,
     Relation,
     ReleasedRows,
