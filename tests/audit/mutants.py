@@ -109,7 +109,7 @@ MUTANTS = (
     Mutant("rows kept as they come", "emit/bounded_view.py", "ORDER BY {', '.join(order)})", "ORDER BY 1)", REPLAY, "test_entity and rows_per_group"),
     Mutant("a copy for all bounds", "contribution_index.py", "[(name, t.lower, t.upper, t.centre, t.grid) for one", "[name for one",
            "index/test_index.py", "another_policy_is_not_used"),
-    Mutant("31 bits are 32", "emit/grid.py", "if term.magnitude < 2**31 else", "if term.magnitude < 2**32 else",
+    Mutant("31 bits are 32", "emit/grid.py", "term.magnitude >> term.finer < 2**31", "term.magnitude >> term.finer < 2**32",
            "index/test_bounded_view.py", "kept_in_32_bits"),
     Mutant("a grid for kept columns two bits coarser", "basis.py", "KEPT_BITS = 30", "KEPT_BITS = 28",
            "expressions/test_grid.py", "kept_narrow"),
