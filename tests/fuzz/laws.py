@@ -65,6 +65,9 @@ class _Forgetful:
     def get(self, key: str) -> None:
         return None
 
+    def nearest(self, key: str, block: str) -> list[StoredRelease]:
+        return []
+
     def of_block(self, family: str) -> list[StoredRelease]:
         return []
 

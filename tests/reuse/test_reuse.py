@@ -181,7 +181,8 @@ def test_releases_of_one_analyst_alone(made: Path) -> None:
         with open_session(made, analyst=analyst) as session:
             answers.append(session.execute(COUNT))
     assert [answer.reused for answer in answers] == [False, False, True, True]
-    assert shown(answers[0]) == shown(answers[2]) != shown(answers[1]) == shown(answers[3])
+    assert shown(answers[0]) == shown(answers[2]) and shown(answers[1]) == shown(answers[3])
+    assert answers[0].receipt_id == answers[2].receipt_id != answers[1].receipt_id == answers[3].receipt_id
     with open_session(made, analyst="ann") as session:
         session.execute("SET dp.reuse = derive")
         assert session.execute("SELECT COUNT(*) FROM patients").receipt_id == answers[0].receipt_id
