@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from benchmarks import accuracy, clients, cold, compare, fixed_cost, large, limits, measure, report, wide
+from benchmarks import accuracy, clients, cold, compare, errors, fixed_cost, large, limits, measure, report, wide
 from benchmarks.data import WAYS
 from benchmarks.peers.drive import PEERS
 from benchmarks.workload import WORKLOAD
@@ -42,7 +42,9 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--growth", is_flag=True, help="growth with rows, groups and units")
 @click.option("--clients", "clients_", type=click.IntRange(min=1), help="so many clients at once, e.g. 16")
 @click.option("--cold", "cold_", is_flag=True, help="cold start of the command line")
-@click.option("--peers", callback=_peers, help=f"other systems, with commas: {','.join(PEERS)}")
+@click.option("--peers", callback=_peers, help=f"time beside other systems, with commas: {','.join(PEERS)}")
+@click.option("--errors", "errors_", callback=_peers, help="the error beside them, which a busy machine may measure")
+@click.option("--seconds", default=errors.SECONDS, show_default=True, help="--errors: for each question and system")
 @click.option("--accuracy", "accuracy_", is_flag=True, help="AVG and VAR beside the composition by hand; heavy tails")
 @click.option("--docs", is_flag=True, help="afterwards rewrite the tables and charts of docs/performance.md")
 @click.option("--rows", multiple=True, type=click.IntRange(min=1), help="table size; may be repeated [of each part]")
@@ -108,6 +110,11 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         environments = given["environments"] or folder / "peers"
         return compare.compare(folder, environments, given["peers"], rows=rows(100_000), repeat=repeat, say=_say)
 
+    def wrong() -> Any:
+        environments = given["environments"] or folder / "peers"
+        size, seconds = rows(100_000), given["seconds"]
+        return errors.compare_errors(folder, environments, given["errors_"], rows=size, seconds=seconds, say=_say)
+
     def many(found: list[Any]) -> Any:
         return [asdict(one) for one in found]
 
@@ -124,6 +131,7 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         ),
         "cold": (given["cold_"], lambda: many(cold.cold(folder, repeat))),
         "peers": (bool(given["peers"]), peers),
+        "errors": (bool(given["errors_"]), wrong),
         "accuracy": (given["accuracy_"], accurate),
     }
     named = {part: work for part, (wanted, work) in everything.items() if wanted}

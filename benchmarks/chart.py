@@ -90,14 +90,43 @@ def draw_peers(records: Sequence[Mapping[str, Any]], path: Path) -> None:
     _save(figure, path)
 
 
-def _figure(width: float, height: float, panels: int = 1) -> Any:
+def draw_errors(records: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """dpsql's median error as a multiple of each other system's, with its interval; one panel a case, left of 1 is good."""
+    compared = [one for one in records if one["ratio"]]
+    cases = list(dict.fromkeys(one["case"] for one in compared))
+    across = 2
+    figure, panels = _figure(6.2 * across, 2.9 * -(-len(cases) // across), across, -(-len(cases) // across))
+    flat = list(panels.flat) if hasattr(panels, "flat") else [panels]
+    for panel, case in zip(flat, cases, strict=False):
+        own = [one for one in compared if one["case"] == case]
+        columns = list(dict.fromkeys(f"{one['question']} {one['column']}" for one in own))
+        systems = list(dict.fromkeys(one["system"] for one in own))
+        for at, system in enumerate(systems):
+            shown = [one for one in own if one["system"] == system]
+            y = [columns.index(f"{o['question']} {o['column']}") + 0.16 * (at - (len(systems) - 1) / 2) for o in shown]
+            middle, low, high = ([max(one["ratio"][part], 1e-3) for one in shown] for part in range(3))
+            panel.hlines(y, low, high, color=COLOURS.get(system), linewidth=1.2)
+            panel.scatter(middle, y, s=14, label=system, color=COLOURS.get(system))
+        panel.axvline(1, color="black", linewidth=0.8)
+        panel.set_xscale("log")
+        panel.set_yticks(range(len(columns)), columns, fontsize=7)
+        panel.invert_yaxis()
+        panel.set_title(f"privacy unit {case}", fontsize=9)
+        panel.grid(True, which="major", alpha=0.3)
+        panel.legend(fontsize=6)
+    for panel in flat[len(cases) :]:
+        panel.set_axis_off()
+    _save(figure, path)
+
+
+def _figure(width: float, height: float, panels: int = 1, rows: int = 1) -> Any:
     import matplotlib
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "dpsql"  # equal numbers, equal files
     import matplotlib.pyplot as plt
 
-    return plt.subplots(1, panels, figsize=(width, height), layout="constrained")
+    return plt.subplots(rows, panels, figsize=(width, height), layout="constrained")
 
 
 def _save(figure: Any, path: Path) -> None:

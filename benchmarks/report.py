@@ -15,7 +15,10 @@ from typing import Any
 from benchmarks import tables
 from benchmarks.large import Point
 
-CHARTS = {"workload": "performance-workload.svg", "growth": "performance-growth.svg", "peers": "performance-peers.svg"}
+CHARTS = {
+    "workload": "performance-workload.svg", "growth": "performance-growth.svg", "peers": "performance-peers.svg",
+    "errors": "performance-errors.svg",
+}  # fmt: skip
 PARTS: dict[str, Callable[[Any], str]] = {
     "workload": tables.workload,
     "limits": tables.limits,
@@ -26,6 +29,7 @@ PARTS: dict[str, Callable[[Any], str]] = {
     "clients": tables.clients,
     "cold": tables.cold,
     "peers": tables.peers,
+    "errors": tables.errors,
     "accuracy": tables.accuracy,
 }
 """Part -> its tables as Markdown."""
@@ -86,6 +90,8 @@ def charts(parts: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
             chart.draw_workload(measured["timings"], folder / name)
         elif part == "growth":
             chart.draw_growth([Point(**point) for point in measured], folder / name)
+        elif part == "errors":
+            chart.draw_errors(measured, folder / name)
         else:
             chart.draw_peers(measured, folder / name)
         found.append(folder / name)

@@ -143,24 +143,18 @@ def _target(target: float) -> str:
 
 
 def peers(found: Sequence[Mapping[str, Any]]) -> str:
-    """One table of times and one of errors for each privacy unit; what could not be measured, and why."""
+    """One table of times for each privacy unit; what could not be measured, and why."""
     parts = []
     for level in dict.fromkeys(one["level"] for one in found):
         own = [one for one in found if one["level"] == level]
         systems = list(dict.fromkeys(one["system"] for one in own))
         parts.append(f"Privacy unit {level}, milliseconds (median):")
         parts.append(_by_system(own, systems, lambda one: f"{one['median']:.0f}"))
-        parts.append(f"Privacy unit {level}, median relative error of each column:")
-        parts.append(_by_system(own, [s for s in systems if s != "raw"], _errors))
     problems = dict.fromkeys(
         f"- {one['system']}, privacy unit {one['level']} {one['question']}: {one['problem']}"
         for one in found if "problem" in one
     )  # fmt: skip
     return "\n\n".join([*parts, *(["Not measured:\n\n" + "\n".join(problems)] if problems else [])])
-
-
-def _errors(one: Mapping[str, Any]) -> str:
-    return ", ".join(f"{error * 100:.3g} %" for error in one["errors"])
 
 
 def _by_system(
@@ -172,6 +166,56 @@ def _by_system(
         cells = [show(own[s]) if s in own and "problem" not in own[s] else "-" for s in systems]
         rows.append([f"{question} {next(iter(own.values()))['title']}", *cells])
     return grid(["question", *systems], rows)
+
+
+def errors(found: Sequence[Mapping[str, Any]]) -> str:
+    """One table for each case to the exact answer, and one to what bounding leaves of it where that is another number."""
+    parts = [_verdict([one for one in found if one["ratio"]])]
+    for case in dict.fromkeys(one["case"] for one in found):
+        own = [one for one in found if one["case"] == case and one["question"]]
+        parts.append(f"**Privacy unit {case}**, error to the answer over all rows:")
+        parts.append(_by_column(own, "error", "ratio"))
+        if case.startswith("user"):
+            parts.append(f"Privacy unit {case}, error to what is expected after bounding (noise alone):")
+            parts.append(_by_column(own, "noise", "noise_ratio"))
+    notes = dict.fromkeys(f"- {one['system']} {one['question']}: {one['note']}" for one in found if one["note"])
+    missing = dict.fromkeys(
+        f"- {one['system']}, privacy unit {one['case']} {one['question']}: {one['problem']}"
+        for one in found if one["problem"]
+    )  # fmt: skip
+    for title, lines in (("Not what was asked:", notes), ("Not measured:", missing)):
+        if lines:
+            parts.append(title + "\n\n" + "\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _verdict(compared: Sequence[Mapping[str, Any]]) -> str:
+    below = sum(one["ratio"][2] < 1 for one in compared)
+    above = [one for one in compared if one["ratio"][1] > 1]
+    told = "; ".join(f"{o['case']} {o['question']} {o['column']} beside {o['system']}" for o in above)
+    return (
+        f"{len(compared)} comparisons: dpsql's median error is below the other's beyond chance in {below}, above it in "
+        f"{len(above)}{f' ({told})' if told else ''}, and in the others the interval holds 1."
+    )
+
+
+def _by_column(found: Sequence[Mapping[str, Any]], error: str, ratio: str) -> str:
+    systems = list(dict.fromkeys(one["system"] for one in found))
+    rows = []
+    for question, column in dict.fromkeys((one["question"], one["column"]) for one in found):
+        own = {one["system"]: one for one in found if (one["question"], one["column"]) == (question, column)}
+        rows.append([f"{question} {column}", *(_compared(own.get(system), error, ratio) for system in systems)])
+    return grid(["column", *systems], rows)
+
+
+def _compared(one: Mapping[str, Any] | None, error: str, ratio: str) -> str:
+    if one is None or one["problem"]:
+        return "-"
+    told = f"{one[error] * 100:.3g} %"
+    if not one[ratio]:
+        return told
+    middle, low, high = one[ratio]
+    return f"{told}; {'**' if low > 1 else ''}{middle:.2g}{'**' if low > 1 else ''} [{low:.2g}, {high:.2g}]"
 
 
 def accuracy(found: Mapping[str, Any]) -> str:

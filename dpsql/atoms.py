@@ -18,7 +18,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from dpsql.formulas import number
+from dpsql.functions import number
 from dpsql.perturb import NoisyTerm
 from dpsql.pricing import PricedBlock
 from dpsql.remainder import DIALECT, ReleasedBlock

@@ -7,9 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.errors import refuse
+from dpsql.functions import both, call, clamped, number
 from dpsql.plan import Asked, Clip, Column, Expr, Measure, Term, TermKind
 from dpsql.privacy import plain_decimal
 from dpsql.ranges import Type
+from dpsql.sharing import Shared, Sharing, can_be_missing, sharable
 
 GRID_BITS = 52
 """Row values fill at most this many bits: |q| <= 2**52, so HUGEINT sums of fewer than 2**63 rows cannot overflow."""
@@ -44,14 +46,30 @@ CENTRED = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 class Basis:
     """Basis terms found so far; asking for an equal term again gives the same name."""
 
-    def __init__(self, measures: tuple[Measure, ...], one_row: bool, rows: int, asked: Asked) -> None:
-        """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit."""
+    def __init__(
+        self,
+        measures: tuple[Measure, ...],
+        one_row: bool,
+        rows: int,
+        asked: Asked,
+        sharing: bool = False,
+        stars: bool = True,
+    ) -> None:
+        """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit.
+
+        `sharing`: terms that can share each row do, COUNT(*) among them with `stars`.
+        """
         self.one_row = one_row
         self.rows = rows
         self.asked = asked
         self.terms: list[Term] = []
         self._unnamed: list[Term] = []
         self.centred = {(measure.arguments[0], measure.filter) for measure in measures if measure.aggregate in CENTRED}
+        self.shared: dict[tuple[Expr, Expr | None], Shared] = {}
+        self.stars: dict[Expr | None, Shared] = {}
+        if sharing:
+            for summand, how in sharable(measures, rows, asked, stars).items():
+                self._share(*summand, how)
 
     def _name(self, term: Term) -> str:
         if term in self._unnamed:
@@ -61,10 +79,31 @@ class Basis:
         self.terms.append(replace(term, name=name))
         return name
 
+    def _share(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
+        """The set of terms of one argument, named like its first term."""
+        plain = summed(value, condition, Fraction(value.facts.lower))[0]
+        high = summed(value, condition, Fraction(value.facts.upper))[0]
+        name = f"t{len(self.terms)}"
+        everything = how is Sharing.NULL_IS_ZERO
+        first = self._name(replace(plain, shares=name, absent=everything))
+        second = self._name(replace(high, shares=name, absent=everything))
+        third = None
+        if how is Sharing.MISSING:
+            missing = both(condition, call("is_null", clamped(value)))
+            third = self._name(Term("", TermKind.COUNT, None, missing, plain.magnitude, plain.grid, shares=name))
+        width = number(Fraction(plain.magnitude) / Fraction(2) ** plain.grid)
+        found = Shared(first, second, width, third, everything or not can_be_missing(value))
+        self.shared[value, condition] = found
+        if found.rows is not None:
+            self.stars.setdefault(condition, found)
+
     def count(self, value: Expr | None, condition: Expr | None, clip: bool = False) -> str:
-        """Rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
-        if value is not None and not value.facts.nullable and value.facts.type is not Type.REAL:
+        """SQL of the rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
+        if value is not None and not can_be_missing(value):
             value = None
+        known = self.stars.get(condition) if value is None else self.shared.get((value, condition))
+        if known is not None and (text := known.rows if value is None else known.counted) is not None:
+            return text
         most = self.asked.max_count
         if not clip or most is None or most >= self.rows:
             return self._name(Term("", TermKind.COUNT, value, condition, 1))
@@ -89,7 +128,9 @@ class Basis:
         return self._name(Term("", TermKind.DISTINCT, value, condition, 1))
 
     def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[str, float | int]:
-        """Sum of clamp(value) - centre on the grid; returns the term and the centre."""
+        """Sum of clamp(value) - centre on the grid; returns the term and the centre (the lower end in a shared row)."""
+        if (known := self.shared.get((value, condition))) is not None:
+            return known.low, summed(value, condition, Fraction(value.facts.lower))[1]
         term, centre = summed(value, condition, centred)
         return self._name(term), centre
 
@@ -103,13 +144,18 @@ class Basis:
         return self._name(clipped(value, condition, total, self.rows))
 
 
-def summed(value: Expr, condition: Expr | None, centred: bool, bits: int | None = None) -> tuple[Term, float | int]:
-    """The SUM term of a bounded value: integers as they are, reals on a power-of-two grid of `bits` (None: as usual)."""
+def summed(
+    value: Expr, condition: Expr | None, centred: bool | Fraction, bits: int | None = None
+) -> tuple[Term, float | int]:
+    """The SUM term of a bounded value: integers as they are, reals on a power-of-two grid of `bits` (None: as usual).
+
+    `centred`: around 0, around the middle of the bounds, or around a number that is one of them.
+    """
     low, high = value.facts.lower, value.facts.upper
     if value.facts.type is not Type.INTEGER or max(abs(low), abs(high)) >= 2**GRID_BITS:
         return _real_sum(value, condition, centred, _bits(value) if bits is None else bits)
     lower, upper = int(low), int(high)
-    centre = (lower + upper) // 2 if centred else 0
+    centre = int(centred) if isinstance(centred, Fraction) else (lower + upper) // 2 if centred else 0
     magnitude = max(abs(lower - centre), abs(upper - centre))
     return Term("", TermKind.SUM, value, condition, magnitude, 0, lower, upper, centre), centre
 
@@ -147,14 +193,14 @@ def _bits(value: Expr) -> int:
     return KEPT_BITS if isinstance(value, Column) else GRID_BITS
 
 
-def _real_sum(value: Expr, condition: Expr | None, centred: bool, bits: int) -> tuple[Term, float]:
+def _real_sum(value: Expr, condition: Expr | None, centred: bool | Fraction, bits: int) -> tuple[Term, float]:
     """The grid of a real: 2**-j with |clamp(x) - centre| * 2**j <= 2**bits.
 
     The engine computes fl(fl(x - centre) * 2**j) and rounds to an integer. IEEE subtraction is monotone and scaling
     by a power of two is exact, so the two ends computed here in the same doubles bound every row.
     """
     lower, upper = float(value.facts.lower), float(value.facts.upper)
-    centre = lower / 2 + upper / 2 if centred else 0.0
+    centre = float(centred) if isinstance(centred, Fraction) else lower / 2 + upper / 2 if centred else 0.0
     most = max(abs(lower - centre), abs(upper - centre))
     grid = 0 if most == 0 else min(bits - math.frexp(most)[1], MOST_GRID)
     magnitude = max(abs(grid_value(end, centre, grid)) for end in (lower, upper))

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsql.atoms import Atoms, Impossible, Mask, Part, disjoint, grid
+from dpsql.basis import summed
 from dpsql.evaluate import evaluate
 from dpsql.perturb import NoisyTerm
 from dpsql.plan import Call, Column, Expr, Literal, Term, TermKind, fingerprint
@@ -135,25 +136,50 @@ class _Derivation:
     def _parts(self, term: Term) -> list[Part]:
         """`term` as a sum of stored terms: itself, or a sum around another centre moved by the count.
 
-        sum of (x - a) = sum of (x - b) + (b - a) times the number of rows.
+        sum of (x - a) = sum of (x - b) + (b - a) times the number of rows, which of the two may count rows without x.
         """
         condition = conjuncts(term.filter)
         self.conditions |= condition
         asked = frozenset(self.asked_conditions) | frozenset(condition)
+        if term.kind is TermKind.COUNT:
+            return self._counted(term, asked)
         centre = Fraction(term.centre)
         candidates = [(t, self._chosen(t, asked)) for t in self._measuring(measure_of(term))]
-        candidates.sort(key=lambda pair: pair[0].centre != centre)
-        count = Term("", TermKind.COUNT, _countable(term), None, 1)
+        candidates.sort(key=lambda pair: (pair[0].centre, pair[0].absent) != (centre, term.absent))
         for stored, chosen in candidates:
             if chosen is None or not self._usable(term.kind, chosen):
                 continue
             parts: list[Part] = [(Fraction(1), stored, chosen)]
-            if stored.centre == centre:
+            if (stored.centre, stored.absent) == (centre, term.absent):
                 return parts
-            for counted in self._measuring(measure_of(count)):
-                cells = self._chosen(counted, asked)
-                if cells is not None and self._usable(TermKind.COUNT, cells):
-                    return [*parts, (stored.centre - centre, counted, cells)]
+            moves = {stored.absent: stored.centre}
+            moves[term.absent] = moves.get(term.absent, Fraction(0)) - centre
+            for absent, weight in moves.items():
+                count = Term("", TermKind.COUNT, None if absent else _countable(term), None, 1)
+                counted = self._counted(count, asked) if weight else []
+                parts += [(weight * part, of, cells) for part, of, cells in counted]
+            return parts
+        raise Impossible
+
+    def _counted(self, term: Term, asked: frozenset[str]) -> list[Part]:
+        """A count of rows: a stored one, or what the sums of a shared row say of it (`sharing.Shared`)."""
+        for counted in self._measuring(measure_of(term)):
+            chosen = self._chosen(counted, asked)
+            if chosen is not None and self._usable(TermKind.COUNT, chosen):
+                return [(Fraction(1), counted, chosen)]
+        for name in dict.fromkeys(t.shares for t in self.stored.terms if t.shares):
+            own = [t for t in self.stored.terms if t.shares == name]
+            low, high = (t for t in own if t.kind == TermKind.SUM.value)
+            chosen = self._chosen(low, asked)
+            if chosen is None or not self._usable(TermKind.COUNT, chosen):
+                continue
+            weight = 1 / (high.centre - low.centre)
+            pair: list[Part] = [(weight, low, chosen), (-weight, high, chosen)]
+            missing: list[Part] = [(weight, t, chosen) for t in own if t.kind == TermKind.COUNT.value]
+            if term.value is None and (low.everything or missing):
+                return pair + missing
+            if term.value is not None and not low.absent and low.measure == _measure_of_sum(term.value):
+                return pair
         raise Impossible
 
     def _measuring(self, measure: str) -> list[StoredTerm]:
@@ -295,6 +321,10 @@ class _Derivation:
         if chosen:
             parts.append("some of its groups")
         return "; ".join(parts) or ("the same numbers" if same else "some of its numbers")
+
+
+def _measure_of_sum(value: Expr) -> str | None:
+    return measure_of(summed(value, None, False)[0]) if value.facts.bounded else None
 
 
 def _countable(term: Term) -> Expr | None:

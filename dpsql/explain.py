@@ -154,6 +154,8 @@ def _terms(
         names = [name for measure in measures for name in used.get(measure.name, [])]
         step = 2.0**-term.grid
         noise, loss = noisy.noise, noisy.noise.loss
+        if noisy.shares not in ("", noisy.name):  # the price of a set stands at its first term
+            loss = PrivacyLoss.nothing()
         rows.append(
             PlannedOutput(
                 block=block.name,
@@ -189,6 +191,8 @@ def _bound(term: Term, caps: Caps) -> str:
         option = "max_count" if term.kind is TermKind.COUNT else "max_total"
         most = plain_decimal(term.clip.most / Fraction(2) ** term.grid)
         words.append(f"clipped to {option} {most} in {term.clip.norm.value}")
+    if term.shares:
+        words.append(f"shares each row, and its price, with the terms of {term.shares}")
     return ", ".join(words)
 
 

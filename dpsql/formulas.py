@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.basis import Basis
-from dpsql.functions import call
-from dpsql.plan import Expr, Literal, Measure
-from dpsql.ranges import Type, literal_facts
+from dpsql.functions import both, call, clamped, constant, number
+from dpsql.plan import Measure
+from dpsql.ranges import Type
 
 Formula = Callable[[Basis, Measure], tuple[str, Type]]
 FORMULAS: dict[str, Formula] = {}
@@ -53,9 +53,10 @@ def _sum(basis: Basis, measure: Measure) -> tuple[str, Type]:
     value = measure.arguments[0]
     formula = basis.clipped_sum(value, measure.filter)
     if formula is None:
-        centred = (value, measure.filter) in basis.centred
+        centred, shared = ((value, measure.filter) in known for known in (basis.centred, basis.shared))
         term, centre = basis.sum(value, measure.filter, centred)
-        formula = f"{term} + {number(centre)} * {basis.count(value, measure.filter)}" if centred else term
+        around = centre != 0 if shared else centred
+        formula = f"{term} + {number(centre)} * {basis.count(value, measure.filter)}" if around else term
     if value.facts.type is Type.INTEGER and max(abs(value.facts.lower), abs(value.facts.upper)) < 2**31:
         return _whole(formula)
     return f"({formula})", Type.REAL
@@ -136,7 +137,7 @@ class _Pair:
 
 
 def _pair(basis: Basis, measure: Measure) -> _Pair:
-    y, x = (_clamped(argument) for argument in measure.arguments)
+    y, x = (clamped(argument) for argument in measure.arguments)
     there = call("and", call("not", call("is_null", y)), call("not", call("is_null", x)))
     condition = both(measure.filter, there)
     count = f"greatest({basis.count(None, condition)}, 1)"
@@ -155,15 +156,6 @@ def _pair(basis: Basis, measure: Measure) -> _Pair:
     covariance = f"({product} / {count} - ({sum_y} / {count}) * ({sum_x} / {count}))"
     limit = f"sqrt({var_y} * {var_x})"
     return _Pair(count, mean_y, mean_x, var_y, var_x, f"least(greatest({covariance}, -{limit}), {limit})")
-
-
-def _clamped(value: Expr) -> Expr:
-    return call("clamp", value, constant(value.facts.lower, value), constant(value.facts.upper, value))
-
-
-def both(condition: Expr | None, other: Expr) -> Expr:
-    """The conjunction of a FILTER, if there is one, and another condition."""
-    return other if condition is None else call("and", condition, other)
 
 
 _PAIRED: dict[str, Callable[[_Pair], str]] = {
@@ -189,17 +181,5 @@ for _word, _text in _PAIRED.items():
 @_formula("regr_count")
 def _regr_count(basis: Basis, measure: Measure) -> tuple[str, Type]:
     y, x = measure.arguments
-    there = call("and", call("not", call("is_null", _clamped(y))), call("not", call("is_null", _clamped(x))))
+    there = call("and", call("not", call("is_null", clamped(y))), call("not", call("is_null", clamped(x))))
     return _whole(basis.count(None, both(measure.filter, there)))
-
-
-def constant(value: Fraction | float | int, like: Expr) -> Literal:
-    """A literal of the type of `like`."""
-    exact = int(value) if like.facts.type is Type.INTEGER else Fraction(value)
-    return Literal(exact, literal_facts(exact))
-
-
-def number(value: Fraction | float | int) -> str:
-    """A double as DuckDB text that reads back to the same double."""
-    text = repr(float(value))
-    return f"{text}::DOUBLE" if "e" in text else f"{text}e0::DOUBLE"

@@ -369,3 +369,25 @@ def _cast(target: Type) -> None:
 
 for _target in _CASTS:
     _cast(_target)
+
+
+def clamped(value: Expr) -> Expr:
+    """A value within its own bounds; NULL for NaN."""
+    return call("clamp", value, constant(value.facts.lower, value), constant(value.facts.upper, value))
+
+
+def both(condition: Expr | None, other: Expr) -> Expr:
+    """The conjunction of a FILTER, if there is one, and another condition."""
+    return other if condition is None else call("and", condition, other)
+
+
+def constant(value: Fraction | float | int, like: Expr) -> Literal:
+    """A literal of the type of `like`."""
+    exact = int(value) if like.facts.type is Type.INTEGER else Fraction(value)
+    return Literal(exact, ranges.literal_facts(exact))
+
+
+def number(value: Fraction | float | int) -> str:
+    """A double as DuckDB text that reads back to the same double."""
+    text = repr(float(value))
+    return f"{text}::DOUBLE" if "e" in text else f"{text}e0::DOUBLE"

@@ -280,7 +280,8 @@ class Term:
     ints for integer columns. UNITS: distinct privacy units. DISTINCT: distinct values of `value`.
     `magnitude` bounds the absolute value that one row (unit, value) adds, in grid units. `clip`: COUNT and SUM only;
     their grid is then chosen so that nothing overflows (`basis.clipped`), and `finer` bits finer than that of the rows'
-    integers, of which a clipped unit adds a share in steps of 2**-finer.
+    integers, of which a clipped unit adds a share in steps of 2**-finer. `shares` names a set of terms to which any row adds
+    one magnitude W at most in all (`sharing.Shared`, also for `absent`).
     """
 
     name: str
@@ -294,6 +295,8 @@ class Term:
     centre: float | int = 0
     clip: Clip | None = None
     finer: int = 0
+    shares: str = ""
+    absent: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,16 @@ import pyarrow as pa
 
 from dpsql.accountant import Accountant, epsilon_to_rho, gaussian_as_pure, rho_to_epsilon
 from dpsql.errors import refuse
-from dpsql.mechanisms import KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise, gaussian, laplace
+from dpsql.mechanisms import (
+    KeyColumn,
+    Noise,
+    NoisePlan,
+    Selection,
+    Sensitivity,
+    TermNoise,
+    gaussian,
+    laplace,
+)
 from dpsql.mechanisms.rational import sqrt_lower
 from dpsql.mechanisms.selection import choose_selection, threshold
 from dpsql.options import Options
@@ -75,7 +84,7 @@ class _Shares:
         if self.selecting and options.delta == 0:
             names = ", ".join(key.name for block in self.selecting for key in block.keys if key.values is None)
             raise refuse("selection_needs_delta", keys=f"private keys ({names})")
-        measured = sum(1 for block in blocks for term in block.terms if term.magnitude)
+        measured = sum(len(sets_of(block)) for block in blocks)
         apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
         self.parts = max(1, measured + apart)
         gaussians = measured + apart if options.mechanism == "gaussian" and self.pure else 0
@@ -91,16 +100,16 @@ class _Shares:
         assert self.allowed.rho is not None
         return PrivacyLoss(None, Fraction(0), self.allowed.rho / self.parts)
 
-    def measured(self, term: Term, caps: Caps, neighbours: Neighbours) -> tuple[Term, Noise]:
+    def measured(self, term: Term, block: BoundedBlock, neighbours: Neighbours) -> tuple[Term, Noise]:
         """The term and its noise: the mechanism asked for, or the one with the lower expected error.
 
         A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
         """
         choices = []
-        moved = sensitivity(term, caps, neighbours) if term.clip is None else None
+        moved = _moved(term, block, neighbours) if term.clip is None else None
         for norm in self._norms():
-            one = term if moved is not None else _clipped_in(term, norm, caps, neighbours)
-            choices.append((one, self._noise(moved or sensitivity(one, caps, neighbours), norm)))
+            one = term if moved is not None else _clipped_in(term, norm, block.caps, neighbours)
+            choices.append((one, self._noise(moved or _moved(one, block, neighbours), norm)))
         return min(choices, key=lambda choice: expected_error(choice[1]))
 
     def _norms(self) -> tuple[Norm, ...]:
@@ -144,6 +153,17 @@ def _recomputed_loss(noise: Noise) -> PrivacyLoss:
     return noise.recomputed_loss()
 
 
+def _moved(term: Term, block: BoundedBlock, neighbours: Neighbours) -> Sensitivity:
+    """How far one unit moves a term; a term that shares each row: all terms of its set, as one vector.
+
+    A row adds to the terms of a set at most `magnitude` in all, so that the L1 norm of what a unit adds to a group is that
+    of one term, n_g b; no L2 or Linf norm is above L1. Its entries are those of one term for each term of the set.
+    """
+    moved = sensitivity(term, block.caps, neighbours)
+    sharing = sum(1 for other in block.terms if other.shares == term.shares) if term.shares else 1
+    return replace(moved, l0=moved.l0 * sharing)
+
+
 def _clipped_in(term: Term, norm: Norm, caps: Caps, neighbours: Neighbours) -> Term:
     """A term under max_total or max_count with the norm of its clip; without a clip where that could bind no unit."""
     assert term.clip is not None
@@ -167,8 +187,8 @@ def _gaussian_within(moved: Sensitivity, epsilon: Fraction, delta: Fraction) -> 
 
 def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> PricedBlock:
     neighbours = policy.neighbours
-    measured = [shares.measured(term, block.caps, neighbours) for term in block.terms]
-    terms = tuple(TermNoise(term.name, noise, term.grid, _whole(term)) for term, noise in measured)
+    measured = [shares.measured(term, block, neighbours) for term in block.terms]
+    terms = tuple(TermNoise(term.name, noise, term.grid, _whole(term), term.shares) for term, noise in measured)
     block = replace(block, terms=tuple(term for term, _ in measured))
     keys = tuple(KeyColumn(key.name, None if key.values is None else _arrow(key.values)) for key in block.keys)
     _check_grid(block, policy)
@@ -176,13 +196,28 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     terms += counted
     plan = NoisePlan(keys, terms, selection)
     loss = PrivacyLoss.nothing() if selection is None else selection.loss
-    for term in terms:
-        loss = loss + shares.charged(term.noise)
+    for noise in charged_noises(terms):
+        loss = loss + shares.charged(noise)
     return PricedBlock(block, plan, loss)
 
 
+def sets_of(block: BoundedBlock) -> set[str]:
+    """What a block is charged for: a term that can move, or a set of terms that share each row."""
+    return {term.shares or term.name for term in block.terms if term.magnitude}
+
+
+def charged_noises(terms: tuple[TermNoise, ...]) -> list[Noise]:
+    """The noises whose losses add up. Terms that share each row have one law between them, that of one vector over all
+    groups of all of them, which is charged once."""
+    found: dict[str, Noise] = {}
+    for term in terms:
+        if found.setdefault(term.shares or term.name, term.noise) != term.noise:
+            raise refuse("internal", what="a shared row with two noises")
+    return list(found.values())
+
+
 def _whole(term: Term) -> bool:
-    return term.kind is not TermKind.SUM
+    return term.kind is not TermKind.SUM and not term.shares
 
 
 def _arrow(values: tuple[object, ...]) -> object:
@@ -213,7 +248,7 @@ def _selection(
     if counted is not None:
         return threshold(column, l0, counted.noise, shares.delta), ()
     units = Term(column, TermKind.UNITS, None, None, 1)
-    hidden = TermNoise(column, shares.measured(units, block.caps, policy.neighbours)[1], 0, True)
+    hidden = TermNoise(column, shares.measured(units, block, policy.neighbours)[1], 0, True)
     rule = choose_selection(column, l0, replace(shares.loss, delta=shares.delta), column, hidden.noise)
     return rule, ((hidden,) if rule.kind == "threshold" else ())
 
@@ -224,8 +259,8 @@ def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Share
     for one in priced:
         if one.noise.selection is not None:
             again = again + one.noise.selection.recomputed_loss()
-        for term in one.noise.terms:
-            loss = _recomputed_loss(term.noise)
+        for noise in charged_noises(one.noise.terms):
+            loss = _recomputed_loss(noise)
             if shares.pure and loss.epsilon is None and loss.rho is not None:
                 loss = PrivacyLoss(rho_to_epsilon(loss.rho, shares.delta), loss.delta + shares.delta, loss.rho)
             again = again + loss

@@ -11,6 +11,7 @@ from dpsql.errors import refuse
 from dpsql.formulas import FORMULAS
 from dpsql.plan import Asked, Block, BoundedBlock, Caps
 from dpsql.policy import Policy
+from dpsql.ranges import Type
 
 SELECTION = "sel"
 """Engine column that partition selection looks at when no measured term counts the same."""
@@ -35,8 +36,14 @@ def bounded(block: Block, policy: Policy, asked: Asked) -> BoundedBlock:
         max_groups, groups = (max_groups, max_groups) if max_groups < groups else (None, groups)
     if max_rows_per_group is not None and max_rows_per_group >= rows:
         max_rows_per_group = None
-    basis = Basis(block.measures, rows == 1 or not has_owner, rows, asked)
-    formulas = tuple((measure.name, *FORMULAS[measure.aggregate](basis, measure)) for measure in block.measures)
+    # Terms share each row where that halves the parts of the budget at least: a count is then the difference of two sums,
+    # with as much noise under Gaussian laws as one of twice as many parts, and with less under Laplace's.
+    one_row = rows == 1 or not has_owner
+    basis, formulas = _basis(block, one_row, rows, asked)
+    # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
+    shared = _basis(block, one_row, rows, asked, sharing=True, stars=not (private_keys and one_row))
+    if 2 * _parts(shared[0], private_keys) <= _parts(basis, private_keys):
+        basis, formulas = shared
     if not has_owner and any(term.clip is not None for term in basis.terms):
         raise refuse("internal", what="a sum clipped by unit over rows that belong to no unit")
     # Under row privacy, and above DISTINCT, a unit with c > 1 rows moves a count of rows by up to c; a threshold on it
@@ -44,6 +51,19 @@ def bounded(block: Block, policy: Policy, asked: Asked) -> BoundedBlock:
     selection = (basis.known_units() or SELECTION) if private_keys else None
     caps = Caps(rows, groups, max_groups, max_rows_per_group)
     return BoundedBlock(block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps)
+
+
+def _basis(
+    block: Block, one_row: bool, rows: int, asked: Asked, sharing: bool = False, stars: bool = True
+) -> tuple[Basis, tuple[tuple[str, str, Type], ...]]:
+    basis = Basis(block.measures, one_row, rows, asked, sharing, stars)
+    return basis, tuple((measure.name, *FORMULAS[measure.aggregate](basis, measure)) for measure in block.measures)
+
+
+def _parts(basis: Basis, private_keys: bool) -> int:
+    """How many parts a budget is split into: sets of terms, and partition selection where no term counts units."""
+    selecting = private_keys and basis.known_units() is None
+    return len({term.shares or term.name for term in basis.terms if term.magnitude}) + selecting
 
 
 def _smallest(*bounds: int | None) -> int | None:

@@ -36,6 +36,7 @@ from dpsql.plan import (
 from dpsql.pricing import PricedBlock
 from dpsql.ranges import Type
 from dpsql.releases import StoredRelease
+from dpsql.sharing import can_be_missing
 
 SELECTION = "selection"
 """Kind of a hidden count that only admitted keys."""
@@ -61,7 +62,8 @@ class StoredKey:
 @dataclass(frozen=True)
 class StoredTerm:
     """A noisy sum: `measure` names what is summed, `conditions` the conjuncts of its FILTER, `centre` is subtracted
-    from every row's value before it is summed."""
+    from every row's value before it is summed (with `absent`, from 0 for a row without one). `shares` names a set of terms
+    that share each row; `everything`: its sums have a part of every row."""
 
     name: str
     kind: str
@@ -71,6 +73,9 @@ class StoredTerm:
     noise: Noise
     grid: int
     whole: bool
+    shares: str = ""
+    absent: bool = False
+    everything: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +119,12 @@ def conjuncts(condition: Expr | None) -> dict[str, Expr]:
 def measure_of(term: Term) -> str:
     """Names what a term sums, whatever its name, its condition, its centre and the grid of its integers.
 
-    Sums that were clipped, and how, are different numbers from those that were not.
+    Sums that were clipped, and how, are different numbers from those that were not; a count that shares each row with
+    sums is in steps of theirs.
     """
     clip = () if term.clip is None else (term.clip, term.grid)
-    return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip))
+    step = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
+    return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip, *step))
 
 
 def complete(key: Key) -> bool:
@@ -195,7 +202,16 @@ def _measured(term: Term | None) -> dict[str, Any]:
         return {"kind": SELECTION, "measure": "", "conditions": [], "centre": "0"}
     conditions = sorted(conjuncts(term.filter))
     centre = str(Fraction(term.centre))
-    return {"kind": term.kind.value, "measure": measure_of(term), "conditions": conditions, "centre": centre}
+    found: dict[str, Any] = {
+        "kind": term.kind.value,
+        "measure": measure_of(term),
+        "conditions": conditions,
+        "centre": centre,
+    }
+    if term.shares:
+        everything = term.value is not None and (term.absent or not can_be_missing(term.value))
+        found |= {"shares": term.shares, "absent": term.absent, "everything": everything}
+    return found
 
 
 def _noise_facts(noise: Noise) -> dict[str, Any]:

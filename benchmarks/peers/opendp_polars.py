@@ -23,9 +23,9 @@ class Peer:
     def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
         """Rows of a question. AVG is the quotient of a sum and a count, as in OpenDP's own examples."""
         amount = pl.col("amount")
-        total = amount.fill_null(0.0).dp.sum((0.0, 500.0)).alias("total")
+        total = amount.fill_null(0.0).dp.sum((0.0, float(self._facts["upper"]))).alias("total")
         count, known = dp.len(signed=True).alias("n"), amount.dp.count(signed=True).alias("known")
-        query = self._query()
+        query = self._query(question)
         if question in ("Q1", "Q2"):
             return _rows(query.select(count if question == "Q1" else total).release().collect(), 0)
         if question == "Q3":
@@ -41,20 +41,41 @@ class Peer:
             users = pl.col("user_id").dp.n_unique(signed=True)
             found = query.group_by("region").agg(users).with_keys(self._regions).release().collect()
             return _rows(found.select("region", "user_id"), 1)
-        return _rows(query.group_by("merchant").agg(count).release().collect().select("merchant", "n"), 1)
+        if question == "Q7":
+            return _rows(query.group_by("merchant").agg(count).release().collect().select("merchant", "n"), 1)
+        return self._by_region(query.group_by("region"), question, count, total, known)
 
-    def _query(self) -> Any:
+    def _by_region(
+        self, query: Any, question: str, count: Any, total: Any, known: Any
+    ) -> list[tuple[list[Any], list[Any]]]:
+        """One aggregate by region, under private keys or listed ones."""
+        chosen = {"Q9": (count,), "Q10": (count,), "Q11": (total,), "Q12": (total, known)}[question]
+        query = query.agg(*chosen)
+        found = (query if self._facts["private"] else query.with_keys(self._regions)).release().collect()
+        if question == "Q12":
+            found = found.select("region", (pl.col("total") / pl.col("known")).alias("mean"))
+        return _rows(found.select("region", pl.exclude("region")), 1)
+
+    def _query(self, question: str) -> Any:
+        """`max_length`: float sums are noisier for it, so it is that of the groups of the question, tenfold."""
+        groups = {"Q1": 10, "Q2": 10, "Q3": 10, "Q5": self._cells.select(pl.len()).collect().item()}.get(question, 50)
         by_user = self._facts["level"] == "user"
         unit = dp.unit_of(contributions=1, identifier=pl.col("user_id")) if by_user else dp.unit_of(contributions=1)
         context = dp.Context.compositor(
             data=self._rows.lazy(),
             privacy_unit=unit,
-            privacy_loss=dp.loss_of(epsilon=self._facts["epsilon"], delta=self._facts["delta"]),
+            privacy_loss=self._loss(),
             split_evenly_over=1,
-            margins=[dp.polars.Margin(max_length=10 * self._facts["rows"])],
+            margins=[dp.polars.Margin(max_length=10 * self._facts["rows"] // groups)],
         )
         query = context.query()
         return query.truncate_per_group(self._facts["max_rows"]) if by_user else query
+
+    def _loss(self) -> Any:
+        """(epsilon, delta), or the rho that gives them, for Gaussian noise."""
+        if self._facts.get("rho"):
+            return dp.loss_of(rho=self._facts["rho"])
+        return dp.loss_of(epsilon=self._facts["epsilon"], delta=self._facts["delta"])
 
 
 def _rows(found: pl.DataFrame, keys: int) -> list[tuple[list[Any], list[Any]]]:

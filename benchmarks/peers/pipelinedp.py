@@ -12,7 +12,8 @@ COUNT, SUM, MEAN = pipeline_dp.Metrics.COUNT, pipeline_dp.Metrics.SUM, pipeline_
 QUESTIONS: dict[str, tuple[tuple[int, ...], list[Any]]] = {
     "Q1": ((), [COUNT]), "Q2": ((), [SUM]), "Q3": ((), [MEAN]), "Q4": ((REGION,), [COUNT, SUM, MEAN]),
     "Q5": ((REGION, DAY), [COUNT, SUM]), "Q6": ((REGION,), [pipeline_dp.Metrics.PRIVACY_ID_COUNT]),
-    "Q7": ((MERCHANT,), [COUNT]),
+    "Q7": ((MERCHANT,), [COUNT]), "Q9": ((REGION,), [COUNT]), "Q10": ((REGION,), [COUNT]), "Q11": ((REGION,), [SUM]),
+    "Q12": ((REGION,), [MEAN]),
 }  # fmt: skip
 """Columns of the key, and the metrics in the order of the question's columns."""
 
@@ -37,6 +38,8 @@ class Peer:
             (): [()], (REGION,): [(region,) for region in facts["regions"]],
             (REGION, DAY): [(region, day) for region in facts["regions"] for day in facts["days"]],
         }.get(columns)  # fmt: skip
+        if facts["private"]:
+            public = None
         bounds: dict[str, int] = {"max_partitions_contributed": 1, "max_contributions_per_partition": 1}
         if by_user:
             bounds = {"max_contributions": facts["max_rows"]}
@@ -45,11 +48,10 @@ class Peer:
             if question == "Q6":
                 bounds = {"max_partitions_contributed": len(facts["regions"]), "max_contributions_per_partition": 1}
             if public is None:
-                bounds = {"max_partitions_contributed": facts["max_rows"], "max_contributions_per_partition": 1}
-        values = {} if metrics[0] not in (COUNT, SUM, MEAN) else {"min_value": 0, "max_value": 500}
-        params = pipeline_dp.AggregateParams(
-            metrics=metrics, noise_kind=pipeline_dp.NoiseKind.LAPLACE, **bounds, **values
-        )
+                bounds = _apart(facts, columns)
+        values = {} if metrics[0] not in (COUNT, SUM, MEAN) else {"min_value": 0, "max_value": facts["upper"]}
+        noise = pipeline_dp.NoiseKind.GAUSSIAN if facts.get("rho") else pipeline_dp.NoiseKind.LAPLACE
+        params = pipeline_dp.AggregateParams(metrics=metrics, noise_kind=noise, **bounds, **values)
         accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=facts["epsilon"], total_delta=facts["delta"])
         extractors = pipeline_dp.DataExtractors(
             privacy_id_extractor=lambda row: row[USER if by_user else ROW],
@@ -64,6 +66,9 @@ class Peer:
 
 
 def _apart(facts: dict[str, Any], columns: tuple[int, ...]) -> dict[str, int]:
-    """Bounds on keys and rows of each key: MEAN knows no bound on all rows of a user together."""
-    keys = 10 if columns else 1
+    """Bounds on keys and on rows of each key, where there is none on all rows of a user together (MEAN, private keys).
+
+    Their product is that bound. Few rows of a user share a region, none a merchant: two and one lose the fewest.
+    """
+    keys = {(): 1, (MERCHANT,): facts["max_rows"]}.get(columns, facts["max_rows"] // 2)
     return {"max_partitions_contributed": keys, "max_contributions_per_partition": facts["max_rows"] // keys}

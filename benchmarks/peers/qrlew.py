@@ -20,6 +20,10 @@ QUESTIONS = {
     "Q5": (2, "SELECT region, day, count(*) AS n, sum(amount) AS total FROM purchases GROUP BY region, day"),
     "Q6": (1, "SELECT region, count(DISTINCT user_id) AS users FROM purchases GROUP BY region"),
     "Q7": (1, "SELECT merchant, count(*) AS n FROM purchases GROUP BY merchant"),
+    "Q9": (1, "SELECT region, count(*) AS n FROM purchases GROUP BY region"),
+    "Q10": (1, "SELECT region, count(*) AS n FROM purchases GROUP BY region"),
+    "Q11": (1, "SELECT region, sum(amount) AS total FROM purchases GROUP BY region"),
+    "Q12": (1, "SELECT region, avg(amount) AS mean FROM purchases GROUP BY region"),
 }
 EMPTY = (
     "CREATE TABLE purchases (user_id bigint NOT NULL, region varchar NOT NULL, day varchar NOT NULL, "
@@ -44,8 +48,9 @@ class Peer:
         size = shape.size.replace(known, f'"size": "{facts["rows"]}", {known}')
         described = {part.partition(": ")[0]: part.partition(": ")[2] for part in str(shape).splitlines()}
         dataset = Dataset(_Dataset(described["Dataset"], described["Schema"], size))
-        dataset = dataset.with_range(None, "purchases", "amount", 0.0, 500.0)
-        dataset = dataset.with_possible_values(None, "purchases", "region", facts["regions"])
+        dataset = dataset.with_range(None, "purchases", "amount", 0.0, float(facts["upper"]))
+        if not facts["private"]:
+            dataset = dataset.with_possible_values(None, "purchases", "region", facts["regions"])
         self._dataset = dataset.with_possible_values(None, "purchases", "day", facts["days"])
         self._texts: dict[str, str] = {}
 

@@ -21,6 +21,10 @@ QUESTIONS = {
     "Q5": (2, f"SELECT region, bought, count(*) AS n, sum(amount) AS total FROM {TABLE} GROUP BY region, bought"),
     "Q6": (1, f"SELECT region, count(DISTINCT user_id) AS users FROM {TABLE} GROUP BY region"),
     "Q7": (1, f"SELECT merchant, count(*) AS n FROM {TABLE} GROUP BY merchant"),
+    "Q9": (1, f"SELECT region, count(*) AS n FROM {TABLE} GROUP BY region"),
+    "Q10": (1, f"SELECT region, count(*) AS n FROM {TABLE} GROUP BY region"),
+    "Q11": (1, f"SELECT region, sum(amount) AS total FROM {TABLE} GROUP BY region"),
+    "Q12": (1, f"SELECT region, avg(amount) AS mean FROM {TABLE} GROUP BY region"),
 }
 """How many keys lead each row, and the text. `day` is a word of its grammar, so the column has another name."""
 
@@ -40,6 +44,8 @@ class Peer:
 
     def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
         """Rows of a question; the budget of one question is split by SmartNoise's own reckoning of its price."""
+        if self._facts.get("rho"):
+            raise ValueError("Laplace noise only where one user has several rows")
         keys, sql = QUESTIONS[question]
         if question not in self._readers:
             parts = self._reader(question, 1.0).get_privacy_cost(sql)[0]
@@ -51,10 +57,10 @@ class Peer:
         by_row = self._facts["level"] == "row"
         table = {
             "row_privacy": by_row, "max_ids": 1 if by_row else self._facts["max_rows"], "sample_max_ids": not by_row,
-            "censor_dims": question == "Q7", "clamp_counts": False, "clamp_columns": True, "use_dpsu": False,
+            "censor_dims": question in ("Q7", "Q9"), "clamp_counts": False, "clamp_columns": True, "use_dpsu": False,
             "user_id": {"type": "int", "private_id": not by_row}, "region": {"type": "string"},
             "bought": {"type": "datetime"}, "merchant": {"type": "string"},
-            "amount": {"type": "float", "lower": 0, "upper": 500, "nullable": True},
+            "amount": {"type": "float", "lower": 0, "upper": self._facts["upper"], "nullable": True},
         }  # fmt: skip
         meta = {"": {"public": {"purchases": table}}}
         privacy = Privacy(epsilon=epsilon, delta=self._facts["delta"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import lru_cache
 
 from dpsql.basis import summed
@@ -19,13 +20,14 @@ from dpsql.ranges import Type
 def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
     """The columns of integers that a prepared view has beside one of its own, by name, and the SUM term of each.
 
-    A column with bounds as it is, and moved to its centre. Exactly what `row_integer` gives for a row, so that a
-    question which sums the column between the policy's own bounds reads it instead, and nothing else about it changes.
+    A column with bounds as it is, and moved to its centre and to its lower end. Exactly what `row_integer` gives for a row,
+    so that a question which sums the column between the policy's own bounds reads it instead, and nothing else about it changes.
     """
     facts = facts_of(column)
     if facts.type not in (Type.INTEGER, Type.REAL) or not facts.bounded:
         return {}
-    terms = [summed(Column(column.name, facts), None, centred)[0] for centred in (False, True)]
+    moved = (False, True, Fraction(facts.lower))
+    terms = [summed(Column(column.name, facts), None, centred)[0] for centred in moved]
     return {f"#{at}.{column.name}": term for at, term in enumerate(terms) if term not in terms[:at]}
 
 

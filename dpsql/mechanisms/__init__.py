@@ -147,13 +147,14 @@ class TermNoise:
     """One basis term to be measured: engine column `name`, its noise, and how the noisy integer is read.
 
     The released number is noisy_integer * 2**noise.shift * 2**-grid; with `whole` it is rounded to an integer
-    (post-processing of counts).
+    (post-processing of counts). Terms that name the same set in `shares` are charged together (`mechanisms.shared`).
     """
 
     name: str
     noise: Noise
     grid: int
     whole: bool
+    shares: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,11 +197,3 @@ class NoisePlan:
     keys: tuple[KeyColumn, ...]
     terms: tuple[TermNoise, ...]
     selection: Selection | None
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Sequential composition of the terms and of the partition selection."""
-        total = PrivacyLoss.nothing() if self.selection is None else self.selection.loss
-        for term in self.terms:
-            total = total + term.noise.loss
-        return total

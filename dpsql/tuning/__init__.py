@@ -249,7 +249,8 @@ class _Work:
                 return term.kind is TermKind.COUNT and term.filter is None
             return term.kind is TermKind.SUM and (term.value, term.filter) == (summed.value, summed.filter)
 
-        return _noise_of(self._priced(policy, asked), wanted)
+        one = self._priced(policy, asked)
+        return _noise_of(one, wanted) or (_shared_count(one) if summed is None else None)
 
     def _priced(self, policy: Policy, asked: Asked) -> PricedBlock:
         """The tuned question under other bounds, at its own epsilon."""
@@ -262,6 +263,16 @@ def _noise_of(one: PricedBlock, wanted: Callable[[Term], bool]) -> tuple[Term, f
     terms = zip(one.block.terms, one.noise.terms, strict=False)
     found = ((term, expected_error(noisy.noise) * 2.0**-term.grid) for term, noisy in terms if wanted(term))
     return next(found, None)
+
+
+def _shared_count(one: PricedBlock) -> tuple[Term, float] | None:
+    """COUNT as the difference of two sums of a shared row, in steps of its width, and perhaps a count of rows without a
+    value: E of the absolute sum of two, or three, independent Laplace variables is 3/2, or 15/8, of that of one."""
+    for term, noisy in zip(one.block.terms, one.noise.terms, strict=False):
+        if term.shares == term.name:
+            parts = sum(other.shares == term.name for other in one.block.terms)
+            return term, expected_error(noisy.noise) / term.magnitude * {2: 1.5, 3: 1.875}[parts]
+    return None
 
 
 def _around(seen: Seen) -> list[Fraction]:

@@ -27,7 +27,8 @@ EXACT = 1 + 1e-9
 
 @dataclass
 class Verdict:
-    """Problems found, and for each term the largest share of its claimed L1 that a pair reached."""
+    """Problems found, and for each term, or set of terms that share each row, the largest share of its claimed L1 that a
+    pair reached."""
 
     problems: list[str] = field(default_factory=list)
     reached: dict[tuple[int, str], Fraction] = field(default_factory=dict)
@@ -66,6 +67,7 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
     measuring = [priced for priced in price.blocks if priced.noise.terms or priced.noise.selection is not None]
     verdict.expect(len(left) == len(right) <= len(measuring), "numbers of blocks")
     for number, (priced, one, other) in enumerate(zip(measuring, left, right, strict=False)):
+        shares: dict[tuple[int, str], Fraction] = {}
         for term in priced.noise.terms:
             vectors = [block.terms.get(term.name, block.counts) for block in (one, other)]
             moved = moves(*vectors)
@@ -75,7 +77,13 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
             epsilon, rho = epsilon + spent, rho + concentrated
             claimed = term.noise.sensitivity.l1
             share = Fraction(sum(map(abs, moved.values())), claimed) if claimed else Fraction(1)
-            verdict.reach({(number, term.name): share})
+            charged = (number, term.shares or term.name)
+            shares[charged] = shares.get(charged, Fraction(0)) + share
+        for (_, name), share in shares.items():
+            verdict.expect(
+                share <= 1, f"block {number} {name}: terms that share a row move {float(share)} of one claim"
+            )
+        verdict.reach(shares)
         if priced.noise.selection is not None:
             parts = selected(verdict, priced.noise.selection, one.counts, other.counts)
             epsilon, delta, rho = epsilon + parts[0], delta + parts[1], rho + parts[2]

@@ -73,9 +73,9 @@ def test_sums_between_the_policys_bounds_read_integers_of_the_copy(tmp_path: Pat
         states(session, copy=True)
         kept = {
             "SELECT sum(cost) AS s FROM visits": "#0.cost",
-            "SELECT avg(cost) AS s FROM visits WHERE ward = 'a'": "#0.cost",
+            "SELECT avg(cost) AS s FROM visits WHERE ward = 'a'": "#2.cost",
             "SELECT sum(value) AS s FROM labs": "#0.value",
-            "SELECT avg(value) AS s FROM labs": "#1.value",
+            "SELECT avg(value) AS s FROM labs": "#0.value",
             "SELECT sum(clamp(cost, -50, 49)) AS s FROM visits": None,
             "SELECT sum(cost + 1) AS s FROM visits": None,
             "SELECT ward, sum(cost) AS s FROM visits GROUP BY ward": "#0.cost",
@@ -102,7 +102,7 @@ def test_rows_that_are_somebody_else_are_copied(tmp_path: Path, seed: int) -> No
         assert not any("prepared" in note for note in session.explain(VISITS).notes)
         assert states(session) == {"patients": "written", "visits": "written"}
         assert [exact(session, sql) for sql in questions] == before
-        assert engine_sql(session, VISITS) != plain and '"#0.cost"' in engine_sql(session, questions[0])
+        assert engine_sql(session, VISITS) != plain and '"#2.cost"' in engine_sql(session, questions[0])
         assert session.explain(VISITS).notes == ("rows: visits prepared",)
         assert states(session) == {"patients": "there already", "visits": "there already"}
 

@@ -72,20 +72,20 @@ SELECT SUM(age) FROM patients
 
 -- query: avg
 -- keys: none
--- l1: 10000, 20
--- rows: 500, 1
+-- l1: 20000, 20000
+-- rows: 1000, 1000
 SELECT AVG(cost) FROM visits
 
 -- query: avg_integer
 -- keys: none
--- l1: 60, 1
--- rows: 60, 1
+-- l1: 120, 120
+-- rows: 120, 120
 SELECT AVG(age) FROM patients
 
 -- query: avg_and_sum_share
 -- keys: none
--- l1: 10000, 20
--- rows: 500, 1
+-- l1: 20000, 20000
+-- rows: 1000, 1000
 SELECT AVG(cost), SUM(cost), COUNT(cost) FROM visits
 
 -- query: variance
@@ -150,8 +150,8 @@ SELECT SUM(clamp(code, -100, 100)) FROM visits
 
 -- query: mean_alias
 -- keys: none
--- l1: 48, 12
--- rows: 4, 1
+-- l1: 96, 96
+-- rows: 8, 8
 SELECT MEAN(value) FROM labs
 
 -- query: several_of_each
@@ -162,8 +162,8 @@ SELECT COUNT(*), COUNT(DISTINCT patient_id), SUM(cost), AVG(nights), COUNT(DISTI
 
 -- query: labs_count
 -- keys: none
--- l1: 12, 48
--- rows: 1, 4
+-- l1: 96, 96, 96
+-- rows: 8, 8, 8
 SELECT COUNT(*), SUM(value) FROM labs
 
 -- query: constant_column

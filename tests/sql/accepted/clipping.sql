@@ -109,7 +109,7 @@ SELECT COUNT(*) FROM visits
 -- set: dp.max_count = 20
 -- set: dp.max_total = 20000
 -- keys: public
--- l1: 20, 20000
+-- l1: 20000, 20000
 -- rows: refused clip_rows
 SELECT ward, COUNT(*), SUM(cost) FROM visits GROUP BY ward
 

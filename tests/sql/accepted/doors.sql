@@ -14,8 +14,8 @@ SELECT COUNT(*) FROM visits
 -- query: target_error
 -- set: dp.target_error = 100
 -- keys: none
--- l1: 20, 600
--- rows: 1, 30
+-- l1: 600, 600
+-- rows: 30, 30
 SELECT COUNT(*), SUM(nights) FROM visits
 
 -- query: parameters_by_position
@@ -28,15 +28,15 @@ SELECT COUNT(*) FROM visits WHERE ward = ? AND cost > ?
 -- query: parameters_by_number
 -- parameters: ["er", 3]
 -- keys: none
--- l1: 20, 600
--- rows: 1, 30
+-- l1: 600, 600
+-- rows: 30, 30
 SELECT COUNT(*), SUM(nights) FROM visits WHERE ward = $1 AND nights >= $2
 
 -- query: parameters_by_name
 -- parameters: {"low": 30, "high": 65}
 -- keys: none
--- l1: 128, 1
--- rows: 128, 1
+-- l1: 256, 256
+-- rows: 256, 256
 SELECT AVG(weight) FROM patients WHERE age BETWEEN $low AND $high
 
 -- query: interval_bounds
@@ -47,14 +47,14 @@ SELECT ward, COUNT(*) AS n, DP_INTERVAL_LOW(COUNT(*)) AS low, DP_INTERVAL_HIGH(C
 
 -- query: error_of_mean
 -- keys: none
--- l1: 10000, 20
--- rows: 500, 1
+-- l1: 20000, 20000
+-- rows: 1000, 1000
 SELECT AVG(cost), DP_ERROR(AVG(cost)) FROM visits
 
 -- query: error_of_ratio
 -- keys: none
--- l1: 20000, 20
--- rows: 1000, 1
+-- l1: 20000, 20000
+-- rows: 1000, 1000
 SELECT SUM(cost) / COUNT(*) AS mean, DP_ERROR(SUM(cost) / COUNT(*)) FROM visits
 
 -- query: gaussian

@@ -60,8 +60,8 @@ SELECT SUM(sqrt(cost)) FROM visits
 
 -- query: logarithm_clamped
 -- keys: none
--- l1: 70, 20
--- rows: 3.5, 1
+-- l1: 140, 140
+-- rows: 7, 7
 SELECT AVG(clamp(ln(cost), 0, 7)) FROM visits
 
 -- query: power
@@ -120,8 +120,8 @@ SELECT AVG(date_diff('day', DATE '2024-01-01', day)), SUM(extract(month FROM day
 
 -- query: hours
 -- keys: none
--- l1: 240, 20
--- rows: 12, 1
+-- l1: 460, 460
+-- rows: 23, 23
 SELECT AVG(extract(hour FROM seen)) FROM visits
 
 -- query: width_bucket

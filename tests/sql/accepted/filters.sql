@@ -12,8 +12,8 @@ SELECT SUM(cost) FROM visits WHERE cost > 999
 
 -- query: between
 -- keys: none
--- l1: 1, 60, 1
--- rows: 1, 60, 1
+-- l1: 120, 120, 120
+-- rows: 120, 120, 120
 SELECT COUNT(*), AVG(age) FROM patients WHERE age BETWEEN 30 AND 65
 
 -- query: in_list
@@ -84,8 +84,8 @@ SELECT COUNT(*) FROM visits WHERE lower(trim(diagnosis)) = 'flu' AND length(diag
 
 -- query: date_part
 -- keys: none
--- l1: 20, 20000
--- rows: 1, 1000
+-- l1: 20000, 20000
+-- rows: 1000, 1000
 SELECT COUNT(*), SUM(cost) FROM visits WHERE extract(month FROM day) = 3
 
 -- query: contradiction
@@ -97,8 +97,8 @@ SELECT COUNT(*) FROM visits WHERE nights > 3 AND nights < 3
 
 -- query: one_person
 -- keys: none
--- l1: 20, 20000
--- rows: 1, 1000
+-- l1: 20000, 20000
+-- rows: 1000, 1000
 SELECT COUNT(*), SUM(cost) FROM visits WHERE patient_id = 900
 
 -- query: case_in_filter

@@ -6,8 +6,8 @@ SELECT region, COUNT(*) FROM patients GROUP BY region
 
 -- query: domain_with_null
 -- keys: public
--- l1: 1, 60, 1
--- rows: 1, 60, 1
+-- l1: 120, 120, 120
+-- rows: 120, 120, 120
 SELECT sex, COUNT(*), AVG(age) FROM patients GROUP BY sex
 
 -- query: boolean
@@ -30,8 +30,8 @@ SELECT ward, COUNT(DISTINCT patient_id) FROM visits GROUP BY ward
 
 -- query: rows_per_group
 -- keys: public
--- l1: 20, 20000, 200, 20
--- rows: 1, 1000, 10, 1
+-- l1: 20000, 20000, 400, 400
+-- rows: 1000, 1000, 20, 20
 SELECT ward, COUNT(*), SUM(cost), AVG(change) FROM visits GROUP BY ward
 
 -- query: two_keys
@@ -60,8 +60,8 @@ SELECT DISTINCT ward FROM visits
 
 -- query: months
 -- keys: public
--- l1: 20, 20000
--- rows: 1, 1000
+-- l1: 20000, 20000
+-- rows: 1000, 1000
 SELECT date_trunc('month', day) AS month, COUNT(*), SUM(cost) FROM visits GROUP BY month
 
 -- query: decades
@@ -84,8 +84,8 @@ SELECT CASE WHEN cost > 500 THEN 'dear' WHEN cost > 100 THEN 'fair' ELSE 'cheap'
 
 -- query: predicate_key
 -- keys: public
--- l1: 128, 1
--- rows: 128, 1
+-- l1: 256, 256
+-- rows: 256, 256
 SELECT age >= 65 AS old, AVG(weight) FROM patients GROUP BY old
 
 -- query: date_part
@@ -103,8 +103,8 @@ SELECT clamp(code, 0, 4) AS c, COUNT(*) FROM visits GROUP BY c
 -- query: max_groups
 -- set: dp.max_groups = 2
 -- keys: public
--- l1: 20, 20000
--- rows: 1, 1000
+-- l1: 20000, 20000
+-- rows: 1000, 1000
 SELECT ward, nights, COUNT(*), SUM(cost) FROM visits GROUP BY ward, nights
 
 -- query: max_rows_per_group
@@ -118,15 +118,15 @@ SELECT ward, COUNT(*), SUM(cost), COUNT(DISTINCT diagnosis) FROM visits GROUP BY
 -- set: dp.max_groups = 3
 -- set: dp.max_rows_per_group = 2
 -- keys: public
--- l1: 6, 3000, 6, 3
--- rows: 1, 500, 1, 1
+-- l1: 6000, 6000, 6000, 3
+-- rows: 1000, 1000, 1000, 1
 SELECT nights, COUNT(*), AVG(cost), COUNT(DISTINCT patient_id) FROM visits GROUP BY nights
 
 -- query: cap_of_all_rows
 -- set: dp.max_rows_per_group = 4
 -- keys: none
--- l1: 4, 40
--- rows: 1, 10
+-- l1: 80, 80, 80
+-- rows: 20, 20, 20
 SELECT COUNT(*), SUM(change) FROM visits
 
 -- query: variance_per_group

@@ -6,8 +6,8 @@ SELECT r.zone, COUNT(*) FROM patients AS p JOIN regions AS r ON p.region = r.reg
 
 -- query: public_left_join
 -- keys: public
--- l1: 1, 60, 1
--- rows: 1, 60, 1
+-- l1: 120, 120, 120
+-- rows: 120, 120, 120
 SELECT r.zone, COUNT(*), AVG(p.age) FROM patients AS p LEFT JOIN regions AS r USING (region) GROUP BY r.zone
 
 -- query: public_join_sum
@@ -18,8 +18,8 @@ SELECT SUM(r.population) FROM patients AS p JOIN regions AS r USING (region)
 
 -- query: public_join_multiplicity
 -- keys: none
--- l1: 60, 6000
--- rows: 3, 300
+-- l1: 6000, 6000
+-- rows: 300, 300
 SELECT COUNT(*), SUM(b.price) FROM visits AS a JOIN prices AS b ON a.ward = b.ward
 
 -- query: public_join_multiplicity_private_keys
@@ -36,7 +36,7 @@ SELECT COUNT(*) FROM regions AS r RIGHT JOIN patients AS p ON p.region = r.regio
 
 -- query: unit_join
 -- keys: public
--- l1: 20, 20000
+-- l1: 20000, 20000
 -- rows: refused join
 SELECT p.region, COUNT(*), SUM(v.cost) FROM visits AS v JOIN patients AS p ON v.patient_id = p.patient_id GROUP BY p.region
 
@@ -48,13 +48,13 @@ SELECT p.sex, COUNT(v.visit_id), SUM(v.nights) FROM patients AS p LEFT JOIN visi
 
 -- query: foreign_key_chain
 -- keys: public
--- l1: 48, 12
+-- l1: 96, 96
 -- rows: refused join
 SELECT v.ward, l.test, AVG(l.value) FROM labs AS l JOIN visits AS v ON l.visit_id = v.visit_id GROUP BY v.ward, l.test
 
 -- query: whole_chain
 -- keys: public
--- l1: 12, 48, 12
+-- l1: 96, 96, 96
 -- rows: refused join
 SELECT p.region, COUNT(*), AVG(l.value) FROM labs AS l JOIN visits AS v ON l.visit_id = v.visit_id
 JOIN patients AS p ON p.patient_id = v.patient_id GROUP BY p.region
@@ -74,7 +74,7 @@ SELECT COUNT(*) FROM visits AS a JOIN visits AS b ON a.patient_id = b.patient_id
 
 -- query: chain_and_public
 -- keys: public
--- l1: 48, 12
+-- l1: 96, 96
 -- rows: refused join
 SELECT r.zone, AVG(l.value) FROM labs AS l JOIN visits AS v USING (visit_id) JOIN patients AS p USING (patient_id)
 JOIN regions AS r USING (region) GROUP BY r.zone
@@ -87,8 +87,8 @@ SELECT ward, SUM(twice) FROM (SELECT ward, cost * 2 AS twice FROM visits WHERE n
 
 -- query: cte_over_rows
 -- keys: none
--- l1: 20, 10000, 20
--- rows: 1, 500, 1
+-- l1: 20000, 20000, 20000
+-- rows: 1000, 1000, 1000
 WITH er AS (SELECT * FROM visits WHERE ward = 'er') SELECT COUNT(*), AVG(cost) FROM er
 
 -- query: cte_over_rows_twice
@@ -117,8 +117,8 @@ SELECT COUNT(*) FROM patients WHERE region IN (SELECT region FROM regions WHERE 
 
 -- query: not_in_public
 -- keys: none
--- l1: 1, 60, 1
--- rows: 1, 60, 1
+-- l1: 120, 120, 120
+-- rows: 120, 120, 120
 SELECT COUNT(*), AVG(age) FROM patients WHERE region NOT IN (SELECT region FROM regions WHERE population > 20)
 
 -- query: exists_public
@@ -171,7 +171,7 @@ SELECT COUNT(*) FROM hospital.main.visits
 
 -- query: comma_join
 -- keys: none
--- l1: 20, 20000
+-- l1: 20000, 20000
 -- rows: refused join
 SELECT COUNT(*), SUM(cost) FROM visits, patients WHERE visits.patient_id = patients.patient_id
 
@@ -217,8 +217,8 @@ SELECT COUNT(*) FROM (SELECT DISTINCT ward, nights, code, cost FROM visits) AS t
 
 -- query: distinct_rows_in_groups
 -- keys: public
--- l1: 20, 600
--- rows: 1, 30
+-- l1: 600, 600
+-- rows: 30, 30
 SELECT ward, COUNT(*), SUM(nights) FROM (SELECT DISTINCT ward, nights, cost, day FROM visits WHERE nights > 0) AS t GROUP BY ward
 
 -- query: distinct_rows_with_private_keys

@@ -18,14 +18,14 @@ SELECT nights, COUNT(*) FROM visits GROUP BY nights ORDER BY 2, 1 LIMIT 5 OFFSET
 
 -- query: order_by_key
 -- keys: public
--- l1: 60, 1
--- rows: 60, 1
+-- l1: 120, 120
+-- rows: 120, 120
 SELECT region, AVG(age) FROM patients GROUP BY region ORDER BY region DESC
 
 -- query: expression_over_aggregates
 -- keys: none
--- l1: 20000, 20, 200, 20
--- rows: 1000, 1, 10, 1
+-- l1: 20000, 20000, 400, 400
+-- rows: 1000, 1000, 20, 20
 SELECT SUM(cost) / COUNT(*) AS mean, round(AVG(change), 1) FROM visits
 
 -- query: window

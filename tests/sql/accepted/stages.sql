@@ -1,13 +1,13 @@
 -- query: value_mean
 -- keys: none
--- l1: 300, 20, 20
--- rows: 15, 1, 1
+-- l1: 600, 600, 20
+-- rows: 30, 30, 1
 SELECT COUNT(*) FROM visits WHERE nights > (SELECT AVG(nights) FROM visits)
 
 -- query: value_in_case
 -- keys: none and public
--- l1: 10000, 20, 12, 20, 600
--- rows: 500, 1, 1, 1, 30
+-- l1: 20000, 20000, 12, 20, 600
+-- rows: 1000, 1000, 1, 1, 30
 SELECT ward, COUNT(*) FILTER (WHERE cost < (SELECT 2 * AVG(cost) FROM visits)), SUM(CASE WHEN nights <= (SELECT COUNT(*) FROM
 labs) THEN nights END) FROM visits GROUP BY ward
 
@@ -19,8 +19,8 @@ SELECT SUM(clamp(nights + (SELECT COUNT(*) FROM patients), 0, 50)) FROM visits
 
 -- query: value_as_key
 -- keys: none and public
--- l1: 60, 1, 1
--- rows: 60, 1, 1
+-- l1: 120, 120, 1
+-- rows: 120, 120, 1
 SELECT CASE WHEN age > (SELECT AVG(age) FROM patients) THEN 'older' ELSE 'younger' END AS half, COUNT(*) FROM patients GROUP
 BY half
 
@@ -38,8 +38,8 @@ SELECT COUNT(*) FROM visits WHERE nights <= (SELECT MAX(population) FROM regions
 
 -- query: value_of_a_value
 -- keys: none
--- l1: 300, 20, 300, 20, 20
--- rows: 15, 1, 15, 1, 1
+-- l1: 600, 600, 600, 600, 20
+-- rows: 30, 30, 30, 30, 1
 SELECT COUNT(*) FROM visits WHERE nights > (SELECT AVG(nights) FROM visits WHERE nights < (SELECT 3 * AVG(nights) FROM
 visits))
 
@@ -58,8 +58,8 @@ n < 0)
 
 -- query: in_result
 -- keys: none and public
--- l1: 20, 20, 600
--- rows: 1, 1, 30
+-- l1: 20, 600, 600
+-- rows: 1, 30, 30
 SELECT COUNT(*), SUM(nights) FROM visits WHERE ward IN (SELECT ward FROM visits GROUP BY ward ORDER BY COUNT(*) DESC LIMIT 2)
 
 -- query: not_in_result
@@ -78,8 +78,8 @@ WITH t AS (SELECT region, COUNT(*) AS n FROM patients GROUP BY region) SELECT CO
 
 -- query: top_n_join
 -- keys: public
--- l1: 20, 20, 300
--- rows: 1, 1, 15
+-- l1: 20, 600, 600
+-- rows: 1, 30, 30
 SELECT v.ward, COUNT(*), AVG(v.nights) FROM visits AS v JOIN (SELECT ward AS w, COUNT(*) AS n FROM visits GROUP BY ward ORDER
 BY n DESC LIMIT 2) AS t ON v.ward = t.w GROUP BY v.ward
 
@@ -106,8 +106,8 @@ ward, nights) AS t ON t.nights = v.nights AND t.ward = v.ward
 
 -- query: mean_of_a_released_mean
 -- keys: none and public
--- l1: 300, 20, 300, 20, 600, 20
--- rows: 15, 1, 15, 1, 30, 1
+-- l1: 600, 600, 600, 600, 1200, 1200
+-- rows: 30, 30, 30, 30, 60, 60
 -- loose: 1/20 the frozen gate releases means near the middle of the interval
 SELECT AVG(t.c), AVG(v.nights - t.c) FROM visits AS v JOIN (SELECT ward, AVG(nights) AS c FROM visits GROUP BY ward) AS t
 USING (ward)
@@ -142,22 +142,22 @@ v.ward
 
 -- query: cte_in_two_places
 -- keys: public
--- l1: 300, 20, 20
--- rows: 15, 1, 1
+-- l1: 600, 600, 20
+-- rows: 30, 30, 1
 WITH t AS (SELECT ward, AVG(nights) AS m FROM visits GROUP BY ward) SELECT a.ward, a.n, t.m FROM (SELECT v.ward, COUNT(*) AS
 n FROM visits AS v JOIN t USING (ward) WHERE v.nights > t.m GROUP BY v.ward) AS a JOIN t USING (ward) ORDER BY 1
 
 -- query: three_stages
 -- keys: none and public
--- l1: 300, 20, 20, 20
--- rows: 15, 1, 1, 1
+-- l1: 600, 600, 20, 20
+-- rows: 30, 30, 1, 1
 SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM visits WHERE nights > (SELECT AVG(nights) FROM visits) GROUP BY
 ward ORDER BY COUNT(*) DESC LIMIT 2)
 
 -- query: correlated_mean
 -- keys: public
--- l1: 300, 20, 20
--- rows: 15, 1, 1
+-- l1: 600, 600, 20
+-- rows: 30, 30, 1
 SELECT v.ward, COUNT(*) FROM visits AS v WHERE v.nights > (SELECT AVG(w.nights) FROM visits AS w WHERE w.ward = v.ward AND
 w.nights < 20) GROUP BY v.ward
 
@@ -175,8 +175,8 @@ SELECT COUNT(*) FROM visits AS v WHERE v.nights >= (SELECT AVG(w.nights) FROM vi
 
 -- query: correlated_with_a_result
 -- keys: none and public
--- l1: 300, 20, 20
--- rows: 15, 1, 1
+-- l1: 600, 600, 20
+-- rows: 30, 30, 1
 WITH t AS (SELECT ward, AVG(nights) AS m FROM visits GROUP BY ward) SELECT COUNT(*) FROM visits AS v WHERE v.nights < (SELECT
 m + 20 FROM t WHERE t.ward = v.ward)
 
@@ -189,8 +189,8 @@ BY region
 
 -- query: private_keys_before
 -- keys: none and private
--- l1: 20, 300
--- rows: 1, 15
+-- l1: 600, 600
+-- rows: 30, 30
 SELECT COUNT(*), AVG(nights) FROM visits WHERE diagnosis IN (SELECT diagnosis FROM visits GROUP BY diagnosis)
 
 -- query: private_keys_joined
@@ -202,25 +202,25 @@ BY n DESC LIMIT 3) AS t ON t.d = v.diagnosis GROUP BY v.diagnosis
 
 -- query: private_keys_after
 -- keys: none and private
--- l1: 300, 20, 20
--- rows: 15, 1, 1
+-- l1: 600, 600, 20
+-- rows: 30, 30, 1
 SELECT diagnosis, COUNT(*) FROM visits WHERE nights < (SELECT AVG(nights) + 40 FROM visits) GROUP BY diagnosis
 
 -- query: one_row_beside
 -- keys: none and public
--- l1: 300, 20, 20, 600
--- rows: 15, 1, 1, 30
+-- l1: 600, 600, 1200, 1200, 1200
+-- rows: 30, 30, 60, 60, 60
 WITH t AS (SELECT AVG(nights) AS m, COUNT(*) AS n FROM visits)
 SELECT v.ward, COUNT(*), SUM(v.nights - t.m) FROM visits AS v, t WHERE v.nights > t.m / 2 GROUP BY v.ward
 
 -- query: one_row_joined
 -- keys: none
--- l1: 300, 20, 20
--- rows: 15, 1, 1
+-- l1: 600, 600, 20
+-- rows: 30, 30, 1
 SELECT COUNT(*) FROM (SELECT AVG(nights) AS m FROM visits) AS t JOIN visits AS v ON v.nights > t.m
 
 -- query: one_row_left_join
 -- keys: none
--- l1: 300, 20, 20
--- rows: 15, 1, 1
+-- l1: 600, 600, 20
+-- rows: 30, 30, 1
 SELECT COUNT(t.m) FROM visits AS v LEFT JOIN (SELECT AVG(nights) AS m FROM visits) AS t ON t.m > 3

@@ -6,7 +6,7 @@ SELECT ward, COUNT(*) FROM (SELECT *, row_number() OVER (PARTITION BY patient_id
 
 -- query: first_three
 -- keys: none
--- l1: 3, 3000
+-- l1: 3000, 3000
 -- rows: refused window_over_rows
 SELECT COUNT(*), SUM(cost) FROM (SELECT *, row_number() OVER (PARTITION BY patient_id ORDER BY day DESC, nights) AS n FROM visits) AS t WHERE n <= 3 AND ward <> 'x'
 

@@ -1,0 +1,298 @@
+"""The error of dpsql beside other systems: the same data, epsilon, delta, privacy unit, bounds and public keys.
+
+Only answers count here, not time, so that this part may run on a busy machine.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from benchmarks.accuracy import build_heavy
+from benchmarks.compare import DELTA, EPSILON, by_key
+from benchmarks.data import COLUMNS, DAYS, FIRST_DAY, MAX_ROWS, build_parquet, region_names, table_policy
+from benchmarks.peers.drive import Peer, Rows, Unusable, environment
+from benchmarks.peers.marks import NOTES
+from benchmarks.truth import bounded, exact
+from benchmarks.workload import WORKLOAD, Question
+from dpsql.accountant import epsilon_to_rho
+from dpsql.errors import Refusal
+from dpsql.session import Session, open_session
+
+CELLS = 2_000
+"""Errors of each column to be measured, groups times repeats; a system that is slow has as many as fit into the time it is
+given, but no fewer repeats than the least."""
+LEAST_REPEATS = 4
+SECONDS = 60.0
+CONFIDENCE = 0.99
+REPLICATES = 20_000
+MOST = 1_000.0
+"""Larger ratios, and those to no error at all, are shown as this."""
+HEAVY_ROWS = 320
+PRIVATE = Question("Q9", "COUNT by 50 private regions", "SELECT region, count(*) AS n FROM purchases GROUP BY region")
+HEAVY = (
+    Question("Q10", "COUNT by region", "SELECT region, count(*) AS n FROM purchases GROUP BY region"),
+    Question("Q11", "SUM by region", "SELECT region, sum(amount) AS total FROM purchases GROUP BY region"),
+    Question("Q12", "AVG by region", "SELECT region, avg(amount) AS mean FROM purchases GROUP BY region"),
+)
+ANSWERED = tuple(question for question in WORKLOAD if question.name != "Q8")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Data, privacy unit and noise of a comparison. `max_rows`: None where every row is a privacy unit.
+
+    `private`: no system is told the regions. `gaussian`: the noise of every system that has it is Gaussian, (EPSILON,
+    DELTA) reached through zCDP here. `totals`: dpsql is also asked with these bounds on a user's total.
+    """
+
+    name: str
+    max_rows: int | None
+    questions: tuple[Question, ...]
+    upper: int = 500
+    private: bool = False
+    gaussian: bool = False
+    heavy: bool = False
+    totals: tuple[int, ...] = ()
+
+
+CASES = (
+    Case("row", None, ANSWERED),
+    Case("user", MAX_ROWS, ANSWERED),
+    Case("row, Gaussian noise", None, ANSWERED[:6], gaussian=True),
+    Case("user, Gaussian noise", MAX_ROWS, ANSWERED[:6], gaussian=True),
+    Case("row, private regions", None, (PRIVATE,), private=True),
+    Case("user, private regions", MAX_ROWS, (PRIVATE,), private=True),
+    Case("user, heavy tail", HEAVY_ROWS, HEAVY, upper=100, heavy=True, totals=(10_000,)),
+)
+
+
+@dataclass(frozen=True)
+class Error:
+    """One column of one question by one system.
+
+    `error`: median over groups and repeats of |answer - exact| / |exact|, exact over all rows; a group that is not shown
+    has error 1. `noise`: the same to the exact answer that is expected after bounding. `bias`: median of the signed
+    relative error. `ratio`: error of dpsql to this one, with its bootstrap interval of `CONFIDENCE`; `noise_ratio`
+    likewise. `note`: what the system does otherwise than it was asked to. `problem`: why there is no number.
+    """
+
+    case: str
+    question: str
+    title: str
+    column: str
+    system: str
+    groups: int = 0
+    repeats: int = 0
+    error: float = 0.0
+    noise: float = 0.0
+    bias: float = 0.0
+    ratio: tuple[float, float, float] | None = None
+    noise_ratio: tuple[float, float, float] | None = None
+    note: str = ""
+    problem: str = ""
+
+
+def compare_errors(
+    folder: Path, environments: Path, names: Sequence[str], *, rows: int, seconds: float, say: Say,
+    cells: int = CELLS, cases: Sequence[Case] = CASES,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """One record for each case, question, column and system. `seconds`: for each question and system."""
+    found = []
+    for case in cases:
+        data = _heavy_parquet(folder) if case.heavy else build_parquet(folder, rows)
+        with ExitStack() as stack:
+            asked, problems = _systems(stack, folder, data, environments, names, case)
+            for name, problem in problems.items():
+                found.append(Error(case.name, "", "", "", name, problem=problem))
+                say(f"{case.name} {name}: {problem}")
+            for question in case.questions:
+                for record in _question(case, question, data, asked, cells, seconds):
+                    found.append(record)
+                    say(_line(record))
+    return [asdict(one) for one in found]
+
+
+Ask = Callable[[Question], Rows]
+
+
+def _systems(
+    stack: ExitStack, folder: Path, data: Path, environments: Path, names: Sequence[str], case: Case
+) -> tuple[dict[str, Ask], dict[str, str]]:
+    """How each system is asked, dpsql first; and why some cannot be."""
+    policy = _policy(folder, data, case)
+    asked: dict[str, Ask] = {"dpsql": _own(stack, policy, None)}
+    for total in case.totals:
+        asked[f"dpsql, max_total {total:,}"] = _own(stack, policy, total)
+    facts = {
+        "data": str(data), "level": "row" if case.max_rows is None else "user", "epsilon": EPSILON, "delta": DELTA,
+        "rows": _count(data), "max_rows": case.max_rows or 1, "upper": case.upper, "private": case.private,
+        "rho": float(_rho()) if case.gaussian else None, "regions": region_names(),
+        "days": [str(FIRST_DAY + timedelta(days=at)) for at in range(DAYS)],
+    }  # fmt: skip
+    problems = {}
+    for name in names:
+        try:
+            peer = stack.enter_context(Peer(name, environment(name, environments), facts))
+            asked[name] = lambda question, peer=peer: peer.ask(question.name).rows
+        except Unusable as reason:
+            problems[name] = str(reason)
+    return asked, problems
+
+
+def _rho() -> Fraction:
+    """The rho that gives (EPSILON, DELTA) without anything of delta for selection."""
+    return epsilon_to_rho(Fraction(EPSILON), Fraction(str(DELTA)))
+
+
+def _policy(folder: Path, data: Path, case: Case) -> Path:
+    columns = tuple(column.replace("upper: 500", f"upper: {case.upper}") for column in COLUMNS)
+    if case.private:
+        columns = tuple(_without_domain(column) for column in columns)
+    name = f"{data.stem}-{case.name.replace(', ', '-').replace(' ', '-')}"
+    accountant = "zcdp" if case.gaussian else "pure"
+    epsilon = math.sqrt(2 * float(_rho())) * (1 - 1e-9) if case.gaussian else EPSILON
+    return table_policy(
+        folder, name, "purchases", data, columns, case.max_rows, accountant=accountant, epsilon=round(epsilon, 9)
+    )
+
+
+def _without_domain(column: str) -> str:
+    return "region: {type: text, nullable: false}" if column.startswith("region:") else column
+
+
+def _own(stack: ExitStack, policy: Path, total: int | None) -> Ask:
+    session: Session = stack.enter_context(open_session(policy, create_ledger=True))
+    session.execute("SET dp.reuse = off")
+    if total is not None:
+        session.execute(f"SET dp.max_total = {total}")
+
+    def ask(question: Question) -> Rows:
+        try:
+            return by_key(session.execute(question.sql).table)
+        except Refusal as refusal:
+            raise Unusable(refusal.slug) from None
+
+    session._index.prepare()
+    return ask
+
+
+def _count(data: Path) -> int:
+    with duckdb.connect() as connection:
+        ((rows,),) = connection.execute(f"SELECT count(*) FROM read_parquet('{data}')").fetchall()
+    return int(rows)
+
+
+def _heavy_parquet(folder: Path) -> Path:
+    """The users with heavy tails of `accuracy`, with the columns of the workload."""
+    source = build_heavy(folder, 5_000)
+    path = source.with_suffix(".parquet")
+    if not path.exists():
+        columns = (
+            f"user_id, region, DATE '{FIRST_DAY}' AS day, 'merchant-00000' AS merchant, amount, 1::INTEGER AS items"
+        )
+        with duckdb.connect(str(source), read_only=True) as connection:
+            connection.execute(f"COPY (SELECT {columns} FROM visits) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+def _question(
+    case: Case, question: Question, data: Path, asked: dict[str, Ask], cells: int, seconds: float
+) -> list[Error]:
+    """All systems on one question."""
+    truth, columns = exact(data, question)
+    expected = bounded(data, question, case.max_rows, case.upper)
+    repeats = max(LEAST_REPEATS, math.ceil(cells / len(truth)))
+    answers: dict[str, list[Rows]] = {}
+    problems: dict[str, str] = {}
+    for name, ask in asked.items():
+        try:
+            answers[name] = _answers(partial(ask, question), repeats, seconds)
+        except Unusable as reason:
+            problems[name] = str(reason)
+    found = []
+    random = np.random.default_rng(0)
+    for at, column in enumerate(columns):
+        own = [np.abs(relative(to, answers["dpsql"], at)) for to in (truth, expected)]
+        for name in asked:
+            head = (case.name, question.name, question.title, column, name)
+            if name in problems:
+                found.append(Error(*head, problem=problems[name]))
+                continue
+            signed, noise = (relative(to, answers[name], at) for to in (truth, expected))
+            ratios = [None, None]
+            if name != "dpsql":
+                ratios = [ratio(own[0], np.abs(signed), random), ratio(own[1], np.abs(noise), random)]
+            medians = float(np.median(np.abs(signed))), float(np.median(np.abs(noise))), float(np.median(signed))
+            note = NOTES.get((name, question.name), "")
+            found.append(Error(*head, len(truth), len(answers[name]), *medians, *ratios, note))
+    return found
+
+
+def _answers(ask: Callable[[], Rows], repeats: int, seconds: float) -> list[Rows]:
+    """At most `repeats` answers within about `seconds`, at least LEAST_REPEATS."""
+    found: list[Rows] = []
+    end = time.monotonic() + seconds
+    while len(found) < LEAST_REPEATS or (len(found) < repeats and time.monotonic() < end):
+        found.append(ask())
+    return found
+
+
+def relative(truth: Rows, answers: Sequence[Rows], at: int) -> np.ndarray:
+    """(answer - truth) / |truth| of column `at` for every group and repeat; -1 where a group or number is not there."""
+    found = []
+    for rows in answers:
+        for key, values in truth.items():
+            exact_value = values[at]
+            if exact_value:
+                noisy = rows.get(key)
+                given = None if noisy is None else noisy[at]
+                there = given is not None and math.isfinite(given)
+                found.append((given - exact_value) / abs(exact_value) if there else -1.0)
+    return np.array(found)
+
+
+def ratio(own: np.ndarray, other: np.ndarray, random: np.random.Generator) -> tuple[float, float, float]:
+    """Median of `own` over median of `other`, and the percentile bootstrap interval of it.
+
+    Noise is independent from cell to cell and from repeat to repeat, so cells are resampled one by one. The median of a
+    resample of n sorted values is the one at floor(n B), B ~ Beta(k, n + 1 - k), k the middle rank: the k-th smallest of
+    n uniform numbers picks it. The whole bootstrap is then a draw of B (Maritz and Jarrett 1978).
+    """
+    tops, bottoms = (_resampled(values, random) for values in (own, other))
+    ends = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+    low, high = np.quantile(_quotient(tops, bottoms), ends, method="inverted_cdf")
+    middle = _quotient(np.median(own, keepdims=True), np.median(other, keepdims=True))
+    return float(middle[0]), float(low), float(high)
+
+
+def _resampled(values: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    rank = (values.size + 1) // 2
+    picked = random.beta(rank, values.size + 1 - rank, REPLICATES) * values.size
+    return np.asarray(np.sort(values)[np.minimum(picked.astype(np.int64), values.size - 1)])
+
+
+def _quotient(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
+    """1 where both are 0 (no error on either side); MOST where only the other has none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(bottom == 0, np.where(top == 0, 1.0, MOST), np.minimum(top / bottom, MOST))
+
+
+def _line(one: Error) -> str:
+    head = f"{one.case} {one.question} {one.column} {one.system}"
+    if one.problem:
+        return f"{head}: {one.problem}"
+    beside = "" if one.ratio is None else f", dpsql to it {one.ratio[0]:.2f} [{one.ratio[1]:.2f}, {one.ratio[2]:.2f}]"
+    return f"{head}: {one.error:.3%} (noise {one.noise:.3%}, bias {one.bias:+.3%}){beside}"
