@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,17 +18,18 @@ from dpsql.session import Session, open_session
 
 TARGET = 0.6
 ROWS = 1_000_000
-FORMS = {
-    "AVG": (
-        "SELECT region, avg(amount) AS v FROM purchases GROUP BY region",
-        "SELECT region, sum(amount) / count(amount) AS v FROM purchases GROUP BY region",
-    ),
-    "VAR_POP": (
-        "SELECT region, var_pop(amount) AS v FROM purchases GROUP BY region",
-        "SELECT region, sum(amount * amount) / count(amount) - (sum(amount) / count(amount)) "
-        "* (sum(amount) / count(amount)) AS v FROM purchases GROUP BY region",
-    ),
+MEASURED = {
+    name: f"SELECT region, {text} AS v FROM purchases GROUP BY region"
+    for name, text in {
+        "AVG": "avg(amount)", "VAR_POP": "var_pop(amount)", "n": "count(amount)", "sum": "sum(amount)",
+        "squares": "sum(amount * amount)",
+    }.items()
+}  # fmt: skip
+FORMS: dict[str, tuple[tuple[str, ...], Callable[..., float]]] = {
+    "AVG": (("sum", "n"), lambda total, n: total / n),
+    "VAR_POP": (("squares", "sum", "n"), lambda squares, total, n: squares / n - (total / n) ** 2),
 }
+"""Aggregate -> what is asked for it by hand, each by a question of its own with an even part of the budget."""
 CLAMPED = "greatest(least(amount, 500), 0)) FILTER (WHERE amount IS NOT NULL)"
 EXACT = {"AVG": f"avg({CLAMPED}", "VAR_POP": f"var_pop({CLAMPED}"}
 HEAVY_USERS = 20_000
@@ -65,23 +68,28 @@ class Heavy:
 
 
 def composition(folder: Path, repeat: int, rows: int = ROWS) -> list[Composition]:
-    """Row privacy, epsilon 1 a question."""
+    """Row privacy, zCDP, epsilon 1 a question: by hand each of k questions has 1 / k of its rho."""
     data = build(folder, rows)
     found = []
     with plain(data, folder) as raw, open_session(write_policy(folder, data, "row"), create_ledger=True) as session:
         session.execute("SET dp.reuse = off")
-        for aggregate, texts in FORMS.items():
+        for aggregate, (parts, formula) in FORMS.items():
             exact = _values(raw.sql(f"SELECT region, {EXACT[aggregate]} AS v FROM purchases GROUP BY region"))
-            own, naive = (statistics.median(_off(session, text, exact, repeat)) for text in texts)
+            own = statistics.median(_off(session, (aggregate,), lambda value: value, exact, repeat))
+            session.execute(f"SET dp.epsilon = {1 / math.sqrt(len(parts)):.9f}")
+            naive = statistics.median(_off(session, parts, formula, exact, repeat))
+            session.execute("SET dp.epsilon = 1")
             found.append(Composition(aggregate, own, naive))
     return found
 
 
-def _off(session: Session, text: str, exact: dict[str, float], repeat: int) -> list[float]:
+def _off(
+    session: Session, parts: tuple[str, ...], formula: Callable[..., float], exact: dict[str, float], repeat: int
+) -> list[float]:
     wrong = []
     for _ in range(repeat):
-        answer = _columns(session.execute(text).table)
-        wrong += [abs(answer[region] - value) for region, value in exact.items()]
+        answers = [_columns(session.execute(MEASURED[part]).table) for part in parts]
+        wrong += [abs(formula(*(answer[region] for answer in answers)) - value) for region, value in exact.items()]
     return wrong
 
 

@@ -1,0 +1,132 @@
+"""Sums that share each row: what a row adds to all of them, who shares, at what price, and the law of what comes out."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from dpsql.pricing import charged_noises
+from dpsql.session import Session, open_session
+
+GROUPS = 4_000
+VALUES = (
+    "(NULL), ('NaN'::DOUBLE), ('-Infinity'), ('Infinity'), (-9.5), (-3), (0), (0.1), (1e-300), (7 / 3.0), (11), (99)"
+)
+POLICY = """
+dataset: sharing
+source: duckdb:///sharing.duckdb
+privacy_unit: row
+budget: {{epsilon: 1000, delta: 1e-6, accountant: {accountant}}}
+per_query: {{epsilon: 1, delta: 1e-9, timeout_seconds: 30, max_public_groups: 100000}}
+ledger: sqlite:///{accountant}.db
+tables:
+  t:
+    columns:
+      cell: {{type: integer, lower: 1, upper: {groups}, nullable: false}}
+      x: {{type: real, lower: -3, upper: 11}}
+      y: {{type: real, lower: 0, upper: 10.7}}
+      z: {{type: integer, lower: 2, upper: 9}}
+      w: {{type: integer, lower: 0, upper: 5, nullable: false}}
+      name: {{type: text}}
+"""
+
+
+@pytest.fixture(params=["pure", "zcdp"])
+def session(request: pytest.FixtureRequest, tmp_path: Path) -> Session:
+    """Cell 1 holds every kind of value in x and y, all others nothing."""
+    with duckdb.connect(str(tmp_path / "sharing.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE t AS SELECT 1 AS cell, v AS x, v AS y, TRY_CAST(v AS BIGINT) AS z, 4 AS w, 'a' AS name "
+            f"FROM (VALUES {VALUES}) AS s(v)"
+        )
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY.format(accountant=request.param, groups=GROUPS))
+    return open_session(path, create_ledger=True)
+
+
+def terms(session: Session, sql: str) -> list[tuple[str, str]]:
+    """Kind and set of every term."""
+    (one,) = session.planner.plan(session.planner.parse(sql, None), session.options, True).price.blocks
+    return [(term.kind.value, term.shares) for term in one.block.terms]
+
+
+PAIR, TRIPLE = [("sum", "t0")] * 2, [("sum", "t0"), ("sum", "t0"), ("count", "t0")]
+SHARED = {
+    "avg(x)": PAIR,
+    "sum(x), count(x)": PAIR,
+    "avg(x), sum(x), count(x)": PAIR,
+    "count(*), sum(y)": PAIR,  # a NULL adds the value 0, which is the lower end
+    "count(*), sum(w)": PAIR,  # no row is without a value
+    "avg(w), count(w), count(*)": PAIR,
+    "count(*), sum(x)": TRIPLE,
+    "count(*), avg(y), sum(y)": TRIPLE,
+    "avg(x), avg(y)": [*PAIR, *[("sum", "t2")] * 2],
+    "avg(x) FILTER (WHERE w > 1), count(x)": [("sum", ""), ("count", ""), ("count", "")],  # two parts of three
+    "sum(x)": [("sum", "")],
+    "count(x)": [("count", "")],
+    "count(*), sum(y), sum(x)": [("count", ""), ("sum", ""), ("sum", "")],  # two parts of three
+    "var_pop(x), avg(x)": [("sum", ""), ("count", ""), ("sum", "")],
+}
+
+
+@pytest.mark.parametrize("chosen", SHARED)
+def test_who_shares(session: Session, chosen: str) -> None:
+    assert sorted(terms(session, f"SELECT {chosen} FROM t")) == sorted(SHARED[chosen])
+
+
+def test_a_count_that_admits_private_keys_is_not_shared(session: Session) -> None:
+    """A threshold on it costs delta alone."""
+    assert ("count", "") in terms(session, "SELECT name, count(*), sum(y) FROM t GROUP BY name")
+
+
+@pytest.mark.parametrize("chosen", [chosen for chosen, found in SHARED.items() if found in (PAIR, TRIPLE)])
+def test_a_row_adds_its_width_in_all_and_the_set_is_charged_once(session: Session, tmp_path: Path, chosen: str) -> None:
+    """Every row alone, as the engine adds it up: |low| + |high| + missing is at most W, and is W where a row is counted."""
+    planned = session.planner.plan(session.planner.parse(f"SELECT {chosen} FROM t", None), session.options, True)
+    (one,) = planned.price.blocks
+    (width,) = {term.magnitude for term in one.block.terms}
+    (text,) = [sql for _, sql in session.explain(f"SELECT {chosen} FROM t").engine_sql]
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{tmp_path / 'sharing.duckdb'}' AS sharing (READ_ONLY)")
+        ((rows,),) = connection.execute("SELECT count(*) FROM sharing.t").fetchall()
+        for at in range(rows):
+            one_row = f"(SELECT * FROM sharing.main.t LIMIT 1 OFFSET {at})"
+            (sums,) = connection.execute(text.replace('"sharing"."main"."t"', one_row)).fetchall()
+            moved = sum(map(abs, sums))
+            assert moved == width or (moved == 0 and "count(*)" not in chosen), (at, sums)
+    asked = session.planner.accountant.request(Fraction(1))
+    (noise,) = charged_noises(one.noise.terms)
+    assert (planned.price.loss.epsilon, planned.price.loss.rho) == (noise.loss.epsilon, noise.loss.rho)
+    if asked.epsilon is not None:
+        assert noise.noise_scale * 2**noise.shift == pytest.approx(width, rel=1e-9)
+        assert planned.price.loss.epsilon == 1
+    else:
+        assert float(noise.noise_scale) * 2.0**noise.shift == pytest.approx(width, rel=1e-5)
+    assert noise.sensitivity.l0 == len(one.block.terms) and noise.sensitivity.l1 == width
+
+
+def test_the_law_of_what_comes_out(session: Session) -> None:
+    """Empty groups: SUM has the noise of one sum, COUNT that of two over W. Rejects 0.7 and 1.3 of the scale by far."""
+    table = session.execute("SELECT cell, count(*) AS n, sum(y) AS s FROM t WHERE cell > 1 GROUP BY cell").table
+    off = np.abs(table.column("s").to_numpy()[1:]) / 10.7
+    counts = np.abs(table.column("n").to_numpy()[1:])
+    pure = session.policy.budget.accountant == "pure"
+    # E|X| and E|X + Y|: 1 and 3/2 for Laplace laws of scale 1, sqrt(2 / pi) and 2 / sqrt(pi) for Gaussian ones
+    alone, both = (1.0, 1.5) if pure else (math.sqrt(2 / math.pi), 2 / math.sqrt(math.pi))
+    assert off.mean() == pytest.approx(alone, abs=5 / math.sqrt(GROUPS))
+    assert counts.mean() == pytest.approx(both, abs=0.06 + 5 * 1.5 / math.sqrt(GROUPS))
+
+
+def test_answers_are_right_but_for_noise(session: Session) -> None:
+    session.execute("SET dp.epsilon = 25")
+    inside = [-3.0, 11.0, -3.0, -3.0, 0.0, 0.1, 1e-300, 7 / 3, 11.0, 11.0]
+    (found,) = session.execute("SELECT count(*), count(x), sum(x), avg(x) FROM t").rows()
+    assert found[:2] == pytest.approx((12, 10), abs=2)
+    assert found[2:] == pytest.approx((sum(inside), sum(inside) / 10), abs=14)
+    (found,) = session.execute("SELECT count(*), sum(y) FROM t").rows()
+    assert found == pytest.approx((12, sum(min(max(v, 0), 10.7) for v in inside)), abs=14)
