@@ -28,8 +28,9 @@ class Sharing(Enum):
 class Shared:
     """Names of the terms of one argument that share each row, from which COUNT, SUM and AVG follow.
 
-    `low` is the sum of x - L, `high` that of x - U, the difference of the two W for each row with a value; `missing` (or
-    None) has W for each row without one. `width`: W as SQL. `everything`: `low` and `high` have a part of every row.
+    `low` is the sum of x - L, `high` that of x - U; a row that has q there has exactly q - W here, so no rounding lies
+    between the two. `missing` (or None) has W for each row without a value. `width`: W as SQL. `everything`: `low` and `high`
+    have a part of every row; where x may be missing, the terms are `absent`: a row without it has q = 0.
     """
 
     low: str

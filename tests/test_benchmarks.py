@@ -8,17 +8,23 @@ import os
 import subprocess
 import sys
 import venv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 import dpsql.session
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the harness is no part of the installed package
 
+<<<<<<< HEAD
 from benchmarks import accuracy, chart, clients, cold, compare, large, limits, measure, report, tables, wide
+=======
+from benchmarks import accuracy, chart, clients, cold, compare, errors, large, measure, report, tables, wide
+>>>>>>> b1d4e01 (Benchmarks: tests of the error beside other systems)
 from benchmarks.__main__ import without_places
 from benchmarks.data import (
     COLUMNS,
@@ -35,6 +41,7 @@ from benchmarks.data import (
 from benchmarks.large import Point
 from benchmarks.peers.drive import PEERS, Peer, Unusable, environment
 from benchmarks.stages import STEPS, stopwatch
+from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD
 from dpsql.engines.duckdb_engine import engine_fault
 from dpsql.policy import load_policy
@@ -293,6 +300,77 @@ def test_errors_count_missing_groups() -> None:
     exact = {("a",): [10.0, 4.0], ("b",): [20.0, 0.0]}
     assert compare.errors(exact, [{("a",): [11.0, 5.0]}]) == [pytest.approx(0.55), pytest.approx(0.25)]
     assert compare.errors(exact, [{("a",): [None, math.nan], ("b",): [20.0, 1.0]}]) == [0.5, 1.0]
+
+
+def test_intervals_of_a_ratio_hold_it() -> None:
+    """Medians of two Laplace laws: 99 of 100 intervals hold the true ratio; here 60, of which 3 may miss."""
+    random = np.random.default_rng(1)
+    missed = 0
+    for _ in range(60):
+        own, other = np.abs(random.laplace(0, 1, 200)), np.abs(random.laplace(0, 2, 300))
+        middle, low, high = errors.ratio(own, other, random)
+        assert low < middle < high
+        missed += not low <= 0.5 <= high
+    assert missed <= 3
+    zero, one = np.zeros(9), np.ones(9)
+    assert errors.ratio(zero, zero, random) == (1, 1, 1)
+    assert errors.ratio(one, zero, random) == (errors.MOST,) * 3
+
+
+def test_a_group_that_is_not_shown_has_error_one() -> None:
+    truth = {("a",): [10.0, 4.0], ("b",): [20.0, 0.0]}
+    answers = [{("a",): [11.0, 5.0]}, {("a",): [None, math.nan], ("b",): [15.0, 1.0]}]
+    assert errors.relative(truth, answers, 0).tolist() == [pytest.approx(0.1), -1, -1, -0.25]
+    assert errors.relative(truth, answers, 1).tolist() == [0.25, -1]
+
+
+def test_what_bounding_leaves_is_what_even_draws_leave_on_average(tmp_path: Path) -> None:
+    data = tmp_path / "few.parquet"
+    rows = "(1, 'a', 2.0), (1, 'a', 900.0), (1, 'b', NULL), (2, 'b', 7.0)"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT * FROM (VALUES {rows}) AS t(user_id, region, amount)) TO '{data}'")
+    questions = {question.name: question for question in WORKLOAD}
+    assert exact(data, questions["Q4"]) == (
+        {("a",): [2, 902, 451], ("b",): [2, 7, 7]}, ("n", "total", "mean")
+    )  # fmt: skip
+    kept = bounded(data, questions["Q4"], 2, 500)  # two of the three rows of user 1, 900 clamped to 500
+    assert kept[("a",)] == pytest.approx([4 / 3, 502 * 2 / 3, 251]) and kept[("b",)] == pytest.approx([5 / 3, 7, 7])
+    assert bounded(data, questions["Q4"], None, 500)[("a",)] == [2, 502, 251]
+    # User 1 is in a whatever two rows stay, and in b with two of three draws
+    users = bounded(data, questions["Q6"], 2, 500)
+    assert (users[("a",)], users[("b",)]) == (pytest.approx([1]), pytest.approx([1 + 2 / 3]))
+
+
+def test_the_error_beside_a_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "imaginary.py").write_text(FAKE)
+    (tmp_path / "serve.py").write_text((ROOT / "benchmarks" / "peers" / "serve.py").read_text())
+    monkeypatch.setattr("benchmarks.peers.drive.HERE", tmp_path)
+    monkeypatch.setitem(PEERS, "imaginary", ("imaginary", ()))
+    place = tmp_path / "environments" / "imaginary"
+    venv.create(place, with_pip=False)
+    (place / "ready").touch()
+    cases = [replace(case, questions=case.questions[:2]) for case in errors.CASES[:3]]
+    found = errors.compare_errors(
+        tmp_path,
+        tmp_path / "environments",
+        ["imaginary"],
+        rows=400,
+        seconds=0.1,
+        say=lambda line: None,
+        cells=8,
+        cases=cases,
+    )
+    own = {(one["case"], one["question"], one["system"]): one for one in found}
+    peer, ours = own["row", "Q1", "imaginary"], own["row", "Q1", "dpsql"]
+    assert peer["error"] == pytest.approx(1 / 400) and peer["repeats"] >= 4 and ours["repeats"] >= 4
+    assert peer["ratio"][0] == pytest.approx(ours["error"] * 400) and ours["ratio"] is None
+    assert own["user", "Q2", "imaginary"]["problem"] == "SystemExit: no such aggregate"
+    text = tables.errors(found)
+    assert "imaginary, privacy unit user Q2: SystemExit: no such aggregate" in text and "3 comparisons" in text
+    assert "noise alone" in text
+    if report.find_spec("matplotlib"):
+        chart.draw_errors(found, tmp_path / "errors.svg")
+        assert "svg" in (tmp_path / "errors.svg").read_text()[:400]
 
 
 def test_charts_are_pictures(results: Found, tmp_path: Path) -> None:
