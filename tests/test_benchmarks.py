@@ -20,11 +20,7 @@ import dpsql.session
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the harness is no part of the installed package
 
-<<<<<<< HEAD
-from benchmarks import accuracy, chart, clients, cold, compare, large, limits, measure, report, tables, wide
-=======
-from benchmarks import accuracy, chart, clients, cold, compare, errors, large, measure, report, tables, wide
->>>>>>> b1d4e01 (Benchmarks: tests of the error beside other systems)
+from benchmarks import accuracy, chart, clients, cold, compare, errors, large, limits, measure, report, tables, wide
 from benchmarks.__main__ import without_places
 from benchmarks.data import (
     COLUMNS,

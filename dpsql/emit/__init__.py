@@ -18,6 +18,7 @@ from dpsql.emit.columns import columns_of, content_of, group_key, in_domain, key
 from dpsql.emit.grid import kept_integer, row_integer, value_text
 from dpsql.emit.narrow import narrowed
 from dpsql.emit.parameters import parametrised
+from dpsql.emit.shared import beside, lower_part
 from dpsql.emit.unit_rows import per_unit_aggregate, unit_window
 from dpsql.engines import UNIT_ID, EngineQuery, Source, View
 from dpsql.plan import (
@@ -316,7 +317,7 @@ class Emitter:
             items[key.name] = group_key(key.expression)
         values: dict[str, tuple[str, str]] = {}
         for term in block.terms:
-            of = _lower_part(term, block) or _summed_too(term, block) or term
+            of = lower_part(term, block) or _summed_too(term, block) or term
             passed = of.filter if term.shares else term.filter
             value = "" if of.value is None else _shared(items, "v", self._value(of, block))
             condition = "" if passed is None else _shared(items, "f", text.expression(passed))
@@ -384,8 +385,9 @@ class Emitter:
 
     def _term(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]], units: str) -> str:
         value, condition = values[term.name]
-        if (low := _lower_part(term, block)) is not None:
-            return self._rest(term, low, block, values)
+        if (low := lower_part(term, block)) is not None:
+            value, condition = values[low.name]
+            return beside(term, low, self._integer(low, block, value), condition)
         if term.kind is TermKind.SUM:
             row = self._integer(term, block, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
@@ -403,29 +405,6 @@ class Emitter:
             return _finer(term, f"count({counted or '*'}){filtered}")
         of = text.name(UNIT) if term.kind is TermKind.UNITS else value
         return f"count(DISTINCT {of}){filtered}"
-
-    def _rest(self, term: Term, low: Term, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> str:
-        """What shares each row with the sum around `lower`, whatever is rounded there: where a row has q, the sum around
-        `upper` has exactly q - W, and with `absent` -W for a row without a value; the count has W for such a row alone. The
-        engine computes q, its sum and its count once."""
-        value, condition = values[low.name]
-        row = self._integer(low, block, value)
-        filtered = f" FILTER (WHERE {condition})" if condition else ""
-        if term.kind is TermKind.COUNT:
-            return f"(CAST(count(*){filtered} - count({row}){filtered} AS HUGEINT) * {term.magnitude})"
-        counted = f"CAST(count({'*' if term.absent else row}){filtered} AS HUGEINT)"
-        return f"(coalesce(sum({row}){filtered}, 0) - {counted} * {low.magnitude})"
-
-
-def _lower_part(term: Term, block: BoundedBlock) -> Term | None:
-    """The sum around `lower` of the set in which `term` is another one."""
-    if not term.shares or (term.kind is TermKind.SUM and term.centre == term.lower):
-        return None
-    return next(
-        other
-        for other in block.terms
-        if other.shares == term.shares and other.value is not None and other.centre == other.lower
-    )
 
 
 def _finer(term: Term, total: str) -> str:

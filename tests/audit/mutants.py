@@ -57,9 +57,9 @@ MUTANTS = (
     Mutant("a protected join repeats no row", "contributions.py", "forward = left * min(relation.multiplicity, right)", "forward = left",
            REPLAY, "test_entity and cte_over_rows_twice"),
     # terms that share each row
-    Mutant("a NULL is in two terms of a set", "emit/__init__.py", "count({'*' if term.absent else row})", "count(*)",
+    Mutant("a NULL is in two terms of a set", "emit/shared.py", "count({'*' if term.absent else row})", "count(*)",
            "noise/test_sharing.py", "adds_its_width"),
-    Mutant("a shared count counts all rows", "emit/__init__.py", "count(*){filtered} - count({row}){filtered}", "count(*){filtered}",
+    Mutant("a shared count counts all rows", "emit/shared.py", "count(*){filtered} - count({row}){filtered}", "count(*){filtered}",
            "noise/test_sharing.py", "adds_its_width"),
     Mutant("entries of one term of a set", "pricing.py", "l0=moved.l0 * sharing", "l0=moved.l0", "noise/test_sharing.py", "adds_its_width"),
     # clipping
