@@ -359,8 +359,7 @@ class Result:
 class Plan:
     """A question cut into private blocks, results that later ones of them read, and the public remainder.
 
-    Blocks stand in an order in which each reads results of blocks before it.
-
+    Each block reads results of blocks before it alone.
     `remainder` is a validated sqlglot query over tables named like the blocks (columns: keys "k0".., measures
     "m0"..) and like the public inputs. It may hold DP_INTERVAL_LOW/HIGH/ERROR(expr) as anonymous functions.
     """
