@@ -140,10 +140,10 @@ MUTANTS = (
         "if (known.aggregate, known.arguments, measure.filter) == (",
         PLANS, "test_entity and filters_apart"),
     # price and charge
-    Mutant("AVG charged once", "pricing.py", "for term in terms:\n        loss = loss", "for term in terms[:1]:\n        loss = loss",
-           REPLAY, "test_entity and aggregates-avg_integer"),
+    Mutant("VAR charged once", "pricing.py", "for noise in charged_noises(terms):", "for noise in charged_noises(terms)[:1]:",
+           REPLAY, "test_entity and aggregates-variance"),
     Mutant("grouping sets charged once", "session.py", "loss = loss + blocks[at].loss", "loss = blocks[at].loss", REPLAY, "test_entity and rollup"),
-    Mutant("every term gets the whole epsilon", "pricing.py", "self.allowed.epsilon / self.parts", "self.allowed.epsilon", REPLAY, "test_entity and aggregates-avg_integer"),
+    Mutant("every term gets the whole epsilon", "pricing.py", "self.allowed.epsilon / self.parts", "self.allowed.epsilon", REPLAY, "test_entity and aggregates-variance"),
     Mutant("delta of a threshold not charged", "mechanisms/selection.py", "return PrivacyLoss(Fraction(0), self.delta, Fraction(0))",
            "return PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))", REPLAY, "test_entity and rows_of_units"),
     Mutant("delta of one key charged for all", "mechanisms/selection.py", "self.delta_per_key).scaled(self.l0)", "self.delta_per_key)",
