@@ -68,18 +68,21 @@ class Heavy:
 
 
 def composition(folder: Path, repeat: int, rows: int = ROWS) -> list[Composition]:
-    """Row privacy, zCDP, epsilon 1 a question: by hand each of k questions has 1 / k of its rho."""
+    """Row privacy, epsilon 1 a question: by hand each of k questions has 1 / k of what the accountant counts."""
     data = build(folder, rows)
     found = []
-    with plain(data, folder) as raw, open_session(write_policy(folder, data, "row"), create_ledger=True) as session:
-        session.execute("SET dp.reuse = off")
-        for aggregate, (parts, formula) in FORMS.items():
-            exact = _values(raw.sql(f"SELECT region, {EXACT[aggregate]} AS v FROM purchases GROUP BY region"))
-            own = statistics.median(_off(session, (aggregate,), lambda value: value, exact, repeat))
-            session.execute(f"SET dp.epsilon = {1 / math.sqrt(len(parts)):.9f}")
-            naive = statistics.median(_off(session, parts, formula, exact, repeat))
-            session.execute("SET dp.epsilon = 1")
-            found.append(Composition(aggregate, own, naive))
+    for accountant in ("pure", "zcdp"):
+        policy = write_policy(folder, data, "row", accountant)
+        with plain(data, folder) as raw, open_session(policy, create_ledger=True) as session:
+            session.execute("SET dp.reuse = off")
+            for aggregate, (parts, formula) in FORMS.items():
+                exact = _values(raw.sql(f"SELECT region, {EXACT[aggregate]} AS v FROM purchases GROUP BY region"))
+                own = statistics.median(_off(session, (aggregate,), lambda value: value, exact, repeat))
+                share = 1 / len(parts) if accountant == "pure" else 1 / math.sqrt(len(parts))
+                session.execute(f"SET dp.epsilon = {share:.9f}")
+                naive = statistics.median(_off(session, parts, formula, exact, repeat))
+                session.execute("SET dp.epsilon = 1")
+                found.append(Composition(f"{aggregate}, {accountant}", own, naive))
     return found
 
 
