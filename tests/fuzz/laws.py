@@ -68,7 +68,7 @@ class _Forgetful:
     def nearest(self, key: str, block: str) -> list[StoredRelease]:
         return []
 
-    def of_block(self, family: str) -> list[StoredRelease]:
+    def of_block(self, family: str, start: bool = False) -> list[StoredRelease]:
         return []
 
     def put(self, key: str, payload: bytes, facts: dict[str, Any], block: str = "", notes: Any = None) -> StoredRelease:

@@ -18,7 +18,7 @@ from dpsql.errors import Error
 from fuzz import mutations, texts, values
 from fuzz.conftest import SEED, TIMES, examples, trial
 from fuzz.grammar import Writer
-from fuzz.laws import Seen, law_of_outcome
+from fuzz.laws import Place, Seen, law_of_outcome
 
 CORPUS = mutations.corpus()
 
@@ -102,18 +102,20 @@ def test_parameters() -> None:
 
 def test_cursor() -> None:
     """A cursor raises PEP 249's classes, and goes on after any of them."""
-    cursor = Connection(trial("hospital").places[0].session).cursor()
+    place = trial("hospital").places[0]
+    cursor = Connection(place.session).cursor()
     for name, rng in examples("cursor", 150):
         sql, given_values = values.parameters(rng)
-        tried(name, sql, lambda sql=sql, v=given_values: _fetched(cursor, sql, v))  # type: ignore[misc]
+        tried(name, sql, lambda sql=sql, v=given_values: _fetched(place, cursor, sql, v))  # type: ignore[misc]
     assert cursor.execute("SHOW TABLES").fetchall()
 
 
-def _fetched(cursor: Cursor, sql: str, given_values: Any) -> None:
+def _fetched(place: Place, cursor: Cursor, sql: str, given_values: Any) -> None:
+    place.engine.asked, place.ledger.charges = [], []
     try:
         cursor.execute(sql, given_values).fetchall()
     except dpsql.Error as error:
-        law_of_outcome(sql, Seen(error.text(), (), [], [], error))
+        law_of_outcome(sql, Seen(error.text(), (), place.ledger.charges, place.engine.asked, error))
 
 
 @pytest.mark.parametrize("sql", [None, 1, b"SELECT 1", ["SELECT 1"], object(), float("nan")])
