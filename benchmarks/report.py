@@ -43,8 +43,8 @@ def machine() -> dict[str, str]:
     return facts | {"python": platform.python_version()} | packages
 
 
-def write(out: Path, part: str, command: str, load: tuple[float, float], found: Any) -> Path:
-    """`PART.json` in the folder `out`. `load`: processes that wanted a core before and after."""
+def write(out: Path, part: str, command: str, load: tuple[float, float] | None, found: Any) -> Path:
+    """`PART.json` in the folder `out`. `load`: processes that wanted a core before and after, None where nobody looked."""
     out.mkdir(parents=True, exist_ok=True)
     whole = {"part": part, "command": command, "machine": machine(), "load": load, "found": found}
     path = out / f"{part}.json"
@@ -70,8 +70,10 @@ def render(out: Path) -> list[Path]:
 def section(whole: Mapping[str, Any]) -> str:
     """The command, the machine and the tables of one part."""
     facts = ", ".join(f"{name} {value}" for name, value in whole["machine"].items())
-    before, after = whole["load"]
-    load = f"load {before:.1f} before and {after:.1f} after"
+    load = "load not recorded"
+    if whole["load"] is not None:
+        before, after = whole["load"]
+        load = f"load {before:.1f} before and {after:.1f} after"
     return f"```sh\n{whole['command']}\n```\n\nMeasured with {facts}; {load}.\n\n{PARTS[whole['part']](whole['found'])}"
 
 

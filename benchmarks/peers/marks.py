@@ -10,7 +10,7 @@ NOTES: dict[tuple[str, str], str] = {
     (
         "qrlew",
         "Q5",
-    ): "keeps noisy sums within bounds that it derives: nearly every group is answered with 0, error 100 %",
+    ): "answers nearly half of the groups with exactly 0 (row), or shows no group at all (user): error 100 % each",
     ("qrlew", "Q6"): "counts rows, not distinct users, when every row is a privacy unit",
 }
 """(system, question) -> a sentence."""
