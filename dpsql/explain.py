@@ -14,9 +14,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.plan import Block, Call, Caps, Column, Expr, Literal, Measure, Plan, ReleasedValue, Term, TermKind
+from dpsql.plan import Block, Call, Column, Expr, Literal, Measure, Plan, ReleasedValue, Term, TermKind
 from dpsql.pricing import PricedBlock
 from dpsql.privacy import PrivacyLoss, plain_decimal
+from dpsql.term_errors import term_errors
 
 
 @dataclass(frozen=True)
@@ -144,15 +145,11 @@ def _terms(
 ) -> list[PlannedOutput]:
     rows = []
     named = {term.name: term for term in one.block.terms}
+    errors = term_errors(one.block, one.noise.terms, confidence)
     for noisy in one.noise.terms:
         term = named.get(noisy.name) or Term(noisy.name, TermKind.UNITS, None, None, 1)  # counted for selection alone
-        measures = [
-            measure
-            for measure, (_, text, _) in zip(block.measures, one.block.formulas, strict=True)
-            if re.search(rf"\b{term.name}\b", text)
-        ]
-        names = [name for measure in measures for name in used.get(measure.name, [])]
-        step = 2.0**-term.grid
+        names = [name for measure in _made_of(term, block, one) for name in used.get(measure.name, [])]
+        step, error = errors[noisy.name].unit, errors[noisy.name].half_width
         noise, loss = noisy.noise, noisy.noise.loss
         if noisy.shares not in ("", noisy.name):  # the price of a set stands at its first term
             loss = PrivacyLoss.nothing()
@@ -160,28 +157,71 @@ def _terms(
             PlannedOutput(
                 block=block.name,
                 output=", ".join(dict.fromkeys(names)),
-                aggregate=_term_text(term.kind.value, term.value, term.filter, bool(term.centre)),
+                aggregate=_aggregate(term, one),
                 keys=_kind(one),
                 mechanism=noise.mechanism,
                 l0=noise.sensitivity.l0,
                 l1_sensitivity=noise.sensitivity.l1 * step,
                 l2_sensitivity=math.sqrt(noise.sensitivity.l2_squared) * step,
                 noise_scale=float(noise.noise_scale) * 2.0**noise.shift * step,
-                error_95=noise.half_width(confidence) * step,
+                error_95=error,
                 epsilon=None if loss.epsilon is None else float(loss.epsilon),
                 delta=float(loss.delta),
                 rho=None if loss.rho is None else float(loss.rho),
                 rows_per_unit=one.block.caps.rows_per_unit,
                 grid=2.0**noise.shift * step,
-                stored_error_95=stored[noisy.name][0] if noisy.name in stored else None,
-                bound=_bound(term, one.block.caps),
+                stored_error_95=shown_errors(stored, one, confidence).get(noisy.name),
+                bound=_bound(term, one),
             )
         )
     return rows
 
 
-def _bound(term: Term, caps: Caps) -> str:
+def shown_errors(errors: Mapping[str, tuple[float, float]], one: PricedBlock, confidence: float) -> dict[str, float]:
+    """Half widths of what the terms of a released block stand for, from `errors`: those of the terms themselves, and
+    their deviations. The noise of a released term is taken for one of the law that is planned."""
+    fresh = {term.name: (term.noise.half_width(confidence) * 2.0**-term.grid) for term in one.noise.terms}
+    shown = term_errors(one.block, one.noise.terms, confidence)
+    return {
+        name: error * (shown[name].half_width / fresh[name] if fresh.get(name) else 1.0)
+        for name, (error, _) in errors.items()
+    }
+
+
+def _made_of(term: Term, block: Block, one: PricedBlock) -> list[Measure]:
+    """The measures that a term is in; of terms that share each row those that it stands for (`term_errors`)."""
+    found = [
+        measure
+        for measure, (_, text, _) in zip(block.measures, one.block.formulas, strict=True)
+        if re.search(rf"\b{term.name}\b", text)
+    ]
+    if not term.shares:
+        return found
+    summing = term.kind is TermKind.SUM and term.centre == term.lower
+    chosen = [measure for measure in found if (measure.aggregate == "count") is not summing]
+    last = next(
+        (other for other in one.block.terms if other.shares == term.shares and other.kind is TermKind.COUNT), None
+    )
+    if term.kind is TermKind.SUM and last is not None and not summing:
+        rows = {measure.name for measure in _made_of(last, block, one)}
+        chosen = [measure for measure in chosen if measure.name not in rows]
+    return chosen or [measure for measure in found if measure.aggregate == "avg"]
+
+
+def _aggregate(term: Term, one: PricedBlock) -> str:
+    """What a term stands for, as SQL-like text."""
+    if not term.shares:
+        return _term_text(term.kind.value, term.value, term.filter, bool(term.centre))
+    low = next(other for other in one.block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
+    if term.kind is TermKind.SUM and term.centre == term.lower:
+        return _term_text("sum", term.value, term.filter, False)
+    everything = term.kind is TermKind.COUNT or term.absent
+    return _term_text("count", None if everything else low.value, low.filter, False)
+
+
+def _bound(term: Term, one: PricedBlock) -> str:
     """What bounds a unit's contribution to a term, in words."""
+    caps = one.block.caps
     words = [f"{caps.rows_per_unit} rows per unit"]
     if caps.max_groups is not None:
         words.append(f"max_groups {caps.max_groups}")
@@ -192,7 +232,9 @@ def _bound(term: Term, caps: Caps) -> str:
         most = plain_decimal(term.clip.most / Fraction(2) ** term.grid)
         words.append(f"clipped to {option} {most} in {term.clip.norm.value}")
     if term.shares:
-        words.append(f"shares each row, and its price, with the terms of {term.shares}")
+        first = next(other for other in one.block.terms if other.name == term.shares)
+        with_ = "the counts beside it" if first.name == term.name else _aggregate(first, one)
+        words.append(f"shares each row, and its price, with {with_}")
     return ", ".join(words)
 
 

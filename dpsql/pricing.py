@@ -33,6 +33,7 @@ from dpsql.plan import BoundedBlock, Caps, Norm, Term, TermKind
 from dpsql.policy import Policy
 from dpsql.privacy import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.sensitivity import groups_per_unit, sensitivity
+from dpsql.term_errors import expected_error, term_errors
 
 
 @dataclass(frozen=True)
@@ -175,11 +176,6 @@ def _clipped_in(term: Term, norm: Norm, caps: Caps, neighbours: Neighbours) -> T
 
 
 @lru_cache(maxsize=1024, typed=True)
-def expected_error(noise: Noise) -> float:
-    """E|noise|: scale for Laplace (its deviation over sqrt 2), sqrt(2 / pi) sigma for Gauss."""
-    return noise.standard_deviation() * (math.sqrt(0.5) if noise.mechanism == "laplace" else math.sqrt(2 / math.pi))
-
-
 def _gaussian_within(moved: Sensitivity, epsilon: Fraction, delta: Fraction) -> Noise:
     """The Gaussian whose rho converts to at most (epsilon, delta)."""
     return gaussian.noise_for(moved, epsilon_to_rho(epsilon, delta))
@@ -275,7 +271,7 @@ def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Share
 
 
 def _cheapest(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant) -> Price:
-    """The smallest epsilon (to 1 in 1000) at which every term's error bar is within `target_error`."""
+    """The smallest epsilon (to 1 in 1000) at which the error bar of what every term stands for is within `target_error`."""
     target = options.target_error
     assert target is not None
     most = policy.budget.epsilon if policy.per_query.max_epsilon is None else policy.per_query.max_epsilon
@@ -301,5 +297,5 @@ def _cheapest(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy
 
 def _widest(priced: Price, options: Options) -> float:
     confidence = float(options.confidence)
-    widths = [term.noise.half_width(confidence) * 2.0**-term.grid for one in priced.blocks for term in one.noise.terms]
-    return max(widths, default=0.0)
+    found = [term_errors(one.block, one.noise.terms, confidence).values() for one in priced.blocks]
+    return max((error.half_width for errors in found for error in errors), default=0.0)

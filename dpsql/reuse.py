@@ -17,7 +17,7 @@ from typing import Any
 from dpsql.contributions import tables
 from dpsql.derive import Derived, at_least_as_accurate, derive, fresh_errors
 from dpsql.errors import refuse
-from dpsql.explain import describe_loss
+from dpsql.explain import describe_loss, shown_errors
 from dpsql.ledger.ledger import Ledger
 from dpsql.options import Reuse
 from dpsql.perturb import NoisyAnswer, NoisyTerm
@@ -255,8 +255,10 @@ class Shelf:
         if derived is None:
             return None
         target = planned.options.target_error
-        if target is not None and any(error > target for error, _ in derived.errors.values()):
-            return None
+        if target is not None:
+            shown = shown_errors(derived.errors, one, _confidence(planned))
+            if any(error > target for error in shown.values()):
+                return None
         if not derived.same:
             return derived if planned.options.reuse is Reuse.DERIVE else None
         if _equal(one, derived, _confidence(planned)):

@@ -63,40 +63,49 @@ class Together(Generic[Asked, Given]):
         if room.process != os.getpid():  # a fork: the threads that wait, and may hold the lock, are the parent's
             room = self._room = _Room()
         mine: Ask[Asked, Given] = Ask(asked)
-        deadline = time.monotonic() + timeout_seconds
-        with room.changed:
-            room.waiting.append(mine)
-            try:
-                while room.busy and not mine.done:
-                    left = None if mine.taken else deadline - time.monotonic()
-                    if left is not None and left <= 0:
-                        raise refuse("ledger_locked", what=what, seconds=f"{timeout_seconds:g}")
-                    room.changed.wait(left)
-            except BaseException:
-                if not mine.taken:
-                    room.waiting.remove(mine)
-                raise
-            if not mine.done:
-                batch, room.waiting, room.busy = room.waiting, [], True
-                for one in batch:
-                    one.taken = True
-        if not mine.done:
-            self._lead(room, batch, mine)
-        return mine.outcome()
-
-    def _lead(self, room: _Room[Asked, Given], batch: list[Ask[Asked, Given]], mine: Ask[Asked, Given]) -> None:
-        try:
-            self._work(batch)
+        batch: list[Ask[Asked, Given]] = []
+        try:  # around taking the lead too: Ctrl-C may come between any two steps, and a room left busy is never left
+            with room.changed:
+                try:
+                    self._wait(room, mine, timeout_seconds, what)
+                except BaseException:
+                    room.waiting = [one for one in room.waiting if one is not mine]
+                    raise
+                if not mine.done:
+                    batch, room.waiting, room.busy = room.waiting, [], True
+                    for one in batch:
+                        one.taken = True
+            if batch:
+                self._work(batch)
         except BaseException as error:
+            if not batch:
+                raise
             # A refusal too is taken back: it may count what others of the batch were to be charged.
             for one in batch:
                 one.error = error if one is mine else _for_another(error)
         finally:
-            with room.changed:
-                room.busy = False
-                for one in batch:
-                    one.done = True
-                room.changed.notify_all()
+            if batch:
+                _hand_over(room, batch)
+        return mine.outcome()
+
+    def _wait(self, room: _Room[Asked, Given], mine: Ask[Asked, Given], timeout_seconds: float, what: str) -> None:
+        """Until the room is free, or somebody has worked for `mine`; the room's lock is held."""
+        deadline = time.monotonic() + timeout_seconds
+        room.waiting.append(mine)
+        while room.busy and not mine.done:
+            left = None if mine.taken else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise refuse("ledger_locked", what=what, seconds=f"{timeout_seconds:g}")
+            room.changed.wait(left)
+
+
+def _hand_over(room: _Room[Asked, Given], batch: list[Ask[Asked, Given]]) -> None:
+    """The room is free again, and everybody of the batch learns it."""
+    with room.changed:
+        room.busy = False
+        for one in batch:
+            one.done = True
+        room.changed.notify_all()
 
 
 def _for_another(error: BaseException) -> Error:

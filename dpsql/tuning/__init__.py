@@ -17,8 +17,9 @@ from dpsql.contributions import rows_per_unit, tables
 from dpsql.errors import refuse
 from dpsql.explain import PrivacyPlan, expression_text
 from dpsql.plan import Asked, Block, Norm, Term, TermKind
-from dpsql.pricing import PricedBlock, expected_error, price
+from dpsql.pricing import PricedBlock, price
 from dpsql.rewrite import bounded
+from dpsql.term_errors import term_errors
 from dpsql.tuning.choices import UNSEEN, Seen, Table, choice, table
 from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 
@@ -244,13 +245,11 @@ class _Work:
         """The term that COUNT (`summed` None) or a SUM is made of, and E|noise| in the unit of the answer."""
         policy = _with_rows(policy, self.tuning.block) if widened else policy
 
-        def wanted(term: Term) -> bool:
-            if summed is None:
-                return term.kind is TermKind.COUNT and term.filter is None
-            return term.kind is TermKind.SUM and (term.value, term.filter) == (summed.value, summed.filter)
-
         one = self._priced(policy, asked)
-        return _noise_of(one, wanted) or (_shared_count(one) if summed is None else None)
+        if summed is None:
+            return _noise_of(one, lambda term: _counts_rows(term, one))
+        return _noise_of(one, lambda term: term.kind is TermKind.SUM
+                         and (term.value, term.filter) == (summed.value, summed.filter))  # fmt: skip
 
     def _priced(self, policy: Policy, asked: Asked) -> PricedBlock:
         """The tuned question under other bounds, at its own epsilon."""
@@ -260,19 +259,17 @@ class _Work:
 
 
 def _noise_of(one: PricedBlock, wanted: Callable[[Term], bool]) -> tuple[Term, float] | None:
-    terms = zip(one.block.terms, one.noise.terms, strict=False)
-    found = ((term, expected_error(noisy.noise) * 2.0**-term.grid) for term, noisy in terms if wanted(term))
-    return next(found, None)
+    """The term, and E of the absolute error of what it stands for, in the unit of the answer."""
+    errors = term_errors(one.block, one.noise.terms, 0.5)
+    return next(((term, errors[term.name].expected) for term in one.block.terms if wanted(term)), None)
 
 
-def _shared_count(one: PricedBlock) -> tuple[Term, float] | None:
-    """COUNT as the difference of two sums of a shared row, in steps of its width, and perhaps a count of rows without a
-    value: E of the absolute sum of two, or three, independent Laplace variables is 3/2, or 15/8, of that of one."""
-    for term, noisy in zip(one.block.terms, one.noise.terms, strict=False):
-        if term.shares == term.name:
-            parts = sum(other.shares == term.name for other in one.block.terms)
-            return term, expected_error(noisy.noise) / term.magnitude * {2: 1.5, 3: 1.875}[parts]
-    return None
+def _counts_rows(term: Term, one: PricedBlock) -> bool:
+    """Whether a term stands for COUNT(*): where terms share each row, the last of them does."""
+    if not term.shares:
+        return term.kind is TermKind.COUNT and term.filter is None
+    own = [other for other in one.block.terms if other.shares == term.shares]
+    return term is own[-1] and own[0].filter is None
 
 
 def _around(seen: Seen) -> list[Fraction]:

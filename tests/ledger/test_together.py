@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from threading import Condition
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from dpsql.ledger import ChargeRequest
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.store import Store
+from dpsql.ledger.together import Ask, Together
 
 from .conftest import EPSILON, Home, charge
 from .test_crash import CHARGING, Killer, answered, killed
@@ -228,3 +230,31 @@ def test_killed_while_charging_for_all(home: Home, tmp_path: Path, window: str) 
     durable = window in ("after commit", "after head", "reserved")
     assert spent == (OTHERS + 1 if durable else 1)
     assert answered(answers) <= spent
+
+
+class _Interrupted(Condition):
+    """Ctrl-C, once, right after the lock was let go."""
+
+    armed = True
+
+    def __exit__(self, *failure: object) -> None:
+        super().__exit__(*failure)  # type: ignore[arg-type]
+        if self.armed:
+            self.armed = False
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_between_taking_the_lead_and_working_leaves_the_room_free() -> None:
+    asked: list[str] = []
+
+    def work(asks: list[Ask[str, str]]) -> None:
+        for one in asks:
+            asked.append(one.asked)
+            one.given = one.asked
+
+    room: Together[str, str] = Together(work)
+    room._room.changed = _Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        room.ask("first", 5, "the ledger")
+    assert room.ask("second", 5, "the ledger") == "second"
+    assert asked == ["second"]

@@ -10,8 +10,10 @@ import duckdb
 import numpy as np
 import pytest
 
+from dpsql.mechanisms import Sensitivity, gaussian, laplace
 from dpsql.pricing import charged_noises
 from dpsql.session import Session, open_session
+from dpsql.term_errors import _expected, _half_width
 
 GROUPS = 4_000
 VALUES = (
@@ -32,6 +34,7 @@ tables:
       y: {{type: real, lower: 0, upper: 10.7}}
       z: {{type: integer, lower: 2, upper: 9}}
       w: {{type: integer, lower: 0, upper: 5, nullable: false}}
+      v: {{type: real, lower: 0.5, upper: 0.6}}
       name: {{type: text}}
 """
 
@@ -41,7 +44,7 @@ def session(request: pytest.FixtureRequest, tmp_path: Path) -> Session:
     """Cell 1 holds every kind of value in x and y, all others nothing."""
     with duckdb.connect(str(tmp_path / "sharing.duckdb")) as connection:
         connection.execute(
-            "CREATE TABLE t AS SELECT 1 AS cell, v AS x, v AS y, TRY_CAST(v AS BIGINT) AS z, 4 AS w, 'a' AS name "
+            "CREATE TABLE t AS SELECT 1 AS cell, v AS x, v AS y, TRY_CAST(v AS BIGINT) AS z, 4 AS w, 0.55 AS v, 'a' AS name "
             f"FROM (VALUES {VALUES}) AS s(v)"
         )
     path = tmp_path / "policy.yaml"
@@ -130,3 +133,45 @@ def test_answers_are_right_but_for_noise(session: Session) -> None:
     assert found[2:] == pytest.approx((sum(inside), sum(inside) / 10), abs=14)
     (found,) = session.execute("SELECT count(*), sum(y) FROM t").rows()
     assert found == pytest.approx((12, sum(min(max(v, 0), 10.7) for v in inside)), abs=14)
+
+
+# --- the errors that are told before ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0], [1.0, 1.0, 1.0], [1.25, 0.25], [6.0, 5.0], [3.0, 1e-9]])
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_the_error_of_a_weighted_sum_is_that_of_its_law(law: str, weights: list[float]) -> None:
+    """Against a million sums that are drawn; another weight, or one left out, is off by several percent."""
+    one = Sensitivity(1, 1 << 20, 1 << 40, 1 << 20)
+    noise = laplace.noise_for(one, Fraction(1)) if law == "laplace" else gaussian.noise_for(one, Fraction(1, 2))
+    draw = np.random.default_rng(5)
+    alone = draw.laplace(0, 1 << 20, (3, 10**6)) if law == "laplace" else draw.normal(0, 1 << 20, (3, 10**6))
+    sums = np.abs(sum(weight * drawn for weight, drawn in zip(weights, alone, strict=False)))
+    for confidence in (0.5, 0.95, 0.99):
+        assert _half_width(noise, weights, confidence) == pytest.approx(np.quantile(sums, confidence), rel=0.01)
+    assert _expected(noise, weights) * np.abs(alone[0]).mean() == pytest.approx(sums.mean(), rel=0.01)
+
+
+@pytest.mark.parametrize("chosen", [
+    "count(*) AS n, sum(y) AS s", "count(*) AS n, sum(x) AS s", "count(x) AS n, sum(x) AS s", "count(*) AS n, sum(z) AS s",
+    "count(*) AS n, sum(v) AS s", "avg(w) AS m, count(*) AS n, sum(w) AS s", "count(*) AS n, count(x) AS c, avg(x) AS m, sum(x) AS s",
+])  # fmt: skip
+def test_explain_tells_the_error_bars_of_the_answer(session: Session, chosen: str) -> None:
+    sql = f"SELECT {chosen} FROM t"
+    plan = session.explain(sql)
+    told = {one.output: one.error_95 for one in plan.outputs}
+    answer = session.execute(sql)
+    told["s"] = next(error for output, error in told.items() if "s" in output.split(", "))
+    for name in sorted({"n", "c", "s"} & set(answer.table.column_names)):
+        # Whole numbers are shown rounded, |round(e)| <= h where |e| < h + 1/2; the answer's law is drawn 20,000 times.
+        assert abs(answer.error.column(name)[0].as_py() - told[name]) <= 0.5 + 0.02 * told[name], name
+    again = {one.output: (one.stored_error_95, one.error_95) for one in session.explain(sql).outputs}
+    assert all(stored == pytest.approx(fresh) for stored, fresh in again.values())
+
+
+def test_the_error_to_reach_is_that_of_what_is_shown(session: Session) -> None:
+    """Bounds 0.1 apart: a count is made of sums whose errors are a tenth of its own."""
+    session.execute("SET dp.target_error = 20")
+    answer = session.execute("SELECT count(*) AS n, sum(v) AS s FROM t")
+    assert 15 <= answer.error.column("n")[0].as_py() <= 21
+    assert answer.error.column("s")[0].as_py() <= 20
