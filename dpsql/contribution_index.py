@@ -40,7 +40,7 @@ from dpsql.plan import canonical_text
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 
-FORMAT = "3"
+FORMAT = "4"
 SETTLED_SECONDS = 0.1
 """Two changes of a file closer than the clock of its records ticks (at most 0.01 s) could look like one."""
 PATIENCE_SECONDS = 10.0

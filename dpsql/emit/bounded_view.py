@@ -1,9 +1,10 @@
 """The bounded view of a protected table as text: at most `max_rows` rows of each unit (privacy.md 2).
 
-Rows stay in the order of a keyed hash of their own content, ties broken by the content itself. Which rows stay depends
-on nothing but the unit's own rows and the key, so adding a unit never changes what another unit contributes; rows that
-tie are equal in everything a question can see. Content is every column of the policy, whatever the question reads: one
-view for all questions, the same whether a window makes it now or the contribution index has kept it.
+Rows stay in the order of a keyed hash of their unit and their own content, ties broken by the content itself. Which
+rows stay depends on nothing but the unit's own rows and the key, so adding a unit never changes what another unit
+contributes; rows that tie are equal in everything a question can see. Content is every column of the policy, whatever
+the question reads: one view for all questions, the same whether a window makes it now or the contribution index has
+kept it.
 """
 
 from __future__ import annotations
@@ -51,9 +52,19 @@ class BoundedView:
 
 
 def rank(key: str, partition: list[str], content: tuple[str, ...], function: str = "row_number") -> str:
-    """A window rank in keyed-hash order of `content`; the content itself breaks ties of the hash."""
-    order = [f"hash({text.constant(key)}, {', '.join(content)})", *content]
+    """A window rank within one unit, in keyed-hash order of `content`; the content itself breaks ties of the hash."""
+    order = [keyed_order(key, content), *content]
     return f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
+
+
+def keyed_order(key: str, content: tuple[str, ...]) -> str:
+    """The keyed hash by which rows of one unit are ordered.
+
+    The unit's key is hashed with the content: without it all units would keep and drop the same values, and whole groups
+    would be empty. The engine folds arguments into a hash by XOR, which leaves units few orders of given values, so the
+    result is hashed once more.
+    """
+    return f"hash(hash({', '.join([text.constant(key), text.name(UNIT), *content])}))"
 
 
 def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) -> BoundedView:

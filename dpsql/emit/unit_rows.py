@@ -10,9 +10,9 @@ from dpsql.plan import UNIT, Expr, Window
 from dpsql.ranges import Facts, Type
 
 
-def unit_window(window: Window, content: list[str]) -> str:
-    """A window function of one unit's rows. Where a tie would be the engine's to break, the content of the rows does:
-    which row is first must not depend on whose rows are beside."""
+def unit_window(window: Window, ties: list[str]) -> str:
+    """A window function of one unit's rows. Where a tie would be the engine's to break, `ties` does (the rows' keyed hash,
+    then their content): which row is first must not depend on whose rows are beside, nor favour a value for all units."""
     parts = ", ".join([text.name(UNIT), *(group_key(key) for key in window.keys)])
     order = [
         f"{group_key(one.by)} {'DESC' if one.descending else 'ASC'} NULLS {'FIRST' if one.nulls_first else 'LAST'}"
@@ -20,7 +20,7 @@ def unit_window(window: Window, content: list[str]) -> str:
     ]
     aggregate = window.word in ("count", "sum", "avg", "min", "max")
     if not aggregate and window.word not in ("rank", "dense_rank"):
-        order += content
+        order += ties
     sorted_ = f" ORDER BY {', '.join(order)}" if order else ""
     over = f" OVER (PARTITION BY {parts}{sorted_})"
     if aggregate:

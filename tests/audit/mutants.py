@@ -100,7 +100,7 @@ MUTANTS = (
            "        return min(1, _rows(relation.source, policy))\n    if isinstance(relation, UnitWindow):", REPLAY, "test_entity and relations-distinct_rows"),
     Mutant("a window over everybody", "emit/unit_rows.py", 'parts = ", ".join([text.name(UNIT), *(', 'parts = ", ".join(["1", *(',
            f"{GENERATED}::test_ties"),
-    Mutant("ties of a window broken by the engine", "emit/unit_rows.py", "order += content", "order += content[:0]", f"{GENERATED}::test_ties"),
+    Mutant("ties of a window broken by the engine", "emit/unit_rows.py", "order += ties", "order += ties[:0]", f"{GENERATED}::test_ties"),
     # the bounded view, clamps and caps
     Mutant("no clamp of reals", "emit/grid.py", "return f\"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS {type_}) END\"",
            "return f\"TRY_CAST({value} AS BIGINT)\"", REPLAY, "test_entity and sum_real"),
@@ -116,6 +116,9 @@ MUTANTS = (
     Mutant("one row more of each unit", "emit/bounded_view.py", "WHERE {RANK} <= {self.most}", "WHERE {RANK} <= {self.most} + 1",
            REPLAY, "test_entity and count_rows_of_units"),
     Mutant("all rows of each unit", "emit/bounded_view.py", "WHERE {RANK} <= {self.most}", "WHERE {RANK} > 0", REPLAY, "test_entity and sum_real"),
+    Mutant("all units keep the same values", "emit/bounded_view.py", "[text.constant(key), text.name(UNIT), *content]", "[text.constant(key), *content]",
+           "session/test_caps.py", "different"),
+    Mutant("some values are kept too often", "emit/bounded_view.py", 'return f"hash(hash(', 'return f"abs(hash(', "session/test_caps.py", "all_orders"),
     Mutant("rows kept as they come", "emit/bounded_view.py", "ORDER BY {', '.join(order)})", "ORDER BY 1)", REPLAY, "test_entity and rows_per_group"),
     Mutant("a copy for all bounds", "contribution_index.py", "[(name, t.lower, t.upper, t.centre, t.grid) for one", "[name for one",
            "index/test_index.py", "another_policy_is_not_used"),
