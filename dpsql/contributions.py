@@ -130,8 +130,9 @@ def _check_on_unit(relation: Join | SemiJoin, policy: Policy) -> None:
 def _joined_rows(relation: Join, policy: Policy) -> int:
     """A row of `left` meets at most `multiplicity` rows of `right`; with on_unit only rows of the same unit meet.
 
-    Counted from the other side: each row of the unit in `right` meets at most `back` rows in `left`, and an outer join
-    keeps the rows of `left` that meet none besides. Both hold, so the smaller one does.
+    Counted from the other side: each row of the unit in `right` meets at most `back` rows in `left`. An outer join also
+    keeps the rows of `left` that meet none. With j rows of `left` that meet some, pairs are at most right * min(back, j),
+    and left - j rows meet none: the sum is largest at j = min(back, left). Both counts hold, so the smaller one does.
     """
     _check_on_unit(relation, policy)
     left = _rows(relation.left, policy)
@@ -144,7 +145,8 @@ def _joined_rows(relation: Join, policy: Policy) -> int:
     forward = left * min(relation.multiplicity, right)
     if relation.back is None:
         return forward
-    return min(forward, right * min(relation.back, left) + (left if relation.kind == "left" else 0))
+    back = min(relation.back, left)
+    return min(forward, right * back + (left - back if relation.kind == "left" else 0))
 
 
 def unique_on(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: str = "") -> bool:

@@ -13,6 +13,7 @@ PLANS = "sql/test_accepted.py"
 REFUSALS = "sql/test_refused.py"
 CLIPPING = "neighbours/test_clipping.py"
 GENERATED = "neighbours/test_neighbours.py"
+TIGHT = "neighbours/test_tight.py"
 PLAIN = f"{GENERATED}::test_named"
 SESSION = "session/test_session.py"
 
@@ -56,6 +57,8 @@ MUTANTS = (
            REPLAY, "test_entity and public_join_multiplicity"),
     Mutant("a protected join repeats no row", "contributions.py", "forward = left * min(relation.multiplicity, right)", "forward = left",
            REPLAY, "test_entity and cte_over_rows_twice"),
+    Mutant("rows that meet none are left out", "contributions.py", '(left - back if relation.kind == "left" else 0)', "0",
+           f"{REPLAY} {TIGHT}", "left_join_counted_from_the_right or LEFT_JOIN_labs"),
     # terms that share each row
     Mutant("a NULL is in two terms of a set", "emit/shared.py", "count({'*' if term.absent else row})", "count(*)",
            "noise/test_sharing.py", "adds_its_width"),

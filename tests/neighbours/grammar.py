@@ -34,8 +34,27 @@ JOINS = (
     ("labs JOIN visits USING (visit_id)", ("labs", "visits"), ""),
     ("labs JOIN visits USING (visit_id) JOIN patients USING (patient_id)", ("labs", "visits", "patients"), ""),
     ("visits JOIN prices ON visits.ward = prices.ward", ("visits",), "ward"),
+    ("patients JOIN regions ON patients.region = regions.region", ("patients",), "region"),
     ("patients LEFT JOIN regions ON patients.region = regions.region", ("patients",), "region"),
-)
+    ("visits LEFT JOIN prices ON visits.ward = prices.ward", ("visits",), "ward"),
+    ("visits JOIN labs USING (visit_id)", ("visits", "labs"), ""),
+    ("visits LEFT JOIN labs USING (visit_id)", ("visits", "labs"), ""),
+    ("patients LEFT JOIN visits USING (patient_id)", ("patients", "visits"), ""),
+    ("visits JOIN (SELECT patient_id, code AS other FROM visits) AS w USING (patient_id)", ("visits",), ""),
+    ("visits LEFT JOIN (SELECT patient_id, nights AS other FROM visits) AS w ON visits.patient_id = w.patient_id AND w.other > 3",
+     ("visits",), ""),
+    ("labs JOIN (SELECT visit_id, test AS other FROM labs) AS w USING (visit_id)", ("labs",), ""),
+    ("patients JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t USING (patient_id)", ("patients",), ""),
+    ("(SELECT * FROM visits UNION ALL SELECT * FROM visits WHERE nights > 1) AS u", ("visits",), ""),
+    ("(SELECT * FROM visits UNION ALL SELECT v.* FROM visits AS v LEFT JOIN labs USING (visit_id)) AS u", ("visits",), ""),
+    ("(SELECT * FROM visits WHERE patient_id IN (SELECT patient_id FROM patients WHERE sex = 'f')) AS s", ("visits",), ""),
+    ("(SELECT * FROM visits AS v WHERE EXISTS (SELECT 1 FROM patients AS p WHERE p.patient_id = v.patient_id)) AS s", ("visits",), ""),
+    ("(SELECT * FROM visits WHERE visit_id NOT IN (SELECT visit_id FROM labs)) AS s", ("visits",), ""),
+    ("(SELECT * FROM visits AS v WHERE NOT EXISTS (SELECT 1 FROM labs AS l WHERE l.visit_id = v.visit_id)) AS s", ("visits",), ""),
+    ("(SELECT * FROM visits AS v WHERE ward IN (SELECT ward FROM prices)) AS s", ("visits",), ""),
+    ("(SELECT * FROM visits AS v WHERE EXISTS (SELECT 1 FROM prices AS p WHERE p.ward = v.ward AND p.price < v.cost)) AS s",
+     ("visits",), ""),
+)  # fmt: skip
 """Text, tables whose columns are asked about, and the name that both sides have."""
 
 
@@ -122,6 +141,10 @@ def _aggregate(rng: random.Random, tables: tuple[str, ...], both: str) -> tuple[
     return rng.choice(choices)
 
 
+PER_UNIT = "(SELECT patient_id{further}, {inner} AS x FROM visits{where} GROUP BY patient_id{further}) AS t"
+FURTHER_KEYS = ("", "", ", ward", ", diagnosis, code")
+
+
 def _per_unit(rng: random.Random) -> Question:
     """One row for each patient, aggregated again."""
     table = "visits"
@@ -135,7 +158,8 @@ def _per_unit(rng: random.Random) -> Question:
         (f"MAX(clamp({column}, 0, 9))", f"max(least(greatest({inside}, 0), 9))"),
     ])  # fmt: skip
     outer, reference = rng.choice([("SUM(x)", "coalesce(sum(x), 0)"), ("COUNT(x)", "count(x)"), ("AVG(x)", "avg(x)")])
-    shape = "SELECT {outer} FROM (SELECT patient_id, {inner} AS x FROM visits{where} GROUP BY patient_id) AS t"
+    further = rng.choice(FURTHER_KEYS)
+    shape = f"SELECT {{outer}} FROM {PER_UNIT.replace('{further}', further)}"
     return Question(
         shape.format(outer=outer, inner=inner, where=where), shape.format(outer=reference, inner=plain, where=where)
     )
@@ -147,6 +171,7 @@ STAGED = (
     ("visits AS v", "(SELECT COUNT(*) FROM visits AS w WHERE w.ward = v.ward AND w.ward IN ('er', 'icu', 'day')) <= {few}"),
     ("visits AS v", "v.ward IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
     ("visits AS v", "v.ward NOT IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
+    ("visits AS v", "EXISTS (SELECT 1 FROM (SELECT ward AS w, COUNT(*) AS n FROM visits{listed} GROUP BY ward) AS t WHERE t.w = v.ward)"),
     ("visits AS v JOIN (SELECT ward AS w, COUNT(*) AS n FROM visits{listed} GROUP BY ward) AS t ON v.ward = t.w", "t.n > {few}"),
     ("visits AS v LEFT JOIN (SELECT ward AS w, SUM({nights}) AS n FROM visits{listed} GROUP BY ward) AS t ON v.ward = t.w",
      "t.n > {few} OR v.ward IS NULL"),
@@ -186,33 +211,29 @@ def _staged(rng: random.Random) -> Question:
     )
 
 
+OVER = "OVER (PARTITION BY patient_id ORDER BY day, visit_id)"
+LATEST = "OVER (PARTITION BY patient_id ORDER BY day DESC NULLS LAST, visit_id)"
+OTHER = "o.patient_id = v.patient_id AND o.visit_id <> v.visit_id AND (o.day > v.day OR o.nights < v.nights)"
+OWN_ROWS = (
+    ("SUM({x})", f"(SELECT *, row_number() {OVER} AS n FROM visits{{where}}) AS t WHERE n <= {{first}}"),
+    ("SUM({x})", f"(SELECT * FROM visits{{where}} QUALIFY row_number() {LATEST} = 1) AS t"),
+    ("SUM(x)", f"(SELECT lag({{x}}, {{first}}) {OVER} AS x FROM visits{{where}}) AS t"),
+    ("COUNT(*)", "(SELECT *, rank() OVER (PARTITION BY patient_id ORDER BY ward) AS r FROM visits{where}) AS t WHERE r <= {first}"),
+    ("SUM({x}), COUNT(*)", "(SELECT DISTINCT {column}, {more} FROM visits{where}) AS t"),
+    ("SUM({x})", f"visits AS v WHERE EXISTS (SELECT 1 FROM visits AS o WHERE {OTHER})"),
+    ("SUM({x})", f"visits AS v WHERE NOT EXISTS (SELECT 1 FROM visits AS o WHERE {OTHER})"),
+)  # fmt: skip
+"""Aggregates, and text from FROM on: rows chosen, or values computed, by a look at the other rows of the same patient."""
+
+
 def _own_rows(rng: random.Random) -> Question:
-    """Rows chosen, or values computed, by a look at the other rows of the same patient."""
+    """One of OWN_ROWS over one column."""
     column = rng.choice(["cost", "change", "nights"])
-    inside = clamp(column, "visits")
-    where = _where(rng, ("visits",), "")
-    over = "OVER (PARTITION BY patient_id ORDER BY day, visit_id)"
-    latest = "OVER (PARTITION BY patient_id ORDER BY day DESC NULLS LAST, visit_id)"
-    first = rng.choice([1, 2, 5])
-    kind = rng.randrange(6)
-    if kind == 0:
-        shape = (
-            f"SELECT SUM({{x}}) FROM (SELECT *, row_number() {over} AS n FROM visits{where}) AS t WHERE n <= {first}"
-        )
-    elif kind == 1:
-        shape = f"SELECT SUM({{x}}) FROM (SELECT * FROM visits{where} QUALIFY row_number() {latest} = 1) AS t"
-    elif kind == 2:
-        shape = f"SELECT SUM(x) FROM (SELECT lag({{x}}, {first}) {over} AS x FROM visits{where}) AS t"
-    elif kind == 3:
-        shape = f"SELECT COUNT(*) FROM (SELECT rank() OVER (PARTITION BY patient_id ORDER BY ward) AS r FROM visits{where}) AS t WHERE r <= {first}"
-    elif kind == 4:
-        more = rng.choice(["code", "ward", "day"])
-        shape = f"SELECT SUM({{x}}), COUNT(*) FROM (SELECT DISTINCT {column}, {more} FROM visits{where}) AS t"
-    else:
-        no = rng.choice(["", "NOT "])
-        other = "o.patient_id = v.patient_id AND o.visit_id <> v.visit_id AND (o.day > v.day OR o.nights < v.nights)"
-        shape = f"SELECT SUM({{x}}) FROM visits AS v WHERE {no}EXISTS (SELECT 1 FROM visits AS o WHERE {other})"
-    meant = shape.replace("SELECT SUM({x})", "SELECT coalesce(SUM({x}), 0)").replace(
-        "SELECT SUM(x)", "SELECT coalesce(SUM(x), 0)"
-    )
-    return Question(shape.format(x=column), meant.format(x=inside))
+    aggregates, rest = rng.choice(OWN_ROWS)
+    parts = {
+        "column": column, "where": _where(rng, ("visits",), ""), "first": rng.choice([1, 2, 5]),
+        "more": rng.choice(["code", "ward", "day"]),
+    }  # fmt: skip
+    shape = f"SELECT {aggregates} FROM {rest}"
+    meant = shape.replace("SUM({x})", "coalesce(SUM({x}), 0)").replace("SUM(x)", "coalesce(SUM(x), 0)")
+    return Question(shape.format(x=column, **parts), meant.format(x=clamp(column, "visits"), **parts))

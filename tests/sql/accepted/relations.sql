@@ -175,6 +175,18 @@ SELECT COUNT(*) FROM hospital.main.visits
 -- rows: refused join
 SELECT COUNT(*), SUM(cost) FROM visits, patients WHERE visits.patient_id = patients.patient_id
 
+-- query: left_join_counted_from_the_right
+-- keys: none
+-- l1: 31
+-- rows: refused join
+SELECT COUNT(*) FROM visits LEFT JOIN labs USING (visit_id)
+
+-- query: join_counted_from_the_right
+-- keys: none
+-- l1: 12
+-- rows: refused join
+SELECT COUNT(*) FROM visits AS v JOIN labs AS l ON v.visit_id = l.visit_id
+
 -- query: after_an_outer_join
 -- keys: none
 -- l1: 400
