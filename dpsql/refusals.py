@@ -500,6 +500,20 @@ _(
     Fault,
 )
 _(
+    "source_setting",
+    "55000",
+    "the connection to the data does not let {name} be {value}",
+    "RESET {name} before the configuration is locked, or give a connection that is not locked",
+    Fault,
+)
+_(
+    "source_function",
+    "55000",
+    "the connection to the data has a function of its own in the place of the engine's {name}",
+    "give it another name, or a connection without it",
+    Fault,
+)
+_(
     "promise_broken",
     "55000",
     "the data break a promise of the policy: more than {most} rows of {table} agree on ({columns})",

@@ -25,6 +25,9 @@ TYPES = {
     Type.TIMESTAMP: "TIMESTAMP", Type.NULL: "INTEGER",
 }  # fmt: skip
 
+BINARY = "C"
+"""The collation under which texts are equal when their bytes are."""
+
 
 def name(identifier: str) -> str:
     """A quoted identifier."""
@@ -77,11 +80,13 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     """A source column in our type; what does not fit (a text that is no number, a date beyond 9999) is NULL.
 
     A column that is cast is also read as it is: DuckDB pushes a TRY_CAST that stands alone into the reader of CSV
-    files, where it raises (duckdb/duckdb issue 23818).
+    files, where it raises (duckdb/duckdb issue 23818). A text is compared byte by byte from here on: under a collation of
+    its column (which the engine's type does not tell), rows of one unit could decide in which group those of others are.
     """
     wanted = TYPES[type_]
     same = engine_type.upper() == wanted
     value = source if same else f"TRY_CAST({source} AS {wanted})"
+    value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
     value = in_calendar(type_, value) if type_.temporal else value
     return value if same else f"(CASE WHEN {source} IS NOT NULL THEN {value} END)"
 

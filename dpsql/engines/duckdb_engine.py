@@ -18,6 +18,7 @@ import duckdb
 
 from dpsql.emit.duckdb import cast_column, constant, name
 from dpsql.engines import EngineQuery, ExactAnswer, Identity, PreparedViews, Source
+from dpsql.engines.duckdb_settings import Settings
 from dpsql.engines.duckdb_statements import Statements
 from dpsql.engines.duckdb_views import Views
 from dpsql.engines.watchdog import watchdog
@@ -65,7 +66,8 @@ class DuckDBEngine:
         self._file = file
         self._opened = None if file is None else _identity([file])
         self._base_tables: dict[str, bool] = {}
-        self.views: PreparedViews = Views(connection)
+        self._settings = Settings(connection, owned=owned)
+        self.views: PreparedViews = Views(connection, self._settings)
         self._sources: dict[str, Source] = {}
         self._running: set[duckdb.DuckDBPyConnection] = set()
         self._checked: dict[tuple[str, str], bool] = {}
@@ -201,6 +203,7 @@ class DuckDBEngine:
 
     def _new_cursor(self) -> duckdb.DuckDBPyConnection:
         cursor = self._connection.cursor()
+        self._settings.pin(cursor)
         for table, value in self._objects.items():
             cursor.register(table, value)
         return cursor

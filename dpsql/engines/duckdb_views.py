@@ -18,6 +18,7 @@ import duckdb
 from dpsql.emit.bounded_view import BoundedView
 from dpsql.emit.duckdb import constant, name
 from dpsql.engines import UNIT_ID
+from dpsql.engines.duckdb_settings import Settings
 from dpsql.errors import refuse
 from dpsql.plan import UNIT
 
@@ -35,8 +36,10 @@ class Views:
 
     engine: str = f"duckdb {duckdb.__version__}"
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, settings: Settings | None = None) -> None:
+        """`settings`: those of the connection, unless it is ours and new."""
         self._connection = connection
+        self._settings = settings or Settings(connection, owned=True)
         self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -79,6 +82,7 @@ class Views:
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
         cursor = self._connection.cursor()
         try:
+            self._settings.pin(cursor)
             yield cursor
         finally:
             cursor.close()
