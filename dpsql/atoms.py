@@ -110,7 +110,9 @@ class Atoms:
             raise Impossible
         texts = {name: _sum_text(parts) for name, parts in self.sums.items()}
         formulas = tuple((name, _over_atoms(text, texts), type_) for name, text, type_ in self.one.block.formulas)
-        block = ReleasedBlock(self.one.block.name, self.keys, tuple(self.terms), formulas, self.rows)
+        block = ReleasedBlock(
+            self.one.block.name, self.keys, tuple(self.terms), formulas, self.rows, self.one.block.groups
+        )
         return block, {name: _error(parts, confidence) for name, parts in self.sums.items()}
 
 

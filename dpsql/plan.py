@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, Union
 
-from dpsql.ranges import Facts, Type
+from dpsql.ranges import ANY_GROUPS, Facts, GroupFacts, Type
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -262,10 +262,8 @@ class Norm(str, Enum):
 
 @dataclass(frozen=True)
 class Clip:
-    """A unit's vector of sums over all groups is scaled down to `norm` at most `most` (grid units, an integer >= 1).
-
-    `norm` is None until pricing has chosen the mechanism.
-    """
+    """A unit's vector of sums over all groups is scaled down to `norm` (None until pricing has chosen the mechanism) at most
+    `most` (grid units, an integer >= 1)."""
 
     most: int
     norm: Norm | None = None
@@ -331,6 +329,7 @@ class BoundedBlock:
     formulas: tuple[tuple[str, str, Type], ...]
     selection_term: str | None
     caps: Caps
+    groups: GroupFacts = field(default=ANY_GROUPS, compare=False)
 
 
 # --- the whole question ---------------------------------------------------------------------------------------------

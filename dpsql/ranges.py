@@ -165,3 +165,17 @@ def square(a: Interval) -> Interval:
 
 def _both(x: Any, y: Any, combine: Any) -> Any:
     return None if x is None or y is None else combine(x, y)
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """What is known of a block's groups beside its numbers. `complete`: every group of the data is among them (all keys
+    are public). `counts` and `sums`: measures that are 0 for a group without rows; counts are never negative."""
+
+    complete: bool = True
+    counts: frozenset[str] = frozenset()
+    sums: frozenset[str] = frozenset()
+
+
+ANY_GROUPS = GroupFacts(complete=False)
+"""Of a block of which nothing is known."""

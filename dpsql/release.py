@@ -6,7 +6,7 @@ Everything here was computed from noisy numbers, so a release may be shown, stor
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +29,13 @@ _SHOWN_WIDTH = 28
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """One column of an answer: its name (names may repeat), SQL type, and whether noise is in it."""
+    """One column of an answer: its name (names may repeat), SQL type, whether noise is in it, and whether it depends on
+    which groups there are (`of_groups`: then it is noisy, and its error is not known)."""
 
     name: str
     type: Type
     noisy: bool
+    of_groups: bool = False
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ class Release:
     @property
     def notices(self) -> tuple[str, ...]:
         """Remarks for the analyst."""
-        return self.receipt.notices
+        return (*self.receipt.notices, *group_notices(self.columns))
 
     @property
     def reused(self) -> bool:
@@ -187,6 +189,18 @@ class Release:
         more = "" if len(self) <= _SHOWN_ROWS else f"\n... {len(self)} rows"
         paid = "nothing charged" if self.reused else f"charged {self.receipt.charged or _priced(self.loss)}"
         return f"{body}{more}\n{paid}, receipt {self.receipt_id}"
+
+
+def group_notices(columns: Sequence[OutputColumn]) -> tuple[str, ...]:
+    """What to know of columns that are computed over the groups of a block, and how to ask instead."""
+    names = dict.fromkeys(column.name for column in columns if column.of_groups)
+    if not names:
+        return ()
+    return (
+        f"{', '.join(names)}: computed over the groups shown, which may be others than those of the data "
+        "(public keys are all there, private ones where enough units share them), so the error is not known; "
+        "HAVING COUNT(*) > n leaves groups of public keys that the data has, COUNT(DISTINCT key) counts keys",
+    )
 
 
 def make_release(sandbox: Sandbox, remainder: Remainder, confidence: float, receipt: Receipt) -> Release:
@@ -212,8 +226,10 @@ def rehearse(sandbox: Sandbox, remainder: Remainder, confidence: float) -> tuple
 
 
 def _columns(answered: Answer) -> tuple[OutputColumn, ...]:
-    pairs = zip(answered.table.schema, answered.noisy, strict=True)
-    return tuple(OutputColumn(one.name, sql_type(one.type), noisy) for one, noisy in pairs)
+    named = enumerate(zip(answered.table.schema, answered.noisy, strict=True))
+    return tuple(
+        OutputColumn(one.name, sql_type(one.type), noisy, at in answered.of_groups) for at, (one, noisy) in named
+    )
 
 
 def sql_type(type_: pa.DataType) -> Type:

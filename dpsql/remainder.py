@@ -20,7 +20,7 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.mechanisms import Constant, Noise, Sensitivity
-from dpsql.ranges import Type
+from dpsql.ranges import ANY_GROUPS, GroupFacts, Type
 
 DIALECT = "duckdb"
 ROW = "dp#row"
@@ -70,6 +70,7 @@ class ReleasedBlock:
     terms: tuple[NoisyTerm, ...]
     formulas: tuple[tuple[str, str, Type], ...]
     rows: int
+    groups: GroupFacts = ANY_GROUPS
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "measures"}
@@ -116,11 +117,15 @@ def _formula(text: str) -> exp.Expr:
 
 
 def unanswered(
-    name: str, key_types: Sequence[Type], terms: Sequence[str], formulas: tuple[tuple[str, str, Type], ...]
+    name: str,
+    key_types: Sequence[Type],
+    terms: Sequence[str],
+    formulas: tuple[tuple[str, str, Type], ...],
+    groups: GroupFacts = ANY_GROUPS,
 ) -> ReleasedBlock:
     """A block without rows, to rehearse a remainder before anything is charged."""
     keys = pa.table({f"k{at}": pa.array([], ARROW[type_]) for at, type_ in enumerate(key_types)})
-    return ReleasedBlock(name, keys, tuple(_Unanswered(term) for term in terms), formulas, 0)
+    return ReleasedBlock(name, keys, tuple(_Unanswered(term) for term in terms), formulas, 0, groups)
 
 
 @dataclass(frozen=True)

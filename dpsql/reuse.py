@@ -170,7 +170,9 @@ class Shelf:
                 known = self._found(planned, at, release)
                 assert known is not None
                 return known
-        block = ReleasedBlock(one.block.name, noisy.keys, noisy.terms, one.block.formulas, noisy.row_count)
+        block = ReleasedBlock(
+            one.block.name, noisy.keys, noisy.terms, one.block.formulas, noisy.row_count, one.block.groups
+        )
         return Found(block, receipt, _errors(block, _confidence(planned)))
 
     def data_changed(self, planned: Planned, at: int) -> bool:
@@ -318,4 +320,4 @@ def _block(one: PricedBlock, stored: Stored) -> ReleasedBlock:
         for term in stored.terms
     )  # fmt: skip
     keys = stored.table.select([key.name for key in stored.keys])
-    return ReleasedBlock(one.block.name, keys, terms, one.block.formulas, stored.table.num_rows)
+    return ReleasedBlock(one.block.name, keys, terms, one.block.formulas, stored.table.num_rows, one.block.groups)

@@ -11,7 +11,7 @@ from dpsql.errors import refuse
 from dpsql.formulas import FORMULAS
 from dpsql.plan import Asked, Block, BoundedBlock, Caps
 from dpsql.policy import Policy
-from dpsql.ranges import Type
+from dpsql.ranges import GroupFacts, Type
 
 SELECTION = "sel"
 """Engine column that partition selection looks at when no measured term counts the same."""
@@ -50,7 +50,21 @@ def bounded(block: Block, policy: Policy, asked: Asked) -> BoundedBlock:
     # allows for that (`lone_count`).
     selection = (basis.known_units() or SELECTION) if private_keys else None
     caps = Caps(rows, groups, max_groups, max_rows_per_group)
-    return BoundedBlock(block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps)
+    return BoundedBlock(
+        block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps, _groups(block)
+    )
+
+
+_COUNTS = ("count", "count_units", "count_distinct", "regr_count")
+
+
+def _groups(block: Block) -> GroupFacts:
+    """What the remainder has to know of the groups (`error_bars.lineage`)."""
+    return GroupFacts(
+        complete=all(key.values is not None for key in block.keys),
+        counts=frozenset(measure.name for measure in block.measures if measure.aggregate in _COUNTS),
+        sums=frozenset(measure.name for measure in block.measures if measure.aggregate == "sum"),
+    )
 
 
 def _basis(

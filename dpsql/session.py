@@ -34,7 +34,7 @@ from dpsql.plan import Scan, fingerprint
 from dpsql.planning import Planned, Planner
 from dpsql.policy import Policy, load_policy
 from dpsql.privacy import PrivacyLoss
-from dpsql.release import OutputColumn, Receipt, Release, make_release, rehearse
+from dpsql.release import OutputColumn, Receipt, Release, group_notices, make_release, rehearse
 from dpsql.releases import ReleaseStore, open_releases
 from dpsql.remainder import ARROW, DIALECT, Remainder, unanswered
 from dpsql.reuse import MOST_KEPT_BYTES, OWNER, Found, Shelf
@@ -174,6 +174,7 @@ class Session:
             columns=tuple((column.name, column.type.value) for column in columns),
             notes=(
                 *order,
+                *group_notices(columns),
                 *self._index.notes({t for one in planned.price.blocks for t in tables(one.block.source)}),
                 *self._shelf.notes(planned, stored),
             ),
@@ -188,6 +189,7 @@ class Session:
                     tuple(key.expression.facts.type for key in one.block.keys),
                     tuple(term.name for term in one.noise.terms),
                     one.block.formulas,
+                    one.block.groups,
                 )
                 for one in planned.price.blocks
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from dpsql.error_bars.bootstrap import Rerun, Unmatched, bootstrap
 from dpsql.error_bars.direct import Direct, direct
 from dpsql.error_bars.draws import Floats
 from dpsql.error_bars.intervals import Groups, Interval, intervals
-from dpsql.error_bars.lineage import lineage
+from dpsql.error_bars.lineage import Field, Level, Lineage, lineage
 from dpsql.error_bars.rowwise import Traced, interval_function, interval_name, trace
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
@@ -31,7 +31,8 @@ _MOST_SHAPES = 512
 @dataclass(frozen=True, eq=False)
 class Answer:
     """Rows of a remainder. `noisy`: one flag for each column; `place`: what tells the rows apart besides exact columns
-    (row-wise: the number of the group that each row is; UNION ALL: the number of the branch)."""
+    (row-wise: the number of the group that each row is; UNION ALL: the number of the branch); `of_groups`: positions of
+    columns that depend on which groups exist, so that their errors are not known (`lineage`)."""
 
     remainder: Remainder
     table: pa.Table
@@ -39,6 +40,7 @@ class Answer:
     place: npt.NDArray[np.int64] | None
     confidence: float
     extra: Extra
+    of_groups: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -61,19 +63,24 @@ def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal:
     run = _Run(sandbox, remainder, confidence)
     table, place = run.directly() or run.in_sandbox()
     if run.pending and not rehearsal:
-        found, _ = run.replicated(table, place, list(run.pending))
+        found, _ = run.replicated(table, place, [at for at in run.pending if at not in run.of_groups])
+        nothing = Interval.unknown(len(table))
         for at, word in run.pending.items():
+            found.setdefault(at, nothing)
             table = table.set_column(at, table.field(at).with_type(pa.float64()), _nullable(_end(found[at], word)))
-    return Answer(remainder, table, run.noisy, place, confidence, run.extra)
+    return Answer(remainder, table, run.noisy, place, confidence, run.extra, run.of_groups)
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     """Intervals of every noisy column; NULL with a remark where they cannot be known."""
     run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra)
     table, notes = answered.table, []
-    asked = [at for at, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(at).type)]
+    numbers = [at for at, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(at).type)]
+    asked = [at for at in numbers if at not in answered.of_groups]
     for at, noisy in enumerate(answered.noisy):
-        if noisy and at not in asked and len(table):
+        if at in answered.of_groups and len(table):
+            notes.append(f"no error bar for {table.field(at).name}: it depends on which groups exist")
+        elif noisy and at not in numbers and len(table):
             notes.append(f"no error bar for {table.field(at).name}: it is no number")
     found: dict[int, Interval] = {}
     if run.traced is not None:
@@ -105,11 +112,17 @@ class _Shape:
     """What is known of a remainder before its numbers: which columns are noisy, how rows are traced, its text."""
 
     def __init__(self, remainder: Remainder) -> None:
-        known = lineage(remainder).noisy  # a star over JOIN ... USING has fewer columns than its tables
-        self.noisy = known if len(known) == len(remainder.names) else (True,) * len(remainder.names)
+        width = len(remainder.names)
+        known = lineage(remainder)
+        if len(known.columns) != width:  # a star over JOIN ... USING has fewer columns than its tables
+            known = Lineage((Field("", max([known.rows, *known.levels, Level.NOISE])),) * width, known.rows)
+        self.noisy = known.noisy
         self.traced: Traced | None = trace(remainder)
         self.tree = _numbered(remainder.tree) if self.traced is None else self.traced.tree
         self.pending = _pending(self.tree)
+        # The number of a DP_ function is exact as it stands; the error it stands for may not be known.
+        inner = lineage(replace(remainder, tree=self.tree, written="")).of_groups if self.pending else frozenset[int]()
+        self.of_groups = known.of_groups | (inner & self.pending.keys())
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
         self.direct: Direct | None = direct(remainder, self.traced)
@@ -133,7 +146,7 @@ _shapes_lock = threading.Lock()
 def _shape(remainder: Remainder) -> _Shape:
     """The shape of a remainder; the last `_MOST_SHAPES` are kept, because questions that differ inside their private
     blocks alone share one."""
-    blocks = tuple((block.name, block.columns, block.formulas) for block in remainder.blocks)
+    blocks = tuple((block.name, block.columns, block.formulas, block.groups) for block in remainder.blocks)
     public = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items())
     key = (remainder.text, remainder.names, blocks, public)
     with _shapes_lock:
@@ -157,6 +170,7 @@ class _Run:
         self.confidence = confidence
         self.shape = _shape(remainder)
         self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
+        self.of_groups = self.shape.of_groups
         self.extra: Extra = self._extra() if extra is None else extra
         self.hidden = self.shape.hidden
 

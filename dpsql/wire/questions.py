@@ -243,7 +243,7 @@ class Questions:
 
     def _notices(self, prepared: Prepared, values: Sequence[Any], release: Release) -> tuple[tuple[str, str], ...]:
         receipt = release.receipt
-        found = [(text, "") for text in receipt.notices]
+        found = [(text, "") for text in release.notices]
         if receipt.remaining:
             left = "; ".join(f"{scope}: {words}" for scope, words in receipt.remaining.items())
             paid = "nothing charged (answered from stored releases)" if receipt.reused else f"charged {receipt.charged}"

@@ -285,6 +285,15 @@ MUTANTS = (
            "            loss = loss if planned.waiting(at) else loss + blocks[at].loss\n        emitter", "session/test_stages.py", "reserved_before"),
     Mutant("a released mean has the bounds of nobody", "bind/results.py", "return Facts(Type.REAL, argument.lower, argument.upper)",
            "return Facts(Type.REAL, argument.lower, argument.lower)", PLANS, "test_entity and mean_of_a_released_mean"),
+    # which groups there are
+    Mutant("the groups of a block are those of the data", "error_bars/lineage.py", "Level.EXACT if not keys else Level.EMPTY if",
+           "Level.EXACT if not keys or groups.complete else Level.EMPTY if", "release/test_groups.py", "depends_on_the_groups"),
+    Mutant("private keys lack no group", "error_bars/lineage.py", "Level.EMPTY if groups.complete else Level.MISSING", "Level.EMPTY",
+           "release/test_groups.py", "may_lack_groups"),
+    Mutant("zero rows are more than none", "error_bars/empty_groups.py", "exp.GTE: lambda bound: 0 >= bound", "exp.GTE: lambda bound: 0 > bound",
+           "release/test_groups.py", "depends_on_the_groups"),
+    Mutant("groups of two blocks told apart by one", "error_bars/lineage.py", "for known in self.sources.values()) > 1", "for known in self.sources.values()) > 9",
+           "release/test_groups.py", "depends_on_the_groups"),
     # plain remainders
     Mutant("half to even in vectors", "error_bars/direct.py", "np.copysign(below + (size - below >= 0.5), values)", "np.rint(values)",
            "release/test_direct.py", "alike"),

@@ -15,7 +15,7 @@ from dpsql.mechanisms import Constant, Noise, Sensitivity, gaussian, laplace
 from dpsql.mechanisms.gaussian import Gaussian
 from dpsql.perturb import NoisyTerm
 from dpsql.privacy import PrivacyLoss
-from dpsql.ranges import Type
+from dpsql.ranges import GroupFacts, Type
 from dpsql.release import Receipt, Release, make_release
 from dpsql.remainder import ReleasedBlock, Remainder
 from dpsql.samplers import discrete_gaussian, discrete_laplace
@@ -70,8 +70,10 @@ def block(
     formulas: Sequence[tuple[str, Type]],
     name: str = "dp_0",
 ) -> ReleasedBlock:
+    """Measures m0, m1, ...; the whole ones are counts."""
     named = tuple((f"m{at}", text, type_) for at, (text, type_) in enumerate(formulas))
-    return ReleasedBlock(name, pa.table(keys), tuple(terms), named, len(terms[0].values))
+    groups = GroupFacts(counts=frozenset(label for label, _, type_ in named if type_ is Type.INTEGER))
+    return ReleasedBlock(name, pa.table(keys), tuple(terms), named, len(terms[0].values), groups)
 
 
 def counts(

@@ -122,7 +122,7 @@ EXACT = [400.0, 900.0, 1500.0, 250.0, 700.0]
 REMAINDERS = {
     "share": ("SELECT k0, m0 / sum(m0) OVER () FROM dp_0", 1, [v / 3750 for v in EXACT]),
     "total": ("SELECT sum(m0) FROM dp_0", 0, [3750.0]),
-    "mean of groups": ("SELECT avg(m0) FROM (SELECT k0, m0 FROM dp_0) AS q", 0, [750.0]),
+    "mean of groups": ("SELECT avg(m0) FROM (SELECT k0, m0 FROM dp_0 WHERE m0 > 100) AS q", 0, [750.0]),
     "difference by join": (
         "WITH dp_cte_0 AS (SELECT k0 AS g, m0 AS n FROM dp_0) "
         "SELECT a.n - b.n FROM dp_cte_0 AS a JOIN dp_cte_0 AS b ON a.g = 'g00002' AND b.g = 'g00001'", 0, [600.0]),

@@ -91,12 +91,13 @@ def test_public_tables_and_their_exact_columns(sandbox: Sandbox, made: ReleasedB
 
 LINEAGE = {
     "SELECT k0, m0, 1, k0 || 'x', m0 > 1 FROM dp_0": (False, True, False, False, True),
-    "SELECT k0, count(*) OVER () FROM dp_0": (False, False),
+    "SELECT k0, count(*) OVER () FROM dp_0": (False, True),
     "SELECT k0, count(*) OVER () FROM dp_0 WHERE m0 > 1": (False, True),
-    "SELECT count(*) FROM dp_0": (False,),
+    "SELECT count(*) FROM dp_0": (True,),
+    "SELECT count(*) FROM (SELECT sum(m0) FROM dp_0) AS q": (False,),
     "SELECT count(*) FROM (SELECT k0 FROM dp_0 WHERE m0 > 1) AS q": (True,),
     "SELECT count(*) FROM (SELECT k0 FROM dp_0 ORDER BY m0 LIMIT 2) AS q": (True,),
-    "SELECT count(*) FROM (SELECT k0 FROM dp_0 ORDER BY k0 LIMIT 2) AS q": (False,),
+    "SELECT count(*) FROM (SELECT k0 FROM dp_0 ORDER BY k0 LIMIT 2) AS q": (True,),
     "SELECT max(k0) FROM dp_0 WHERE m0 > 1": (True,),
     "SELECT round(m0, -2) AS b, count(*) FROM dp_0 GROUP BY b": (True, True),
     "SELECT k0, row_number() OVER (ORDER BY m0) FROM dp_0": (False, True),

@@ -1,0 +1,150 @@
+"""What an expression over a block is for a group without rows, and which aggregates over groups such groups do not change.
+
+With exact numbers a group without rows has counts and sums of 0. So a sum over groups, the largest count, the rank by
+a descending count, and whatever a condition such as `n > 10` leaves, are the same with and without these groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from fractions import Fraction
+
+from sqlglot import exp
+
+
+class Empty(IntEnum):
+    """The exact value for a group without rows. ZERO: 0 (or NULL). COUNT: so, and never negative for any group."""
+
+    OTHER = 0
+    ZERO = 1
+    COUNT = 2
+
+
+Lookup = Callable[[exp.Column], Empty]
+_SAME = (exp.Paren, exp.Alias, exp.Round, exp.Filter, exp.Sum, exp.Distinct)
+_RANKS = (exp.Rank, exp.DenseRank, exp.RowNumber)
+_HOLDS: dict[type[exp.Expr], Callable[[Fraction], bool]] = {
+    exp.GT: lambda bound: bound < 0, exp.GTE: lambda bound: bound <= 0, exp.LT: lambda bound: bound > 0,
+    exp.LTE: lambda bound: bound >= 0, exp.EQ: lambda bound: bound == 0, exp.NEQ: lambda bound: bound != 0,
+}  # fmt: skip
+"""Whether `0 <operator> bound` holds."""
+_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
+}  # fmt: skip
+
+
+def kind(node: exp.Expr, of: Lookup) -> Empty:
+    """What `node` is for a group without rows; `of` tells it of columns."""
+    if isinstance(node, exp.Column):
+        return of(node)
+    if isinstance(node, _SAME):
+        inner = node.expressions[0] if isinstance(node, exp.Distinct) and node.expressions else node.this
+        return kind(inner, of) if isinstance(inner, exp.Expr) else Empty.OTHER
+    if isinstance(node, (exp.Cast, exp.TryCast)):
+        return kind(node.this, of) if node.to.this in exp.DataType.NUMERIC_TYPES else Empty.OTHER
+    if isinstance(node, exp.Max):
+        return Empty.COUNT if kind(node.this, of) is Empty.COUNT else Empty.OTHER
+    if isinstance(node, (exp.Neg, exp.Abs)):
+        return min(kind(node.this, of), Empty.ZERO)
+    if isinstance(node, (exp.Mul, exp.Div)):
+        return _product(node, of)
+    if isinstance(node, (exp.Add, exp.Sub)):
+        both = min(kind(node.this, of), kind(node.expression, of))
+        return both if isinstance(node, exp.Add) else min(both, Empty.ZERO)
+    if isinstance(node, exp.Coalesce):
+        return kind(node.this, of) if all(_number(other) == 0 for other in node.expressions) else Empty.OTHER
+    if isinstance(node, exp.Case):
+        return _case(node, of)
+    return Empty.COUNT if _number(node) == 0 or isinstance(node, exp.Null) else Empty.OTHER
+
+
+def _product(node: exp.Binary, of: Lookup) -> Empty:
+    left, right = kind(node.this, of), kind(node.expression, of)
+    by = _number(node.expression)
+    if by is not None and by > 0:
+        return left
+    if isinstance(node, exp.Div):
+        return min(left, Empty.ZERO)
+    if left is Empty.COUNT and right is Empty.COUNT:
+        return Empty.COUNT
+    return Empty.ZERO if max(left, right) > Empty.OTHER else Empty.OTHER
+
+
+def _case(node: exp.Case, of: Lookup) -> Empty:
+    """CASE WHEN n > 10 THEN x ELSE 0 END: nothing of a group without rows, whatever x is."""
+    if node.this is not None or kind(node.args.get("default") or exp.null(), of) is Empty.OTHER:
+        return Empty.OTHER
+    cases = node.args.get("ifs") or []
+    if not all(excludes_empty(case.this, of) for case in cases):
+        return Empty.OTHER
+    values = [_number(case.args["true"]) for case in cases]
+    return Empty.COUNT if all(value is not None and value >= 0 for value in values) else Empty.ZERO
+
+
+def excludes_empty(condition: exp.Expr, of: Lookup) -> bool:
+    """Whether a condition is true of no group without rows, with exact numbers."""
+    if isinstance(condition, (exp.Paren, exp.Where, exp.Having, exp.Qualify)):
+        return excludes_empty(condition.this, of)
+    if isinstance(condition, exp.And):
+        return excludes_empty(condition.this, of) or excludes_empty(condition.expression, of)
+    if isinstance(condition, exp.Or):
+        return excludes_empty(condition.this, of) and excludes_empty(condition.expression, of)
+    if isinstance(condition, exp.Between):
+        low, high = _number(condition.args["low"]), _number(condition.args["high"])
+        outside = (low is not None and low > 0) or (high is not None and high < 0)
+        return outside and kind(condition.this, of) > Empty.OTHER
+    holds = _HOLDS.get(type(condition))
+    if holds is None:
+        return False
+    left, right = condition.this, condition.expression
+    bound = _number(right)
+    if bound is None:
+        bound, left, holds = _number(left), right, _HOLDS[_MIRRORED[type(condition)]]
+    return bound is not None and kind(left, of) > Empty.OTHER and not holds(bound)
+
+
+def unaffected(node: exp.Expr, of: Lookup) -> bool:
+    """Whether an aggregate or window over groups is the same without those that have no rows."""
+    if isinstance(node, exp.Window):
+        return _window(node, of)
+    if isinstance(node, exp.Filter):
+        return excludes_empty(node.expression, of) or unaffected(node.this, of)
+    if isinstance(node, (exp.CountIf, exp.LogicalOr)):
+        return excludes_empty(node.this, of)
+    if isinstance(node, exp.Sum):
+        return kind(node.this, of) > Empty.OTHER
+    return isinstance(node, exp.Max) and kind(node.this, of) is Empty.COUNT
+
+
+def _window(node: exp.Window, of: Lookup) -> bool:
+    if isinstance(node.this, _RANKS):
+        order = node.args.get("order")
+        return order is not None and counts_first(order, of)
+    spec = node.args.get("spec")
+    if spec is not None and str(spec.args.get("kind") or "").upper() != "RANGE":
+        ends = {str(spec.args.get(end) or "").upper() for end in ("start", "end")}
+        if not ends <= {"UNBOUNDED", "CURRENT ROW"}:
+            return False  # so many rows before or after: they may be groups without rows
+    return unaffected(node.this, of)
+
+
+def counts_first(order: exp.Expr, of: Lookup) -> bool:
+    """Whether groups without rows come last: a descending count leads the order."""
+    first = order.expressions[0] if order.expressions else None
+    return isinstance(first, exp.Ordered) and bool(first.args.get("desc")) and kind(first.this, of) is Empty.COUNT
+
+
+def _number(node: exp.Expr) -> Fraction | None:
+    """The value of a literal number."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Neg):
+        inner = _number(node.this)
+        return None if inner is None else -inner
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    try:
+        return Fraction(node.name)
+    except ValueError:
+        return None
