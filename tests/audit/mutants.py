@@ -290,7 +290,7 @@ MUTANTS = (
            "Level.EXACT if not keys or groups.complete else Level.EMPTY if", "release/test_groups.py", "depends_on_the_groups"),
     Mutant("private keys lack no group", "error_bars/lineage.py", "Level.EMPTY if groups.complete else Level.MISSING", "Level.EMPTY",
            "release/test_groups.py", "may_lack_groups"),
-    Mutant("zero rows are more than none", "error_bars/empty_groups.py", "exp.GTE: lambda bound: 0 >= bound", "exp.GTE: lambda bound: 0 > bound",
+    Mutant("zero rows are more than none", "error_bars/empty_groups.py", "exp.GTE: lambda bound: bound <= 0", "exp.GTE: lambda bound: bound < 0",
            "release/test_groups.py", "depends_on_the_groups"),
     Mutant("groups of two blocks told apart by one", "error_bars/lineage.py", "for known in self.sources.values()) > 1", "for known in self.sources.values()) > 9",
            "release/test_groups.py", "depends_on_the_groups"),
