@@ -111,6 +111,8 @@ class _Derivation:
             raise Impossible
         if caps_matter and caps_of(self.one.block) != self.stored.caps:
             raise Impossible
+        if not self._same_rows():
+            raise Impossible
         if private and not (self._shown_as_early() and self.stored.conditions == self.asked_conditions.keys()):
             raise Impossible
         atoms = self._private(wanted) if private else self._atoms(wanted)
@@ -119,6 +121,23 @@ class _Derivation:
         plain = all(len(parts) == 1 and parts[0][0] == 1 for parts in wanted.values())
         same = one_to_one and plain and len(measured) == len(wanted)
         return Derived(block, self.stored, same, errors, self._words(chosen, same))
+
+    def _same_rows(self) -> bool:
+        """Whether caps keep the same rows for the question as they kept for the stored release.
+
+        They choose among the rows that pass WHERE, whatever FILTER says, so a condition in the other place is another
+        question. Rows of a group are ranked by all values and conditions of its sums, so another set of sums keeps others.
+        """
+        max_groups, max_rows_per_group = self.stored.caps
+        if max_groups is None and max_rows_per_group is None:
+            return True
+        if self.stored.conditions != self.asked_conditions.keys():
+            return False
+        return max_rows_per_group is None or _ranked(self.one.block.terms) == {
+            (term.measure, term.centre, term.grid, term.conditions)
+            for term in self.stored.terms
+            if term.kind != SELECTION and (term.measure not in _NO_VALUE or term.conditions)
+        }
 
     def _shown_as_early(self) -> bool:
         """Whether the stored release shows private keys of as few units as the question would."""
@@ -321,6 +340,16 @@ class _Derivation:
         if chosen:
             parts.append("some of its groups")
         return "; ".join(parts) or ("the same numbers" if same else "some of its numbers")
+
+
+_NO_VALUE = frozenset(measure_of(Term("", kind, None, None, 1)) for kind in (TermKind.COUNT, TermKind.UNITS))
+"""Measures that read no value of a row, so that without a condition nothing is ranked by them."""
+
+
+def _ranked(terms: tuple[Term, ...]) -> set[tuple[str, Fraction, int, frozenset[str]]]:
+    """What `max_rows_per_group` ranks the rows of a group by."""
+    found = {(measure_of(t), Fraction(t.centre), t.grid, frozenset(conjuncts(t.filter))) for t in terms}
+    return {one for one in found if one[0] not in _NO_VALUE or one[3]}
 
 
 def _measure_of_sum(value: Expr) -> str | None:

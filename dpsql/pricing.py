@@ -118,7 +118,7 @@ class _Shares:
         asked = self.options.mechanism
         if asked == "auto":
             return (Norm.L1,) if self.pure else (Norm.L1, Norm.L2)
-        return (Norm.L2,) if asked == "gaussian" else (Norm.L1,)
+        return {"laplace": (Norm.L1,), "gaussian": (Norm.L2,)}[asked]
 
     def _noise(self, moved: Sensitivity, norm: Norm) -> Noise:
         part = self.loss

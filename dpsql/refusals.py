@@ -182,6 +182,13 @@ _(
     "the owner may delete it: only free repeats of answers are lost",
     Fault,
 )
+_(
+    "release_unknown",
+    "XX001",
+    "the stored release of receipt {receipt} was written by another version of dpsql and cannot be read",
+    "ask with the version that stored it, or the owner removes it from the store and it is measured again",
+    Fault,
+)
 _("release_key", "XX000", "a stored release is named by 64 hexadecimal digits", "", InternalError)
 
 # --- noise ----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any
 
 from dpsql.contributions import tables
 from dpsql.derive import Derived, at_least_as_accurate, derive, fresh_errors
-from dpsql.errors import refuse
+from dpsql.errors import Fault, refuse
 from dpsql.explain import describe_loss, shown_errors
 from dpsql.ledger.ledger import Ledger
 from dpsql.options import Reuse
@@ -252,7 +252,12 @@ class Shelf:
 
     def _usable(self, planned: Planned, one: PricedBlock, release: StoredRelease | None) -> Derived | None:
         """The block computed from `release` when the options and the policy allow that."""
-        stored = None if release is None else opened(release)
+        try:
+            stored = None if release is None else opened(release)
+        except Fault as error:  # of another question: it answers nothing here, and stops nothing
+            if error.slug != "release_unknown":
+                raise
+            stored = None
         derived = None if stored is None else derive(one, stored, _confidence(planned))
         if derived is None:
             return None

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dpsql.errors import refuse
 from dpsql.explain import expression_text
 from dpsql.mechanisms import Constant, Noise, Sensitivity
 from dpsql.mechanisms.gaussian import Gaussian
@@ -224,6 +225,8 @@ def _noise_facts(noise: Noise) -> dict[str, Any]:
         facts |= {"t": noise.t, "s": noise.s}
     elif isinstance(noise, Gaussian):
         facts |= {"sigma": noise.sigma}
+    elif not isinstance(noise, Constant):
+        raise refuse("internal", what=f"noise of a law that cannot be stored: {noise.mechanism}")
     return facts
 
 
@@ -248,10 +251,19 @@ def packed(noisy: NoisyAnswer) -> bytes:
 
 
 def opened(release: StoredRelease) -> Stored | None:
-    """A stored release with its description; None for what is stored and is no release (see `reuse`)."""
-    facts = release.note.metadata
-    if "terms" not in facts:
+    """A stored release with its description; None for what is stored and is no release (see `reuse`).
+
+    Raises Fault release_unknown for one that this version cannot read: an unknown law of noise is not taken for another.
+    """
+    if "terms" not in release.note.metadata:
         return None
+    try:
+        return _read(release, release.note.metadata)
+    except (KeyError, TypeError, ValueError) as error:
+        raise refuse("release_unknown", receipt=str(release.note.metadata.get("receipt", ""))) from error
+
+
+def _read(release: StoredRelease, facts: Mapping[str, Any]) -> Stored:
     with pa.ipc.open_stream(release.payload) as reader:
         table = reader.read_all()
     return Stored(
@@ -277,10 +289,15 @@ def _term(facts: Mapping[str, Any]) -> StoredTerm:
 
 
 def _noise(facts: Mapping[str, Any]) -> Noise:
+    """The law that is written down. Raises KeyError, TypeError, ValueError when there is no such law."""
     moved = Sensitivity(*facts["sensitivity"])
-    if facts["mechanism"] == "laplace":
+    if facts["mechanism"] == Laplace.mechanism:
         return Laplace(moved, facts["shift"], facts["t"], facts["s"])
-    return Gaussian(moved, facts["shift"], facts["sigma"]) if facts["mechanism"] == "gaussian" else Constant(moved)
+    if facts["mechanism"] == Gaussian.mechanism:
+        return Gaussian(moved, facts["shift"], facts["sigma"])
+    if facts["mechanism"] == Constant.mechanism:
+        return Constant(moved)
+    raise ValueError(f"no law of noise is called {facts['mechanism']}")
 
 
 ADDITIVE = (TermKind.COUNT.value, TermKind.SUM.value)

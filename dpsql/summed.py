@@ -32,11 +32,11 @@ def summed(noise: Noise, count: int, whole: bool) -> Noise | None:
 
     `whole`: each cell was rounded to an integer before it was summed.
     """
+    if not isinstance(noise, (Laplace, Gaussian, Constant)):
+        return None
     if count == 1 or isinstance(noise, Constant):
         return noise
-    if isinstance(noise, Laplace):
-        return SummedLaplace(noise, count)
-    return SummedGaussian(noise, count, whole) if isinstance(noise, Gaussian) else None
+    return SummedLaplace(noise, count) if isinstance(noise, Laplace) else SummedGaussian(noise, count, whole)
 
 
 @dataclass(frozen=True)

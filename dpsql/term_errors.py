@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpsql.errors import refuse
 from dpsql.mechanisms import Noise, TermNoise
 from dpsql.plan import BoundedBlock, Term, TermKind
 
+_OF_DEVIATION = {"laplace": math.sqrt(0.5), "gaussian": math.sqrt(2 / math.pi), "constant": 0.0}
+"""E|noise| beside its deviation, for every law that is known."""
 _ALIKE = 1e-6
 """Weights as near as this to each other are taken for equal: the general formula divides by their difference."""
 
@@ -36,8 +39,15 @@ def term_errors(block: BoundedBlock, noises: Sequence[TermNoise], confidence: fl
 
 
 def expected_error(noise: Noise) -> float:
-    """E|noise|: scale for Laplace (its deviation over sqrt 2), sqrt(2 / pi) sigma for Gauss."""
-    return noise.standard_deviation() * (math.sqrt(0.5) if noise.mechanism == "laplace" else math.sqrt(2 / math.pi))
+    """E|noise|: scale for Laplace (its deviation over sqrt 2), sqrt(2 / pi) sigma for Gauss. Raises InternalError for a law
+    that is not known, as every function here does: another law's error would be too small or too large."""
+    return noise.standard_deviation() * _OF_DEVIATION[_law(noise)]
+
+
+def _law(noise: Noise) -> str:
+    if noise.mechanism not in _OF_DEVIATION:
+        raise refuse("internal", what=f"noise of a law whose error is not known: {noise.mechanism}")
+    return noise.mechanism
 
 
 def _error(term: Term | None, one: TermNoise, confidence: float) -> TermError:
@@ -60,9 +70,10 @@ def _stands_for(term: Term, step: float) -> tuple[float, list[float]]:
 
 def _half_width(noise: Noise, weights: list[float], confidence: float) -> float:
     """h with P(|weighted sum of independent noise| <= h) = confidence, in steps of the term's integers."""
+    law = _law(noise)
     if len(weights) == 1:
         return weights[0] * noise.half_width(confidence)
-    if noise.mechanism != "laplace":
+    if law != "laplace":
         return noise.half_width(confidence) * math.sqrt(sum(weight * weight for weight in weights))
     low, high = 0.0, 1.0
     while _laplace_tail(high, weights) > 1 - confidence:
@@ -89,7 +100,7 @@ def _laplace_tail(h: float, weights: list[float]) -> float:
 
 def _expected(noise: Noise, weights: list[float]) -> float:
     """E of the absolute weighted sum beside that of one: the integral of the tail."""
-    if noise.mechanism != "laplace":
+    if _law(noise) != "laplace":
         return math.sqrt(sum(weight * weight for weight in weights))
     if len(weights) == 3:
         return weights[0] * 15 / 8

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from dpsql.errors import refuse
 from dpsql.remainder import NoisyTerm
 from dpsql.summed import SummedLaplace
 
@@ -42,7 +43,7 @@ def known_law(term: NoisyTerm) -> bool:
 
 
 def deviates(term: NoisyTerm, uniform: Floats) -> Floats:
-    """Noise of `term` at the quantiles `uniform`, in the units of its values."""
+    """Noise of `term` at the quantiles `uniform`, in the units of its values. Raises InternalError unless `known_law`."""
     scale = float(term.noise.noise_scale)
     if term.noise.mechanism == "laplace":
         steps = _laplace(scale, uniform)
@@ -50,8 +51,10 @@ def deviates(term: NoisyTerm, uniform: Floats) -> Floats:
         steps = _gaussian(scale, uniform)
     elif isinstance(term.noise, SummedLaplace):
         steps = term.noise.quantiles(uniform)
-    else:
+    elif term.noise.mechanism == "constant":
         steps = np.zeros_like(uniform)
+    else:
+        raise refuse("internal", what=f"noise of a law that cannot be drawn: {term.noise.mechanism}")
     noise = steps * term.noise_unit
     return np.rint(noise) if term.whole else noise
 
