@@ -751,6 +751,19 @@ _(
     "group by something many people share; per-person results may stand in FROM and be aggregated again",
 )
 _(
+    "unit_expression",
+    "ZP008",
+    "GROUP BY something computed from the privacy unit's key: hardly any group would hold more than one person",
+    "group by the key itself (in FROM, and aggregate again), or by what puts many keys together, such as key % 10; "
+    "COUNT(DISTINCT key) counts people",
+)
+_(
+    "unit_sets",
+    "ZP008",
+    "ROLLUP, CUBE and GROUPING SETS with the privacy unit's key would put totals of many people beside rows of one",
+    "group by the key and columns alone in FROM; ROLLUP may stand in the SELECT around it",
+)
+_(
     "clamp_over_results",
     "42883",
     "clamp works on protected rows; over results it is not needed",

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.bind.names import lacks_argument, only, same_unit
+from dpsql.bind.names import Kind, lacks_argument, only, same_unit
 from dpsql.bind.scalars import MissingArgument, Scalars
+from dpsql.bind.unit_keys import kind
 from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Expr, Measure
@@ -130,7 +131,7 @@ def _count(name: str, node: exp.Count, scalars: Scalars, condition: Expr | None)
     if len(node.this.expressions) != 1:
         raise refuse("distinct_many", position=place(node))
     argument = scalars.bind(node.this.expressions[0])
-    if same_unit(argument, scalars.scope.unit_names()):
+    if kind(argument, scalars.scope) >= Kind.IMAGE:
         return Measure(name, "count_units", (), True, condition)
     return Measure(name, "count_distinct", (argument,), True, condition)
 

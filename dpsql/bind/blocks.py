@@ -12,10 +12,11 @@ from dpsql.bind import results
 from dpsql.bind.aggregates import bind_measure, has_aggregate, is_aggregate
 from dpsql.bind.allowed import check_node
 from dpsql.bind.grouping import grouping_call, grouping_sets, over_set, united
-from dpsql.bind.names import Bound, Environment, Scope, only, same_unit
+from dpsql.bind.names import Bound, Environment, Kind, Scope, only
 from dpsql.bind.relations import named_table
 from dpsql.bind.scalars import Scalars
 from dpsql.bind.trees import output_name, rebuild
+from dpsql.bind.unit_keys import kind
 from dpsql.bind.units import per_unit
 from dpsql.domains import domain_of
 from dpsql.errors import Error, refuse
@@ -47,10 +48,9 @@ def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, enviro
     """Enter the private block of `node` and return the SELECT over it; per-unit results stay protected."""
     work = _Cut(cutter, node, scope, environment)
     work.find_keys()
-    unit = next((key for key in work.keys if same_unit(key.expression, scope.unit_names())), None)
-    if unit is not None:
-        others = [key.expression for key in work.keys if key is not unit]
-        return per_unit(cutter.policy, node, scope, source, others, unit.expression, node is cutter.whole)
+    units, others = _by_unit(work, node)
+    if units:
+        return per_unit(cutter.policy, node, scope, source, others, units, node is cutter.whole)
     copy = exp.Select(expressions=[work.output(item) for item in node.expressions])
     for clause, target in (("having", "where"), ("qualify", "qualify")):
         if node.args.get(clause) is not None:
@@ -66,6 +66,19 @@ def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, enviro
     known = results.over_block(copy.expressions, work.keys, work.measures, len(work.sets))
     names = tuple(str(item.alias) for item in copy.expressions)
     return results.limited(node, replace(known, tree=tree, columns=names))
+
+
+def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
+    """Keys with a value of its own for each unit, and the others. Refuses what may be either."""
+    kinds = [kind(key.expression, work.scope) for key in work.keys]
+    position = place(node.args.get("group")) or place(node)
+    units = [key.expression for key, one in zip(work.keys, kinds, strict=True) if one >= Kind.IMAGE]
+    if units and len(work.sets) > 1:
+        raise refuse("unit_sets", position=position)
+    for key, one in zip(work.keys, kinds, strict=True):
+        if one is Kind.MIXED and key.values is None and not units:
+            raise refuse("unit_expression", position=position)
+    return units, [key.expression for key in work.keys if key.expression not in units]
 
 
 def _over_blocks(cutter: Cutter, work: _Cut, source: Relation, copy: exp.Select, order: exp.Expr | None) -> exp.Query:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpsql.bind import blocks, correlated, joins, results, semijoins
-from dpsql.bind.names import HIDDEN, Bound, Common, Environment, Protected, Released, Scope, only
+from dpsql.bind.names import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, only
 from dpsql.bind.relations import base_table, named_table, project
 from dpsql.bind.trees import (
     SQL_TYPES,
@@ -264,7 +264,7 @@ class Cutter:
         if blocks.aggregates(plain):
             return None
         bound = self.query(plain, environment)
-        if not isinstance(bound, Protected) or bound.unit_names:
+        if not isinstance(bound, Protected) or max(bound.units.values(), default=Kind.OTHER) >= Kind.IMAGE:
             return None
         columns = tuple((label, Column(c.name, replace(c.facts, max_total=None))) for label, c in bound.columns)
         return Protected(Distinct(bound.relation), columns)
@@ -293,10 +293,11 @@ class Cutter:
             relation = semijoins.filtered(self, where, scope, relation, environment)
         if blocks.aggregates(node):
             return blocks.cut(self, node, scope, relation, environment)
+        rows = Protected(relation, (), scope.unit_names(), unit_kinds=scope.units)
         if asks_no_rows(node):
             bare = exp.Select(expressions=node.expressions)
-            return no_rows(self._rows(bare, scope, Protected(relation, (), scope.unit_names())))
-        return self._rows(node, scope, Protected(relation, (), scope.unit_names()))
+            return no_rows(self._rows(bare, scope, rows))
+        return self._rows(node, scope, rows)
 
     def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:
         """A SELECT without aggregates over protected rows: a projection; what looks at other people's rows is refused."""

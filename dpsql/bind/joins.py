@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from dpsql.bind.names import Bound, Protected, Scope, only, same_unit
+from dpsql.bind.names import Bound, Kind, Protected, Scope, only, same_unit
 from dpsql.bind.relations import project
 from dpsql.bind.scalars import Scalars
 from dpsql.contributions import rows_per_unit, told_apart, unfiltered, unique_on
@@ -55,6 +55,8 @@ class _Side:
                 tuple((label, _column(prefix, column, nullable)) for label, column in source.columns),
                 frozenset() if nullable else frozenset(prefix + name for name in source.unit_names),
                 source.untyped,
+                {prefix + name: min(known, Kind.MIXED) if nullable else known
+                 for name, known in source.units.items() if nullable or known is not Kind.KEY},
             ))
             for alias, source in self.sources
         )  # fmt: skip
@@ -378,7 +380,9 @@ def union(node: exp.SetOperation, sides: list[Protected]) -> Protected:
     facts = [_merged([part.columns[n][1] for part in parts]) for n in range(len(parts[0].columns))]
     visible = tuple((label, column) for (label, _), column in zip(parts[0].columns, facts, strict=True))
     units = frozenset.intersection(*(part.unit_names for part in parts))
-    return Protected(Union_(tuple(part.relation for part in parts)), visible, units)
+    # Two sides may have computed the same value from different keys.
+    kinds = {name: Kind.MIXED for part in parts for name in part.units if name not in units}
+    return Protected(Union_(tuple(part.relation for part in parts)), visible, units, unit_kinds=kinds)
 
 
 def _merged(columns: list[Column]) -> Column:

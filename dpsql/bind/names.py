@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import cached_property
 
 from sqlglot import exp
@@ -18,19 +19,35 @@ HIDDEN = "dp#"
 """What aliases of sources start with that SELECT * does not show."""
 
 
+class Kind(IntEnum):
+    """What an expression is of the unit's key. OTHER: no function of it, or one that many units share. MIXED: computed
+    from it, with nothing proven. IMAGE: an injective function of it. KEY: itself."""
+
+    OTHER = 0
+    MIXED = 1
+    IMAGE = 2
+    KEY = 3
+
+
 @dataclass(frozen=True)
 class Protected:
     """A relation over protected rows: visible output names and the row expressions they stand for.
 
     `unit_names` are the names of the relation's own columns that hold the privacy unit's key (none under row privacy,
-    nor above DISTINCT). `columns` keeps the order of SELECT *. `untyped`: columns of a result, in lower case, whose types
-    are not known; they cannot be used.
+    nor above DISTINCT); `unit_kinds` has the columns that are computed from it. `columns` keeps the order of SELECT *.
+    `untyped`: columns of a result, in lower case, whose types are not known; they cannot be used.
     """
 
     relation: Relation
     columns: tuple[tuple[str, Column], ...]
     unit_names: frozenset[str] = frozenset()
     untyped: frozenset[str] = frozenset()
+    unit_kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+    @property
+    def units(self) -> Mapping[str, Kind]:
+        """What columns are of the unit's key, those that are nothing of it left out."""
+        return {**self.unit_kinds, **dict.fromkeys(self.unit_names, Kind.KEY)}
 
     @cached_property
     def by_label(self) -> Mapping[str, tuple[Column, ...]]:
@@ -147,6 +164,11 @@ class Scope:
     def unit_names(self) -> frozenset[str]:
         """Names of relation columns that hold the privacy unit's key."""
         return frozenset(name for _, source in self.sources for name in source.unit_names)
+
+    @property
+    def units(self) -> Mapping[str, Kind]:
+        """What columns are of the unit's key, those that are nothing of it left out."""
+        return {name: kind for _, source in self.sources for name, kind in source.units.items()}
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.bind.names import Bound, Protected, Released, meant, same_unit
+from dpsql.bind.names import Bound, Kind, Protected, Released, meant, same_unit
+from dpsql.bind.unit_keys import kind
 from dpsql.errors import refuse
 from dpsql.parse import place
 from dpsql.plan import Column, Expr, Project, PublicInput, Scan
@@ -84,4 +85,7 @@ def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:
     inner = tuple((f"p{number}", expression) for number, (_, expression) in enumerate(items))
     units = frozenset(name for name, expression in inner if same_unit(expression, below.unit_names))
     visible = tuple((label, Column(f"p{number}", e.facts)) for number, (label, e) in enumerate(items))
-    return Protected(Project(below.relation, inner), visible, units)
+    kinds = {
+        name: known for name, expression in inner if (known := kind(expression, below)) in (Kind.MIXED, Kind.IMAGE)
+    }
+    return Protected(Project(below.relation, inner), visible, units, unit_kinds=kinds)

@@ -11,10 +11,11 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.bind.aggregates import bind_measure, is_aggregate
-from dpsql.bind.names import Protected, Scope
+from dpsql.bind.names import Kind, Protected, Scope
 from dpsql.bind.relations import project
 from dpsql.bind.scalars import Scalars
 from dpsql.bind.trees import output_name
+from dpsql.bind.unit_keys import kind
 from dpsql.contributions import rows_per_unit
 from dpsql.errors import Error, refuse
 from dpsql.parse import place
@@ -27,15 +28,16 @@ WORDS = ("count", "sum", "avg", "min", "max", "count_distinct")
 
 
 def per_unit(
-    policy: Policy, node: exp.Select, scope: Scope, source: Relation, keys: list[Expr], unit_key: Expr, whole: bool
+    policy: Policy, node: exp.Select, scope: Scope, source: Relation, keys: list[Expr], units: list[Expr], whole: bool
 ) -> Protected:
-    """The relation of a SELECT that groups by the unit's key and `keys`. `whole`: it is all that was asked."""
+    """The relation of a SELECT that groups by `units`, which have a value of their own for each unit, and by `keys`.
+    `whole`: it is all that was asked."""
     if whole:
         raise refuse("unit_key", position=place(node.args.get("group")) or place(node))
     for clause in ("order", "limit", "offset", "qualify"):
         if node.args.get(clause) is not None:
             raise refuse("rows_clause", what=clause.upper(), position=place(node.args[clause]) or place(node))
-    scalars = _UnitScalars(scope, keys, unit_key, rows_per_unit(source, policy))
+    scalars = _UnitScalars(scope, keys, units, rows_per_unit(source, policy))
     items = [(output_name(item), scalars.bind(item.unalias())) for item in node.expressions]
     having = node.args.get("having")
     condition = None if having is None else scalars.boolean(having.this)
@@ -43,17 +45,19 @@ def per_unit(
     relation: Relation = UnitAggregate(source, names, tuple(scalars.columns))
     if condition is not None:
         relation = Filter(relation, condition)
-    return project(Protected(relation, (), frozenset({UNIT_KEY})), items)
+    images = {column.name: Kind.IMAGE for column in scalars.images.values()}
+    return project(Protected(relation, (), frozenset({UNIT_KEY}), unit_kinds=images), items)
 
 
 class _UnitScalars(Scalars):
     """Row expressions over the rows of a per-unit aggregation: keys, aggregates, and functions of them."""
 
-    def __init__(self, scope: Scope, keys: list[Expr], unit_key: Expr, rows: int) -> None:
+    def __init__(self, scope: Scope, keys: list[Expr], units: list[Expr], rows: int) -> None:
         super().__init__(scope)
         self.rows_below = Scalars(scope)
         self.keys = keys
-        self.unit_key = unit_key
+        self.units = units
+        self.images: dict[Expr, Column] = {}
         self.rows = rows
         self.columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = []
 
@@ -68,14 +72,24 @@ class _UnitScalars(Scalars):
                 below = self.rows_below.bind(node)
             except Error:
                 below = None
-            if below == self.unit_key and below is not None:
-                return Column(UNIT_KEY, below.facts)
+            if below is not None and below in self.units:
+                return self._unit(below)
             if below in self.keys and below is not None:
                 return Column(f"g{self.keys.index(below)}", below.facts)
             if isinstance(node, exp.Column):
                 self.scope.resolve(node)
                 raise refuse("not_grouped", name=node.name, position=place(node))
         return super().bind(node)
+
+    def _unit(self, expression: Expr) -> Column:
+        """The unit's key, or an injective function of it: the same in all rows of a unit, so that it is their smallest."""
+        if kind(expression, self.scope) is Kind.KEY:
+            return Column(UNIT_KEY, expression.facts)
+        if expression not in self.images:
+            name = f"a{len(self.columns)}"
+            self.columns.append((name, "min", expression, None, expression.facts))
+            self.images[expression] = Column(name, expression.facts)
+        return self.images[expression]
 
     def _aggregate(self, node: exp.Expr) -> Expr:
         measure = bind_measure("", node, self.rows_below, per_unit=True)

@@ -13,8 +13,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.bind.aggregates import bind_measure, is_aggregate
-from dpsql.bind.names import Scope, only, same_unit
+from dpsql.bind.names import Kind, Scope, only
 from dpsql.bind.scalars import Scalars
+from dpsql.bind.unit_keys import kind
 from dpsql.bind.units import WORDS, result_facts
 from dpsql.errors import refuse
 from dpsql.parse import place
@@ -58,11 +59,10 @@ class WindowScalars(Scalars):
 
     def _window(self, node: exp.Window) -> Window:
         parts = [self.bind(part) for part in node.args.get("partition_by") or ()]
-        units = self.scope.unit_names()
-        if not any(same_unit(part, units) for part in parts):
+        if not any(kind(part, self.scope) >= Kind.IMAGE for part in parts):
             raise refuse("window_over_rows", position=place(node))
         only(node, "this", "partition_by", "order", "over")
-        keys = tuple(part for part in parts if not same_unit(part, units))
+        keys = tuple(part for part in parts if kind(part, self.scope) < Kind.IMAGE)
         order = node.args.get("order")
         sortings = tuple(self._sorting(ordered) for ordered in (order.expressions if order is not None else ()))
         window = Window(f"#w{len(self.windows)}", "", None, None, 0, keys, sortings, Facts(Type.NULL))

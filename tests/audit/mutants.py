@@ -292,6 +292,12 @@ MUTANTS = (
            "            loss = loss if planned.waiting(at) else loss + blocks[at].loss\n        emitter", "session/test_stages.py", "reserved_before"),
     Mutant("a released mean has the bounds of nobody", "bind/results.py", "return Facts(Type.REAL, argument.lower, argument.upper)",
            "return Facts(Type.REAL, argument.lower, argument.lower)", PLANS, "test_entity and mean_of_a_released_mean"),
+    # the unit's key behind expressions
+    Mutant("rows of a function of the key are those of many", "bind/unit_keys.py", "return Kind.IMAGE\n    return Kind.OTHER", "return Kind.OTHER\n    return Kind.OTHER",
+           "coverage/test_answers.py", "behind_expressions"),
+    Mutant("any function of the key is a private key", "bind/unit_keys.py", "return Kind.OTHER if node.function in _COARSE else Kind.MIXED", "return Kind.OTHER",
+           REFUSALS, "unit_expression"),
+    Mutant("grouping sets of units read as one", "bind/blocks.py", "if units and len(work.sets) > 1:", "if units and len(work.sets) > 9:", REFUSALS, "unit_sets"),
     # which groups there are
     Mutant("the groups of a block are those of the data", "error_bars/lineage.py", "Level.EXACT if not keys else Level.EMPTY if",
            "Level.EXACT if not keys or groups.complete else Level.EMPTY if", "release/test_groups.py", "depends_on_the_groups"),

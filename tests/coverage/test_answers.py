@@ -1,0 +1,83 @@
+"""Whole answers at the limit of no noise beside DuckDB's own: values, and what claims to be exact.
+
+Statements of which each output is asked for what it says: `noisy = false` must be the engine's value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+from exact_session import exact_session, rows_of, same
+
+from dpsql.session import Session
+
+World = tuple[duckdb.DuckDBPyConnection, Session]
+
+
+def build() -> duckdb.DuckDBPyConnection:
+    """900 rows of 300 people: no row has the codes r and s, some have none."""
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE a AS SELECT (i // 3)::BIGINT AS uid, CASE WHEN i % 13 <> 0 THEN (i * 7 % 11)::BIGINT END AS x, "
+        "((i * 13 % 101) - 50) / 10.0::DOUBLE AS y, CASE i % 5 WHEN 3 THEN NULL WHEN 1 THEN 'q' ELSE 'p' END AS code, "
+        "CASE i % 3 WHEN 1 THEN 'q' ELSE 'p' END AS kind, 'w' || (i % 7) AS word, "
+        "DATE '2024-01-01' + (i % 60)::INTEGER AS day, i::BIGINT AS big FROM range(900) t(i)"
+    )
+    return connection
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("answers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(folder / "state"))
+        connection = build()
+        session = exact_session("answers", connection, folder / "ledger.db")
+        yield connection, session
+        session.close()
+
+
+def check(world: World, sql: str) -> None:
+    """The rows of the engine, in whatever order."""
+    connection, session = world
+    expected = [tuple(float(v) if isinstance(v, int) else v for v in row) for row in connection.execute(sql).fetchall()]
+    answer = rows_of(session.execute(sql))
+    wanted = sorted((tuple(map(_plain, row)) for row in expected), key=repr)
+    found = sorted(answer, key=repr)
+    assert len(found) == len(wanted), (found[:5], wanted[:5])
+    for left, right in zip(found, wanted, strict=True):
+        assert all(map(same, left, right)), (left, right)
+
+
+def _plain(value: object) -> object:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+BY_UNIT = (
+    "SELECT COUNT(*) FROM (SELECT CAST(uid AS VARCHAR) u FROM a GROUP BY 1)",
+    "SELECT COUNT(*) FROM (SELECT uid + 0 u FROM a GROUP BY 1)",
+    "SELECT COUNT(*) FROM (SELECT 7 - uid * 3 u FROM a GROUP BY 1)",
+    "SELECT COUNT(*) FROM (SELECT u FROM (SELECT uid AS u FROM a) GROUP BY u)",
+    "SELECT COUNT(*), SUM(n) FROM (SELECT w, n FROM (SELECT u AS w, n FROM (SELECT uid AS u, COUNT(*) n FROM a GROUP BY uid)))",
+    "SELECT COUNT(*), SUM(n) FROM (SELECT u || 'x' u2, n FROM (SELECT 'p' || CAST(uid AS VARCHAR) AS u, COUNT(*) n FROM a "
+    "GROUP BY 1) q) r",
+    "WITH b AS (SELECT -uid AS m, x FROM a), c AS (SELECT m AS k, x FROM b) "
+    "SELECT COUNT(*), SUM(n), SUM(s) FROM (SELECT k, COUNT(DISTINCT x) n, SUM(x) s FROM c GROUP BY k) d",
+    "SELECT COUNT(DISTINCT CAST(uid AS VARCHAR)), COUNT(DISTINCT -uid), COUNT(DISTINCT uid) FROM a",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT uid * 2 FROM a) t",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT uid * 2, x FROM a) t",
+    "SELECT SUM(n) FROM (SELECT coalesce(uid, -1) AS u, COUNT(*) n FROM a GROUP BY 1)",
+    "SELECT COUNT(*) FROM (SELECT uid, ROW_NUMBER() OVER (PARTITION BY CAST(uid AS VARCHAR) ORDER BY big) r FROM a) WHERE r = 1",
+    "SELECT COUNT(*) FROM (SELECT CAST(uid AS VARCHAR) u, uid, MAX(x) m FROM a GROUP BY 1, 2) WHERE m > 5",
+    "SELECT COUNT(*) FROM (SELECT uid + 1 AS v FROM a GROUP BY uid + 1 HAVING uid + 1 > 10)",
+    "SELECT COUNT(*) FROM (SELECT v FROM (SELECT uid AS u, uid + 1 AS v FROM a) GROUP BY u, v)",
+    "SELECT kind, COUNT(*) FROM (SELECT kind, round(uid) AS u FROM a GROUP BY 1, 2) GROUP BY kind HAVING COUNT(*) > 0",
+    "SELECT COUNT(*) FROM (SELECT uid, kind FROM a GROUP BY GROUPING SETS ((uid, kind)))",
+)
+
+
+@pytest.mark.parametrize("sql", BY_UNIT)
+def test_key_of_the_unit_behind_expressions(world: World, sql: str) -> None:
+    check(world, sql)
