@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dpsql.errors import Error, refuse
 from dpsql.ledger.words import DECIMALS, from_text
 from dpsql.privacy import plain_decimal
+from dpsql.work import GOES_ON
 
 if TYPE_CHECKING:
     from dpsql.release import Release
@@ -25,7 +26,7 @@ Waiting = Callable[[], AbstractContextManager[object]]
 
 
 def ask(session: Session, sql: str, *, request_id: str | None = None, waiting: Waiting | None = None) -> Release:
-    """Execute one statement; on Ctrl-C stop the engine and raise the error `stopped`, which says what was charged.
+    """Execute one statement; on Ctrl-C stop waiting and raise the error `stopped`, which says what was charged.
 
     `waiting` is entered when the answer takes longer than a moment. Raises what `Session.execute` raises.
     """
@@ -65,8 +66,7 @@ class _Question:
             self.ended.set()
 
     def stop(self) -> None:
-        """Interrupt the engine until the question has ended: one interrupt between two statements would be lost, and
-        a process that ends under a working engine is aborted."""
+        """Interrupt until nobody waits for the question any more: an interrupt before it is asked would be lost."""
         while not self.ended.is_set():
             with suppress(KeyboardInterrupt):
                 self._session.interrupt()
@@ -79,6 +79,8 @@ def _stopped(session: Session, receipt: str, answered: bool) -> Error:
         return refuse("stopped", charge="")
     charge = f": {charge_text(from_text(entry.facts['charge']))} charged, receipt {receipt}"
     hint = "its answer was ready; asking again is free" if answered else "asking again is charged again"
+    if not answered and session.options.reuse:
+        hint = f"while this program runs, {GOES_ON}"
     return refuse("stopped", charge=charge, hint=hint, charged=True)
 
 

@@ -145,7 +145,8 @@ class Connection:
         return self.session.options.show()
 
     def interrupt(self) -> None:
-        """Stop what runs now, from any thread; what was charged stays charged."""
+        """End the waiting for what runs now, from any thread. What was charged stays charged and goes on; asking again is
+        free once its release is stored."""
         self.session.interrupt()
 
     def commit(self) -> None:

@@ -67,7 +67,7 @@ class Options:
         )  # fmt: skip
 
     def with_value(self, name: str, text: str, policy: Policy) -> Options:
-        """These options with one changed. Raises option_unknown, option_value or option_limit."""
+        """These options with one changed. Raises option_unknown, option_value, option_limit or option_floor."""
         key = name.lower().removeprefix("dp.")
         if key not in _READERS:
             raise _unknown(name)
@@ -118,6 +118,9 @@ def _check_limit(key: str, value: Any, policy: Policy) -> None:
         raise refuse("clip_rows", name=f"dp.{key}")
     if key == "epsilon":
         most = policy.budget.epsilon if limits.max_epsilon is None else limits.max_epsilon
+        if value < limits.min_epsilon:
+            least = plain_decimal(limits.min_epsilon)
+            raise refuse("option_floor", name=f"dp.{key}", value=plain_decimal(value), limit=least)
     elif key == "delta":
         most = limits.delta
     if most is not None and value > most:

@@ -18,11 +18,14 @@ from sqlglot import exp
 from dpsql.accountant import Accountant, make_accountant
 from dpsql.bind import bind
 from dpsql.engines import Engine
+from dpsql.errors import refuse
+from dpsql.explain import describe_loss
 from dpsql.options import Options
 from dpsql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.plan import Plan, fingerprint, results_read
 from dpsql.policy import Policy, Table
 from dpsql.pricing import Price, PricedBlock, price
+from dpsql.privacy import PrivacyLoss, plain_decimal
 from dpsql.release import OutputColumn, Release
 from dpsql.releases import StoredRelease
 from dpsql.remainder import DIALECT, ReleasedBlock
@@ -159,6 +162,16 @@ class Planner:
         blocks = tuple(bounded(block, self.policy, options.asked) for block in plan.blocks)
         priced = price(blocks, options, self.policy, self.accountant)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
+
+    def require_least(self, loss: PrivacyLoss) -> None:
+        """Raises option_floor for a measurement at less than the least epsilon, where it is a part of a question alone (the
+        rest is stored) or nothing in it can move: its time tells something all the same. Rounding may take a part."""
+        least = self.policy.per_query.min_epsilon
+        floor = self.accountant.units(self.accountant.request(least)) if least else {}
+        spent = self.accountant.units(loss)
+        if any(2 * spent.get(name, 0) < amount for name, amount in floor.items()):
+            limit = f"epsilon {plain_decimal(least)}"
+            raise refuse("option_floor", name="what is measured", value=describe_loss(loss), limit=limit)
 
 
 _BIGQUERY = {"max_groups_contributed": "max_groups", "max_rows_contributed": "max_rows_per_group"}

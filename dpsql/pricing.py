@@ -276,7 +276,12 @@ def _cheapest(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy
     assert target is not None
     most = policy.budget.epsilon if policy.per_query.max_epsilon is None else policy.per_query.max_epsilon
     best: Price | None = None
-    low, high = Fraction(0), most
+    low, high = policy.per_query.min_epsilon, most
+    if low:
+        # A target that takes less is met with more than it asks for: a question spends the least that one may.
+        found = _priced(blocks, replace(options, epsilon=low), policy, accountant)
+        if _widest(found, options) <= target:
+            return found
     for _ in range(40):
         epsilon = high if best is None else Fraction(round((low + high) / 2 * 10**9), 10**9)
         if epsilon <= low:

@@ -288,6 +288,13 @@ _(
 )
 _("stopped", "57014", "the question was stopped{charge}", "", OperationalError)
 _(
+    "answer_late",
+    "57014",
+    "the answer was not there at the time at which this policy answers",
+    "ask for less at once, or ask the owner for a longer timing.constant_seconds; asking again is charged again",
+    Fault,
+)
+_(
     "unexpected",
     "XX000",
     "dpsql met something it did not expect and stopped (incident {incident})",
@@ -627,6 +634,12 @@ _(
     "ask for more, or clamp the values more closely: clamp(x, lower, upper)",
 )
 _("option_limit", "22023", "{name} = {value} is more than the owner allows ({limit})", "ask for less")
+_(
+    "option_floor",
+    "22023",
+    "{name} = {value} is less than one question must spend ({limit})",
+    "ask with more epsilon; the owner sets per_query.min_epsilon, because the time of each answer tells a little for free",
+)
 
 # --- bind: names, types and shapes ----------------------------------------------------------------------------------
 

@@ -5,11 +5,11 @@ Every door calls a `Session`; no door knows a privacy rule. A session may be use
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from operator import is_
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from dpsql.ledger.account import Account
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.reservation import Reservation
 from dpsql.options import Options
+from dpsql.pace import Pace
 from dpsql.parse import Parameters, Statement
 from dpsql.perturb import Gate, perturb
 from dpsql.plan import Scan, fingerprint
@@ -42,8 +43,7 @@ from dpsql.sandbox import Sandbox, shared_sandbox
 from dpsql.stages import Stages, tables_read
 from dpsql.stages import notes as stage_notes
 from dpsql.statements import answer_statement, statement_columns
-
-PAD_SECONDS = 0.05
+from dpsql.work import Room, Work
 
 
 class Session:
@@ -61,7 +61,9 @@ class Session:
         gate: Gate | None = None,
         sandbox: Sandbox | None = None,
         planner: Planner | None = None,
+        room: Room | None = None,
     ) -> None:
+        """`room`: shared by the sessions that measure beside each other."""
         self.policy = policy
         self.analyst = analyst
         self.id = uuid.uuid4().hex
@@ -73,7 +75,8 @@ class Session:
         self._engine = engine
         self._store = store
         self._gate = gate or Gate()
-        self._stops = 0
+        self._room = Room() if room is None else room
+        self._asked: set[Work] = set()
         self._index = ContributionIndex(policy, engine, lambda: ledger.witness.key)
         self._shelf = Shelf(policy, ledger, store, analyst, engine.data_version)
         self._project = project
@@ -88,23 +91,25 @@ class Session:
         `request_id` is an idempotency key: a request that was charged before under it is answered from its stored
         release, or refused, never charged again.
         """
+        pace = Pace(self.policy)
         statement = self.planner.parse(sql, parameters)
         if statement.kind != "query":
             return answer_statement(self, statement)
-        return self.answer(self.plan(statement, parameters), request_id)
+        return self.answer(self.plan(statement, parameters), request_id, pace)
 
-    def answer(self, planned: Planned, request_id: str | None = None) -> Release:
-        """Answer what is planned; as `execute`."""
+    def answer(self, planned: Planned, request_id: str | None = None, pace: Pace | None = None) -> Release:
+        """Answer what is planned; as `execute`. `pace`: of a question that arrived earlier."""
+        pace = pace or Pace(self.policy)
+        # What is refused up to here follows from the text and the policy alone: it need not wait for its time.
         self.rehearse(planned)
-        started = time.monotonic()
         try:
-            return self._answer(planned, request_id)
+            try:
+                return self._answer(planned, request_id, pace)
+            finally:
+                pace.hold()
         except Error as error:
             error.at(planned.statement.sql)
             raise
-        finally:
-            if self.policy.timing == "padded":
-                time.sleep(padding(time.monotonic() - started))
 
     def set_option(self, name: str, value: str) -> None:
         """SET dp.NAME = value. Raises option_unknown, option_value, option_limit, project_unknown, project_fixed."""
@@ -157,6 +162,8 @@ class Session:
         charged = PrivacyLoss.nothing()
         for one, found in zip(planned.price.blocks, stored, strict=True):
             charged = charged if found is not None else charged + one.loss
+        if None in stored:
+            self.planner.require_least(charged)
         budget = self._budget(planned.options)
         return PrivacyPlan(
             outputs=planned_outputs(
@@ -217,23 +224,35 @@ class Session:
 
     # --- the order ----------------------------------------------------------------------------------------------------
 
-    def _answer(self, planned: Planned, request_id: str | None) -> Release:
-        """From the store, else measured: one asker at a time, and the next one finds it stored."""
+    def _answer(self, planned: Planned, request_id: str | None, pace: Pace) -> Release:
+        """From the store, else measured, in a thread that goes on when nobody waits any more (`work`)."""
         stages = Stages(self.policy, self.sandbox, self._public)
+        work = Work(self._engine.interrupt, asker=self.analyst or OWNER, session=self.id, pace=pace)
         known, found = self._shelf.find(planned, stages.fill, request_id)
         if None not in found:
-            return self._measured(known, found, stages, request_id)
-        stopped = self._stops
+            return self._measured(known, found, stages, request_id, work)
+        self._asked.add(work)
+        try:
+            work.start(partial(self._in_turn, planned, found, stages, request_id, work))
+            return work.result()
+        finally:
+            work.leave()
+            self._asked.discard(work)
 
-        def check() -> None:
-            if self._stops != stopped:
-                raise refuse("stopped", charge="")
+    def _in_turn(
+        self, planned: Planned, found: list[Found | None], stages: Stages, request_id: str | None, work: Work
+    ) -> Release:
+        """Measured: one asker at a time, and the next one finds it stored."""
+        with (
+            self._room.place(work),
+            self._shelf.turn(planned, found, self.policy.per_query.timeout_seconds, work.check),
+        ):
+            planned, found = self._shelf.find(planned, stages.fill, request_id)
+            return self._measured(planned, found, stages, request_id, work)
 
-        with self._shelf.turn(planned, found, self.policy.per_query.timeout_seconds, check):
-            known, found = self._shelf.find(planned, stages.fill, request_id)
-            return self._measured(known, found, stages, request_id)
-
-    def _measured(self, planned: Planned, found: list[Found | None], stages: Stages, request_id: str | None) -> Release:
+    def _measured(
+        self, planned: Planned, found: list[Found | None], stages: Stages, request_id: str | None, work: Work
+    ) -> Release:
         """The answer, with what is missing in `found` charged and measured, one stage after the other.
 
         Whatever the number of stages, all that is missing is reserved at once before the first of them: the parameters
@@ -245,19 +264,23 @@ class Session:
         loss = PrivacyLoss.nothing()
         for at in missing:
             loss = loss + blocks[at].loss
+        if missing:
+            self.planner.require_least(loss)
         emitter = Emitter(self.policy, self._engine.source, self._index.views()) if missing else None
         # Written before anything is charged, with the results that are not known yet under their names.
         queries = {at: emitter.measurement(blocks[at].block) for at in missing if emitter is not None}
         receipt = request_id or uuid.uuid4().hex
-        reservation = self._reserve(receipt, loss, planned) if missing else None
+        reservation = self._reserve(receipt, loss, planned, work) if missing else None
+        most = self.policy.per_query.timeout_seconds
         try:
             self._check_promises(planned, missing)
             for at in missing:
                 if emitter is not None and planned.waiting(at):
                     planned = stages.fill(planned, at, found)
                     queries[at] = emitter.measurement(planned.price.blocks[at].block)
-                exact = self._engine.run(stages.given(queries[at]), self.policy.per_query.timeout_seconds)
+                exact = self._engine.run(stages.given(queries[at]), work.pace.left(most))
                 noisy = perturb(exact, blocks[at].noise, self._gate)
+                work.require_open()
                 found[at] = self._shelf.keep(
                     planned, at, noisy, receipt=receipt, version=versions[at], request_id=request_id
                 )
@@ -284,7 +307,8 @@ class Session:
                     columns = ", ".join(promise.columns)
                     raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
 
-    def _reserve(self, receipt: str, loss: PrivacyLoss, planned: Planned) -> Reservation:
+    def _reserve(self, receipt: str, loss: PrivacyLoss, planned: Planned, work: Work) -> Reservation:
+        """The charge of what is about to be measured, unless nobody waits for it any more."""
         request = ChargeRequest(
             id=receipt,
             analyst=self.analyst or OWNER,
@@ -294,7 +318,8 @@ class Session:
             what=fingerprint(tuple(planned.keys)),
             policy_version=self.policy.version,
         )
-        return self.ledger.reserve(request)
+        with work.begun():
+            return self.ledger.reserve(request)
 
     def _release(
         self,
@@ -364,12 +389,14 @@ class Session:
         return other
 
     def interrupt(self) -> None:
-        """Stop what runs in the engine now, and who waits for another's answer; what was charged stays charged."""
-        self._stops += 1
-        self._engine.interrupt()
+        """End the waiting of whoever waits here now, at the next time of response. A question that is not charged yet is
+        given up; one that is goes on, its charge stays, and its release is stored (`work`)."""
+        for work in list(self._asked):
+            work.leave()
 
     def close(self) -> None:
-        """Give engine and ledger back."""
+        """Stop what still runs here (its charge stays), and give engine and ledger back."""
+        self._room.stop(self.id)
         self._engine.close()
         self._store.close()
         self.ledger.close()
@@ -383,18 +410,6 @@ class Session:
 
 def _empty(scan: Scan) -> pa.Table:
     return pa.table({column.name: pa.array([], ARROW[column.facts.type]) for column in scan.columns})
-
-
-def padding(elapsed_seconds: float) -> float:
-    """Seconds to wait so that a response takes the next of 0.05, 0.1, 0.2, 0.4, ... seconds.
-
-    Whatever data may change within one step is not to be told from outside. A step can still be crossed, so this
-    makes time tell less, and is no part of the guarantee.
-    """
-    step = PAD_SECONDS
-    while step < elapsed_seconds:
-        step *= 2
-    return step - elapsed_seconds
 
 
 def open_session(

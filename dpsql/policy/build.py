@@ -26,6 +26,9 @@ from dpsql.privacy import Neighbours
 
 DEFAULT_EPSILON = Fraction(1, 10)
 DEFAULT_CONFIDENCE = Fraction(95, 100)
+LEAST_EPSILON = Fraction(1, 1000)
+LEAST_SHARE = 1000
+"""A question spends this part of the budget's epsilon at least, or `LEAST_EPSILON` where that is less."""
 SELECTION_SHARE = 1000
 """Partition selection of one query takes this part of the budget's delta by default."""
 
@@ -39,7 +42,8 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         source=shape.source,
         privacy_unit=unit,
         neighbours=Neighbours(shape.neighbours),
-        timing=shape.timing,
+        timing=shape.timing if isinstance(shape.timing, str) else "constant",
+        constant_seconds=None if isinstance(shape.timing, str) else shape.timing.constant_seconds,
         budget=budget,
         per_query=_per_query(shape, budget),
         ledger=shape.ledger,
@@ -61,8 +65,10 @@ def _session(limit: LimitShape) -> Session:
 def _per_query(shape: PolicyShape, budget: Budget) -> PerQuery:
     given = shape.per_query
     most = min(budget.epsilon, given.max_epsilon or budget.epsilon)
+    epsilon = given.epsilon or min(DEFAULT_EPSILON, most)
     return PerQuery(
-        epsilon=given.epsilon or min(DEFAULT_EPSILON, most),
+        epsilon=epsilon,
+        min_epsilon=given.min_epsilon or min(LEAST_EPSILON, budget.epsilon / LEAST_SHARE, epsilon),
         max_epsilon=given.max_epsilon,
         delta=budget.delta / SELECTION_SHARE if given.delta is None else given.delta,
         max_groups=given.max_groups,

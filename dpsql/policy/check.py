@@ -79,6 +79,7 @@ def _check_limits(policy: Policy, problems: Problems) -> None:
     _at_most(query.epsilon, budget.epsilon, most, ("per_query", "epsilon"), problems)
     if query.max_epsilon is not None:
         _at_most(query.epsilon, query.max_epsilon, "per_query.max_epsilon", ("per_query", "epsilon"), problems)
+    _at_most(query.min_epsilon, query.epsilon, "per_query.epsilon", ("per_query", "min_epsilon"), problems)
     _at_most(query.delta, budget.delta, "the budget's delta", ("per_query", "delta"), problems)
     if query.mechanism == "gaussian" and budget.delta == 0:
         problems.add(("per_query", "mechanism"), "gaussian noise needs a delta, and the budget has none")

@@ -109,6 +109,10 @@ class PerQueryShape(_Shape):
 
     epsilon: Annotated[Epsilon | None, Field(description="charged when a query names none; 0.1 when left out")] = None
     max_epsilon: Annotated[Epsilon | None, Field(description="the most a query may name")] = None
+    min_epsilon: Annotated[
+        Epsilon | None,
+        Field(description="the least a query spends; the smaller of 0.001 and a thousandth of the budget's"),
+    ] = None
     delta: Annotated[
         Delta | None, Field(description="for partition selection; a thousandth of the budget's when left out")
     ] = None
@@ -183,6 +187,25 @@ def _unit_schema(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"const": "row"}, *(part for part in schema["anyOf"] if "$ref" in part)]
 
 
+class TimingShape(_Shape):
+    """Every question is answered at one time."""
+
+    constant_seconds: Annotated[
+        Any, PlainValidator(values.delay), _number_schema(minimum=0.01, maximum=3600),
+        Field(description="an answer that is not there by then is a fault"),
+    ]  # fmt: skip
+
+
+def _word_or_mapping(raw: object) -> object:
+    """One of the words, else the mapping."""
+    return raw if isinstance(raw, dict) else values.choice(("plain", "padded"), raw)
+
+
+def _timing_schema(schema: dict[str, Any]) -> None:
+    named = [part for part in schema["anyOf"] if "$ref" in part]
+    schema["anyOf"] = [{"type": "string", "enum": ["plain", "padded"]}, *named]
+
+
 class PolicyShape(_Shape):
     """A dpsql policy: the data, the privacy unit, the bounds and the budget."""
 
@@ -203,7 +226,9 @@ class PolicyShape(_Shape):
         Prose | None, Field(description="the owner's name for the state of the data; changed when the data change")
     ] = None
     timing: Annotated[
-        str, *_one_of("plain", "padded"), Field(description="padded: a response takes one of few round times")
+        TimingShape | str,
+        BeforeValidator(_word_or_mapping),
+        Field(description="padded: a response takes one of few round times", json_schema_extra=_timing_schema),
     ] = "plain"
     tables: dict[Name, TableShape]
     description: Prose = ""
@@ -219,6 +244,7 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
     ("analysts", _ANY): LimitShape,
     ("projects", _ANY): LimitShape,
     ("reuse",): ReuseShape,
+    ("timing",): TimingShape,
     ("tables", _ANY): TableShape,
     ("tables", _ANY, "columns", _ANY): ColumnShape,
 }

@@ -50,9 +50,10 @@ class Budget:
 class PerQuery:
     """Defaults and limits of one query.
 
-    `epsilon` is charged when a query names none, `max_epsilon` the most it may name; `delta` goes to partition
-    selection (0: private keys are refused); `mechanism` is "auto", "laplace" or "gaussian"; `confidence` is that of
-    the error bars; `max_public_groups` is the longest grid of public keys; `timeout_seconds` stops the engine.
+    `epsilon` is charged when a query names none, `max_epsilon` the most and `min_epsilon` the least it may name;
+    `delta` goes to partition selection (0: private keys are refused); `mechanism` is "auto", "laplace" or "gaussian";
+    `confidence` is that of the error bars; `max_public_groups` is the longest grid of public keys; `timeout_seconds`
+    stops the engine.
     """
 
     epsilon: Fraction
@@ -64,6 +65,7 @@ class PerQuery:
     confidence: Fraction
     timeout_seconds: int
     max_public_groups: int
+    min_epsilon: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,8 @@ class Policy:
     """One policy file. `privacy_unit` is None under row privacy; relative paths in it start at `folder`.
 
     `data_version` is the owner's own name for the state of the data; None: the source's files tell when it changed.
+    `timing` is "plain", "padded" or "constant", and `constant_seconds` the time at which every question is answered under
+    "constant" (else None).
     """
 
     dataset: str
@@ -188,6 +192,7 @@ class Policy:
     projects: Mapping[str, Project] = field(default_factory=dict, hash=False)
     reuse: Reuse = Reuse()
     timing: str = "plain"
+    constant_seconds: Fraction | None = None
     data_version: str | None = None
     folder: Path = field(default=Path("."), compare=False)
 

@@ -102,6 +102,14 @@ def seconds(raw: object) -> int:
     return value
 
 
+def delay(raw: object) -> Fraction:
+    """A time of response within [0.01, 3600] seconds, exactly."""
+    value = _number(_text(raw, "a number of seconds"), "a number of seconds")
+    if not Fraction(1, 100) <= value <= 3600:
+        raise ValueError("a time of response is from 0.01 to 3600 seconds")
+    return value
+
+
 def boolean(raw: object) -> bool:
     """Exactly `true` or `false`."""
     text = _text(raw, "true or false")

@@ -33,7 +33,6 @@ from dpsql.wire.settings import Settings
 
 _PARAMETER = re.compile(r"\$\d")
 _VECTORS = {"indkey": e.INT2VECTOR, "indoption": e.INT2VECTOR, "indclass": e.OIDVECTOR, "indcollation": e.OIDVECTOR}
-_LANE_WAIT_SECONDS = 0.1
 _NAG_SECONDS = 0.05
 
 
@@ -50,8 +49,8 @@ class Prepared:
 
 
 class Stop:
-    """What a cancel request does: it stops the statement that runs on this connection now, and no other. When the
-    client is gone, nothing begins any more either."""
+    """What a cancel request does: it ends the waiting for the statement that runs on this connection now, and no other.
+    When the client is gone, nothing begins any more either."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -108,9 +107,9 @@ class Stop:
         if self.asked:
             raise self.refusal()
 
-    def refusal(self, charged: bool = False) -> Error:
+    def refusal(self, charged: bool = False, hint: str = "") -> Error:
         """What a statement that was stopped says."""
-        return refuse("wire_timeout" if self.late else "wire_cancelled", charged=charged)
+        return refuse("wire_timeout" if self.late else "wire_cancelled", charged=charged, hint=hint)
 
 
 class Questions:
@@ -121,14 +120,12 @@ class Questions:
         session: Session,
         catalog: Catalog,
         settings: Settings,
-        lanes: threading.Semaphore,
         process: int,
         bars: Memory[str] | None = None,
     ) -> None:
-        """`lanes` bounds how many questions touch data at once in this server; `bars` keeps the words about error bars
-        for all its connections."""
+        """`bars` keeps the words about error bars for all connections of a server."""
         self.session, self.settings, self.stop = session, settings, Stop()
-        self._catalog, self._lanes = catalog, lanes
+        self._catalog = catalog
         self._bars: Memory[str] = Memory() if bars is None else bars
         self._place = Place(catalog.user, catalog.database, settings, process, catalog.oids)
         self._tables = {name.lower() for name in session.policy.tables}
@@ -187,12 +184,12 @@ class Questions:
             return _answer(type_tree(values[0] if values else []))
         if prepared.kind == "catalog":
             return _answer(self._run_catalog(prepared, values))
-        with self.stop.running(self.session.interrupt, self.settings.statement_seconds()), self._lane():
+        with self.stop.running(self.session.interrupt, self.settings.statement_seconds()):
             try:
                 release = self.session.execute(prepared.sql, list(values) or None)
             except Error as error:
-                if self.stop.asked and error.slug in ("engine_failed", "stopped"):
-                    raise self.stop.refusal(error.charged) from None
+                if self.stop.asked and error.slug == "stopped":
+                    raise self.stop.refusal(error.charged, error.hint) from None
                 return self._structure(prepared, error)
         fields = tuple(Field(column.name, OIDS[column.type]) for column in release.columns)
         tag = "SELECT" if fields else "SET"
@@ -208,17 +205,6 @@ class Questions:
                 if self.stop.asked and error.slug == "sandbox_time":
                     raise self.stop.refusal() from None
                 raise
-
-    @contextmanager
-    def _lane(self) -> Iterator[None]:
-        """One of the places at the data; a cancel request ends the wait, before anything is charged."""
-        while not self._lanes.acquire(timeout=_LANE_WAIT_SECONDS):
-            self.stop.check()
-        try:
-            self.stop.check()
-            yield
-        finally:
-            self._lanes.release()
 
     def _structure(self, prepared: Prepared, error: Error) -> Answer:
         """A tool that looks at a table's columns through LIMIT 1 gets columns without rows; anything else its

@@ -1,7 +1,7 @@
 """The server: sockets, login, limits and the end of connections. Whatever computes runs in threads, never in the loop.
 
-Every connection has its own `Session` on an engine of its own over the same data, so that a cancel request stops one
-question; planner, ledger, stored releases and sandbox are shared.
+Every connection has its own `Session` on an engine of its own over the same data; planner, ledger, stored releases and
+sandbox are shared, and a room bounds how many questions measure at once.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from dpsql.wire.catalog import Catalog
 from dpsql.wire.login import Login
 from dpsql.wire.questions import Questions
 from dpsql.wire.tls import Tls
+from dpsql.work import Room
 
 _log = logging.getLogger("dpsql.wire")
 MOST_MESSAGE = 1 << 20
@@ -105,7 +106,8 @@ class Server:
         self._house, self._tls, self._allow_plain = house, tls, allow_plain
         self._limits = limits or Limits()
         self._planner = Planner(house.policy, house.engine)
-        self._lanes = threading.BoundedSemaphore(self._limits.at_data)
+        most = self._limits.at_data
+        self._room = Room(most, most_left=max(1, most // 2))
         # A thread for every connection: each does one thing at a time, so a slow question never keeps others waiting.
         self._pool = ThreadPoolExecutor(self._limits.connections + 1, thread_name_prefix="dpsql-wire")
         self._catalogs: dict[str, Catalog] = {}
@@ -132,7 +134,7 @@ class Server:
         return str(name[0]), int(name[1])
 
     async def drain(self) -> None:
-        """Take no more connections, let questions that run end, tell everybody, close."""
+        """Take no more connections, let questions that run end, tell everybody, stop what nobody waits for, close."""
         self.draining = True
         if self._server is not None:
             self._server.close()
@@ -147,6 +149,7 @@ class Server:
                 task.cancel()
             if late:
                 await asyncio.wait(late, timeout=self._limits.drain_seconds)
+        await asyncio.get_running_loop().run_in_executor(None, self._room.stop)
         self._pool.shutdown(wait=False, cancel_futures=True)
         for catalog in self._catalogs.values():
             catalog.close()
@@ -207,13 +210,14 @@ class Server:
         analyst = None if user == OWNER and user not in self.policy.analysts else user
         house = self._house
         session = Session(
-            house.policy, house.engine.another(), house.ledger, house.store, analyst=analyst, planner=self._planner
-        )
+            house.policy, house.engine.another(), house.ledger, house.store,
+            analyst=analyst, planner=self._planner, room=self._room,
+        )  # fmt: skip
         session.start_with(login.options)
         with self._catalog_lock:
             if user not in self._catalogs:
                 self._catalogs[user] = Catalog(house.policy, user)
-        return Questions(session, self._catalogs[user], login.settings, self._lanes, number, self._bars)
+        return Questions(session, self._catalogs[user], login.settings, number, self._bars)
 
     def cancel(self, asked: m.Cancel) -> None:
         """Stop what the named connection runs; a wrong key is not told."""
@@ -274,13 +278,13 @@ class Connection:
                 self._writer.transport.abort()
 
     def cancel(self) -> None:
-        """Stop what runs here now; in a thread of its own, because stopping may take a moment."""
+        """End the waiting for what runs here now; in a thread of its own, because that may take a moment."""
         if self._questions is not None:
             threading.Thread(target=self._questions.stop.ask, name="dpsql-cancel", daemon=True).start()
 
     def _ended(self) -> None:
-        """The client closed its side. Nobody waits for an answer any more: what runs is stopped, and what it sent last
-        is not begun. What was charged stays charged."""
+        """The client closed its side. Nobody waits for an answer any more: what is charged runs to its end and is stored,
+        what runs is given up otherwise, and what the client sent last is not begun."""
         if self._questions is not None:
             threading.Thread(target=self._questions.stop.leave, name="dpsql-leave", daemon=True).start()
 

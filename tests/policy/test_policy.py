@@ -98,6 +98,7 @@ def test_budget_and_defaults(policy: Policy) -> None:
     assert policy.per_query == PerQuery(
         epsilon=Fraction(1, 10),
         max_epsilon=None,
+        min_epsilon=Fraction(1, 1000),
         delta=Fraction(1, 10**9),
         max_groups=None,
         max_rows_per_group=None,
@@ -116,10 +117,12 @@ def test_budget_and_defaults(policy: Policy) -> None:
 
 def test_every_option_arrives() -> None:
     given = "per_query: {epsilon: 0.2, max_epsilon: 2, delta: 1e-8, max_groups: 3, max_rows_per_group: 4, "
-    given += "mechanism: laplace, confidence: 0.9, timeout_seconds: 7, max_public_groups: 99}\n"
+    given += "mechanism: laplace, confidence: 0.9, timeout_seconds: 7, max_public_groups: 99, min_epsilon: 0.02}\n"
     given += "session: {epsilon: 1.5, delta: 2e-7}\nneighbours: change_one\n"
     policy = parse_policy(POLICY.replace("ledger:", given + "ledger:"))
-    expected = PerQuery(Fraction(1, 5), Fraction(2), Fraction(1, 10**8), 3, 4, "laplace", Fraction(9, 10), 7, 99)
+    expected = PerQuery(
+        Fraction(1, 5), Fraction(2), Fraction(1, 10**8), 3, 4, "laplace", Fraction(9, 10), 7, 99, Fraction(1, 50)
+    )
     assert policy.per_query == expected
     assert policy.session == Session(Fraction(3, 2), Fraction(2, 10**7))
     assert policy.neighbours is Neighbours.CHANGE_ONE

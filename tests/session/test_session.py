@@ -15,8 +15,9 @@ import pytest
 from dpsql.engines import EngineQuery, ExactAnswer
 from dpsql.engines.duckdb_engine import DuckDBEngine
 from dpsql.errors import BudgetRefusal, Error, Fault, Refusal
+from dpsql.pace import padding
 from dpsql.policy import load_policy
-from dpsql.session import Session, open_session, padding
+from dpsql.session import Session, open_session
 from session.clinic import build
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
@@ -271,7 +272,7 @@ def test_padding_goes_to_the_next_step(elapsed: float, whole: float) -> None:
 def test_padded_answers_and_refusals_wait(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     policy.write_text(policy.read_text() + "timing: padded\n")
     waits: list[float] = []
-    monkeypatch.setattr("dpsql.session.time.sleep", waits.append)
+    monkeypatch.setattr("dpsql.pace.time.sleep", waits.append)
     with open_session(policy, analyst="bi", create_ledger=True) as session:
         session.execute("SET dp.epsilon = 2")
         session.execute(COUNT)

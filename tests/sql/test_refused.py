@@ -36,6 +36,7 @@ NOT_HERE = {
     "not_text": "a door's mistake",
     "no_max_rows": "`dpsql check` finds it first",
     "public_grid": "needs a policy without delta (test_public_grid)",
+    "noise_too_large": "no question spends so little: tests/noise",
     "selection_epsilon": "the threshold answers where the table would be too long",
     "price_disagrees": "our own mistake",
     "internal": "our own mistake",

@@ -92,6 +92,12 @@ class Served:
         with open_ledger(policy.ledger_url(), policy.dataset, state=self.state) as ledger:
             return [entry.facts for entry in ledger.history() if entry.kind == "charge"]
 
+    def outcomes(self) -> list[str]:
+        """What came of charges, oldest first."""
+        policy = load_policy(self.policy)
+        with open_ledger(policy.ledger_url(), policy.dataset, state=self.state) as ledger:
+            return [entry.kind for entry in ledger.history() if entry.kind in ("committed", "failed")]
+
 
 def build_clinic(folder: Path) -> Served:
     """The clinic in `folder`, with its ledger and a login, not served yet."""
