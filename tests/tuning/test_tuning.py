@@ -37,7 +37,7 @@ dataset: shop
 source: duckdb:///shop.duckdb
 privacy_unit: {table: customers, column: customer}
 budget: {epsilon: 1000, delta: 1e-6, accountant: zcdp}
-per_query: {epsilon: 1}
+per_query: {epsilon: 1, min_epsilon: 0.0005}
 ledger: sqlite:///ledger.db
 tables:
   customers: {max_rows: 1, primary_key: [customer], columns: {customer: {type: integer, nullable: false}}}
