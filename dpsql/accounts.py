@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsql.accountant import make_accountant
 from dpsql.ledger import decimal_text
-from dpsql.ledger.words import from_text
+from dpsql.ledger.words import from_text, request_of
 
 if TYPE_CHECKING:
     from dpsql.ledger.account import Account
@@ -39,7 +39,15 @@ def charge_rows(ledger: Ledger) -> Rows:
         if entry.kind == "charge":
             facts = entry.facts
             scopes, charge = ", ".join(facts["scopes"]), _words(from_text(facts["charge"]))
-            charges[entry.seq] = [entry.seq, facts["time"], facts["analyst"], scopes, charge, "cut short", facts["id"]]
+            charges[entry.seq] = [
+                entry.seq,
+                facts["time"],
+                facts["analyst"],
+                scopes,
+                charge,
+                "cut short",
+                request_of(facts["id"]),
+            ]
         elif entry.resolves in charges:
             charges[entry.resolves][5] = "answered" if entry.kind == "committed" else "failed"
     return names, [tuple(row) for row in charges.values()]

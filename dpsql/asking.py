@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpsql.errors import Error, refuse
-from dpsql.ledger.words import DECIMALS, from_text
+from dpsql.ledger.words import DECIMALS, charge_id, from_text
 from dpsql.privacy import plain_decimal
 from dpsql.work import GOES_ON
 
@@ -74,7 +74,7 @@ class _Question:
 
 
 def _stopped(session: Session, receipt: str, answered: bool) -> Error:
-    entry = session.ledger.find(receipt)
+    entry = session.ledger.find(charge_id(session.analyst, receipt))
     if entry is None:
         return refuse("stopped", charge="")
     charge = f": {charge_text(from_text(entry.facts['charge']))} charged, receipt {receipt}"

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from dpsql.asking import ask, charge_text
 from dpsql.errors import BudgetRefusal, Error, Exit, refuse
 from dpsql.ledger import DECIMALS
+from dpsql.ledger.words import charge_id
 from dpsql.options import Options
 from dpsql.output import as_object, left_text, paid, write_file
 from dpsql.parse import Statement
@@ -154,7 +155,7 @@ class Batch:
             return Step(place, piece.sql, name, options, facts, request, "ask", {})
         cost, keys = self._blocks(statement)
         state = "ask"
-        if cost and session.ledger.find(request) is not None:
+        if cost and session.ledger.find(charge_id(session.analyst, request)) is not None:
             if self._is_kept(piece.sql, request):
                 cost = {}
             elif self._charge_again:

@@ -19,6 +19,7 @@ from dpsql.derive import Derived, at_least_as_accurate, derive, fresh_errors
 from dpsql.errors import Fault, refuse
 from dpsql.explain import describe_loss, shown_errors
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.words import asker, charge_id
 from dpsql.options import Reuse
 from dpsql.perturb import NoisyAnswer, NoisyTerm
 from dpsql.plan import BoundedBlock, fingerprint
@@ -93,8 +94,8 @@ class Shelf:
         self._policy = policy
         self._ledger = ledger
         self._store = store
-        self._analyst = analyst or OWNER
-        self._audience = "" if policy.reuse.shared else f"analyst:{self._analyst}"
+        self._analyst = analyst
+        self._audience = "" if policy.reuse.shared else asker(analyst)
         self._data_version = data_version
         self._named: Memory[_Names] = Memory()
 
@@ -113,7 +114,7 @@ class Shelf:
         yet. Returns the question as far as it is filled. Raises Refusal request_lost when `request_id` was charged
         before and one of its answers is not there: it is never charged again.
         """
-        charge = None if request_id is None else self._ledger.find(request_id)
+        charge = None if request_id is None else self._ledger.find(charge_id(self._analyst, request_id))
         found: list[Found | None] = []
         for at in range(len(planned.keys)):
             if planned.waiting(at):
@@ -155,7 +156,11 @@ class Shelf:
         names = self._names(planned, at, version)
         shared = bool(planned.options.reuse) and version == self.version(one)
         if shared or request_id is not None:
-            facts: dict[str, Any] = {"receipt": receipt, "loss": describe_loss(one.loss), "analyst": self._analyst}
+            facts: dict[str, Any] = {
+                "receipt": receipt,
+                "loss": describe_loss(one.loss),
+                "analyst": self._analyst or OWNER,
+            }
             facts |= description(one)
             payload = packed(noisy)
             release = StoredRelease(ReleaseNote(names.key, "", "", facts), payload)
@@ -299,7 +304,7 @@ class Shelf:
         return self._named.get((key, version), make)
 
     def _request(self, planned: Planned, at: int, request_id: str) -> str:
-        return fingerprint(("request", self._analyst, request_id, planned.keys[at]))
+        return fingerprint(("request", asker(self._analyst), request_id, planned.keys[at]))
 
 
 def _confidence(planned: Planned) -> float:

@@ -27,6 +27,7 @@ from dpsql.ledger import ChargeRequest, open_ledger
 from dpsql.ledger.account import Account
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.reservation import Reservation
+from dpsql.ledger.words import charge_id
 from dpsql.options import Options
 from dpsql.pace import Pace
 from dpsql.parse import Parameters, Statement
@@ -310,7 +311,7 @@ class Session:
     def _reserve(self, receipt: str, loss: PrivacyLoss, planned: Planned, work: Work) -> Reservation:
         """The charge of what is about to be measured, unless nobody waits for it any more."""
         request = ChargeRequest(
-            id=receipt,
+            id=charge_id(self.analyst, receipt),
             analyst=self.analyst or OWNER,
             session=self.id,
             scopes=tuple(scope.name for scope in self._scopes(planned.options.project)),

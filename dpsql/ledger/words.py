@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from dpsql.errors import refuse
 
@@ -20,6 +21,7 @@ DECIMALS = {"epsilon": 18, "delta": 18, "rho": 36}
 DATASET = "dataset"
 _SCOPE = re.compile(r"dataset|(?:analyst|session|project):.+", re.DOTALL)
 _LONGEST_NAME = 200
+_LONGEST_ID = 2000
 _LONGEST_TEXT = 2000
 _TOO_MUCH = 10**400
 _ENCODED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
@@ -42,7 +44,7 @@ class ChargeRequest:
     policy_version: str
 
     def __post_init__(self) -> None:
-        for name, longest in (("id", _LONGEST_NAME), ("analyst", _LONGEST_NAME), ("session", _LONGEST_NAME)):
+        for name, longest in (("id", _LONGEST_ID), ("analyst", _LONGEST_NAME), ("session", _LONGEST_NAME)):
             checked_text(name, getattr(self, name), longest)
         checked_text("what", self.what, _LONGEST_TEXT)
         checked_text("policy_version", self.policy_version, _LONGEST_NAME)
@@ -87,6 +89,24 @@ class Verdict:
     def sound(self) -> bool:
         """Whether every entry, total and head agrees."""
         return not self.problem
+
+
+def asker(analyst: str | None) -> str:
+    """Who asks, in names that must not be taken for another's: an analyst may have any name, that of the owner too."""
+    return "owner" if analyst is None else f"analyst:{quote(analyst, safe='')}"
+
+
+def charge_id(analyst: str | None, request_id: str) -> str:
+    """The idempotency key under which a request is charged. It belongs to the asker: nobody else can use it up, or learn
+    that it is used."""
+    checked_text("a request id", request_id, _LONGEST_NAME)
+    return f"{asker(analyst)}/{request_id}"
+
+
+def request_of(charge: str) -> str:
+    """The request id in a `charge_id`, which is the receipt that the asker knows; any other id as it is."""
+    who, slash, request_id = charge.partition("/")
+    return request_id if slash and (who == "owner" or who.startswith("analyst:")) else charge
 
 
 def canonical(facts: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ import pytest
 
 from dpsql.engines import EngineQuery, ExactAnswer
 from dpsql.errors import Error, Refusal
+from dpsql.ledger.words import request_of
 from dpsql.release import Release
 from dpsql.session import Session, open_session
 from dpsql.stored import opened
@@ -102,7 +103,8 @@ def test_processes_and_analysts_share_numbers_error_bars_and_receipts(made: Path
     assert found[0] == found[1]
     with open_session(made, analyst="bob") as session:
         assert (spent(session), spent(session, "analyst:bob")) == ("2", "0")
-        assert {e.facts["id"] for e in session.ledger.history() if e.kind == "charge"} == set(found[0][2:])
+        charged = {request_of(e.facts["id"]) for e in session.ledger.history() if e.kind == "charge"}
+        assert charged == set(found[0][2:])
 
 
 def test_an_answer_with_one_new_block_charges_that_block_alone(session: Session) -> None:
@@ -354,8 +356,11 @@ def test_a_retried_request_gets_the_same_answer_whatever_happened_since(made: Pa
             assert spent(session) == before
         with open_session(made, analyst="bob") as session:
             session.execute("SET dp.reuse = off")
-            with pytest.raises(Refusal):  # another's request id opens nothing
-                session.execute(COUNT, request_id=request)
+            own = session.execute(
+                COUNT, request_id=request
+            )  # an id belongs to its asker: it opens nothing of another's
+            assert not own.reused
+            assert (own.receipt_id, spent(session, "analyst:bob")) == (request, str(1 + (reuse == "off")))
 
 
 STEPS = ("reserved", "noise added", "release stored")
