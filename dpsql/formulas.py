@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from dpsql.basis import Basis
 from dpsql.functions import both, call, clamped, constant, number
-from dpsql.plan import Measure
+from dpsql.plan import Expr, Measure
 from dpsql.ranges import Type
 
 Formula = Callable[[Basis, Measure], tuple[str, Type]]
@@ -77,6 +77,18 @@ def _avg(basis: Basis, measure: Measure) -> tuple[str, Type]:
     return f"least(greatest({number(centre)} + {term} / greatest({count}, 1), {low}), {high})", Type.REAL
 
 
+_MOST_DISTANCE = 2**31
+"""Products of two smaller integers have 64 bits."""
+
+
+def _distance(value: Expr, centre: float | int) -> Expr:
+    """value - centre, as a real where products of integers could pass 64 bits (or the centre is none)."""
+    low, high = Fraction(value.facts.lower) - Fraction(centre), Fraction(value.facts.upper) - Fraction(centre)
+    if value.facts.type is Type.INTEGER and max(abs(low), abs(high)) >= _MOST_DISTANCE:
+        value = call("to_real", value)
+    return call("sub", value, constant(centre, value))
+
+
 def _variance(sample: bool, root: bool) -> Formula:
     """With d = x - centre and h = max |d|: n, sum d and sum (d^2 - h^2 / 2) are measured (the centring halves the
     sensitivity of the squares); Var = h^2 / 2 + S2 / n - (S1 / n)^2, kept in [0, (U - L)^2 / 4] (Popoviciu)."""
@@ -87,7 +99,7 @@ def _variance(sample: bool, root: bool) -> Formula:
         s1, centre = basis.sum(value, measure.filter, True)
         n = f"greatest({basis.count(value, measure.filter)}, {2 if sample else 1})"
         inside = call("clamp", value, constant(low, value), constant(high, value))
-        distance = call("sub", inside, constant(centre, value))
+        distance = _distance(inside, centre)
         s2, middle = basis.sum(call("mul", distance, distance), measure.filter, True)
         most = Fraction(high - low) ** 2 / 4
         spread = f"({number(middle)} + {s2} / {n} - ({s1} / {n}) * ({s1} / {n}))"
@@ -144,7 +156,7 @@ def _pair(basis: Basis, measure: Measure) -> _Pair:
     parts = []
     for value in (y, x):
         total, centre = basis.sum(value, condition, True)
-        distance = call("sub", value, constant(centre, value))
+        distance = _distance(value, centre)
         squares, middle = basis.sum(call("mul", distance, distance), condition, True)
         low, high = value.facts.lower, value.facts.upper
         mean = f"least(greatest({number(centre)} + {total} / {count}, {number(low)}), {number(high)})"

@@ -81,3 +81,19 @@ BY_UNIT = (
 @pytest.mark.parametrize("sql", BY_UNIT)
 def test_key_of_the_unit_behind_expressions(world: World, sql: str) -> None:
     check(world, sql)
+
+
+WIDE = ("big", "clamp(big, -1099511627776, 1099511627777)", "clamp(big, 0, 3000000000)")
+
+
+@pytest.mark.parametrize("value", WIDE)
+def test_spread_of_wide_integers(world: World, value: str) -> None:
+    """Squares beyond 64 bits are summed as reals, on a grid that follows from the bounds (2**-52 of the largest square)."""
+    connection, session = world
+    for word in ("VAR_POP", "STDDEV", "CORR", "COVAR_POP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2"):
+        arguments = value if word in ("VAR_POP", "STDDEV") else f"{value}, x"
+        (row,) = session.execute(f"SELECT {word}({arguments}) FROM a").rows()
+        assert isinstance(row[0], float)
+    ((exact,),) = connection.execute("SELECT VAR_POP(big) FROM a").fetchall()
+    ((variance,),) = session.execute("SELECT VAR_POP(clamp(big, 0, 3000000000)) FROM a").rows()
+    assert abs(variance - exact) < 3e9**2 * 2**-51
