@@ -622,6 +622,18 @@ _(
     "bound the values themselves: clamp(x, lower, upper)",
 )
 _(
+    "tune_results",
+    "0A000",
+    "this question reads a released result in its aggregation, which is not tuned",
+    "tune the aggregation without it: write a value in its place, or leave the condition out",
+)
+_(
+    "tune_distinct",
+    "0A000",
+    "rows of SELECT DISTINCT belong to nobody: nothing says how many of them one privacy unit has",
+    "bound the rows below: tune the question without DISTINCT",
+)
+_(
     "tune_nothing",
     "0A000",
     "one privacy unit has one row here: there is no contribution bound to tune",

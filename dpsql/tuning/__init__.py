@@ -13,11 +13,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dpsql.contributions import rows_per_unit, tables
-from dpsql.errors import refuse
+from dpsql.contributions import owned, rows_per_unit, tables
+from dpsql.errors import Error, refuse
 from dpsql.explain import PrivacyPlan, expression_text
 from dpsql.plan import Asked, Block, Norm, Term, TermKind
 from dpsql.pricing import PricedBlock, price
+from dpsql.privacy import PrivacyLoss
 from dpsql.rewrite import bounded
 from dpsql.term_errors import term_errors
 from dpsql.tuning.choices import UNSEEN, Seen, Table, choice, table
@@ -25,6 +26,7 @@ from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy
+    from dpsql.release import Release
     from dpsql.session import Session
 
 MOST_DOUBLINGS = 20
@@ -54,7 +56,7 @@ class Advice:
         for one in self.tables:
             if one.recommended is not None:
                 found[one.setting] = max(found.get(one.setting, 0.0), one.recommended.value)
-        if not found.keys().isdisjoint(("max_count", "max_total")):
+        if self.rows and not found.keys().isdisjoint(("max_count", "max_total")):
             found["max_rows"] = 2 * self.rows
         return found
 
@@ -66,7 +68,8 @@ class Tuning:
         self, session: Session, sql: str, *, epsilon: Fraction | None = None, groups: int | None = None
     ) -> None:
         """`epsilon`: what the histograms may cost, the session's own when it is not said; `groups`: how many groups the answer
-        has, where keys are private. Raises Refusal tune_blocks, tune_rows, tune_nothing, and what a question raises."""
+        has, where keys are private. Raises Refusal tune_blocks, tune_results, tune_distinct, tune_rows, tune_nothing, and
+        what a question raises."""
         statement = session.planner.parse(sql, None)
         if statement.query is None:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).at(sql)
@@ -76,6 +79,10 @@ class Tuning:
         if len(planned.plan.blocks) != 1:
             raise refuse("tune_blocks", count=len(planned.plan.blocks)).at(sql)
         (self.block,) = planned.plan.blocks
+        if planned.plan.results:
+            raise refuse("tune_results").at(sql)
+        if not owned(self.block.source, session.policy):
+            raise refuse("tune_distinct").at(sql)
         self.asked = planned
         self.session = session
         if rows_per_unit(self.block.source, session.policy) == 1:
@@ -100,8 +107,19 @@ class Tuning:
         return self.measuring.explain_planned(self.planned)
 
     def measure(self, request_id: str | None = None) -> Advice:
-        """Measure the histograms (charged) and work out the advice (free)."""
+        """Measure the histograms (charged) and work out the advice (free).
+
+        What fails after the measurement is a fault and says that it was charged, never a refusal.
+        """
         release = self.measuring.answer(self.planned, request_id)
+        try:
+            return self._advice(release)
+        except Exception as error:
+            fault = refuse("internal", what="advice from measured histograms")
+            fault.charged = not release.reused and release.loss != PrivacyLoss.nothing()
+            raise fault from error
+
+    def _advice(self, release: Release) -> Advice:
         counts: dict[int, list[float]] = {}
         for at, _, units in release.rows():
             counts.setdefault(int(at), []).append(float(units))
@@ -206,7 +224,12 @@ class _Work:
         choices = []
         for edge in _around(seen):
             asked = Asked(max_count=int(edge)) if summed is None else Asked(max_total=edge)
-            found = self._noise(self.tuning.session.policy, asked, summed, widened=True)
+            try:
+                found = self._noise(self.tuning.session.policy, asked, summed, widened=True)
+            except Error as error:
+                if error.slug != "max_total_small":
+                    raise
+                found = None  # no bound that a question could ask for
             if found is None:
                 continue
             term, noise = found
@@ -225,7 +248,7 @@ class _Work:
             found = self._noise(_with_rows(policy, self.tuning.block, edge), Asked(), summed)
             if found is not None:
                 choices.append(choice(edge, edge, self.rows, self.number, each, found[1]))
-        return [table("max_rows", of, choices, now, self.rows)]
+        return [table("max_rows", of, choices, now, self.rows)] if choices else []
 
     def groups(self, seen: Seen) -> list[Table]:
         """max_groups for COUNT(DISTINCT unit), the one aggregate that it gives less noise."""

@@ -204,6 +204,8 @@ def test_change_one_doubles() -> None:
     ("hospital", "SELECT COUNT(*) FROM patients", "tune_nothing"),
     ("hospital", "SELECT (SELECT COUNT(*) FROM visits), (SELECT COUNT(*) FROM labs)", "tune_blocks"),
     ("hospital", "SELECT region FROM regions", "tune_blocks"),
+    ("hospital", "SELECT COUNT(*) FROM (SELECT DISTINCT ward, diagnosis FROM visits) AS v", "tune_distinct"),
+    ("hospital", "SELECT SUM(cost) FROM visits WHERE cost IN (SELECT 1.0)", "tune_results"),
     ("hospital", "SHOW dp.budget", "not_a_query"),
 ])  # fmt: skip
 def test_refused(name: str, sql: str, slug: str) -> None:
@@ -212,6 +214,31 @@ def test_refused(name: str, sql: str, slug: str) -> None:
     with pytest.raises(Error) as refusal:
         Tuning(world.session, sql)
     assert refusal.value.slug == slug and not refusal.value.charged
+
+
+@pytest.mark.parametrize(
+    "aggregates",
+    ["SUM(cost), SUM(cost * 2), SUM(cost - cost), COUNT(*)", "SUM(cost - cost)", "SUM(cost) FILTER (WHERE cost < -1)",
+     "COUNT(*) FILTER (WHERE cost < -1)", "SUM(clamp(visit_id, -9007199254740992, 9007199254740992))", "VAR_POP(cost)",
+     "AVG(cost) FILTER (WHERE cost = 0), COUNT(DISTINCT ward)"],
+)  # fmt: skip
+def test_whatever_was_seen_there_is_an_answer(aggregates: str) -> None:
+    """Sums that are all 0, filters that nothing passes, bounds that no question could ask for: measured, so answered."""
+    world = World(policy("hospital"), gate=Silent())
+    world.load(database(hospital(random.Random(1), True)))
+    advice = Tuning(world.session, f"SELECT {aggregates} FROM visits").measure()
+    assert all(one.choices for one in advice.tables)
+    assert all(value > 0 for value in advice.settings.values())
+
+
+def test_what_fails_after_the_measurement_says_that_it_was_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(policy("hospital"), gate=Silent())
+    world.load(database(hospital(random.Random(1), True)))
+    tuning = Tuning(world.session, "SELECT SUM(cost) FROM visits")
+    monkeypatch.setattr("dpsql.tuning.table", lambda *given: 1 // 0)
+    with pytest.raises(Error) as fault:
+        tuning.measure()
+    assert (fault.value.slug, fault.value.charged) == ("internal", True)
 
 
 def test_units_and_private_keys() -> None:
