@@ -96,6 +96,14 @@ class ContributionIndex:
         kind = "rows" if self._policy.privacy_unit is None else "bounded view"
         return (f"{kind}: {', '.join(words)}{way}",) if words else ()
 
+    def require_prepared(self, names: Iterable[str]) -> None:
+        """Refuse tables that only the owner may read as they are. Raises Fault source_multiline."""
+        for table in names:
+            read = [self._policy.tables[name].csv for name in (table, *self._parents(table))]
+            multiline = any(dialect is not None and dialect.multiline for dialect in read)
+            if multiline and self._policy.is_protected(table) and self._view(table).sql is None:
+                raise refuse("source_multiline", table=table)
+
     def _view(self, table: str) -> View:
         order = self._order(table)
         identity = self._engine.identity(table)
@@ -126,14 +134,16 @@ class ContributionIndex:
         return mac(self._key(), "contribution index", canonical_text(parts).encode())
 
     def _shape(self, table: str) -> str:
-        """What a view takes from the policy: columns, their kept integers (which depend on bounds), way to the unit."""
+        """What a view takes from the policy: columns, their kept integers (which depend on bounds), way to the unit, and
+        how CSV files are read."""
         if table not in self._shapes:
             read = [self._policy.tables[name] for name in (table, *self._parents(table))]
             columns = [tuple((column.name, column.type) for column in one.columns.values()) for one in read]
             kept = [kept_integers(column) for column in read[0].columns.values()]
             integers = [(name, t.lower, t.upper, t.centre, t.grid) for one in kept for name, t in one.items()]
             path = (self._policy.unit_joins(table), self._policy.unit_column(table), read[0].max_rows)
-            self._shapes[table] = canonical_text((columns, integers, path))
+            dialects = [one.csv for one in read]
+            self._shapes[table] = canonical_text((columns, integers, path, dialects))
         return self._shapes[table]
 
     # --- where indexes are --------------------------------------------------------------------------------------------

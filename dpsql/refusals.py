@@ -528,6 +528,34 @@ _(
     Fault,
 )
 _(
+    "source_column_twice",
+    "42701",
+    "column {table}.{column} of the policy is twice in the header of the source",
+    "mend the policy or the source",
+    Fault,
+)
+_(
+    "source_table_unreadable",
+    "58030",
+    "the files of table {table} cannot be read",
+    "ask again when they are whole; the custodian's log has the reason",
+    Fault,
+)
+_(
+    "source_files_differ",
+    "42804",
+    "the files of table {table} do not have the same columns",
+    "give CSV files the same header line, and Parquet files the columns of the policy",
+    Fault,
+)
+_(
+    "source_multiline",
+    "55000",
+    "table {table} is read from CSV files whose cells hold line breaks, and these are not prepared",
+    "the owner runs `dpsql prepare` once for each version of the files",
+    Fault,
+)
+_(
     "promise_broken",
     "55000",
     "the data break a promise of the policy: more than {most} rows of {table} agree on ({columns})",

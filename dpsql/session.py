@@ -261,6 +261,8 @@ class Session:
         """
         blocks = planned.price.blocks
         missing = [at for at, one in enumerate(found) if one is None]
+        if missing:
+            self._look(planned, missing)
         versions = {at: self._shelf.version(blocks[at]) for at in missing}
         loss = PrivacyLoss.nothing()
         for at in missing:
@@ -298,6 +300,13 @@ class Session:
             receipt = released[0].receipt
         budget = self._budget(planned.options, None if reservation is None else reservation.accounts)
         return self._release(planned, released, loss, receipt, reused=bool(blocks) and not missing, budget=budget)
+
+    def _look(self, planned: Planned, missing: list[int]) -> None:
+        """Refuse, uncharged, what cannot be answered because of the source; its rows are not looked at."""
+        read = {table for at in missing for table in tables(planned.price.blocks[at].block.source)}
+        read |= {entry.scan.table for entry in planned.plan.public_inputs}
+        self._engine.look(tuple(sorted(read)))
+        self._index.require_prepared(sorted(read))
 
     def _check_promises(self, planned: Planned, missing: list[int]) -> None:
         """Keys that the policy calls unique must be so in the data: stability was computed from it (privacy.md 3)."""

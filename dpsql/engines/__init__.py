@@ -120,7 +120,10 @@ class Engine(Protocol):
     """What `session` asks of a database. Implementations raise engine errors as `Fault` with a fixed text only."""
 
     dialect: str
-    views: PreparedViews
+
+    @property
+    def views(self) -> PreparedViews:
+        """The prepared views of the source."""
 
     def columns(self, table: str) -> dict[str, str] | None:
         """Structure of one source table (column -> engine type), None when there is none. For the custodian's eyes."""
@@ -133,6 +136,11 @@ class Engine(Protocol):
 
     def identity(self, table: str) -> Identity | None:
         """What a table's rows (and those on its way to the unit) are now; None when they could change unnoticed."""
+
+    def look(self, tables: tuple[str, ...]) -> None:
+        """Make sure that tables (and those on their way to the unit) are there and can be read, as far as that shows
+        without reading rows: asked before anything is charged, so it is cheap where nothing changed. Raises Fault.
+        """
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one generated aggregation over protected data."""

@@ -18,7 +18,6 @@ import duckdb
 from dpsql.emit.bounded_view import BoundedView
 from dpsql.emit.duckdb import constant, name
 from dpsql.engines import UNIT_ID
-from dpsql.engines.duckdb_settings import Settings
 from dpsql.errors import refuse
 from dpsql.plan import UNIT
 
@@ -36,10 +35,9 @@ class Views:
 
     engine: str = f"duckdb {duckdb.__version__}"
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, settings: Settings | None = None) -> None:
-        """`settings`: those of the connection, unless it is ours and new."""
-        self._connection = connection
-        self._settings = settings or Settings(connection, owned=True)
+    def __init__(self, new_cursor: Callable[[], duckdb.DuckDBPyConnection]) -> None:
+        """`new_cursor`: a cursor that knows everything the views are made of."""
+        self._new_cursor = new_cursor
         self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -80,9 +78,8 @@ class Views:
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        cursor = self._connection.cursor()
+        cursor = self._new_cursor()
         try:
-            self._settings.pin(cursor)
             yield cursor
         finally:
             cursor.close()

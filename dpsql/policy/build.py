@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from dpsql.policy import values
 from dpsql.policy.problems import Place, Problems
-from dpsql.policy.shape import ColumnShape, LimitShape, PolicyShape, TableShape
+from dpsql.policy.reach import is_csv
+from dpsql.policy.shape import ColumnShape, CsvShape, LimitShape, PolicyShape, TableShape
 from dpsql.policy.types import (
     Analyst,
     Budget,
     Column,
+    CsvDialect,
     PerQuery,
     Policy,
     PrivacyUnit,
@@ -49,7 +52,7 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         ledger=shape.ledger,
         analysts={name: Analyst(limit.epsilon, limit.delta) for name, limit in shape.analysts.items()},
         session=None if shape.session is None else _session(shape.session),
-        tables=_tables(shape.tables, unit is None, problems),
+        tables=_tables(shape, unit is None, problems),
         description=shape.description,
         projects={name: Project(limit.epsilon, limit.delta) for name, limit in shape.projects.items()},
         reuse=Reuse(shape.reuse.default, shape.reuse.shared, shape.reuse.more_accurate),
@@ -80,7 +83,8 @@ def _per_query(shape: PolicyShape, budget: Budget) -> PerQuery:
     )
 
 
-def _tables(shapes: Mapping[str, TableShape], row_privacy: bool, problems: Problems) -> dict[str, Table]:
+def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[str, Table]:
+    shapes = policy.tables
     declared = {
         name: {
             column: _column(column, given, ("tables", name, "columns", column), problems)
@@ -104,9 +108,19 @@ def _tables(shapes: Mapping[str, TableShape], row_privacy: bool, problems: Probl
             max_rows_per_group=shape.max_rows_per_group,
             max_count=shape.max_count,
             description=shape.description,
+            csv=_csv(shape.csv, policy.csv) if is_csv(shape.source or policy.source or "") else None,
         )
         for name, shape in shapes.items()
     }
+
+
+def _csv(own: CsvShape | None, common: CsvShape | None) -> CsvDialect:
+    """The keys of the table, else those at the top of the file, else the defaults."""
+    keys = ("delimiter", "quote", "header", "null", "multiline")
+    given: dict[str, Any] = {}
+    for shape in (common, own):
+        given |= {key: getattr(shape, key) for key in keys if shape is not None and key in shape.model_fields_set}
+    return CsvDialect(**given)
 
 
 def key_columns(table: TableShape | Table) -> dict[str, Place]:

@@ -33,6 +33,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
     """All checks, on `policy` as far as it could be built from `tree`."""
     names = Names(tree)
     _check_addresses(policy, problems)
+    _check_csv(policy, names, problems)
     if not problems.within(("budget",)):
         _check_limits(policy, problems)
     _check_case(("analysts",), names.below("analysts"), problems)
@@ -63,6 +64,23 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
             problems.add(place, "is a table's name (schema.table) or files ending in .parquet, .csv, .csv.gz")
         if table.source is None and source is not None and is_file(source) and len(policy.tables) > 1:
             problems.add(place, "is missing: the files of the dataset's source hold one table, so name this one's own")
+
+
+def _check_csv(policy: Policy, names: Names, problems: Problems) -> None:
+    """What a dialect says is about files that are there, and its characters are different ones."""
+    written = [name for name in names.below("tables") if "csv" in names.below("tables", name)]
+    if "csv" in names.below() and not any(table.csv for table in policy.tables.values()):
+        problems.add(("csv",), "no table is read from CSV files")
+    for name in written:
+        if name in policy.tables and policy.tables[name].csv is None:
+            problems.add(("tables", name, "csv"), "the table is not read from CSV files")
+    for name, table in policy.tables.items():
+        place: Place = ("tables", name, "csv") if name in written else ("csv",)
+        if table.csv is not None and not problems.within(place):
+            if table.csv.quote == table.csv.delimiter:
+                problems.add((*place, "quote"), "is the same character as the delimiter")
+            if table.csv.multiline and not table.csv.quote:
+                problems.add((*place, "multiline"), "needs a quote: line breaks stand inside quotes")
 
 
 def _has_path(url: str, scheme: str) -> bool:

@@ -20,6 +20,11 @@ def is_file(source: str) -> bool:
     return _FILE.search(source) is not None and "://" not in source
 
 
+def is_csv(source: str) -> bool:
+    """Whether `source` names CSV files, packed by gzip or not."""
+    return is_file(source) and not source.lower().endswith(".parquet")
+
+
 def paths_to_unit(foreign_keys: ForeignKeys, unit_table: str) -> dict[str, list[tuple[Hop, ...]]]:
     """For each table at most two paths to `unit_table` (two are enough to know that they are ambiguous).
 

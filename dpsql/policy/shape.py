@@ -77,6 +77,18 @@ NameSet = Annotated[
     PlainValidator(values.name_set),
     _text_schema(rf"{values.NAME_PATTERN}( *, *{values.NAME_PATTERN})*"),
 ]
+Delimiter = Annotated[str, PlainValidator(values.delimiter), WithJsonSchema({"type": "string", "maxLength": 1})]
+Quote = Annotated[str, PlainValidator(values.quote), WithJsonSchema({"type": "string", "maxLength": 4})]
+Header = Annotated[
+    tuple[str, ...] | None,
+    PlainValidator(values.header),
+    WithJsonSchema({"anyOf": [{"const": True}, _NAME_LIST]}),
+]
+NullTexts = Annotated[
+    tuple[str, ...],
+    PlainValidator(values.null_texts),
+    WithJsonSchema({"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}),
+]
 Bound = Annotated[Any, PlainValidator(values.scalar), WithJsonSchema(_SCALAR)]
 Domain = Annotated[
     tuple[str | None, ...],
@@ -155,10 +167,27 @@ class ColumnShape(_Shape):
     description: Prose = ""
 
 
+class CsvShape(_Shape):
+    """How CSV files are written; what is left out is as at the top of the file, else the default."""
+
+    delimiter: Annotated[Delimiter | None, Field(description="one character between cells; a comma")] = None
+    quote: Annotated[
+        Quote | None, Field(description='one character around cells that hold delimiters, or "none"; the double quote')
+    ] = None
+    header: Annotated[
+        Header, Field(description="true: the first line of each file names its columns; or their names in order")
+    ] = None
+    null: Annotated[NullTexts | None, Field(description="texts that mean NULL; the empty text")] = None
+    multiline: Annotated[
+        Truth | None, Field(description="quoted cells may hold line breaks; such files are read by dpsql prepare alone")
+    ] = None
+
+
 class TableShape(_Shape):
     """One table as analysts see it."""
 
     source: Annotated[Prose | None, Field(description="schema.table, or a file glob, when different")] = None
+    csv: Annotated[CsvShape | None, Field(description="how this table's CSV files are written")] = None
     public: Truth = False
     max_rows: Annotated[Count | None, Field(description="the most rows one privacy unit contributes")] = None
     primary_key: Names = ()
@@ -230,6 +259,7 @@ class PolicyShape(_Shape):
         BeforeValidator(_word_or_mapping),
         Field(description="padded: a response takes one of few round times", json_schema_extra=_timing_schema),
     ] = "plain"
+    csv: Annotated[CsvShape | None, Field(description="how all CSV files are written")] = None
     tables: dict[Name, TableShape]
     description: Prose = ""
 
@@ -245,7 +275,9 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
     ("projects", _ANY): LimitShape,
     ("reuse",): ReuseShape,
     ("timing",): TimingShape,
+    ("csv",): CsvShape,
     ("tables", _ANY): TableShape,
+    ("tables", _ANY, "csv"): CsvShape,
     ("tables", _ANY, "columns", _ANY): ColumnShape,
 }
 

@@ -126,6 +126,22 @@ class Column:
 
 
 @dataclass(frozen=True)
+class CsvDialect:
+    """How the CSV files of a table are written.
+
+    `quote` is "" where no character quotes; `header` names the columns in the order of the files, None where the first
+    line of each file does; `null` are the texts that mean NULL; `multiline`: quoted cells may hold line breaks, so that
+    a record may be longer than a line.
+    """
+
+    delimiter: str = ","
+    quote: str = '"'
+    header: tuple[str, ...] | None = None
+    null: tuple[str, ...] = ("",)
+    multiline: bool = False
+
+
+@dataclass(frozen=True)
 class Table:
     """One table as analysts see it.
 
@@ -134,7 +150,7 @@ class Table:
     repetition, `primary_key` not among them; `max_multiplicity` maps a column set of a public table to the most rows
     that agree on it; `foreign_keys` maps a column to (parent table, parent column). `max_count` is the most that one
     unit adds to a COUNT, over all groups together. `columns` holds every column that the policy names, key columns
-    included.
+    included. `csv` is how its files are written, None where it is not read from CSV files.
     """
 
     name: str
@@ -150,6 +166,7 @@ class Table:
     max_rows_per_group: int | None = None
     max_count: int | None = None
     description: str = ""
+    csv: CsvDialect | None = None
 
     def column(self, name: str) -> Column | None:
         """The column of that name (case does not matter, as in SQL), None when there is none."""

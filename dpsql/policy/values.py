@@ -266,3 +266,40 @@ def scalars(raw: object) -> tuple[str | None, ...]:
 def typed(raw: object, column_type: str) -> Value:
     """The value that `raw` is in a column of `column_type`."""
     return READERS[column_type](_text(raw, f"a value of type {column_type}"))
+
+
+def delimiter(raw: object) -> str:
+    """One character that stands between the cells of a CSV line."""
+    text = _text(raw, "a delimiter, one character,")
+    if len(text) != 1 or not text.isascii() or text.isalnum() or text in "\"'\r\n\0":
+        raise ValueError(
+            'a delimiter is one ASCII character and no letter, digit, quote or line end, for example ";" or "\\t"'
+        )
+    return text
+
+
+def quote(raw: object) -> str:
+    """One character that may surround a cell, "" for `none`."""
+    text = _text(raw, "a quote, one character or none,")
+    if text == "none":
+        return ""
+    if len(text) != 1 or not text.isascii() or text.isalnum() or text.isspace() or text == "\0":
+        raise ValueError("a quote is one ASCII character and no letter, digit or white space, or the word none")
+    return text
+
+
+def header(raw: object) -> tuple[str, ...] | None:
+    """None for `true`: the first line names the columns; else their names in the order of the files."""
+    if raw == "true":
+        return None
+    if not isinstance(raw, list):
+        raise ValueError("write true where the first line names the columns, else the list of their names in order")
+    found = tuple(_text(name, "a column's name") for name in raw)
+    if not found or len({name.lower() for name in found}) < len(found):
+        raise ValueError("the list names each column once")
+    return found
+
+
+def null_texts(raw: object) -> tuple[str, ...]:
+    """The texts that mean NULL."""
+    return tuple(_text(item, "a text that means NULL") for item in (raw if isinstance(raw, list) else [raw]))

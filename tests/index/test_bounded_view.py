@@ -107,7 +107,7 @@ def test_what_is_written_is_what_the_window_keeps(tmp_path: Path, seed: int, uni
     engine = data.load(crowd(seed), seed)
     view = bounded_view(data.policy, engine.source, "visits")
     told: list[tuple[str, float]] = []
-    written = Views(data.connection).write(
+    written = Views(data.connection.cursor).write(
         view, "k", tmp_path / "index.duckdb", in_place=True, progress=lambda *step: told.append(step)
     )
     assert written and ("counting", 1.0) in told and told[-1] == ("writing", 1.0)
@@ -136,7 +136,7 @@ def test_integers_are_kept_in_32_bits_where_their_ends_fit(tmp_path: Path, unit:
     )
     view = bounded_view(policy, DuckDBEngine(data.connection, policy, "test", owned=False).source, "visits")
     file = tmp_path / "index.duckdb"
-    Views(data.connection).write(view, "k", file, in_place=False, progress=lambda *step: None)
+    Views(data.connection.cursor).write(view, "k", file, in_place=False, progress=lambda *step: None)
     data.connection.execute(f"ATTACH '{file}' AS new (READ_ONLY)")
     types = dict(
         data.connection.execute(
@@ -162,7 +162,7 @@ def test_nothing_is_written_exactly_when_nothing_is_dropped(tmp_path: Path) -> N
     for number, (more, expected) in enumerate((([], False), ([(3, "1.5", "'a'")], True), ([(9, "1.5", "'a'")], False))):
         engine = data.load(rows + more, 0)
         view, file = bounded_view(data.policy, engine.source, "visits"), tmp_path / f"{number}.duckdb"
-        assert Views(data.connection).write(view, "k", file, in_place=True, progress=lambda *_: None) is expected
+        assert Views(data.connection.cursor).write(view, "k", file, in_place=True, progress=lambda *_: None) is expected
 
 
 @pytest.mark.parametrize(("groups", "in_group"), [(2, None), (None, 2), (2, 3)])
@@ -204,6 +204,6 @@ def test_a_row_without_a_unit_is_dropped_and_so_the_source_is_not_the_view(tmp_p
     engine = data.load([(1, "1.5", "'a'")], 0)
     data.connection.execute("INSERT INTO visits VALUES (NULL, 1.0, 'a')")
     view = bounded_view(data.policy, engine.source, "visits")
-    views, file = Views(data.connection), tmp_path / "index.duckdb"
+    views, file = Views(data.connection.cursor), tmp_path / "index.duckdb"
     assert views.write(view, "k", file, in_place=True, progress=lambda *_: None)
     assert set(data.kept(engine)) == {1}
