@@ -155,7 +155,7 @@ def _per_unit(rng: random.Random) -> Question:
         ("COUNT(*)", "count(*)"),
         (f"COUNT({column})", f"count({inside})"),
         (f"SUM({column})", f"sum({inside})"),
-        (f"MAX(clamp({column}, 0, 9))", f"max(least(greatest({inside}, 0), 9))"),
+        (f"MAX(clamp({column}, 0, 9))", f"max(CASE WHEN {inside} IS NOT NULL THEN least(greatest({inside}, 0), 9) END)"),
     ])  # fmt: skip
     outer, reference = rng.choice([("SUM(x)", "coalesce(sum(x), 0)"), ("COUNT(x)", "count(x)"), ("AVG(x)", "avg(x)")])
     further = rng.choice(FURTHER_KEYS)
@@ -171,7 +171,7 @@ STAGED = (
     ("visits AS v", "(SELECT COUNT(*) FROM visits AS w WHERE w.ward = v.ward AND w.ward IN ('er', 'icu', 'day')) <= {few}"),
     ("visits AS v", "v.ward IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
     ("visits AS v", "v.ward NOT IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
-    ("visits AS v", "EXISTS (SELECT 1 FROM (SELECT ward AS w, COUNT(*) AS n FROM visits{listed} GROUP BY ward) AS t WHERE t.w = v.ward)"),
+    ("visits AS v", "EXISTS (SELECT 1 FROM (SELECT ward AS w, COUNT(*) AS n FROM visits{listed} GROUP BY ward) AS t WHERE t.w = v.ward AND t.n > {few})"),
     ("visits AS v JOIN (SELECT ward AS w, COUNT(*) AS n FROM visits{listed} GROUP BY ward) AS t ON v.ward = t.w", "t.n > {few}"),
     ("visits AS v LEFT JOIN (SELECT ward AS w, SUM({nights}) AS n FROM visits{listed} GROUP BY ward) AS t ON v.ward = t.w",
      "t.n > {few} OR v.ward IS NULL"),

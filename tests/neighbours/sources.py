@@ -396,13 +396,8 @@ ANY = {type_: {"text": texts} for type_, texts in TEXTS.items()}
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("csv", ".csv", ANY, _csv(".csv")),
-        Kind("csv.gz", ".csv.gz", ANY, _csv(".csv.gz")),
-        Kind("parquet", ".parquet", PARQUET, _parquet),
-        Kind("arrow", "", ARROW, _arrow),
         Kind("duckdb", ".duckdb", DUCKDB, _duckdb_file),
         Kind("connection", "", DUCKDB, _connection),
-        Kind("prepared csv", ".csv", ANY, _csv(".csv"), prepared=True),
         Kind("prepared duckdb", ".duckdb", DUCKDB, _duckdb_file, prepared=True),
     )
 }

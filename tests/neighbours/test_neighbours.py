@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import random
 import re
 from collections.abc import Iterator
@@ -27,7 +28,9 @@ from neighbours.databases import database, hospital
 from neighbours.grammar import CLAMPED, Question, clamp, question
 
 QUESTIONS_EACH = 14
-HOSPITALS = range(14)
+PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "2000"))
+FIRST = int(os.environ.get("DPSQL_NEIGHBOUR_SEED", "0"))
+HOSPITALS = range(FIRST, FIRST + 14 * max(1, PAIRS // 2000))
 
 
 class Silent(Gate):

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from audit.law import Verdict, compare
@@ -23,6 +25,7 @@ from audit.neighbours import Pair, _same, _same_stages
 from audit.world import Observed, World
 
 from dpsql.contribution_index import ContributionIndex
+from dpsql.pricing import Price
 from neighbours.sources import COLUMNS, KINDS, Hostile, Kind, edges, hostile, opened, people, policy, source_types
 
 PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "2000"))
@@ -92,6 +95,42 @@ CLIPS: tuple[tuple[str, ...], ...] = (
 CATALOG = ("SHOW TABLES", *(f"DESCRIBE {table}" for table in COLUMNS), "SHOW dp.budget")
 
 
+@dataclass(frozen=True)
+class Side:
+    """One side of a pair: a source in a folder of its own, with prepared views of its own."""
+
+    world: World
+    folder: Path
+
+    @contextmanager
+    def at_home(self, options: Sequence[str] = ()) -> Iterator[None]:
+        with patch.dict(os.environ, {"DPSQL_CACHE": str(self.folder / "cache")}), self.world.options(list(options)):
+            yield
+
+    def observe(self, sql: str, options: list[str]) -> Observed:
+        """One run. Names of the folder are the same on both sides."""
+        with self.at_home(options):
+            seen = self.world.observe(sql)
+        seen.engine_sql = [text.replace(str(self.folder), "FOLDER") for text in seen.engine_sql]
+        return seen
+
+    def explain(self, sql: str, options: list[str]) -> str:
+        with self.at_home(options):
+            return repr(self.world.session.explain(sql)).replace(str(self.folder), "FOLDER")
+
+    def price(self, sql: str, options: list[str]) -> Price:
+        session = self.world.session
+        with self.at_home(options):
+            return session.plan(session.planner.parse(sql, None)).price
+
+    def prepare(self) -> None:
+        """Write the bounded view of every table."""
+        key = self.world.ledger.witness.key
+        with self.at_home():
+            done = ContributionIndex(self.world.policy, self.world.engine, lambda: key).prepare(copy=True)
+        assert {one.state for one in done} == {"written"}, done
+
+
 @dataclass
 class Place:
     """One source of a kind, and the same with each of some hostile units more."""
@@ -111,7 +150,7 @@ class Place:
         self.units += [hostile(rng, number, found, self.by_rows, lined) for number in range(3)]
         self.rng = rng
 
-    def world(self, unit: Hostile | None, name: str, planner: Any = None) -> World:
+    def side(self, unit: Hostile | None, name: str, planner: Any = None) -> Side:
         """The source with this unit, in a folder of its own."""
         folder = self.folder / name
         rows = {table: list(rows) for table, rows in self.base.items()}
@@ -121,7 +160,7 @@ class Place:
             random.Random(self.seed).shuffle(rows[table])
         known = policy(folder, self.kind.ending, self.by_rows)
         engine = opened(self.kind, known, folder, rows, unit.lines if unit else {}, self.types)
-        return World(known, planner=planner, engine=engine)
+        return Side(World(known, planner=planner, engine=engine), folder)
 
     def questions(self) -> Iterator[tuple[str, list[str]]]:
         asked = ROWS if self.by_rows else ROWS + OWNED
@@ -138,15 +177,7 @@ class Place:
         )
 
 
-def observed(world: World, sql: str, options: list[str], folder: Path) -> Observed:
-    """One run. Names of the folder are the same on both sides."""
-    with world.options(options):
-        seen = world.observe(sql)
-    seen.engine_sql = [text.replace(str(folder), "FOLDER") for text in seen.engine_sql]
-    return seen
-
-
-def problems(price: Any, pair: Pair) -> list[str]:
+def problems(price: Price, pair: Pair) -> list[str]:
     """What two neighbours may not differ in, and how far apart they may be."""
     verdict = Verdict()
     same = _same_stages(price, pair)
@@ -156,59 +187,40 @@ def problems(price: Any, pair: Pair) -> list[str]:
     return verdict.problems
 
 
-def explained(world: World, sql: str, options: list[str], folder: Path) -> str:
-    with world.options(options):
-        plan = world.session.explain(sql)
-    return repr(plan).replace(str(folder), "FOLDER")
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_law(kind: Kind, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
+def test_law(kind: Kind, seed: int, tmp_path: Path) -> None:
     place = Place(kind, seed, tmp_path)
-    base = place.world(None, "base")
-    worlds = [
-        (unit, place.world(unit, f"unit{number}", base.session.planner if number else None))
+    base = place.side(None, "base")
+    planner = base.world.session.planner
+    sides = [
+        (unit, place.side(unit, f"unit{number}", planner if number else None))
         for number, unit in enumerate(place.units)
     ]
-    for statement in CATALOG:
-        assert {world.observe(statement).answer for _, world in worlds} == {base.observe(statement).answer}
     asked = list(place.questions())
-    before = [observed(base, sql, options, tmp_path / "base") for sql, options in asked]
+    before = [base.observe(*question) for question in asked]
+    prices = [base.price(*question) for question in asked]
     if kind.prepared:
-        unprepared = {
-            id(world): [observed(world, *question, tmp_path).blocks for question in asked] for _, world in worlds
-        }
-        for _, world in [(None, base), *worlds]:
-            prepare(world)
-        again = [observed(base, sql, options, tmp_path / "base") for sql, options in asked]
-        assert [seen.blocks for seen in again] == [seen.blocks for seen in before]
-        before = again
+        base.prepare()
+        assert [base.observe(*question).blocks for question in asked] == [seen.blocks for seen in before]
+        before = [base.observe(*question) for question in asked]
     pairs = 0
-    for number, (unit, world) in enumerate(worlds):
-        for at, (sql, options) in enumerate(asked):
-            after = observed(world, sql, options, tmp_path / f"unit{number}")
-            with base.options(options):
-                price = base.session.plan(base.session.planner.parse(sql, None)).price
-            found = problems(price, Pair(unit.name, before[at], after, False))
-            assert found == [], f"{found}\n{place.said(sql, options, unit)}"
+    for unit, side in sides:
+        unprepared = [side.observe(*question).blocks for question in asked] if kind.prepared else []
+        if kind.prepared:
+            side.prepare()
+        for statement in CATALOG:
+            assert side.observe(statement, []).answer == base.observe(statement, []).answer
+        for number, question in enumerate(asked):
+            after = side.observe(*question)
+            found = problems(prices[number], Pair(unit.name, before[number], after, False))
+            assert found == [], f"{found}\n{place.said(*question, unit)}"
             if kind.prepared:
-                assert after.blocks == unprepared[id(world)][at], (
-                    f"prepared rows differ\n{place.said(sql, options, unit)}"
-                )
-            if number == 0:
-                plans = {explained(w, sql, options, tmp_path / n) for w, n in ((base, "base"), (world, "unit0"))}
-                assert len(plans) == 1, f"plans differ\n{place.said(sql, options, unit)}"
+                assert after.blocks == unprepared[number], f"prepared rows differ\n{place.said(*question, unit)}"
+            if unit is place.units[0]:
+                assert side.explain(*question) == base.explain(*question), place.said(*question, unit)
             pairs += 1
     assert pairs == UNITS * QUESTIONS
-
-
-def prepare(world: World) -> None:
-    """Write the bounded view of every table, and see that questions read it."""
-    key = world.ledger.witness.key
-    done = ContributionIndex(world.policy, world.engine, lambda: key).prepare(copy=True)
-    assert {one.state for one in done} <= {"written", "there already"}, done
 
 
 def test_size() -> None:
