@@ -64,7 +64,11 @@ class Basis:
         self.asked = asked
         self.terms: list[Term] = []
         self._unnamed: list[Term] = []
-        self.centred = {(measure.arguments[0], measure.filter) for measure in measures if measure.aggregate in CENTRED}
+        self.centred = {
+            (measure.arguments[0], measure.filter)
+            for measure in measures
+            if measure.aggregate in CENTRED and not measure.distinct
+        }
         self.shared: dict[tuple[Expr, Expr | None], Shared] = {}
         self.stars: dict[Expr | None, Shared] = {}
         if sharing:
@@ -126,6 +130,11 @@ class Basis:
     def distinct(self, value: Expr, condition: Expr | None) -> str:
         """Distinct values; one row moves their number by at most one."""
         return self._name(Term("", TermKind.DISTINCT, value, condition, 1))
+
+    def distinct_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[str, float | int]:
+        """Sum of clamp(value) - centre over distinct values; one row brings or takes at most one of them in its group."""
+        term, centre = summed(value, condition, centred, GRID_BITS)
+        return self._name(replace(term, kind=TermKind.DISTINCT_SUM)), centre
 
     def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[str, float | int]:
         """Sum of clamp(value) - centre on the grid; returns the term and the centre (the lower end in a shared row)."""

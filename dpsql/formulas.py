@@ -51,8 +51,10 @@ def _distinct(basis: Basis, measure: Measure) -> tuple[str, Type]:
 def _sum(basis: Basis, measure: Measure) -> tuple[str, Type]:
     """Where the centred sum and the count are measured anyway, the sum follows from them at no charge."""
     value = measure.arguments[0]
-    formula = basis.clipped_sum(value, measure.filter)
-    if formula is None:
+    formula = None if measure.distinct else basis.clipped_sum(value, measure.filter)
+    if measure.distinct:
+        formula, _ = basis.distinct_sum(value, measure.filter, False)
+    elif formula is None:
         centred, shared = ((value, measure.filter) in known for known in (basis.centred, basis.shared))
         term, centre = basis.sum(value, measure.filter, centred)
         around = centre != 0 if shared else centred
@@ -68,6 +70,10 @@ def _avg(basis: Basis, measure: Measure) -> tuple[str, Type]:
     which is far from the values of most units; both carry the bias of clipping, in the same direction."""
     value = measure.arguments[0]
     low, high = number(value.facts.lower), number(value.facts.upper)
+    if measure.distinct:
+        term, centre = basis.distinct_sum(value, measure.filter, True)
+        count = basis.distinct(value, measure.filter)
+        return f"least(greatest({number(centre)} + {term} / greatest({count}, 1), {low}), {high})", Type.REAL
     total = basis.clipped_sum(value, measure.filter)
     if total is not None:
         count = basis.count(value, measure.filter, clip=True)
@@ -91,18 +97,28 @@ def _distance(value: Expr, centre: float | int) -> Expr:
 
 def _variance(sample: bool, root: bool) -> Formula:
     """With d = x - centre and h = max |d|: n, sum d and sum (d^2 - h^2 / 2) are measured (the centring halves the
-    sensitivity of the squares); Var = h^2 / 2 + S2 / n - (S1 / n)^2, kept in [0, (U - L)^2 / 4] (Popoviciu)."""
+    sensitivity of the squares); Var = h^2 / 2 + S2 / n - (S1 / n)^2, kept in [0, (U - L)^2 / 4] (Popoviciu).
+
+    Of distinct values the squares are those of x - L: those around the middle would be equal for two values."""
 
     def formula(basis: Basis, measure: Measure) -> tuple[str, Type]:
         value = measure.arguments[0]
         low, high = value.facts.lower, value.facts.upper
-        s1, centre = basis.sum(value, measure.filter, True)
-        n = f"greatest({basis.count(value, measure.filter)}, {2 if sample else 1})"
         inside = call("clamp", value, constant(low, value), constant(high, value))
-        distance = _distance(inside, centre)
-        s2, middle = basis.sum(call("mul", distance, distance), measure.filter, True)
+        if measure.distinct:
+            s1, middle_1 = basis.distinct_sum(value, measure.filter, True)
+            n = f"greatest({basis.distinct(value, measure.filter)}, {2 if sample else 1})"
+            distance = _distance(inside, low)  # squares from the lower end are as different as the values
+            s2, middle = basis.distinct_sum(call("mul", distance, distance), measure.filter, True)
+            mean = f"({number(Fraction(middle_1) - Fraction(low))} + {s1} / {n})"
+        else:
+            s1, centre = basis.sum(value, measure.filter, True)
+            n = f"greatest({basis.count(value, measure.filter)}, {2 if sample else 1})"
+            distance = _distance(inside, centre)
+            s2, middle = basis.sum(call("mul", distance, distance), measure.filter, True)
+            mean = f"({s1} / {n})"
         most = Fraction(high - low) ** 2 / 4
-        spread = f"({number(middle)} + {s2} / {n} - ({s1} / {n}) * ({s1} / {n}))"
+        spread = f"({number(middle)} + {s2} / {n} - {mean} * {mean})"
         text = f"least(greatest({spread}, 0.0::DOUBLE), {number(most)})"
         if sample:
             text = f"({text} * {n} / ({n} - 1))"

@@ -251,6 +251,7 @@ class TermKind(str, Enum):
     SUM = "sum"
     UNITS = "units"
     DISTINCT = "distinct"
+    DISTINCT_SUM = "distinct sum"
 
 
 class Norm(str, Enum):
@@ -275,7 +276,7 @@ class Term:
 
     COUNT: rows that pass `filter` and whose `value` (when given) is not NULL. SUM: the integer
     round(clamp(value, lower, upper) - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and
-    ints for integer columns. UNITS: distinct privacy units. DISTINCT: distinct values of `value`.
+    ints for integer columns. UNITS: distinct privacy units. DISTINCT: distinct values of `value`; DISTINCT_SUM: their SUM.
     `magnitude` bounds the absolute value that one row (unit, value) adds, in grid units. `clip`: COUNT and SUM only; their
     grid then lets nothing overflow (`basis.clipped`), `finer` bits finer than that of the rows' integers, of which a unit adds
     a share in steps of 2**-finer. `shares`: a set to which any row adds one W in all (`sharing.Shared`, also for `absent`).

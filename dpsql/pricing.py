@@ -213,7 +213,7 @@ def charged_noises(terms: tuple[TermNoise, ...]) -> list[Noise]:
 
 
 def _whole(term: Term) -> bool:
-    return term.kind is not TermKind.SUM and not term.shares
+    return term.kind not in (TermKind.SUM, TermKind.DISTINCT_SUM) and not term.shares
 
 
 def _arrow(values: tuple[object, ...]) -> object:

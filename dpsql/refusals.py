@@ -779,8 +779,8 @@ _("long_list", "54000", "the IN list has more than {most} entries", "use a range
 _(
     "sum_distinct",
     "ZP006",
-    "{function}(DISTINCT ...) is not answered: which of equal values counts depends on other people",
-    "use {function} without DISTINCT, or COUNT(DISTINCT ...)",
+    "{function}(DISTINCT ...) over pairs is not answered: DISTINCT is for aggregates of one value",
+    "use {function} without DISTINCT, or over SELECT DISTINCT in FROM",
 )
 _("distinct_many", "0A000", "COUNT(DISTINCT ...) takes one column", "concatenate the columns into one expression")
 _(

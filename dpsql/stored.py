@@ -124,7 +124,9 @@ def measure_of(term: Term) -> str:
     sums is in steps of theirs.
     """
     clip = () if term.clip is None else (term.clip, term.grid)
-    step = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
+    step: tuple[float, ...] = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
+    if term.kind is TermKind.DISTINCT_SUM:
+        step = (float(term.centre), term.grid)  # no count of rows moves it to another centre
     return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip, *step))
 
 

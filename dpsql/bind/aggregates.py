@@ -144,9 +144,13 @@ def _real(argument: Expr) -> bool:
 def _numeric(name: str, shape: Shape, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
     """SUM, AVG and the like: numeric arguments whose interval is known."""
     only(node, "this", "expression")
-    if isinstance(node.this, exp.Distinct):
-        raise refuse("sum_distinct", function=shape.word.upper(), position=place(node))
-    nodes = [node.this, node.args.get("expression")][: shape.numbers]
+    first, distinct = node.this, isinstance(node.this, exp.Distinct)
+    if distinct:
+        only(first, "expressions")
+        if shape.numbers != 1 or len(first.expressions) != 1 or node.args.get("expression") is not None:
+            raise refuse("sum_distinct", function=shape.word.upper(), position=place(node))
+        first = first.expressions[0]
+    nodes = [first, node.args.get("expression")][: shape.numbers]
     arguments = tuple(scalars.bind(part) for part in nodes if part is not None)
     if len(arguments) != shape.numbers or (shape.numbers == 1 and node.args.get("expression") is not None):
         reason = f"takes {shape.numbers} argument{'s' if shape.numbers > 1 else ''}"
@@ -164,4 +168,4 @@ def _numeric(name: str, shape: Shape, node: exp.Expr, scalars: Scalars, conditio
             hint = f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None
             facts = {"function": shape.word.upper(), "text": text, "clamped": clamped}
             raise refuse("unbounded", position=place(part), hint=hint, **facts)
-    return Measure(name, shape.word, arguments, False, condition)
+    return Measure(name, shape.word, arguments, distinct, condition)

@@ -259,11 +259,7 @@ class _Cut:
     def _measure(self, node: exp.Expr) -> str:
         measure = bind_measure("", node, self.scalars)
         for known in self.measures:
-            if (known.aggregate, known.arguments, known.filter) == (
-                measure.aggregate,
-                measure.arguments,
-                measure.filter,
-            ):
+            if replace(measure, name=known.name) == known:
                 return known.name
         if len(self.measures) >= MOST_MEASURES:
             raise refuse("many_measures", most=MOST_MEASURES, position=place(node))

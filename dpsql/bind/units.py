@@ -93,8 +93,9 @@ class _UnitScalars(Scalars):
 
     def _aggregate(self, node: exp.Expr) -> Expr:
         measure = bind_measure("", node, self.rows_below, per_unit=True)
-        if measure.aggregate not in WORDS:
-            raise refuse("unknown_aggregate", function=f"{measure.aggregate.upper()} per person", position=place(node))
+        if measure.aggregate not in WORDS or (measure.distinct and measure.aggregate in ("sum", "avg")):
+            word = f"{measure.aggregate.upper()}{'(DISTINCT ...)' if measure.distinct else ''} per person"
+            raise refuse("unknown_aggregate", function=word, position=place(node))
         argument = measure.arguments[0] if measure.arguments else None
         facts = result_facts(measure, argument, self.rows)
         name = f"a{len(self.columns)}"

@@ -15,7 +15,7 @@ from dpsql.emit import duckdb as text
 from dpsql.emit.bounded_view import bounded_view, keyed_order, rank
 from dpsql.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
 from dpsql.emit.columns import columns_of, content_of, group_key, in_domain, keys_of, strict
-from dpsql.emit.grid import kept_integer, row_integer, value_text
+from dpsql.emit.grid import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.emit.narrow import narrowed
 from dpsql.emit.parameters import parametrised
 from dpsql.emit.shared import beside, lower_part
@@ -46,6 +46,10 @@ from dpsql.rewrite import SELECTION
 
 MOST_UNIT_SETS = 1_000
 """Groups (times terms) whose sets of units are held as bits; the index sees to it that one set is small."""
+
+
+_APART = (TermKind.DISTINCT, TermKind.DISTINCT_SUM)
+"""Terms over distinct values, which no unit owns."""
 
 
 def not_prepared(table: str) -> View:
@@ -239,10 +243,10 @@ class Emitter:
 
     def _clipped_total(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term summed over the (clipped) sums of the units; distinct values, which no unit owns, beside them."""
-        apart = [term for term in block.terms if term.kind is TermKind.DISTINCT]
+        apart = [term for term in block.terms if term.kind in _APART]
         sums = []
         for term in block.terms:
-            if term.kind is not TermKind.DISTINCT:
+            if term.kind not in _APART:
                 counted = replace(term, kind=TermKind.COUNT) if term.kind is TermKind.UNITS else term
                 sums.append((term, self._term(counted, block, values, "")))
         source = 'SELECT * FROM "#rows"' if apart else rows
@@ -401,6 +405,8 @@ class Emitter:
         if summed_too is None and term.value is not None and term.value.facts.type is Type.REAL:
             conditions.append(f"NOT isnan({value})")
         filtered = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
+        if term.kind is TermKind.DISTINCT_SUM:
+            return f"coalesce({distinct_sum(term, f'list(DISTINCT {value}){filtered}')}, 0)"
         if term.kind is TermKind.COUNT:
             counted = value if summed_too is None else self._integer(summed_too, block, value)
             return _finer(term, f"count({counted or '*'}){filtered}")

@@ -72,6 +72,13 @@ def value_text(term: Term) -> str:
     return summand(term, term.value, written) if term.kind is TermKind.SUM else written
 
 
+def distinct_sum(term: Term, values: str) -> str:
+    """The integers of a DISTINCT_SUM over a list of different values, added up. (A sum of distinct integers would count
+    values once that are rounded to the same integer.)"""
+    assert term.value is not None
+    return f"list_sum(list_transform({values}, lambda e: {row_integer(term, summand(term, term.value, 'e'))}))"
+
+
 def summand(term: Term, value: Expr, written: str) -> str:
     """The text of a value on the grid of `term`, not yet clamped."""
     if not isinstance(term.lower, float):

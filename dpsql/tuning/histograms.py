@@ -43,7 +43,9 @@ class Histogram:
 
 def sums_of(block: Block) -> tuple[Summed, ...]:
     """The distinct things that SUM and AVG add up in a block."""
-    found = [Summed(m.arguments[0], m.filter) for m in block.measures if m.aggregate in ("sum", "avg")]
+    found = [
+        Summed(m.arguments[0], m.filter) for m in block.measures if m.aggregate in ("sum", "avg") and not m.distinct
+    ]
     return tuple(dict.fromkeys(one for one in found if _largest(one.value) > 0))
 
 

@@ -157,8 +157,8 @@ MUTANTS = (
            REPLAY, "test_entity and cap_of_all_rows"),
     Mutant("filters of equal aggregates forgotten",
         "bind/blocks.py",
-        "if (known.aggregate, known.arguments, known.filter) == (",
-        "if (known.aggregate, known.arguments, measure.filter) == (",
+        "if replace(measure, name=known.name) == known:",
+        "if replace(measure, name=known.name, filter=known.filter) == known:",
         PLANS, "test_entity and filters_apart"),
     # price and charge
     Mutant("VAR charged once", "pricing.py", "for noise in charged_noises(terms):", "for noise in charged_noises(terms)[:1]:",
@@ -292,6 +292,15 @@ MUTANTS = (
            "            loss = loss if planned.waiting(at) else loss + blocks[at].loss\n        emitter", "session/test_stages.py", "reserved_before"),
     Mutant("a released mean has the bounds of nobody", "bind/results.py", "return Facts(Type.REAL, argument.lower, argument.upper)",
            "return Facts(Type.REAL, argument.lower, argument.lower)", PLANS, "test_entity and mean_of_a_released_mean"),
+    # distinct values
+    Mutant("a distinct sum moves by one", "sensitivity.py", "    b = term.magnitude\n", "    b = 1 if term.kind is TermKind.DISTINCT_SUM else term.magnitude\n",
+           REPLAY, "test_entity and sum_distinct"),
+    Mutant("distinct values are not clamped", "emit/grid.py", "lambda e: {row_integer(term, summand(term, term.value, 'e'))}))", "lambda e: CAST({summand(term, term.value, 'e')} AS BIGINT)))",
+           REPLAY, "test_entity and sum_distinct"),
+    Mutant("equal values are summed again", "emit/__init__.py", "f'list(DISTINCT {value}){filtered}'", "f'list({value}){filtered}'",
+           "coverage/test_answers.py", "different_values"),
+    Mutant("distinct sums are plain ones", "bind/aggregates.py", "Measure(name, shape.word, arguments, distinct, condition)", "Measure(name, shape.word, arguments, False, condition)",
+           "coverage/test_answers.py", "different_values"),
     # the unit's key behind expressions
     Mutant("rows of a function of the key are those of many", "bind/unit_keys.py", "return Kind.IMAGE\n    return Kind.OTHER", "return Kind.OTHER\n    return Kind.OTHER",
            "coverage/test_answers.py", "behind_expressions"),

@@ -97,3 +97,25 @@ def test_spread_of_wide_integers(world: World, value: str) -> None:
     ((exact,),) = connection.execute("SELECT VAR_POP(big) FROM a").fetchall()
     ((variance,),) = session.execute("SELECT VAR_POP(clamp(big, 0, 3000000000)) FROM a").rows()
     assert abs(variance - exact) < 3e9**2 * 2**-51
+
+
+DIFFERENT = (
+    "SELECT SUM(DISTINCT x), AVG(DISTINCT x), VAR_POP(DISTINCT x), STDDEV(DISTINCT x), COUNT(DISTINCT x), SUM(x), AVG(x) FROM a",
+    "SELECT kind, SUM(DISTINCT y), AVG(DISTINCT y), VAR_SAMP(DISTINCT y), SUM(DISTINCT x) FILTER (WHERE y > 0), SUM(x), "
+    "STDDEV_POP(DISTINCT x) FROM a GROUP BY kind HAVING COUNT(*) > 0",
+    "SELECT SUM(DISTINCT y * y), SUM(DISTINCT x % 3), AVG(DISTINCT y), VAR_POP(DISTINCT y) FROM a WHERE word = 'w1'",
+    "SELECT SUM(n), SUM(DISTINCT n), AVG(DISTINCT n + 1) FROM (SELECT uid, COUNT(x) AS n FROM a GROUP BY uid) AS q",
+    "SELECT word, SUM(DISTINCT x), AVG(DISTINCT y) FROM a GROUP BY word",
+)
+
+
+@pytest.mark.parametrize("sql", DIFFERENT)
+def test_sums_of_different_values(world: World, sql: str) -> None:
+    check(world, sql)
+
+
+def test_sums_of_values_outside_their_bounds(world: World) -> None:
+    """Different first, then clamped: 0 to 10 become four times 0 (0 to 3 less 3) and so on."""
+    _, session = world
+    sql = "SELECT SUM(DISTINCT clamp(x - 3, 0, 5)), COUNT(DISTINCT clamp(x - 3, 0, 5)) FROM a"
+    assert rows_of(session.execute(sql)) == [(15.0, 6.0)]

@@ -183,3 +183,37 @@ SELECT SUM(clamp(change, -10, 2)) FROM visits
 -- l1: 20
 -- rows: 1
 SELECT COUNT() FROM visits
+
+-- query: sum_distinct
+-- keys: none
+-- l1: 600
+-- rows: 30
+-- loose: 0.3 (different values cannot all lie at the bound)
+SELECT SUM(DISTINCT nights) FROM visits
+
+-- query: sum_distinct_real
+-- keys: none
+-- l1: 20000
+-- rows: 1000
+-- loose: 0.05 (different values cannot all lie at the bound)
+SELECT SUM(DISTINCT cost) FROM visits
+
+-- query: sum_distinct_within_groups
+-- keys: public
+-- l1: 600, 600
+-- rows: 30, 30
+SELECT ward, SUM(DISTINCT nights) FILTER (WHERE cost > 1), SUM(nights) FROM visits GROUP BY ward
+
+-- query: mean_of_different_values
+-- keys: none
+-- l1: 300, 20
+-- rows: 15, 1
+-- loose: 0.2 (different values cannot all lie at the bound)
+SELECT AVG(DISTINCT nights) FROM visits
+
+-- query: variance_of_different_values
+-- keys: none
+-- l1: 300, 20, 9000
+-- rows: 15, 1, 450
+-- loose: 0.2 (different values cannot all lie at the bound)
+SELECT VAR_POP(DISTINCT nights) FROM visits

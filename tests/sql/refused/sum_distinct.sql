@@ -1,9 +1,9 @@
--- query: sum
+-- query: pairs
 -- sqlstate: ZP006
--- at: SUM
-SELECT SUM(DISTINCT cost) FROM visits
+-- at: REGR_SLOPE
+SELECT REGR_SLOPE(DISTINCT cost, nights) FROM visits
 
--- query: avg
+-- query: counted_pairs
 -- sqlstate: ZP006
--- at: AVG
-SELECT AVG(DISTINCT nights) FROM visits
+-- at: REGR_COUNT
+SELECT REGR_COUNT(DISTINCT cost, nights) FROM visits
