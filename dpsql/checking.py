@@ -26,8 +26,10 @@ class Findings:
         self.status = error.exit_status
 
 
-def check_policy_file(place: Path, *, create_ledger: bool = False) -> Findings:
+def check_policy_file(place: Path, *, create_ledger: bool = False, change_unit: bool = False) -> Findings:
     """Check a policy file, then the structure of its source, then its ledger, which is made when asked and wanting.
+
+    `change_unit`: the owner's word that a ledger which has charges goes on with another privacy unit, which is recorded.
 
     Rows are not read. Raises PolicyRefusal when the file cannot be read.
     """
@@ -41,7 +43,7 @@ def check_policy_file(place: Path, *, create_ledger: bool = False) -> Findings:
     policy = load_policy(place)
     found.notes.append(_summary(place, policy))
     _check_source(policy, found)
-    _check_ledger(policy, create_ledger, found)
+    _check_ledger(policy, create_ledger, change_unit, found)
     return found
 
 
@@ -95,9 +97,10 @@ def _check_source(policy: Policy, found: Findings) -> None:
         found.notes.append("source: every table and column is there")
 
 
-def _check_ledger(policy: Policy, create: bool, found: Findings) -> None:
+def _check_ledger(policy: Policy, create: bool, change_unit: bool, found: Findings) -> None:
     try:
         with open_ledger(policy.ledger_url(), policy.dataset, create=create) as ledger:
+            ledger.hold_unit(policy.unit_words, change=change_unit)
             verdict = ledger.verify()
     except Error as error:
         if error.slug != "ledger_missing":

@@ -101,6 +101,13 @@ _(
     Fault,
 )
 _(
+    "ledger_unit",
+    "55000",
+    "the ledger has charges for the privacy unit {known}, and the policy is about {unit}",
+    "losses to different units do not add up: begin another ledger, or say `dpsql check --change-unit` once",
+    Fault,
+)
+_(
     "ledger_tampered",
     "XX001",
     "the ledger does not hold at entry {entry}: {problem}",

@@ -82,6 +82,7 @@ class Session:
         self._shelf = Shelf(policy, ledger, store, analyst, engine.data_version)
         self._project = project
         self._opened: dict[str | None, tuple[Scope, ...]] = {}
+        ledger.hold_unit(policy.unit_words)
         self._scopes(project)
 
     # --- questions ----------------------------------------------------------------------------------------------------

@@ -13,16 +13,19 @@ from dpsql.errors import Exit
 @click.command()
 @policy_option(required=False)
 @click.option("--create-ledger", is_flag=True, help="Make the ledger of a data set that never had one.")
+@click.option("--change-unit", is_flag=True, help="Go on with a ledger that has charges for another privacy unit.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.pass_context
-def check(context: click.Context, policy: Path | None, create_ledger: bool, file: Path | None) -> None:
+def check(
+    context: click.Context, policy: Path | None, create_ledger: bool, change_unit: bool, file: Path | None
+) -> None:
     """Check a policy, its data's structure and its ledger; tells everything that is wrong at once."""
     from dpsql.checking import check_policy_file
 
     place = file or policy
     if place is None:
         raise click.UsageError("no policy: dpsql check POLICY")
-    findings = check_policy_file(place, create_ledger=create_ledger)
+    findings = check_policy_file(place, create_ledger=create_ledger, change_unit=change_unit)
     for line in findings.notes:
         click.echo(line)
     for line in findings.problems:

@@ -2,7 +2,8 @@
 
 JSON lines: one object per entry, {"digest": hex, "body": text}.  `body` is the exact authenticated text, itself JSON:
 every entry has seq, kind, time (UTC, informative only); a charge has id, analyst, session, scopes, charge, what and
-policy_version; account and limits have scope, accountant and limits; committed and failed have resolves and note.
+policy_version; unit names the privacy unit and the neighbours of later charges; account and limits have scope,
+accountant and limits; committed and failed have resolves and note.
 Amounts are decimal text: epsilon and delta in units of 10^-18, rho in units of 10^-36.  What a scope has spent is the
 sum of `charge` over the charges that list it, whether or not they were resolved.  With the key,
 digest[n] = hex(HMAC-SHA256(key, "dpsql entry\\n" + digest[n-1] + "\\n" + body[n])), digest[0] = 64 zeros.

@@ -20,6 +20,7 @@ from dpsql.ledger.outcomes import Outcome, Outcomes
 from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.store import Store, Taken
 from dpsql.ledger.together import Ask, Together
+from dpsql.ledger.unit import must_hold
 from dpsql.ledger.witness import Witness
 from dpsql.ledger.words import (
     DATASET,
@@ -50,6 +51,7 @@ class Ledger:
         self.dataset = dataset
         self.store = store
         self.witness = witness
+        self._unit: str | None = None
         self._outcomes = Outcomes(self.settle)
         self._charges: Together[ChargeRequest, _Charged] = Together(self._charge_all)
         _LIVE.add(self)
@@ -58,6 +60,22 @@ class Ledger:
     def ledger_id(self) -> str:
         """32 hexadecimal digits given at creation."""
         return self.witness.ledger_id
+
+    def hold_unit(self, unit: str, *, change: bool = False) -> None:
+        """Record whose privacy is accounted for from here on; nothing is written when that is known.
+
+        Raises Fault ledger_unit when charges were made for another unit. `change`: the owner's word that they were; what
+        was spent stays spent.
+        """
+        if self._unit == unit:
+            return
+        with self.store.reading() as connection:
+            missing = must_hold(connection, unit, change)
+        if missing:
+            with self._turn() as turn:
+                if must_hold(turn.connection, unit, change):
+                    turn.append("unit", {"unit": unit})
+        self._unit = unit
 
     def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
         """Open the account of `scope`, or record that its limits have changed; nothing is written when they have not.

@@ -59,7 +59,7 @@ class ChargeRequest:
 class Entry:
     """One line of the ledger. `body` is the exact canonical text that `digest` (hexadecimal) authenticates.
 
-    `kind` is created, adopted, account, limits, charge, committed or failed; `id` is the idempotency key of a charge
+    `kind` is created, adopted, unit, account, limits, charge, committed or failed; `id` is the idempotency key of a charge
     and `resolves` the number of the charge that committed or failed.
     """
 

@@ -276,6 +276,12 @@ class Policy:
     def _resolved(self, path: str) -> str:
         return str(self.folder.resolve() / path)
 
+    @property
+    def unit_words(self) -> str:
+        """What losses are losses to: the privacy unit and the neighbours, as the ledger records them."""
+        unit = self.privacy_unit
+        return f"{'row' if unit is None else f'{unit.table}.{unit.column}'}, {self.neighbours.value}"
+
     @cached_property
     def meaning(self) -> str:
         """SHA-256 (hex) over what answers depend on: data, unit, neighbours, tables; not budgets, names or places."""

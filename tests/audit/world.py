@@ -129,6 +129,9 @@ class OpenLedger:
         self.charges: list[dict[str, int]] = []
         self._limits: dict[str, dict[str, int]] = {}
 
+    def hold_unit(self, unit: str) -> None:
+        pass
+
     def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
         self._limits[scope] = dict(limits)
 
