@@ -132,6 +132,16 @@ class NoisyAnswer:
         raise KeyError(name)
 
 
+def unmoved(plan: NoisePlan) -> ExactAnswer:
+    """The exact answer of a block that no data can move: there is no row, and its public keys are filled in."""
+    keys = {}
+    for key in plan.keys:
+        if key.values is None:
+            raise refuse("internal", what="private keys that cost nothing")
+        keys[key.name] = pa.array([], key.values.type)
+    return ExactAnswer(pa.table(keys | {term.name: pa.array([], pa.int64()) for term in plan.terms}))
+
+
 def perturb(exact: ExactAnswer, plan: NoisePlan, gate: Gate) -> NoisyAnswer:
     """Measure every term of `plan` on `exact` through `gate` and select the keys that appear.
 

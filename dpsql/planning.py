@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from dpsql.accountant import Accountant, make_accountant
 from dpsql.bind import bind
+from dpsql.costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.engines import Engine
 from dpsql.errors import refuse
 from dpsql.explain import describe_loss
@@ -159,13 +160,19 @@ class Planner:
 
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
         """A bound question with its mechanisms, its price, and the names of its releases."""
+        for block in plan.blocks:
+            if block_cost(block) > MOST_OF_A_QUESTION:
+                raise refuse(
+                    "slow_expression",
+                    way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
+                )
         blocks = tuple(bounded(block, self.policy, options.asked) for block in plan.blocks)
         priced = price(blocks, options, self.policy, self.accountant)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
 
     def require_least(self, loss: PrivacyLoss) -> None:
         """Raises option_floor for a measurement at less than the least epsilon, where it is a part of a question alone (the
-        rest is stored) or nothing in it can move: its time tells something all the same. Rounding may take a part."""
+        rest is stored): its time tells as much as any other's. Rounding may take a part of the epsilon asked for."""
         least = self.policy.per_query.min_epsilon
         floor = self.accountant.units(self.accountant.request(least)) if least else {}
         spent = self.accountant.units(loss)

@@ -197,6 +197,11 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     return PricedBlock(block, plan, loss)
 
 
+def is_charged(one: PricedBlock) -> bool:
+    """Whether some data could move what a block measures, or which of its keys appear."""
+    return one.loss != PrivacyLoss.nothing()
+
+
 def sets_of(block: BoundedBlock) -> set[str]:
     """What a block is charged for: a term that can move, or a set of terms that share each row."""
     return {term.shares or term.name for term in block.terms if term.magnitude}

@@ -782,6 +782,12 @@ _(
     "written out, this expression is too long",
     "compute its inner parts in a subquery in FROM",
 )
+_(
+    "slow_expression",
+    "54001",
+    "a row could take longer than a millisecond here, so that one person's row could be told by the time of the answer",
+    "{way}",
+)
 _("long_list", "54000", "the IN list has more than {most} entries", "use a range, or a public table to join with")
 _(
     "sum_distinct",

@@ -31,10 +31,11 @@ from dpsql.ledger.words import charge_id
 from dpsql.options import Options
 from dpsql.pace import Pace
 from dpsql.parse import Parameters, Statement
-from dpsql.perturb import Gate, perturb
+from dpsql.perturb import Gate, perturb, unmoved
 from dpsql.plan import Scan, fingerprint
 from dpsql.planning import Planned, Planner
 from dpsql.policy import Policy, load_policy
+from dpsql.pricing import is_charged
 from dpsql.privacy import PrivacyLoss
 from dpsql.release import OutputColumn, Receipt, Release, group_notices, make_release, rehearse
 from dpsql.releases import ReleaseStore, open_releases
@@ -164,7 +165,7 @@ class Session:
         charged = PrivacyLoss.nothing()
         for one, found in zip(planned.price.blocks, stored, strict=True):
             charged = charged if found is not None else charged + one.loss
-        if None in stored:
+        if any(found is None and is_charged(one) for one, found in zip(planned.price.blocks, stored, strict=True)):
             self.planner.require_least(charged)
         budget = self._budget(planned.options)
         return PrivacyPlan(
@@ -268,7 +269,7 @@ class Session:
         loss = PrivacyLoss.nothing()
         for at in missing:
             loss = loss + blocks[at].loss
-        if missing:
+        if any(is_charged(blocks[at]) for at in missing):
             self.planner.require_least(loss)
         emitter = Emitter(self.policy, self._engine.source, self._index.views()) if missing else None
         # Written before anything is charged, with the results that are not known yet under their names.
@@ -282,7 +283,10 @@ class Session:
                 if emitter is not None and planned.waiting(at):
                     planned = stages.fill(planned, at, found)
                     queries[at] = emitter.measurement(planned.price.blocks[at].block)
-                exact = self._engine.run(stages.given(queries[at]), work.pace.left(most))
+                # What nobody can move is the same over all data, so it is free, and free means that no data is read.
+                scanned = is_charged(blocks[at])
+                query = stages.given(queries[at])
+                exact = self._engine.run(query, work.pace.left(most)) if scanned else unmoved(blocks[at].noise)
                 noisy = perturb(exact, blocks[at].noise, self._gate)
                 work.require_open()
                 found[at] = self._shelf.keep(

@@ -54,7 +54,14 @@ def _text_map(arguments: tuple[Expr, ...]) -> Facts:
 def _left(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, Type.TEXT, Type.INTEGER)
     literal_int(arguments[1], 0, 10_000)
-    return Facts(Type.TEXT, nullable=any_nullable(arguments))
+    known, count = arguments[0].facts, arguments[1]
+    # A list of values stays one, so that what is said of the values of a column holds for the part that is read.
+    whole = (
+        known.values is not None
+        and isinstance(count, Literal)
+        and all(len(v or "") <= count.value for v in known.values)
+    )
+    return Facts(Type.TEXT, values=known.values if whole else None, nullable=any_nullable(arguments))
 
 
 @function("substr")

@@ -11,6 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from dpsql.bind.names import Scope, lacks_argument, only
+from dpsql.costs import MOST_NANOSECONDS, READS_TEXT, cost, part_read, way_out
 from dpsql.errors import refuse
 from dpsql.evaluate import evaluate
 from dpsql.functions import REPEATED, WrongArguments, call
@@ -65,7 +66,7 @@ class Scalars:
     def call(self, name: str, node: exp.Expr, *arguments: Expr) -> Expr:
         """The call of our function `name`, texts read as dates where they meet dates; refused with the reason."""
         try:
-            made = call(name, *_meet(name, arguments, node))
+            made = call(name, *(part_read(name, argument) for argument in _meet(name, arguments, node)))
         except WrongArguments as wrong:
             raise refuse("wrong_arguments", function=_word(name), reason=str(wrong), position=place(node)) from None
         if made.facts.type.temporal and all(isinstance(argument, Literal) for argument in made.arguments):
@@ -73,6 +74,8 @@ class Scalars:
             constant = evaluate(made, {})
             if constant is not None:
                 return literal(constant)
+        if name in READS_TEXT and cost(made) > MOST_NANOSECONDS:
+            raise refuse("slow_expression", way=way_out(made), position=place(node))
         weight = 1 + REPEATED.get(name, 1) * sum(self._weight(argument) for argument in made.arguments)
         if weight > MOST_WEIGHT:
             raise refuse("heavy_expression", position=place(node))
