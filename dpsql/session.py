@@ -284,9 +284,8 @@ class Session:
                     planned = stages.fill(planned, at, found)
                     queries[at] = emitter.measurement(planned.price.blocks[at].block)
                 # What nobody can move is the same over all data, so it is free, and free means that no data is read.
-                scanned = is_charged(blocks[at])
-                query = stages.given(queries[at])
-                exact = self._engine.run(query, work.pace.left(most)) if scanned else unmoved(blocks[at].noise)
+                run = partial(self._engine.run, stages.given(queries[at]))
+                exact = run(work.pace.left(most)) if is_charged(blocks[at]) else unmoved(blocks[at].noise)
                 noisy = perturb(exact, blocks[at].noise, self._gate)
                 work.require_open()
                 found[at] = self._shelf.keep(
@@ -404,8 +403,7 @@ class Session:
         return other
 
     def interrupt(self) -> None:
-        """End the waiting of whoever waits here now, at the next time of response. A question that is not charged yet is
-        given up; one that is goes on, its charge stays, and its release is stored (`work`)."""
+        """End the waiting of whoever waits here now, at the next time of response; what is charged goes on (`work`)."""
         for work in list(self._asked):
             work.leave()
 
