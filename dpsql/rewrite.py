@@ -9,6 +9,7 @@ from dpsql.basis import Basis
 from dpsql.contributions import owned, rows_per_unit, tables
 from dpsql.errors import refuse
 from dpsql.formulas import FORMULAS
+from dpsql.neutral import without_neutral
 from dpsql.plan import Asked, Block, BoundedBlock, Caps
 from dpsql.policy import Policy
 from dpsql.ranges import GroupFacts, Type
@@ -19,6 +20,7 @@ SELECTION = "sel"
 
 def bounded(block: Block, policy: Policy, asked: Asked) -> BoundedBlock:
     """The basis of a block under contribution bounds: the smallest of those asked for and those of its tables."""
+    block = without_neutral(block)
     rows = rows_per_unit(block.source, policy)
     read = [policy.tables[name] for name in tables(block.source)]
     max_groups = _smallest(asked.max_groups, *(table.max_groups for table in read))

@@ -30,10 +30,23 @@ SAME = [
     ["smoker = true", "smoker = 'true'::boolean", "smoker = ('t'::bool)"],
     ["nights IN (1, 2)", "nights IN ('1'::int4, CAST(2 AS integer))"],
     ["nights BETWEEN 1 AND 2", "nights BETWEEN '1'::int4 AND '2'::int4"],
+    [
+        "nights > 5",
+        "TRUE AND nights > 5",
+        "1 = 1 AND nights > 5",
+        "nights > 5 AND nights > 5",
+        "nights > 5 OR FALSE",
+        "(nights > 5 OR 1 > 2) AND 'a' IN ('a', 'b') AND NOT FALSE",
+        "nights > 5 AND NULL IS NULL",
+    ],
+    ["TRUE", "1 = 1", "nights > 5 OR TRUE", "NOT (1 = 2)", "TRUE AND 2 BETWEEN 1 AND 3", "1 IS NOT DISTINCT FROM 1"],
+    ["FALSE", "nights > 5 AND 1 = 2", "NOT TRUE", "FALSE OR 2 < 1"],
 ]
 OTHER = [
     ("nights > 5", "nights > 6"), ("cost > 0.1", "cost > '0.15'::numeric(10, 1)"), ("cost > 5", "cost > 5.5"),
     ("nights > CAST('five' AS integer)", "nights > 5"), ("cost > '1e400'::float8", "cost > 1e300"),
+    ("nights > 5 AND NULL", "nights > 5"), ("nights = nights", "TRUE"), ("nights > 5 OR NULL", "nights > 5"),
+    ("nights > 5 AND nights > 6", "nights > 5"), ("NOT (nights > 5 OR FALSE)", "nights > 5"),
 ]  # fmt: skip
 
 
@@ -56,3 +69,26 @@ def test_same(conditions: list[str]) -> None:
 @pytest.mark.parametrize("pair", OTHER, ids=lambda pair: pair[1])
 def test_other(pair: tuple[str, str]) -> None:
     assert keys(pair[0]) != keys(pair[1])
+
+
+def whole(sql: str) -> tuple[str, ...]:
+    session = world().session
+    return session.plan(session.planner.parse(sql, None)).keys
+
+
+WHOLE = [
+    ["SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits WHERE TRUE", "SELECT COUNT(*) FROM visits WHERE 1 = 1",
+     "SELECT COUNT(*) FILTER (WHERE 1 = 1) FROM visits"],
+    ["SELECT COUNT(*) FROM (SELECT * FROM visits)", "SELECT COUNT(*) FROM (SELECT * FROM visits WHERE TRUE) WHERE NOT FALSE"],
+    ["SELECT ward, SUM(nights) FROM visits WHERE nights > 5 GROUP BY ward",
+     "SELECT ward, SUM(nights) FILTER (WHERE TRUE) FROM visits WHERE 1 = 1 AND nights > 5 GROUP BY ward"],
+    ["SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id)",
+     "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND 1 = 1)"],
+    ["SELECT COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) WHERE n > 1",
+     "SELECT COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits WHERE TRUE GROUP BY patient_id) WHERE n > 1 AND TRUE"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("questions", WHOLE, ids=lambda questions: questions[0])
+def test_conditions_that_change_nothing_are_no_other_question(questions: list[str]) -> None:
+    assert len({whole(question) for question in questions}) == 1
