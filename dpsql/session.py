@@ -21,7 +21,7 @@ from dpsql.contribution_index import ContributionIndex
 from dpsql.contributions import promises, tables
 from dpsql.emit import Emitter
 from dpsql.engines import Engine
-from dpsql.errors import Error, Fault, refuse
+from dpsql.errors import Error, refuse
 from dpsql.explain import PrivacyPlan, describe_loss, planned_outputs
 from dpsql.ledger import ChargeRequest, open_ledger
 from dpsql.ledger.account import Account
@@ -69,8 +69,7 @@ class Session:
         self.policy = policy
         self.analyst = analyst
         self.id = uuid.uuid4().hex
-        self.first_options = Options.of_policy(policy, project)
-        self.options = self.first_options
+        self.first_options = self.options = Options.of_policy(policy, project)
         self.planner = planner or Planner(policy, engine)
         self.sandbox = sandbox or shared_sandbox()
         self.ledger = ledger
@@ -445,7 +444,7 @@ def open_session(
     engine = open_duckdb(checked, source)
     try:
         ledger = open_ledger(checked.ledger_url(), checked.dataset, create=create_ledger)
-    except Fault:
+        return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst, project=project)
+    except Error:
         engine.close()
         raise
-    return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst, project=project)
