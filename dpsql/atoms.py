@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from dpsql.functions import number
 from dpsql.perturb import NoisyTerm
-from dpsql.pricing import PricedBlock
+from dpsql.pricing import PricedBlock, key_array
 from dpsql.remainder import DIALECT, ReleasedBlock
 from dpsql.stored import StoredTerm
 from dpsql.summed import summed
@@ -43,10 +43,10 @@ def grid(one: PricedBlock, groups: int) -> pa.Table:
     """All combinations of public keys, first key slowest."""
     columns, fastest = {}, groups
     for key in one.block.keys:
-        values = pa.array(list(key.values or ()))
-        fastest //= len(values)
-        index = np.repeat(np.arange(len(values)), fastest)
-        columns[key.name] = values.take(pa.array(np.tile(index, groups // len(index))))
+        values = key_array(key)
+        fastest //= len(values) or 1
+        index = np.repeat(np.arange(len(values)), fastest if groups else 0)
+        columns[key.name] = values.take(pa.array(np.tile(index, groups // (len(index) or 1))))
     return pa.table(columns)
 
 

@@ -96,10 +96,14 @@ def _places(column: Any, key: KeyColumn) -> Places:
     domain, first = _domain(key)
     size = len(domain)
     if first is not None and pa.types.is_signed_integer(column.type):
-        least = first
+        least, missing = first, first + size - 1 if domain.null_count else first - 1
 
         def by_distance(at: slice) -> NDArray[Any]:
-            numbers = column.slice(at.start, at.stop - at.start).cast(pa.int64()).fill_null(least - 1).to_numpy()
+            part = column.slice(at.start, at.stop - at.start).cast(pa.int64())
+            numbers = part.fill_null(missing).to_numpy()
+            if domain.null_count:  # NULL stands where the integer after the last one would be
+                outside = part.is_valid().to_numpy(zero_copy_only=False) & (numbers == missing)
+                numbers = np.where(outside, least - 1, numbers)
             # Differences that wrap are huge without a sign, like those below 0.
             distances: NDArray[Any] = np.minimum((numbers - least).view(np.uint64), np.uint64(size)).view(np.int64)
             return distances
@@ -115,13 +119,15 @@ def _places(column: Any, key: KeyColumn) -> Places:
 
 @lru_cache(maxsize=_KEPT)
 def _domain(key: KeyColumn) -> tuple[Any, int | None]:
-    """A public key's values, and the first of them where they are integers that follow each other."""
+    """A public key's values, and the first of them where they are integers that follow each other, NULL after the last."""
     values = _plain(key.values)
-    if not pa.types.is_signed_integer(values.type) or values.null_count or not len(values):
+    known = values.drop_null()
+    if not pa.types.is_signed_integer(values.type) or not len(known) or (values.null_count and values[-1].is_valid):
         return values, None
-    first = values[0].as_py()
-    follows = values.cast(pa.int64()).to_numpy() == np.arange(first, first + len(values))
-    return values, first if follows.all() and first > -(1 << 63) else None
+    first, after = known[0].as_py(), known[0].as_py() + len(known)
+    follows = first > -(1 << 63) and after < 1 << 63
+    follows = follows and bool((known.cast(pa.int64()).to_numpy() == np.arange(first, after)).all())
+    return values, first if follows else None
 
 
 def _product(keys: tuple[KeyColumn, ...], places: list[Places], rows: int) -> Layout:

@@ -60,8 +60,8 @@ ledger: sqlite:///nafld_rows-ledger.db
 tables:
   labs:
     columns:
-      day: {type: integer, lower: -7305, upper: 7305}
-      test: {type: text, domain: [hdl, cholesterol, systolic, diastolic, smoking, fib4]}
+      day: {type: integer, lower: -7305, upper: 7305, nullable: false}
+      test: {type: text, domain: [hdl, cholesterol, systolic, diastolic, smoking, fib4], nullable: false}
       value: {type: real, lower: 0, upper: 400}
 """
 

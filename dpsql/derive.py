@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsql.atoms import Atoms, Impossible, Mask, Part, disjoint, grid
@@ -25,7 +24,7 @@ from dpsql.basis import summed
 from dpsql.evaluate import evaluate
 from dpsql.perturb import NoisyTerm
 from dpsql.plan import Call, Column, Expr, Literal, Term, TermKind, fingerprint
-from dpsql.pricing import PricedBlock
+from dpsql.pricing import PricedBlock, key_array
 from dpsql.remainder import ReleasedBlock
 from dpsql.stored import (
     ADDITIVE,
@@ -105,8 +104,8 @@ class _Derivation:
         caps_matter |= any(term.clip is not None for term in self.one.block.terms)
         wanted = {term.name: self._parts(term) for term in self.one.block.terms}
         chosen = any(part[2] for parts in wanted.values() for part in parts)
-        one_to_one = not chosen and not self.dropped
         private = any(not key.public for key in self.stored.keys)
+        one_to_one = not chosen and not self.dropped and (private or self._same_groups())
         if (caps_matter or private) and not one_to_one:
             raise Impossible
         if caps_matter and caps_of(self.one.block) != self.stored.caps:
@@ -220,7 +219,7 @@ class _Derivation:
         if kind.value in ADDITIVE:
             return True
         group, groups = self._groups()
-        inside = np.logical_and.reduce([np.ones(len(group), dtype=bool), *masks])
+        inside = np.logical_and.reduce([group >= 0, *masks])
         return bool(np.bincount(group[inside], minlength=groups).max(initial=0) <= 1)
 
     def _covered(self, key: StoredKey, chosen: frozenset[str]) -> bool:
@@ -292,17 +291,25 @@ class _Derivation:
         return codes, combinations
 
     def _groups(self) -> tuple[npt.NDArray[np.int64], int]:
-        """For each stored cell the number of its group in the answer, whose keys run in the order asked for."""
+        """For each stored cell the number of its group in the answer, whose keys run in the order asked for; -1 where
+        the answer has no such group. A group that is not stored cannot be answered."""
         codes, count = np.zeros(self.stored.table.num_rows, dtype=np.int64), 1
+        outside = np.zeros(codes.size, dtype=bool)
         for key, stored in zip(self.one.block.keys, self.kept, strict=True):
-            values = pa.array(list(key.values or ()))
+            values = key_array(key)
             column = self.stored.table.column(stored.name).combine_chunks()
-            places = pc.index_in(column, value_set=values.cast(column.type), skip_nulls=False)
-            if places.null_count:
+            values = values.cast(column.type)
+            if pc.index_in(values, value_set=column.unique(), skip_nulls=False).null_count:
                 raise Impossible
-            codes = codes * len(values) + places.to_numpy()
+            places = pc.index_in(column, value_set=values, skip_nulls=False)
+            outside |= places.is_null().to_numpy(zero_copy_only=False)
+            codes = codes * len(values) + places.fill_null(0).to_numpy()
             count *= len(values)
-        return codes, count
+        return np.where(outside, -1, codes), count
+
+    def _same_groups(self) -> bool:
+        """Whether every stored cell is a group of the answer: what caps keep depends on all groups together."""
+        return bool((self._groups()[0] >= 0).all())
 
     # --- atoms --------------------------------------------------------------------------------------------------------
 
@@ -321,10 +328,9 @@ class _Derivation:
     def _atoms(self, wanted: Mapping[str, list[Part]]) -> Atoms:
         """Public keys: disjoint sets of cells, summed within each group of the answer."""
         group, groups = self._groups()
-        cells_there = self.stored.table.num_rows
 
         def cells_of(chosen: frozenset[str]) -> Mask:
-            masks = [np.ones(cells_there, dtype=bool), *(self._mask(mark) for mark in chosen)]
+            masks = [group >= 0, *(self._mask(mark) for mark in chosen)]
             return np.asarray(np.logical_and.reduce(masks), dtype=bool)
 
         atoms = Atoms(self.one, grid(self.one, groups))

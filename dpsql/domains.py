@@ -1,7 +1,7 @@
 """Public keys of a GROUP BY expression: the finite set of values it can take, whatever the data (privacy.md 5).
 
 A set that is too wide costs empty groups, one that is too narrow loses rows; neither costs privacy, because rows
-outside the set belong to no group.
+outside the set belong to no group. NULL is in the set wherever the expression may be NULL, as far as the policy says.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ Values = tuple[Any, ...]
 def domain_of(expression: Expr) -> Values | None:
     """Values in key order, None when the set is not finite (or has more than `MOST_VALUES`): private keys then.
 
-    NULL is among them only where a column's declared domain lists it; NaN never is. Reals are doubles.
+    NULL is among them where the expression may be NULL: last, unless a column's declared domain lists it elsewhere. NaN
+    never is. Reals are doubles.
     """
     return _of_call(expression) if isinstance(expression, Call) else _of_expression(expression)
 
@@ -55,7 +56,8 @@ def _of_expression(expression: Expr) -> Values | None:
         known = [value for value in known if not _is_nan(value)]
     if not isinstance(expression, Column):
         known.sort()
-        return tuple(known)
+    elif None in (expression.facts.values or ()):
+        return tuple(dict.fromkeys(values))
     return (*known, None) if None in values else tuple(known)
 
 
@@ -68,12 +70,16 @@ def _domain(expression: Expr) -> Values | None:
     if isinstance(expression, Literal):
         return (evaluate(expression, {}),)
     if isinstance(expression, (Column, ReleasedValue)):
-        return _range(facts)
+        return _with_null(_range(facts), facts)
     if facts.type is Type.BOOLEAN:
-        return (False, True)
+        return _with_null((False, True), facts)
     image = _image(expression)
-    if image is not None:
-        return image
+    return _with_null(_of_function(expression), facts) if image is None else image
+
+
+def _of_function(expression: Call) -> Values | None:
+    """Values of a call over columns of which some have no list; whether it may be NULL is left to its facts."""
+    facts = expression.facts
     if expression.function in ("case", "coalesce"):
         return _one_of(expression)
     if expression.function == "date_trunc" and isinstance(unit := expression.arguments[0], Literal):
@@ -136,7 +142,8 @@ def _one_of(expression: Call) -> Values | None:
     if len(known) < len(domains) or sum(map(len, known)) > MOST_VALUES:
         return None
     union = Column("x", expression.facts)
-    return tuple(dict.fromkeys(evaluate(union, {"x": value}) for value in chain.from_iterable(known)))
+    found = dict.fromkeys(evaluate(union, {"x": value}) for value in chain.from_iterable(known))
+    return tuple(value for value in found if value is not None)
 
 
 def _starts(facts: Facts, unit: str) -> Values | None:

@@ -210,14 +210,14 @@ Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate, R
 
 @dataclass(frozen=True)
 class Key:
-    """One GROUP BY expression; `values` lists its public domain in key order, None when the keys are private.
-
-    `values` follow from the expression and its facts, so they take no part in equality.
-    """
+    """One GROUP BY expression; `values`: its public keys in order, None when they are private. They follow from the expression
+    and `left` (fingerprint of those that conditions left; "": all). Not `whole`: HAVING leaves rows without a group."""
 
     name: str
     expression: Expr
     values: tuple[Any, ...] | None = field(compare=False)
+    left: str = ""
+    whole: bool = True
 
 
 @dataclass(frozen=True)

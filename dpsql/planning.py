@@ -24,7 +24,7 @@ from dpsql.explain import describe_loss
 from dpsql.options import Options
 from dpsql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.plan import Plan, fingerprint, results_read
-from dpsql.policy import Policy, Table
+from dpsql.policy import Column, Policy, Table
 from dpsql.pricing import Price, PricedBlock, price
 from dpsql.privacy import PrivacyLoss, plain_decimal
 from dpsql.release import OutputColumn, Release
@@ -186,10 +186,14 @@ _BIGQUERY = {"max_groups_contributed": "max_groups", "max_rows_contributed": "ma
 
 def _with_domains(table: Table, found: Mapping[str, tuple[Any, ...]]) -> Table:
     columns = {
-        name: replace(column, domain=found[name]) if column.domain is None and name in found else column
+        name: _with_domain(column, found[name]) if column.domain is None and name in found else column
         for name, column in table.columns.items()
     }
     return replace(table, columns=columns)
+
+
+def _with_domain(column: Column, found: tuple[Any, ...]) -> Column:
+    return replace(column, domain=tuple(v for v in found if v is not None), nullable=None in found)
 
 
 def _reads_the_clock(statement: Statement) -> bool:

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,9 +30,10 @@ from dpsql.mechanisms import (
 from dpsql.mechanisms.rational import sqrt_lower
 from dpsql.mechanisms.selection import choose_selection, threshold
 from dpsql.options import Options
-from dpsql.plan import BoundedBlock, Caps, Norm, Term, TermKind
+from dpsql.plan import BoundedBlock, Caps, Key, Norm, Term, TermKind
 from dpsql.policy import Policy
 from dpsql.privacy import Neighbours, PrivacyLoss, plain_decimal
+from dpsql.ranges import Type
 from dpsql.sensitivity import groups_per_unit, sensitivity
 from dpsql.term_errors import expected_error, term_errors
 
@@ -186,7 +188,7 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     measured = [shares.measured(term, block, neighbours) for term in block.terms]
     terms = tuple(TermNoise(term.name, noise, term.grid, _whole(term), term.shares) for term, noise in measured)
     block = replace(block, terms=tuple(term for term, _ in measured))
-    keys = tuple(KeyColumn(key.name, None if key.values is None else _arrow(key.values)) for key in block.keys)
+    keys = tuple(KeyColumn(key.name, None if key.values is None else key_array(key)) for key in block.keys)
     _check_grid(block, policy)
     selection, counted = _selection(block, terms, shares, policy)
     terms += counted
@@ -221,8 +223,15 @@ def _whole(term: Term) -> bool:
     return term.kind not in (TermKind.SUM, TermKind.DISTINCT_SUM) and not term.shares
 
 
-def _arrow(values: tuple[object, ...]) -> object:
-    return pa.array(list(values))
+_ARROW = {
+    Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
+    Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"),
+}  # fmt: skip
+
+
+def key_array(key: Key) -> Any:
+    """The values of a public key in the type of its expression (NULL alone, or no value at all, has none of its own)."""
+    return pa.array(list(key.values or ()), _ARROW[key.expression.facts.type])
 
 
 def _check_grid(block: BoundedBlock, policy: Policy) -> None:

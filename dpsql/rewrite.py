@@ -33,7 +33,7 @@ def bounded(block: Block, policy: Policy, asked: Asked) -> BoundedBlock:
         max_groups = max_rows_per_group = None
         asked = Asked()
     # Rows with a public key outside its values belong to no group, so a unit touches no more groups than there are.
-    groups = rows if private_keys else min(rows, math.prod(len(key.values or ()) for key in block.keys))
+    groups = rows if private_keys else min(rows, max(1, math.prod(len(key.values or ()) for key in block.keys)))
     if max_groups is not None:
         max_groups, groups = (max_groups, max_groups) if max_groups < groups else (None, groups)
     if max_rows_per_group is not None and max_rows_per_group >= rows:

@@ -38,10 +38,11 @@ _BOUNDS = {
 
 @dataclass
 class SourceTable:
-    """Structure of one table: columns to engine types, keys as declared."""
+    """Structure of one table: columns to engine types, keys as declared, `filled`: columns declared NOT NULL."""
 
     columns: dict[str, str]
     primary_key: list[str] = field(default_factory=list)
+    filled: set[str] = field(default_factory=set)
     foreign_keys: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -91,9 +92,13 @@ def _database(source: Path) -> dict[str, SourceTable]:
     tables: dict[str, SourceTable] = {}
     with duckdb.connect(str(source), read_only=True) as connection:
         here = "database_name = current_database() AND schema_name = 'main'"
-        columns = f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {here} AND NOT internal"
-        for table, column, type_ in connection.execute(f"{columns} ORDER BY table_oid, column_index").fetchall():
-            tables.setdefault(table, SourceTable({})).columns[column] = type_
+        columns = "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns()"
+        columns += f" WHERE {here} AND NOT internal ORDER BY table_oid, column_index"
+        for table, column, type_, nullable in connection.execute(columns).fetchall():
+            entry = tables.setdefault(table, SourceTable({}))
+            entry.columns[column] = type_
+            if not nullable:
+                entry.filled.add(column)
         keys = "SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names"
         for table, kind, names, parent, parents in connection.execute(
             f"{keys} FROM duckdb_constraints() WHERE {here} ORDER BY constraint_index"
@@ -164,7 +169,8 @@ def _table(
             yield f"      # {_key(column)} is {engine_type}, which dpsql does not read"
             continue
         keys = {unit[1] if unit else None, *table.primary_key, *links}
-        yield f"      {_key(column)}: {{type: {type_}}}" + ("" if column in keys else _BOUNDS.get(type_, ""))
+        filled = ", nullable: false" if column in table.filled else ""
+        yield f"      {_key(column)}: {{type: {type_}{filled}}}" + ("" if column in keys else _BOUNDS.get(type_, ""))
 
 
 def _key(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dpsql.domains import domain_of
 from dpsql.errors import refuse
 from dpsql.explain import expression_text
 from dpsql.mechanisms import Constant, Noise, Sensitivity
@@ -135,7 +136,8 @@ def complete(key: Key) -> bool:
 
     Bounds are no list: they clamp what is summed and promise nothing about the data.
     """
-    return key.values is not None and _complete(key.expression, set(key.values))
+    # Values that conditions of the question left out have no rows in it.
+    return key.values is not None and key.whole and _complete(key.expression, set(domain_of(key.expression) or ()))
 
 
 def _complete(expression: Expr, values: set[Any]) -> bool:
@@ -168,7 +170,7 @@ def description(one: PricedBlock) -> dict[str, Any]:
             {
                 "name": key.name, "expression": fingerprint(key.expression), "text": expression_text(key.expression),
                 "public": key.values is not None, "complete": complete(key),
-                "nulls": not key.expression.facts.nullable or None in (key.values or ()),
+                "nulls": key.values is not None and key.whole,
             }
             for key in block.keys
         ],

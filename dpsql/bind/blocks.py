@@ -20,8 +20,9 @@ from dpsql.bind.unit_keys import kind
 from dpsql.bind.units import per_unit
 from dpsql.domains import domain_of
 from dpsql.errors import Error, refuse
+from dpsql.narrowing import remaining
 from dpsql.parse import place
-from dpsql.plan import Block, Expr, Key, Measure, Relation
+from dpsql.plan import Block, Call, Expr, Key, Literal, Measure, Relation, fingerprint
 from dpsql.ranges import Type
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def cut(cutter: Cutter, node: exp.Select, scope: Scope, source: Relation, enviro
     units, others = _by_unit(work, node)
     if units:
         return per_unit(cutter.policy, node, scope, source, others, units, node is cutter.whole)
+    work.narrow(source)
     copy = exp.Select(expressions=[work.output(item) for item in node.expressions])
     for clause, target in (("having", "where"), ("qualify", "qualify")):
         if node.args.get(clause) is not None:
@@ -98,6 +100,15 @@ def _over_blocks(cutter: Cutter, work: _Cut, source: Relation, copy: exp.Select,
     return united(selects, work.node, order)
 
 
+def _over(expression: Expr, keys: list[Expr]) -> bool:
+    """Whether an expression is one of keys and constants alone."""
+    if expression in keys:
+        return True
+    if isinstance(expression, Call):
+        return all(_over(argument, keys) for argument in expression.arguments)
+    return isinstance(expression, Literal)
+
+
 _AS_THEY_ARE = (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)
 """Nodes that are no key and no aggregate, whatever stands in them."""
 
@@ -139,7 +150,46 @@ class _Cut:
             sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
         for items_of_set in sets:
             self.sets.append({self._add_key(self._grouping(item)) for item in items_of_set})
+
+    def narrow(self, source: Relation) -> None:
+        """Leave out the public keys that the question's own conditions exclude, before the grid's size is looked at."""
+        public = [key for key in self.keys if key.values is not None]
+        shown = self._conditions_on_keys()
+        asked = [(key.expression, key.values or ()) for key in public]
+        within = remaining(source, asked, ())
+        for key, inside, left in zip(public, within, remaining(source, asked, shown) if shown else within, strict=True):
+            if left != key.values:
+                narrowed = replace(key, values=left, left=fingerprint(left), whole=left == inside)
+                self.keys[self.keys.index(key)] = narrowed
         self._shorten_grid()
+
+    def _conditions_on_keys(self) -> list[Expr]:
+        """What HAVING says of keys alone: groups for which it is not true are not shown."""
+        having = self.node.args.get("having")
+        if having is None or len(self.sets) != 1:
+            return []
+        found = []
+        for part in having.this.flatten() if isinstance(having.this, exp.And) else [having.this]:
+            if has_aggregate(part):
+                continue
+            try:
+                condition = self.scalars.boolean(self._named(part))
+            except Error:
+                continue
+            if _over(condition, [key.expression for key in self.keys]):
+                found.append(condition)
+        return found
+
+    def _named(self, part: exp.Expr) -> exp.Expr:
+        """A condition of HAVING, outputs that it calls by their alias written out; source columns go first."""
+        outputs = {item.alias.lower(): item.unalias() for item in self.node.expressions if item.alias}
+
+        def written_out(column: exp.Expr) -> exp.Expr:
+            if not isinstance(column, exp.Column) or column.table or self.scope.has(column):
+                return column
+            return exp.Paren(this=outputs[name].copy()) if (name := column.name.lower()) in outputs else column
+
+        return part.copy().transform(written_out)
 
     def _shorten_grid(self) -> None:
         """Where all combinations of public keys would be too many, the widest keys appear as private keys do."""

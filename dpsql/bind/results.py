@@ -65,7 +65,11 @@ def key_facts(key: Key, listed: bool = True) -> Facts:
     if not listed:
         return replace(facts, values=None, nullable=True)
     computed = isinstance(key.expression, Call)
-    return replace(facts, values=key.values if computed else facts.values)
+    if key.values is None:
+        return replace(facts, values=None) if computed else facts
+    nullable = None in key.values
+    whole = not computed and facts.size() == len(key.values) - nullable
+    return replace(facts, values=facts.values if whole else key.values, nullable=nullable)
 
 
 def measure_facts(measure: Measure) -> Facts:

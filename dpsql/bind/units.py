@@ -110,10 +110,11 @@ def result_facts(measure: Measure, argument: Expr | None, rows: int) -> Facts:
         return Facts(Type.INTEGER, Fraction(1 if always else 0), Fraction(rows), nullable=False)
     assert argument is not None
     known = argument.facts
+    nullable = measure.filter is not None or known.nullable or known.type is Type.REAL
     if measure.aggregate == "sum":
         low, high = min(known.lower * rows, known.lower), max(known.upper * rows, known.upper)
         inside = known.type is not Type.INTEGER or (INT64[0] <= low and high <= INT64[1])
-        return Facts(known.type, low if inside else None, high if inside else None)
+        return Facts(known.type, low if inside else None, high if inside else None, nullable=nullable or not inside)
     if measure.aggregate == "avg":
-        return Facts(Type.REAL, known.lower, known.upper)
-    return Facts(known.type, known.lower, known.upper)
+        return Facts(Type.REAL, known.lower, known.upper, nullable=nullable)
+    return Facts(known.type, known.lower, known.upper, nullable=nullable)

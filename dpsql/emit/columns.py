@@ -74,13 +74,18 @@ def group_key(expression: Expr) -> str:
 
 def strict(key: Key) -> bool:
     """Whether `in_domain` leaves no other groups than the key's values."""
-    return key.values is not None and None not in key.values and len(key.values) <= MOST_LISTED
+    return key.values is not None and len(key.values) <= MOST_LISTED
 
 
 def in_domain(key: Key) -> str:
     """Rows outside a public key's domain belong to no group, so they must not use up a cap. A range where it is one."""
-    if key.values is None or None in key.values:
+    if key.values is None:
         return ""
-    if len(key.values) <= MOST_LISTED:
-        return f"{key.name} IN ({', '.join(text.constant(value) for value in key.values)})"
-    return f"{key.name} BETWEEN {text.constant(min(key.values))} AND {text.constant(max(key.values))}"
+    known = [value for value in key.values if value is not None]
+    if not known:
+        inside = "false"
+    elif len(known) <= MOST_LISTED:
+        inside = f"{key.name} IN ({', '.join(map(text.constant, known))})"
+    else:
+        inside = f"{key.name} BETWEEN {text.constant(min(known))} AND {text.constant(max(known))}"
+    return f"({inside} OR {key.name} IS NULL)" if None in key.values else inside

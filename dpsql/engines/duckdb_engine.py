@@ -117,14 +117,14 @@ class DuckDBEngine:
         return found
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Values of the columns of a public table that have few of them."""
+        """Values of the columns of a public table that have few of them, NULL (last) among them."""
         source, found = self.source(table), {}
         with self._cursor(None) as cursor:
             for column in self._policy.tables[table].columns.values():
                 if column.type in ("real", "timestamp"):
                     continue
                 value = cast_column(name(column.name), Type(column.type), source.types[column.name])
-                listed = f"SELECT DISTINCT {value} AS v FROM {source.sql} WHERE {value} IS NOT NULL ORDER BY v"
+                listed = f"SELECT DISTINCT {value} AS v FROM {source.sql} ORDER BY v NULLS LAST"
                 rows = cursor.execute(f"{listed} LIMIT {most + 1}").fetchall()
                 if len(rows) <= most:
                     found[column.name] = tuple(row[0] for row in rows)

@@ -99,10 +99,14 @@ def _inside(block: Block) -> Relation:
     """The rows that are in a group of the answer, as far as public keys have short lists."""
     relation = block.source
     for key in block.keys:
-        values = [value for value in key.values or () if not isinstance(value, (bool, float))]
-        if key.values and len(values) == len(key.values) <= MOST_LISTED and None not in values:
+        if key.values is None or not len(key.values) <= MOST_LISTED:
+            continue
+        values = [value for value in key.values if value is not None]
+        if not any(isinstance(value, (bool, float)) for value in values):
             listed = [Literal(value, literal_facts(value)) for value in values]
-            relation = Filter(relation, call("in", key.expression, *listed))
+            inside = call("in", key.expression, *listed) if listed else Literal(False, literal_facts(False))
+            missing = call("is_null", key.expression)
+            relation = Filter(relation, call("or", inside, missing) if None in key.values else inside)
     return relation
 
 

@@ -32,7 +32,7 @@ tables:
     max_rows: 1
     columns:
       patient_id: {type: integer, nullable: false}
-      region: {type: text, domain: [north, south]}
+      region: {type: text, domain: [north, south], nullable: false}
       age: {type: integer, lower: 0, upper: 120}
       income: {type: real}
       smokes: {type: boolean}

@@ -155,7 +155,7 @@ def test_check(bare_clinic: Clinic, dpsql: Run) -> None:
 
 def test_init_writes_structure_only(bare_clinic: Clinic, dpsql: Run) -> None:
     with duckdb.connect("source.duckdb") as connection:
-        people = "pid INTEGER PRIMARY KEY, name VARCHAR, age INTEGER, born DATE, x DECIMAL(9,2)"
+        people = "pid INTEGER PRIMARY KEY, name VARCHAR, age INTEGER NOT NULL, born DATE, x DECIMAL(9,2)"
         visits = "pid INTEGER REFERENCES people(pid), cost DOUBLE, seen TIMESTAMP, raw BLOB"
         connection.execute(f"CREATE TABLE people ({people})")
         connection.execute(f"CREATE TABLE visits ({visits})")
@@ -168,6 +168,8 @@ def test_init_writes_structure_only(bare_clinic: Clinic, dpsql: Run) -> None:
         assert secret not in text
     assert "privacy_unit: {table: people, column: pid}" in text and "foreign_keys: {pid: people.pid}" in text
     assert "primary_key: [pid]" in text and "# raw is BLOB" in text
+    assert "pid: {type: integer, nullable: false}" in text and "age: {type: integer, nullable: false}" in text
+    assert "born: {type: date}" in text
     assert [path for path, _ in policy_problems(text)] == ["$.tables.visits.max_rows"], "the owner is asked"
     done = text.replace("max_rows:  #?", "max_rows: 9  #")
     assert policy_problems(done) == []

@@ -58,13 +58,13 @@ def test_answer(connection: dpsql.Connection) -> None:
 
 
 def test_fetching(connection: dpsql.Connection) -> None:
-    cursor = connection.execute("SELECT age, COUNT(*) AS n FROM patients WHERE age < 5 GROUP BY age")
-    assert cursor.rowcount == 121
+    cursor = connection.execute("SELECT age, COUNT(*) AS n FROM patients WHERE income > 5 GROUP BY age")
+    assert cursor.rowcount == 122
     assert len(cursor.fetchmany()) == 1
     cursor.arraysize = 10
     assert len(cursor.fetchmany()) == 10 and len(cursor.fetchmany(20)) == 20
     rest = list(cursor)
-    assert len(rest) == 90 and [row[0] for row in rest] == list(range(31, 121))
+    assert len(rest) == 91 and [row[0] for row in rest] == [*range(31, 121), None]
 
 
 def test_frames(connection: dpsql.Connection) -> None:

@@ -20,7 +20,7 @@ tables:
     primary_key: [patient_id]
     columns:
       patient_id: {{type: integer, nullable: false}}
-      region: {{type: text, domain: [north, south]}}
+      region: {{type: text, domain: [north, south], nullable: false}}
       age: {{type: integer, lower: 0, upper: 120}}
       weight: {{type: real, lower: 0, upper: 300}}
   visits:

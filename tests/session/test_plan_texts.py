@@ -59,7 +59,7 @@ def test_a_plan_is_written_as_it_always_was() -> None:
     wanted = (
         f"Block(name=str:'b',source=Filter(source={SCAN_TEXT},predicate=Call(function=str:'eq',arguments="
         f"[Column(name=str:'ward',facts={WARD_TEXT}),Literal(value=int:3,facts={TRUE_TEXT})],facts={TRUE_TEXT})),"
-        f"keys=[Key(name=str:'k0',expression=Column(name=str:'ward',facts={WARD_TEXT}))],"
+        f"keys=[Key(name=str:'k0',expression=Column(name=str:'ward',facts={WARD_TEXT}),left=str:'',whole=bool:True)],"
         "measures=[Measure(name=str:'m0',aggregate=str:'count',arguments=[],distinct=bool:False,filter=NoneType:None)])"
     )
     for _ in range(2):  # the second time parts are known

@@ -263,7 +263,11 @@ def test_a_released_text_is_data(policy: Path) -> None:
     with duckdb.connect(str(policy.parent / "clinic.duckdb")) as connection:
         connection.execute("UPDATE patients SET region = ?", [strange])
     path = policy.parent / "clinic.yaml"
-    path.write_text(path.read_text().replace("region: {type: text, domain: [north, south]}", "region: {type: text}"))
+    path.write_text(
+        path.read_text().replace(
+            "region: {type: text, domain: [north, south], nullable: false}", "region: {type: text}"
+        )
+    )
     session, _ = opened(path, Fixed())
     grouped = "(SELECT region AS r, COUNT(*) AS n FROM patients GROUP BY region)"
     assert answered(session, f"SELECT COUNT(*) FROM patients AS p JOIN {grouped} AS t ON t.r = p.region") == [(1000,)]

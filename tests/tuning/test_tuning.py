@@ -46,7 +46,7 @@ tables:
     foreign_keys: {customer: customers.customer}
     columns:
       amount: {type: real, lower: 0, upper: 2000}
-      region: {type: integer, lower: 0, upper: 3}
+      region: {type: integer, lower: 0, upper: 3, nullable: false}
 """
 BY_REGION = "SELECT region, COUNT(*) AS n, SUM(amount) AS s FROM orders GROUP BY region"
 

@@ -62,7 +62,7 @@ SELECT nights, SUM(cost), COUNT(*), COUNT(DISTINCT patient_id) FROM visits GROUP
 -- query: distinct_beside
 -- set: dp.max_count = 2
 -- keys: public
--- l1: 2, 20, 3
+-- l1: 2, 20, 4
 -- rows: refused clip_rows
 SELECT ward, COUNT(*), COUNT(DISTINCT diagnosis), COUNT(DISTINCT patient_id) FROM visits GROUP BY ward
 
@@ -93,7 +93,7 @@ SELECT ward, VAR_POP(cost), SUM(cost) FROM visits GROUP BY ward
 -- set: dp.max_count = 4
 -- set: dp.max_total = 1000
 -- keys: public
--- l1: 6.92820262909, 1732.05080757
+-- l1: 8, 2000
 -- rows: refused clip_rows
 SELECT ward, COUNT(*), SUM(cost) FROM visits GROUP BY ward
 

@@ -24,7 +24,7 @@ SELECT nights, COUNT(*) FROM visits GROUP BY nights
 
 -- query: units_per_group
 -- keys: public
--- l1: 3
+-- l1: 4
 -- rows: 1
 SELECT ward, COUNT(DISTINCT patient_id) FROM visits GROUP BY ward
 
@@ -110,7 +110,7 @@ SELECT ward, nights, COUNT(*), SUM(cost) FROM visits GROUP BY ward, nights
 -- query: max_rows_per_group
 -- set: dp.max_rows_per_group = 3
 -- keys: public
--- l1: 9, 9000, 9
+-- l1: 12, 12000, 12
 -- rows: 1, 1000, 1
 SELECT ward, COUNT(*), SUM(cost), COUNT(DISTINCT diagnosis) FROM visits GROUP BY ward
 
@@ -167,6 +167,6 @@ SELECT dayname(day), COUNT(*) FROM visits GROUP BY 1
 
 -- query: key_that_is_always_null
 -- keys: public
--- l1: 0
--- rows: 0
+-- l1: 120
+-- rows: 120
 SELECT abs(CAST(sex AS INTEGER)) AS k, SUM(age) FROM patients GROUP BY k

@@ -1,0 +1,232 @@
+"""Public keys that conditions leave, against brute force: rows of raw values, inside and outside the declared bounds.
+
+Sound: a value that was left out is the key of no row for which the conditions are true. Useful: for plain conditions
+exactly the keys of rows within the bounds remain.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+
+from dpsql.domains import domain_of
+from dpsql.evaluate import evaluate
+from dpsql.functions import call
+from dpsql.narrowing import remaining
+from dpsql.plan import Column, Expr, Filter, Join, Literal, Project, Relation, Scan, Union_
+from dpsql.possible import Possible, possible, single
+from dpsql.ranges import Facts, Type, literal_facts
+
+
+def literal(value: Any) -> Literal:
+    return Literal(value, literal_facts(value))
+
+
+AGE = Column("age", Facts(Type.INTEGER, Fraction(0), Fraction(12)))
+RANK = Column("rank", Facts(Type.INTEGER, Fraction(0), Fraction(3), nullable=False))
+SEX = Column("sex", Facts(Type.TEXT, values=("f", "m", "x")))
+CODE = Column("code", Facts(Type.INTEGER))
+COST = Column("cost", Facts(Type.REAL, Fraction(0), Fraction(50)))
+DAY = Column("day", Facts(Type.DATE, date(2024, 1, 30), date(2024, 3, 2)))
+SEEN = Column("seen", Facts(Type.TIMESTAMP, datetime(2024, 1, 31, 22), datetime(2024, 2, 2, 3)))
+OLD = Column("old", Facts(Type.BOOLEAN))
+COLUMNS = (AGE, RANK, SEX, CODE, COST, DAY, SEEN, OLD)
+TABLE = Scan("t", COLUMNS)
+RAW: dict[str, list[Any]] = {
+    "age": [*range(-3, 18), None, 2**63 - 1, -(2**63)],
+    "rank": [0, 1, 2, 3, 9],
+    "sex": ["f", "m", "x", "zz", "", "F", None],
+    "code": [-5, 0, 3, 7, 10**12, None],
+    "cost": [-1.0, -0.0, 0.0, 9.999, 10.0, 49.99, 50.0, 1e9, float("inf"), float("-inf"), float("nan"), None],
+    "day": [date(2024, 1, 1) + timedelta(days=at) for at in range(0, 100, 3)] + [date.min, date.max, None],
+    "seen": [datetime(2024, 1, 31) + timedelta(minutes=at) for at in range(0, 5000, 173)] + [datetime.max, None],
+    "old": [True, False, None],
+}
+INSIDE = {
+    "age": range(13), "rank": range(4), "sex": ("f", "m", "x"), "code": RAW["code"][:-1], "cost": [0.0, 9.5, 10.0, 29.99, 31.0, 50.0],
+    "day": [DAY.facts.lower + timedelta(days=at) for at in range(33)],
+    "seen": [datetime(2024, 1, 31, 22) + timedelta(minutes=at) for at in range(0, 29 * 60, 7)], "old": [True, False],
+}  # fmt: skip
+
+
+def rows_for(columns: set[str], chance: random.Random, raw: dict[str, Any], most: int = 400) -> list[dict[str, Any]]:
+    every = list(product(*(raw[name] for name in sorted(columns))))
+    chosen = every if len(every) <= most else chance.sample(every, most)
+    return [dict(zip(sorted(columns), values, strict=True)) for values in chosen]
+
+
+def named(expression: Expr) -> set[str]:
+    if isinstance(expression, Column):
+        return {expression.name}
+    return set().union(*map(named, getattr(expression, "arguments", ())))
+
+
+def keys() -> list[Expr]:
+    return [
+        AGE, SEX, DAY, OLD, RANK, call("intdiv", AGE, literal(5)), call("mod", AGE, literal(4)), call("neg", AGE),
+        call("mul", call("floor", call("div", COST, literal(10))), literal(10)), call("upper", SEX),
+        call("width_bucket", COST, literal(0), literal(50), literal(5)), call("sub", literal(3), RANK),
+        call("case", call("lt", AGE, literal(4)), literal("young"), call("lt", AGE, literal(9)), literal("old"),
+             literal(None)),
+        call("coalesce", SEX, literal("?")), call("date_trunc", literal("month"), DAY), call("gt", AGE, literal(6)),
+        call("date_trunc", literal("hour"), SEEN), call("strftime", DAY, literal("%Y-%m")), call("add", AGE, RANK),
+        call("date_part", literal("month"), DAY), call("is_null", AGE), call("last_day", DAY), call("nullif", RANK, AGE),
+        call("time_bucket", SEEN, literal(7200), literal(datetime(2000, 1, 1))), call("clamp", CODE, literal(0), literal(4)),
+        call("date_trunc", literal("week"), DAY), call("strftime", SEEN, literal("%H")), call("length", SEX),
+    ]  # fmt: skip
+
+
+def condition(chance: random.Random, depth: int, about: Expr | None = None) -> Expr:
+    """A condition, often on `about` or on a column of it."""
+    if depth and chance.random() < 0.6:
+        word = chance.choice(("and", "or", "not"))
+        if word == "not":
+            return call("not", condition(chance, depth - 1, about))
+        return call(word, condition(chance, depth - 1, about), condition(chance, depth - 1, about))
+    value = chance.choice([*COLUMNS, *keys()])
+    if about is not None and chance.random() < 0.7:
+        value = chance.choice([about, *(column for column in COLUMNS if column.name in named(about))])
+    if chance.random() < 0.15:
+        return call(chance.choice(("is_null", "is_null")), value)
+    if value.facts.type is Type.BOOLEAN:
+        return call(chance.choice(("is_true", "is_false")), value)
+    if value.facts.type is Type.TEXT and chance.random() < 0.4:
+        return call("like", value, literal(chance.choice(("f%", "%2%", "_", "young"))))
+    others = [literal(one) for one in sample(chance, value)]
+    if chance.random() < 0.3:
+        return call("in", value, *others)
+    word = chance.choice(("eq", "ne", "lt", "le", "gt", "ge", "not_distinct"))
+    if value.facts.type is Type.INTEGER and chance.random() < 0.2:
+        return call(word, value, chance.choice((AGE, RANK, CODE)))
+    return call(word, value, others[0])
+
+
+def sample(chance: random.Random, value: Expr) -> list[Any]:
+    """Literals near what the expression can be, ends of ranges among them."""
+    known = [one for one in domain_of(value) or () if one is not None]
+    if not known:
+        known = [one for one in RAW.get(getattr(value, "name", ""), [3]) if one is not None and one == one]
+    picked = [chance.choice(known), chance.choice(known), known[0], known[-1]]
+    found = [Fraction(one) if isinstance(one, float) and abs(one) < 1e300 else one for one in picked]
+    return [one for one in found if not isinstance(one, float)] or [Fraction(1)]
+
+
+def values_of(key: Expr) -> tuple[Any, ...]:
+    found = domain_of(key)
+    assert found is not None, key
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_value_that_a_row_can_have_is_left_out(seed: int) -> None:
+    chance = random.Random(seed)
+    gone = 0
+    for _ in range(60):
+        key = chance.choice(keys())
+        where = condition(chance, chance.randrange(3), key)
+        values = values_of(key)
+        (left,) = remaining(Filter(TABLE, where), [(key, values)], ())
+        assert left == tuple(value for value in values if value in left)
+        gone += len(values) - len(left)
+        out = set(values) - set(left)
+        for row in rows_for(named(key) | named(where), chance, RAW):
+            if evaluate(where, row) is True:
+                assert evaluate(key, row) not in out, (key, where, row)
+    assert gone > 50, "conditions that leave everything prove nothing"
+
+
+def _between(value: Expr, low: Any, high: Any) -> Expr:
+    return call("and", call("ge", value, literal(low)), call("le", value, literal(high)))
+
+
+DECADE = call("intdiv", AGE, literal(5))
+MONTH = call("date_trunc", literal("month"), DAY)
+STAGE = call(
+    "case", call("lt", AGE, literal(4)), literal("young"), call("lt", AGE, literal(9)), literal("old"), literal("x")
+)
+FLOOR = call("mul", call("floor", call("div", COST, literal(10))), literal(10))
+PLAIN: list[tuple[Expr, Expr]] = [
+    (AGE, _between(AGE, 3, 5)), (AGE, call("in", AGE, literal(2), literal(7), literal(40))), (AGE, call("is_null", AGE)),
+    (AGE, call("not", call("is_null", AGE))), (AGE, call("ne", AGE, literal(4))), (AGE, call("lt", AGE, literal(0))),
+    (AGE, call("or", call("lt", AGE, literal(2)), call("gt", AGE, literal(11)))), (AGE, call("eq", DECADE, literal(1))),
+    (DECADE, _between(AGE, 5, 9)), (call("mod", AGE, literal(4)), _between(AGE, 4, 5)), (DECADE, call("gt", DECADE, literal(0))),
+    (SEX, call("like", SEX, literal("f%"))), (SEX, call("not", call("in", SEX, literal("f"), literal("m")))),
+    (call("upper", SEX), call("eq", SEX, literal("m"))), (call("upper", SEX), call("eq", call("upper", SEX), literal("M"))),
+    (STAGE, call("ge", AGE, literal(4))), (STAGE, call("eq", STAGE, literal("old"))), (AGE, call("eq", STAGE, literal("old"))),
+    (DAY, _between(DAY, date(2024, 2, 28), date(2024, 3, 1))), (MONTH, call("ge", DAY, literal(date(2024, 2, 10)))),
+    (MONTH, call("eq", call("date_part", literal("month"), DAY), literal(2))), (DAY, call("eq", MONTH, literal(date(2024, 2, 1)))),
+    (call("strftime", DAY, literal("%Y-%m")), call("lt", DAY, literal(date(2024, 2, 1)))),
+    (call("date_trunc", literal("hour"), SEEN),
+     call("and", call("ge", SEEN, literal(datetime(2024, 2, 1))), call("lt", SEEN, literal(datetime(2024, 2, 1, 2))))),
+    (FLOOR, call("and", call("ge", COST, literal(10)), call("lt", COST, literal(30)))), (OLD, call("is_true", OLD)), (OLD, OLD),
+    (OLD, call("not", OLD)), (call("gt", AGE, literal(6)), call("gt", AGE, literal(8))),
+    (AGE, call("and", call("eq", AGE, RANK), call("eq", RANK, literal(2)))), (AGE, call("eq", literal(1), literal(2))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("at", range(len(PLAIN)))
+def test_plain_conditions_leave_exactly_the_keys_of_rows_within_the_bounds(at: int) -> None:
+    key, where = PLAIN[at]
+    values = values_of(key)
+    (left,) = remaining(Filter(TABLE, where), [(key, values)], ())
+    names = named(key) | named(where)
+    raw = {name: [*INSIDE[name], *([None] if name != "rank" else [])] for name in names}
+    there = {
+        evaluate(key, row) for row in rows_for(names, random.Random(0), raw, 100_000) if evaluate(where, row) is True
+    }
+    assert left == tuple(value for value in values if value in there)
+
+
+def test_rows_of_an_outer_join_without_a_partner_keep_null_alone() -> None:
+    right = Filter(Scan("r", (SEX, AGE)), call("eq", SEX, literal("f")))
+    pair = ((Column("a.age", AGE.facts), Column("b.age", AGE.facts)),)
+    joined = Join(Scan("l", (AGE,)), right, "left", pair, False, 1)
+    sex, here = Column("b.sex", SEX.facts), Column("a.age", AGE.facts)
+    assert remaining(joined, [(sex, ("f", "m", "x", None))], ()) == [("f", None)]
+    assert remaining(Filter(joined, call("eq", sex, literal("m"))), [(sex, ("f", "m", "x", None))], ()) == [()]
+    inner = Filter(Join(Scan("l", (AGE,)), right, "inner", pair, False, 1), call("lt", here, literal(2)))
+    assert remaining(inner, [(sex, ("f", "m", "x", None))], ()) == [("f",)]
+    there = Column("b.age", AGE.facts)
+    assert remaining(inner, [(there, (*range(13), None))], ()) == [(0, 1)]
+
+
+def test_a_union_keeps_what_one_of_its_parts_may_have() -> None:
+    def part(where: Expr) -> Relation:
+        return Project(Filter(TABLE, where), (("p0", AGE),))
+
+    union = Union_((part(call("lt", AGE, literal(2))), part(call("gt", AGE, literal(11)))))
+    assert remaining(union, [(Column("p0", AGE.facts), (*range(13), None))], ()) == [(0, 1, 12)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_an_expression_may_be_holds_what_it_is(seed: int) -> None:
+    """Rows whose columns lie in random cells: their value is among the possible ones."""
+    chance = random.Random(seed + 100)
+    for _ in range(150):
+        expression = chance.choice([condition(chance, 2), chance.choice(keys())])
+        row = {name: chance.choice(RAW[name]) for name in named(expression)}
+        cells = {name: cell_around(chance, name, value) for name, value in row.items()}
+        found = possible(expression, cells)
+        value = evaluate(expression, row)
+        if isinstance(value, float) and value != value:
+            assert (found.values is None and found.upper is None) or any(one != one for one in found.values or ())
+        else:
+            assert found.holds(value), (expression, row, cells, value, found)
+
+
+def cell_around(chance: random.Random, name: str, value: Any) -> Possible:
+    if value is None or chance.random() < 0.3:
+        return single(value) if chance.random() < 0.7 else Possible()
+    if isinstance(value, bool):
+        return Possible(frozenset((True, False)), null=chance.random() < 0.5)
+    if isinstance(value, str) or value != value:
+        return Possible(excluded=frozenset(one for one in RAW["sex"] if one not in (None, value)))
+    known = sorted(one for one in RAW[name] if one is not None and one == one)
+    lower = chance.choice([None, *(one for one in known if one <= value)])
+    upper = chance.choice([None, *(one for one in known if one >= value)])
+    return Possible(None, lower, upper, null=chance.random() < 0.5)
