@@ -72,7 +72,7 @@ AGREE = [
     "SELECT day, COUNT(*) AS n FROM people WHERE day BETWEEN '2024-12-25' AND '2024-12-31' GROUP BY day ORDER BY n DESC, day LIMIT 5",
     "SELECT CAST(date_trunc('month', day) AS DATE) AS m, COUNT(*) FROM people WHERE day >= '2024-02-10' AND day < '2024-04-01' GROUP BY 1 ORDER BY 1",
     "SELECT age, RANK() OVER (ORDER BY COUNT(*) DESC) FROM people WHERE age IN (21, 31) GROUP BY age ORDER BY age",
-    "SELECT COUNT(*) FROM (SELECT age, COUNT(*) FROM people WHERE age < 30 GROUP BY age)",
+    "SELECT COUNT(*) FROM (SELECT age, COUNT(*) FROM people WHERE age IN (21, 22, 23) GROUP BY age)",
     "SELECT age, COUNT(*) FROM people GROUP BY age HAVING age BETWEEN 51 AND 53 ORDER BY age",
     "SELECT age // 10 AS d, COUNT(*) FROM people WHERE age BETWEEN 20 AND 39 GROUP BY d ORDER BY d",
     "SELECT CASE WHEN age < 18 THEN 'minor' WHEN age < 65 THEN 'adult' END AS c, COUNT(*) FROM people GROUP BY c ORDER BY c",
