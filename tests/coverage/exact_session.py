@@ -49,14 +49,16 @@ class LimitGate(Gate):
         return None if isinstance(noise, Constant) else np.zeros(count, np.int64)
 
 
-def exact_session(policy: Policy | str, connection: duckdb.DuckDBPyConnection, ledger: Path) -> Session:
+def exact_session(
+    policy: Policy | str, connection: duckdb.DuckDBPyConnection, ledger: Path, gate: Gate | None = None
+) -> Session:
     """A session without noise on `connection`; `policy` may be the name of a file in tests/policies."""
     known = load_policy(POLICIES / f"{policy}.yaml") if isinstance(policy, str) else policy
     budget = replace(known.budget, epsilon=Fraction(10**6), delta=Fraction(1, 10**4), accountant="pure")
     per_query = replace(known.per_query, epsilon=Fraction(1000), max_epsilon=None, delta=Fraction(1, 10**9))
     generous = replace(known, budget=budget, per_query=per_query, ledger=f"sqlite:///{ledger}")
     book = open_ledger(generous.ledger_url(), generous.dataset, create=True)
-    return Session(generous, open_duckdb(generous, connection), book, open_releases(book), gate=LimitGate())
+    return Session(generous, open_duckdb(generous, connection), book, open_releases(book), gate=gate or LimitGate())
 
 
 def plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from exact_session import exact_session, rows_of, same
 
+from dpsql.output import as_object
 from dpsql.session import Session
 
 World = tuple[duckdb.DuckDBPyConnection, Session]
@@ -119,3 +120,25 @@ def test_sums_of_values_outside_their_bounds(world: World) -> None:
     _, session = world
     sql = "SELECT SUM(DISTINCT clamp(x - 3, 0, 5)), COUNT(DISTINCT clamp(x - 3, 0, 5)) FROM a"
     assert rows_of(session.execute(sql)) == [(15.0, 6.0)]
+
+
+def test_the_number_of_groups_is_not_exact(world: World) -> None:
+    """The domain has four codes, the data two: every door says that the number is noisy, and how to ask instead."""
+    connection, session = world
+    sql = "SELECT COUNT(*) FROM (SELECT kind FROM a WHERE kind <> 'q' GROUP BY kind) AS q"
+    release = session.execute(sql)
+    (column,) = release.columns
+    assert (column.noisy, column.of_groups) == (True, True)
+    assert release.error.to_pylist() == [{"count": None}]
+    for said in (release.notices, session.explain(sql).notes):
+        assert any("the error is not known" in text and "COUNT(DISTINCT key)" in text for text in said)
+    assert session.describe(sql) == release.columns
+    assert as_object(release)["columns"] == [{"name": "count", "type": "integer", "noisy": True}]
+    assert as_object(release)["notices"] == list(release.notices)
+    for asked in (
+        "SELECT COUNT(*) FROM (SELECT kind FROM a WHERE kind <> 'q' GROUP BY kind HAVING COUNT(*) > 20) AS q",
+        "SELECT COUNT(DISTINCT kind) FROM a WHERE kind <> 'q'",
+    ):
+        answer = session.execute(asked)
+        assert list(answer.rows()) == connection.execute(asked).fetchall() == [(1,)]
+        assert answer.notices == () and answer.columns[0].noisy
