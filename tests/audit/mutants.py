@@ -13,6 +13,7 @@ PLANS = "sql/test_accepted.py"
 REFUSALS = "sql/test_refused.py"
 CLIPPING = "neighbours/test_clipping.py"
 GENERATED = "neighbours/test_neighbours.py"
+SOURCES = "neighbours/test_sources.py"
 TIGHT = "neighbours/test_tight.py"
 PLAIN = f"{GENERATED}::test_named"
 SESSION = "session/test_session.py"
@@ -59,6 +60,12 @@ MUTANTS = (
            REPLAY, "test_entity and cte_over_rows_twice"),
     Mutant("rows that meet none are left out", "contributions.py", '(left - back if relation.kind == "left" else 0)', "0",
            f"{REPLAY} {TIGHT}", "left_join_counted_from_the_right or LEFT_JOIN_labs"),
+    # real sources, over the neighbour law
+    Mutant("collations of columns kept, over pairs", "emit/duckdb.py", '({value} COLLATE {BINARY})" if type_ is Type.TEXT',
+           '({value} COLLATE {BINARY})" if type_ is Type.NULL', SOURCES, "test_law and duckdb"),
+    Mutant("a record goes on while its quotes are odd", "engines/csv_lines.py", "if not (dialect.multiline and dialect.quote):",
+           "if not dialect.quote:", SOURCES, "test_law and csv-"),
+    Mutant("odd lines are left to the parser", "engines/csv_lines.py", "    if len(odd):\n", "    if len(odd) > 99:\n", SOURCES, "test_law and csv-"),
     # terms that share each row
     Mutant("a NULL is in two terms of a set", "emit/shared.py", "count({'*' if term.absent else row})", "count(*)",
            "noise/test_sharing.py", "adds_its_width"),

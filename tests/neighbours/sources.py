@@ -148,6 +148,9 @@ RAW = [
     b"\r", b"a\rb", b'"a\rb"', b"\xef\xbb\xbf", b"x" * 2_200_000, b"'a,b'", b";", b"\t", b"|", b"\\", b'\\"', b"#", b"",
 ]  # fmt: skip
 """Bytes of CSV cells as they stand in the file, quoted or not."""
+VARIANTS = ["a", "A", "b", "A", "B", "C", "ULM", "Köln", "STRASSE", "A B", "X,Y"]
+ACCENTS = ["á", "Á", "ä", "Ä", "b́", "B́", "koln", "úlm", "Strasse"]
+"""Texts that some collation takes for one of the others' texts."""
 NAMES = ["P1", "p1 ", "ṕ1", "person", "q", "P11", "NULL", "0", "infinity", "p", "ｐ1", "\u212a"]
 """Keys of hostile units: near those of others, and nobody else's."""
 
@@ -170,9 +173,9 @@ def hostile(
     `lined`: the source is lines of text, which need not be well formed.
     """
     key = NAMES[number % len(NAMES)]
-    shown = {0: {"text": ["a"]}, 1: {"text": ["á", "Á"]}}.get(number, {})
+    shown = {0: {"text": VARIANTS}, 1: {"text": ACCENTS}}.get(number, {})
     rows: Rows = {"people": [], "events": []}
-    for table, count in {"people": 1, "events": rng.choice([1, 3, 6])}.items():
+    for table, count in {"people": 1, "events": 6 if number < 2 else rng.choice([1, 3, 6])}.items():
         for _ in range(count):
             row = [rng.choice(shown.get(type_) or edges[table][name]) for name, type_ in COLUMNS[table].items()]
             rows[table].append([key, *row[1:]])
@@ -182,7 +185,7 @@ def hostile(
     if lined and number >= 3 and rng.random() < 0.7:
         rows["events"], lines = [], {"events": [_line(rng, key) for _ in range(rng.choice([1, 2, 5]))]}
     if by_rows:
-        rows = {"people": [], "events": (rows["events"] or [[key, *[None] * (len(COLUMNS["events"]) - 1)]])[:1]}
+        rows = {"people": [], "events": [] if lines else rows["events"][:1]}
         lines = {table: whole[:1] for table, whole in lines.items()}
     return Hostile(f"{number}: {key!r}", rows, lines)
 
@@ -396,8 +399,11 @@ ANY = {type_: {"text": texts} for type_, texts in TEXTS.items()}
 KINDS = {
     kind.name: kind
     for kind in (
+        Kind("csv", ".csv", ANY, _csv(".csv")),
+        Kind("csv.gz", ".csv.gz", ANY, _csv(".csv.gz")),
         Kind("duckdb", ".duckdb", DUCKDB, _duckdb_file),
         Kind("connection", "", DUCKDB, _connection),
+        Kind("prepared csv", ".csv", ANY, _csv(".csv"), prepared=True),
         Kind("prepared duckdb", ".duckdb", DUCKDB, _duckdb_file, prepared=True),
     )
 }

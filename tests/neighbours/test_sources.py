@@ -33,6 +33,8 @@ UNITS, QUESTIONS = 8, 16
 SEED = int(os.environ.get("DPSQL_NEIGHBOUR_SEED", "0"))
 SEEDS = range(SEED, SEED + -(-PAIRS // (UNITS * QUESTIONS * len(KINDS))))
 
+ALWAYS = 3
+"""Questions at the beginning of ROWS that are asked of every source; others are drawn."""
 ROWS = (
     "SELECT COUNT(*), SUM(amount), AVG(number), COUNT(day), COUNT(moment) FROM events",
     "SELECT kind, COUNT(*), SUM(number), VAR_POP(amount) FROM events GROUP BY kind",
@@ -146,25 +148,28 @@ class Place:
         self.base = people(rng)
         lined = self.kind.ending.startswith(".csv")
         found = edges(self.kind, self.types)
-        self.units = [hostile(rng, number, found, self.by_rows, lined) for number in rng.sample(range(24), UNITS - 3)]
-        self.units += [hostile(rng, number, found, self.by_rows, lined) for number in range(3)]
+        self.units = [
+            hostile(rng, number, found, self.by_rows, lined) for number in rng.sample(range(3, 24), UNITS - 3)
+        ]
+        self.first = [hostile(rng, number, found, self.by_rows, lined) for number in range(3)]
+        self.units += self.first
         self.rng = rng
 
     def side(self, unit: Hostile | None, name: str, planner: Any = None) -> Side:
         """The source with this unit, in a folder of its own."""
         folder = self.folder / name
         rows = {table: list(rows) for table, rows in self.base.items()}
-        for table, more in (unit.rows if unit else {}).items():
-            rows[table] += more
         for table in ("people", "events"):
             random.Random(self.seed).shuffle(rows[table])
+        for table, more in (unit.rows if unit else {}).items():
+            rows[table] = [*more, *rows[table]] if unit in self.first else [*rows[table], *more]
         known = policy(folder, self.kind.ending, self.by_rows)
         engine = opened(self.kind, known, folder, rows, unit.lines if unit else {}, self.types)
         return Side(World(known, planner=planner, engine=engine), folder)
 
     def questions(self) -> Iterator[tuple[str, list[str]]]:
         asked = ROWS if self.by_rows else ROWS + OWNED
-        for shape in self.rng.sample(asked, QUESTIONS):
+        for shape in [*asked[:ALWAYS], *self.rng.sample(asked[ALWAYS:], QUESTIONS - ALWAYS)]:
             sql = shape.replace("{text}", self.rng.choice(TEXT)).replace("{value}", self.rng.choice(VALUE))
             options = list(self.rng.choice(SETTINGS if self.by_rows else SETTINGS + CLIPS))
             yield sql, [] if "DISTINCT" in sql and "FROM (SELECT DISTINCT" in sql else options
