@@ -224,9 +224,10 @@ class Kind:
 def _csv(ending: str) -> Callable[..., Any]:
     def build(folder: Path, rows: Rows, lines: dict[str, list[bytes]], types: Any) -> Any:
         for table, columns in COLUMNS.items():
-            text = b"\n".join([
-                ",".join(columns).encode(), *(_written(row) for row in rows[table]), *lines.get(table, []), b"",
-            ])  # fmt: skip
+            text = [_written(row) for row in rows[table]]
+            third = len(text) // 3  # most lines follow those of the hostile unit, which could be read into them
+            text[third:third] = lines.get(table, [])
+            text = b"\n".join([",".join(columns).encode(), *text, b""])
             (folder / f"{table}{ending}").write_bytes(gzip.compress(text, 1) if ending.endswith("gz") else text)
 
     return build
