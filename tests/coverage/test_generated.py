@@ -29,11 +29,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         session.close()
 
 
-def test_whole_answers(world: World) -> None:
+@pytest.mark.parametrize("nullable", [False, True], ids=["keys", "keys that may be NULL"])
+def test_whole_answers(world: World, nullable: bool) -> None:
     connection, session = world
     seen: Counter[str] = Counter()
-    for name, source in examples("answers", 120):
-        sql = Questions(source).one()
+    for name, source in examples(f"answers/{nullable}", 100):
+        sql = Questions(source, nullable).one()
         try:
             expected = connection.execute(sql).fetchall()
         except Exception:
