@@ -68,7 +68,7 @@ def test_every_demo_ships_its_policy() -> None:
         ("max_rows: 60", "max_rows: 0"),
         ("max_rows: 60", "max_row: 60"),
         ("patient_id: patients.patient_id}\n    max_rows: 10", "patient_id: patients}\n    max_rows: 10"),
-        ("nullable: false", "nullable: never"),
+        ("patient_id: {type: integer, nullable: false}", "patient_id: {type: integer, nullable: never}"),
         ("dataset: nafld", "dataset: na fld"),
         ("privacy_unit: {table: patients, column: patient_id}", "privacy_unit: rows"),
         ("  planning:", "  plan ning:"),
