@@ -82,8 +82,9 @@ class _UnitScalars(Scalars):
         return super().bind(node)
 
     def _unit(self, expression: Expr) -> Column:
-        """The unit's key, or an injective function of it: the same in all rows of a unit, so that it is their smallest."""
-        if kind(expression, self.scope) is Kind.KEY:
+        """The unit's key; an injective function of it (or the key of another table, perhaps in another type) is the same in
+        all rows of a unit, so that it is their smallest."""
+        if expression == next((unit for unit in self.units if kind(unit, self.scope) is Kind.KEY), None):
             return Column(UNIT_KEY, expression.facts)
         if expression not in self.images:
             name = f"a{len(self.columns)}"
