@@ -12,7 +12,20 @@ from typing import Any
 
 import click
 
-from benchmarks import accuracy, clients, cold, compare, errors, fixed_cost, large, limits, measure, report, wide
+from benchmarks import (
+    accuracy,
+    clients,
+    cold,
+    compare,
+    errors,
+    fixed_cost,
+    large,
+    limits,
+    measure,
+    report,
+    timing,
+    wide,
+)
 from benchmarks.data import WAYS
 from benchmarks.peers.drive import PEERS
 from benchmarks.workload import WORKLOAD
@@ -46,6 +59,7 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--errors", "errors_", callback=_peers, help="the error beside them, which a busy machine may measure")
 @click.option("--seconds", default=errors.SECONDS, show_default=True, help="--errors: for each question and system")
 @click.option("--accuracy", "accuracy_", is_flag=True, help="AVG and VAR beside the composition by hand; heavy tails")
+@click.option("--timing", "timing_", is_flag=True, help="what the time of an answer tells of one person's bit")
 @click.option("--docs", is_flag=True, help="afterwards rewrite the tables and charts of docs/performance.md")
 @click.option("--rows", multiple=True, type=click.IntRange(min=1), help="table size; may be repeated [of each part]")
 @click.option("--way", multiple=True, type=click.Choice(WAYS), help="of the workload; may be repeated [all]")
@@ -133,6 +147,7 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         "peers": (bool(given["peers"]), peers),
         "errors": (bool(given["errors_"]), wrong),
         "accuracy": (given["accuracy_"], accurate),
+        "timing": (given["timing_"], lambda: many(timing.timing(folder, max(20, 20 * repeat), _say))),
     }
     named = {part: work for part, (wanted, work) in everything.items() if wanted}
     if not named and not given["docs"]:

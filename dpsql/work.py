@@ -165,9 +165,8 @@ class Room:
         if self._most is not None and len(self._running) >= self._most:
             return False
         left = [one for one in self._running if one.left]
-        return all(one.session != work.session for one in left) and (
-            sum(one.asker == work.asker for one in left) < self._most_left
-        )
+        same = sum(one.asker == work.asker for one in left)
+        return same < self._most_left and all(one.session != work.session for one in left)
 
     def stop(self, session: str | None = None) -> None:
         """Stop the engine under the questions of one session, or of all, and wait until they have ended."""
