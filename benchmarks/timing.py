@@ -15,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 
+from dpsql.errors import Error
 from dpsql.session import Session, open_session
 
 PEOPLE = 1_000
@@ -72,7 +73,8 @@ def _leak(folder: Path, kind: str, rows: int, questions: int, say: Callable[[str
     threshold = _best(seen[:half])
     right = sum((seconds > threshold) == bit for seconds, bit in seen[half:])
     guesses = len(seen) - half
-    found = Leak(kind, rows, guesses, right, _bits(right / guesses), 1e3 * (_median(seen, True) - _median(seen, False)))
+    apart = _median(seen, True) - _median(seen, False)
+    found = Leak(kind, rows, guesses, right, _bits(right / guesses), 1e3 * apart if math.isfinite(apart) else apart)
     say(f"{kind}, {rows} rows: {right} of {guesses} right, {found.bits:.3f} bits, {found.milliseconds:.2f} ms apart")
     return found
 
@@ -91,10 +93,16 @@ def _build(place: Path, rows: int) -> list[bool]:
 
 
 def _seconds(session: Session, person: int) -> float:
+    """How long the answer took; infinity for one that did not come in time."""
     dear = " AND ".join(f"length(replace(words, '{chr(97 + at % 2)}', '{'c' * 18}')) <> {at}" for at in range(CALLS))
     sql = f"SELECT COUNT(*) FROM people WHERE CASE WHEN person = {person} AND bit THEN {dear} ELSE FALSE END"
     started = time.perf_counter()
-    session.execute(sql)
+    try:
+        session.execute(sql)
+    except Error as error:
+        if error.slug != "answer_late":
+            raise
+        return math.inf
     return time.perf_counter() - started
 
 

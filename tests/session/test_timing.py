@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from dpsql.errors import Error
 from dpsql.pace import Pace
 from dpsql.policy import load_policy
 from dpsql.session import Session, open_session
+from dpsql.work import Room, Work
 from session.clinic import build
 
 PATIENCE = 30
+DEMO = load_policy(Path(__file__).parents[1] / "policies" / "hospital.yaml")
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 
 
@@ -226,6 +229,41 @@ def test_a_session_measures_again_when_what_it_left_has_ended(policy: Path, pool
         assert len(gate.limits) == 1 and spent(session) == charged
         gate.go_on.set()
         assert not session.execute("SELECT COUNT(*) AS n FROM patients").reused
+
+
+def work(asker: str, session: str) -> Work:
+    return Work(lambda: None, asker=asker, session=session, pace=Pace(DEMO))
+
+
+def test_places_at_the_data() -> None:
+    """Four questions at once; nothing of a session beside what it has left behind, and two of one analyst's left ones."""
+    room = Room(4, most_left=2)
+    with ExitStack() as running:
+        for session in ("one", "two"):
+            behind = work("ann", session)
+            running.enter_context(room.place(behind))
+            assert room._has_place(work("ann", session))
+            behind.leave()
+            assert not room._has_place(work("ann", session))
+            assert room._has_place(work("ann", "three")) is (session == "one")
+            assert room._has_place(work("bob", "four"))
+        for session in ("five", "six"):
+            assert room._has_place(work("bob", "four"))
+            running.enter_context(room.place(work("bob", session)))
+        assert not room._has_place(work("bob", "four"))
+    assert room._has_place(work("ann", "one"))
+
+
+def test_what_nobody_waits_for_does_not_begin() -> None:
+    gone = work("ann", "one")
+    gone.leave()
+    for step in (gone.check, lambda: Room().place(gone).__enter__(), lambda: gone.begun().__enter__()):
+        with pytest.raises(Error) as caught:
+            step()
+        assert (caught.value.slug, caught.value.charged) == ("stopped", False)
+    with pytest.raises(Error) as caught:
+        gone.result()
+    assert (caught.value.slug, caught.value.charged) == ("stopped", False)
 
 
 def test_closing_stops_what_goes_on(policy: Path, pool: ThreadPoolExecutor) -> None:
