@@ -17,8 +17,8 @@ CLAMPED = {
 }
 REAL = {"weight", "cost", "change", "value"}
 KEYS: dict[str, dict[str, list[Any]]] = {
-    "patients": {"region": ["north", "south", "east", "west"], "sex": ["f", "m", None], "smoker": [False, True]},
-    "visits": {"ward": ["er", "icu", "day"], "nights": list(range(31))},
+    "patients": {"region": ["north", "south", "east", "west"], "sex": ["f", "m", None], "smoker": [False, True, None]},
+    "visits": {"ward": ["er", "icu", "day", None], "nights": list(range(31))},
     "labs": {"test": ["alt", "hb", "na"], "flag": [False, True]},
 }
 FILTERS = {

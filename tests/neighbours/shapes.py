@@ -87,14 +87,14 @@ def unit(visits: int, labs: list[int], values: dict[str, list[Any]]) -> Data:
 
 
 DAYS = [date(2024, 2, 1) + timedelta(days=number) for number in range(20)]
-QUARTERS = [date(2024, 1 + 3 * (number % 4), 1 + number) for number in range(20)]
+QUARTERS = [date(2024, 1 + 3 * (number % 5), 1 + number) if number % 5 < 4 else None for number in range(20)]
 APART = {
     "day": DAYS,
     "code": list(range(20)),
     "diagnosis": [f"d{number}" for number in range(20)],
     "nights": list(range(4, 24)),
 }
-WARDS = {"ward": ["er", "icu", "day"], "test": ["alt", "hb", "na"]}
+WARDS = {"ward": ["er", "icu", "day", None], "test": ["alt", "hb", "na"]}
 SAME, EACH = [0] * 12, list(range(12))
 UNITS: dict[str, Data] = {
     "one group": unit(20, SAME, APART),
