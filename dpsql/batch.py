@@ -144,6 +144,7 @@ class Batch:
         options = session.options
         facts: dict[str, Any] = {"sql": piece.sql, "options": options.show(), "who": session.analyst}
         facts["policy"] = session.policy.version
+        facts["data"] = session.data_version(statement)
         self._asked[repr(facts)] += 1
         facts["time"] = self._asked[repr(facts)]
         request = record.request(facts)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpsql.errors import Error, Exit
 from dpsql.ledger import open_ledger
 from dpsql.policy import Policy, load_policy, policy_problems
 from dpsql.policy.load import policy_text
+
+if TYPE_CHECKING:
+    from dpsql.engines.csv_lines import Broken
 
 
 @dataclass
@@ -31,7 +35,8 @@ def check_policy_file(place: Path, *, create_ledger: bool = False, change_unit: 
 
     `change_unit`: the owner's word that a ledger which has charges goes on with another privacy unit, which is recorded.
 
-    Rows are not read. Raises PolicyRefusal when the file cannot be read.
+    Rows are not read, but those of CSV files, to count lines that are not as the policy says. Raises PolicyRefusal when
+    the file cannot be read.
     """
     found = Findings()
     wrong = policy_problems(policy_text(place))
@@ -89,12 +94,30 @@ def _check_source(policy: Policy, found: Findings) -> None:
                 elif given == "VARCHAR" and column.type != "text":
                     what = f"{name}.{column.name} is text in the source"
                     found.notes.append(f"note: {what}; what does not read as {column.type} counts as NULL")
+            if not found.problems:
+                found.notes += _broken_lines(name, engine.broken(name))
+    except Error as error:
+        found.fail(error)
+        return
     finally:
         engine.close()
     if found.problems:
         found.status = Exit.FAULT
     else:
         found.notes.append("source: every table and column is there")
+
+
+def _broken_lines(table: str, broken: Broken | None) -> list[str]:
+    """For the owner alone: how many there are is a fact of the data."""
+    if broken is None:
+        return []
+    kinds = (
+        (broken.wrong_width, "more or fewer cells than the header: dropped"),
+        (broken.too_long, "more than 1 MiB: dropped"),
+        (broken.open_quote, "a quote that is never closed: it ends with the line"),
+        (broken.not_text, "bytes that are no UTF-8 text: such cells count as NULL"),
+    )
+    return [f"note: {table} has {n} line{'s' if n > 1 else ''} with {what}" for n, what in kinds if n]
 
 
 def _check_ledger(policy: Policy, create: bool, change_unit: bool, found: Findings) -> None:

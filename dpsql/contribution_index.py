@@ -217,7 +217,8 @@ class ContributionIndex:
         index, mark = folder / f"{token}.duckdb", folder / f"{token}.inplace"
         if index.exists() or (mark.exists() and not copy):
             return Prepared(table, "there already"), token
-        texts = bounded_view(self._policy, self._engine.source, table)
+        self._engine.look((table,))
+        texts = bounded_view(self._policy, partial(self._engine.source, total=copy), table)
         part = folder / f"{token}.part{secrets.token_hex(4)}"
         try:
             in_place = not copy and texts.units and not texts.joined and not self._is_csv(table)

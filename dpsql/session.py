@@ -143,6 +143,14 @@ class Session:
             return statement_columns(self, statement)
         return self.rehearse(self.plan(statement, parameters))
 
+    def data_version(self, statement: Statement) -> str:
+        """Names the state of the data that a statement reads: another one may have other answers."""
+        if statement.query is None or self.policy.data_version is not None:
+            return self.policy.data_version or ""
+        planned = self.plan(statement)
+        states = {self._shelf.version(one) for one in planned.price.blocks}
+        return fingerprint((*sorted(states), self._engine.data_version(self._public_tables(planned))))
+
     def explain(self, sql: str, parameters: Parameters = None) -> PrivacyPlan:
         """The privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not touched."""
         statement = self.planner.parse(sql, parameters)
@@ -307,9 +315,12 @@ class Session:
     def _look(self, planned: Planned, missing: list[int]) -> None:
         """Refuse, uncharged, what cannot be answered because of the source; its rows are not looked at."""
         read = {table for at in missing for table in tables(planned.price.blocks[at].block.source)}
-        read |= {entry.scan.table for entry in planned.plan.public_inputs}
+        read |= set(self._public_tables(planned))
         self._engine.look(tuple(sorted(read)))
         self._index.require_prepared(sorted(read))
+
+    def _public_tables(self, planned: Planned) -> tuple[str, ...]:
+        return tuple(sorted({entry.scan.table for entry in planned.plan.public_inputs}))
 
     def _check_promises(self, planned: Planned, missing: list[int]) -> None:
         """Keys that the policy calls unique must be so in the data: stability was computed from it (privacy.md 3)."""

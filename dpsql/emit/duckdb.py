@@ -85,10 +85,25 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     """
     wanted = TYPES[type_]
     same = engine_type.upper() == wanted
-    value = source if same else f"TRY_CAST({source} AS {wanted})"
+    value = source if same else f"TRY_CAST({_castable(source, engine_type)} AS {wanted})"
     value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
     value = in_calendar(type_, value) if type_.temporal else value
     return value if same else f"(CASE WHEN {source} IS NOT NULL THEN {value} END)"
+
+
+_CASTABLE = {
+    "TIMESTAMP_S": ("0001-01-01", "9999-12-31 23:59:59"), "TIMESTAMP_MS": ("0001-01-01", "9999-12-31 23:59:59.999"),
+    "TIME": ("00:00:00", "24:00:00"), "TIME_NS": ("00:00:00", "24:00:00"),
+}  # fmt: skip
+"""Types of which a connection given in Python may hold values (read from Arrow) that not even TRY_CAST to text survives:
+the least and the greatest that it does."""
+
+
+def _castable(source: str, engine_type: str) -> str:
+    if engine_type.upper() not in _CASTABLE:
+        return source
+    least, most = (f"CAST('{end}' AS {engine_type})" for end in _CASTABLE[engine_type.upper()])
+    return f"(CASE WHEN {source} BETWEEN {least} AND {most} THEN {source} END)"
 
 
 def in_calendar(type_: Type, value: str) -> str:

@@ -128,8 +128,11 @@ class Engine(Protocol):
     def columns(self, table: str) -> dict[str, str] | None:
         """Structure of one source table (column -> engine type), None when there is none. For the custodian's eyes."""
 
-    def source(self, table: str) -> Source:
-        """Where a table of the policy is; a fault of the owner's when it or a column is missing."""
+    def source(self, table: str, total: bool = False) -> Source:
+        """Where a table of the policy is; a fault of the owner's when it or a column is missing.
+
+        `total`: read it in a way in which no value can fail, however long that takes.
+        """
 
     def data_version(self, tables: tuple[str, ...]) -> str:
         """A fingerprint that changes when the rows of `tables` may have changed (treated as public, privacy.md 7)."""

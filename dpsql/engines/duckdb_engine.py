@@ -16,6 +16,7 @@ import duckdb
 
 from dpsql.emit.duckdb import cast_column, name
 from dpsql.engines import EngineQuery, ExactAnswer, Identity, PreparedViews, Source
+from dpsql.engines.csv_lines import Broken
 from dpsql.engines.duckdb_sources import Sources, attached
 from dpsql.engines.duckdb_statements import Statements
 from dpsql.engines.watchdog import watchdog
@@ -74,9 +75,13 @@ class DuckDBEngine:
         """Columns and DuckDB types of a policy table's source, None where there is none."""
         return self._sources.columns(table)
 
-    def source(self, table: str) -> Source:
+    def source(self, table: str, total: bool = False) -> Source:
         """Qualified name and column types; a source that lacks a column of the policy is a fault of the owner's."""
-        return self._sources.source(table)
+        return self._sources.source(table, total)
+
+    def broken(self, table: str) -> Broken | None:
+        """What is wrong with the lines of a table's CSV files, None for other sources. For the owner's eyes."""
+        return self._sources.broken(table)
 
     def data_version(self, tables: tuple[str, ...]) -> str:
         """Fingerprint of the source's files (name, size, time of change), or of this very connection."""

@@ -14,14 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet
 
 from dpsql.emit.duckdb import constant, name
 from dpsql.engines import Identity, PreparedViews, Source
+from dpsql.engines.arrow_total import TotalParquet, is_risky, total_table
 from dpsql.engines.csv_files import CsvFiles
+from dpsql.engines.csv_lines import Broken
 from dpsql.engines.duckdb_settings import Settings
 from dpsql.engines.duckdb_views import Views
 from dpsql.engines.files import identity_of, matching, stamp
-from dpsql.errors import refuse
+from dpsql.errors import Error, refuse
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 
@@ -57,7 +61,12 @@ class Sources:
         self._version = version
         self._file = file
         self._opened = None if file is None else identity_of([file])
-        self._objects = dict(objects or {})
+        self._objects = {
+            table: total_table(value) if isinstance(value, pa.Table) else value
+            for table, value in (objects or {}).items()
+        }
+        self._total: dict[str, TotalParquet] = {}
+        self._whatever: set[str] = set()
         self._csv = {
             table: CsvFiles(table, policy.table_source(table), about.csv, tuple(about.columns), about.public)
             for table, about in policy.tables.items()
@@ -78,6 +87,8 @@ class Sources:
         for table, files in self._csv.items():
             if (dataset := files.known) is not None:
                 cursor.register(_scan_name(table), dataset)
+        for table, files in tuple(self._total.items()):
+            cursor.register(_scan_name(table), files)
         return cursor
 
     # --- structure ----------------------------------------------------------------------------------------------------
@@ -95,14 +106,23 @@ class Sources:
             return None
         return {str(row[0]): str(row[1]) for row in described}
 
-    def source(self, table: str) -> Source:
-        """Qualified name and column types; a source that lacks a column of the policy is a fault of the owner's."""
+    def source(self, table: str, total: bool = False) -> Source:
+        """Qualified name and column types; a source that lacks a column of the policy is a fault of the owner's.
+
+        `total`: no value of a Parquet file may fail, whatever its type, which takes longer.
+        """
+        if total and table not in self._whatever and self._is_parquet(table):
+            self._whatever.add(table)
+            with self._lock:
+                self._sources.pop(table, None)
         if table in self._csv:
             return Source(self.place(table), dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR"))
         with self._lock:
             if table in self._sources:
                 return self._sources[table]
         self._check_parquet(table)
+        if self._is_parquet(table):
+            self._choose_reader(table)
         found = self.columns(table)
         if found is None:
             raise refuse("source_table_missing", table=table)
@@ -119,7 +139,7 @@ class Sources:
 
     def place(self, table: str) -> str:
         """The FROM item of a policy table: a qualified name, or the scan of its files."""
-        if table in self._csv:
+        if table in self._csv or table in self._total:
             return f"temp.main.{name(_scan_name(table))}"
         source = self._policy.table_source(table)
         if is_file(source):
@@ -129,6 +149,10 @@ class Sources:
         if self._file is not None:
             parts = [catalog(self._file), *(["main"] if len(parts) == 1 else []), *parts][-3:]
         return ".".join(name(part) for part in parts)
+
+    def broken(self, table: str) -> Broken | None:
+        """What is wrong with the lines of a table's CSV files, None for other sources. Reads every row."""
+        return self._csv[table].broken() if table in self._csv else None
 
     def is_base_table(self, table: str) -> bool:
         """Whether the database itself stores the rows of a table: it is no view."""
@@ -214,6 +238,26 @@ class Sources:
             self.source(table)
             self._looked[table] = now
 
+    def _is_parquet(self, table: str) -> bool:
+        return table not in self._csv and is_file(self._policy.table_source(table))
+
+    def _choose_reader(self, table: str) -> None:
+        """DuckDB's own for Parquet files, pyarrow's where DuckDB's may raise at a value."""
+        paths, columns = matching(self._policy.table_source(table)), tuple(self._policy.tables[table].columns)
+        wanted = {column.lower() for column in columns}
+        self._total.pop(table, None)
+        try:
+            schema = pyarrow.parquet.read_schema(paths[0])
+            risky = any(field.name.lower() in wanted and is_risky(field.type) for field in schema)
+            if risky or table in self._whatever:
+                self._total[table] = TotalParquet(paths, columns)
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(table, error) from None
+
+    def _unreadable(self, table: str, error: Exception) -> Error:
+        _log.error("cannot read the files of %s: %s", table, error)
+        return refuse("source_table_unreadable", table=table)
+
     def _check_parquet(self, table: str) -> None:
         """Every file ends as a Parquet file does, and has the columns of the policy, or none has (they may be in the
         path). Of different types the one that holds all is read: the first file's would raise at another's values.
@@ -233,8 +277,7 @@ class Sources:
                         raise refuse("source_files_differ", table=table)
                     types = max(types, different)
         except duckdb.Error as error:
-            _log.error("cannot read %s: %s", path, error)
-            raise refuse("source_table_unreadable", table=table) from None
+            raise self._unreadable(table, error) from None
         (self._united.add if types > 1 else self._united.discard)(table)
 
     def _attach_anew(self) -> None:
