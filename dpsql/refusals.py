@@ -140,8 +140,9 @@ _(
 _(
     "ledger_head_missing",
     "58P01",
-    "the head of the ledger is not in its second place ({place})",
-    "put it back; on a new machine the owner adopts a ledger known to be the newest copy",
+    "the head of the ledger is not in its second place",
+    "the custodian's log names the place, put it back; on a new machine the owner adopts a ledger known to be the newest "
+    "copy",
     Fault,
 )
 _(
@@ -156,6 +157,13 @@ _(
     "58030",
     "cannot use {place}",
     "the state directory must be the owner's own and writable; DPSQL_STATE names another",
+    Fault,
+)
+_(
+    "ledger_state_busy",
+    "53000",
+    "the state directory of the ledger cannot be used now",
+    "try again; the custodian's log has the reason (too many open files, or permissions that changed)",
     Fault,
 )
 _("ledger_locked", "55P03", "{what} was busy for {seconds} seconds", "try again", Fault)

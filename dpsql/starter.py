@@ -15,8 +15,10 @@ from pathlib import Path
 import duckdb
 
 from dpsql.emit.duckdb import constant
+from dpsql.engines.csv_files import header_of
 from dpsql.errors import refuse
 from dpsql.policy.problems import did_you_mean
+from dpsql.policy.types import CsvDialect
 
 _TYPES = (
     (r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INT[0-9]*)$", "integer"),
@@ -26,6 +28,7 @@ _TYPES = (
     (r"TIMESTAMP.*$", "timestamp"),
     (r"(VARCHAR|UUID|ENUM.*)$", "text"),
 )
+_DELIMITERS = (",", ";", "\t", "|")
 _YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 _BOUNDS = {
     "integer": "  #? lower: , upper: (what can be, not what is)",
@@ -75,12 +78,19 @@ def _structure(source: Path) -> dict[str, SourceTable]:
         if suffix == ".parquet":
             return {_plain(source.stem): SourceTable(_described(f"read_parquet({constant(str(source))})"))}
         if suffix == ".csv":  # types would be guessed from values: the header alone is read
-            scan = f"read_csv({constant(str(source))}, header = true, all_varchar = true)"
-            return {_plain(source.stem): SourceTable(_described(scan))}
+            dialect = CsvDialect(delimiter=_delimiter(source))
+            return {_plain(source.stem): SourceTable(dict.fromkeys(header_of(source, dialect), "VARCHAR"))}
         return _database(source)
+    except (OSError, UnicodeDecodeError) as error:
+        raise refuse("init_source", place=str(source), problem=f"it has no header ({error})") from None
     except duckdb.Error as error:
         problem = f"DuckDB cannot open it ({type(error).__name__})"
         raise refuse("init_source", place=str(source), problem=problem) from None
+
+
+def _delimiter(source: Path) -> str:
+    """The character that cuts the header line into the most names; a comma where none does."""
+    return max(_DELIMITERS, key=lambda character: len(header_of(source, CsvDialect(delimiter=character))))
 
 
 def _described(scan: str) -> dict[str, str]:
@@ -131,6 +141,8 @@ def _policy(
     yield "# Bounds, domains and max_rows are knowledge about the subject, and public: do not look them up in the data."
     yield f"dataset: {_key(_plain(source.stem))}"
     yield f"source: {json.dumps(link if source.suffix.lower() in ('.parquet', '.csv') else f'duckdb:///{link}')}"
+    if source.suffix.lower() == ".csv" and _delimiter(source) != ",":
+        yield f"csv: {{delimiter: {json.dumps(_delimiter(source))}}}"
     if rows:
         yield "privacy_unit: row  # each row is somebody else"
     elif unit is not None:

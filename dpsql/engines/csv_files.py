@@ -83,7 +83,7 @@ class CsvFiles:
         if not paths:
             raise refuse("source_table_missing", table=self.table)
         try:
-            headers = {path: tuple(_header(path, self.dialect)) for path in paths}
+            headers = {path: tuple(header_of(path, self.dialect)) for path in paths}
         except (*_UNREADABLE, UnicodeDecodeError) as error:
             _log.error("cannot read the header of %s: %s", self._pattern, error)
             raise refuse("source_table_unreadable", table=self.table) from None
@@ -156,7 +156,7 @@ class CsvDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         """The files' lines below the header, in whole records."""
         for path in self._paths:
             with closing(_opened(path)) as file:
-                if self.layout.dialect.header is None and tuple(_header_of(file, self.layout.dialect)) != self._header:
+                if self.layout.dialect.header is None and tuple(_names_in(file, self.layout.dialect)) != self._header:
                     raise OSError(f"{path.name} has another header than it had")
                 yield from whole_lines(file.read, self.layout.dialect)
 
@@ -197,16 +197,16 @@ def _opened(path: Path) -> BinaryIO:
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
-def _header(path: Path, dialect: CsvDialect) -> list[str]:
+def header_of(path: Path, dialect: CsvDialect) -> list[str]:
     """The names of a file's columns. Raises what reading raises, and UnicodeDecodeError."""
     with closing(_opened(path)) as file:
         if dialect.header is not None:
             file.read(1)  # it can be opened and unpacked
             return list(dialect.header)
-        return _header_of(file, dialect)
+        return _names_in(file, dialect)
 
 
-def _header_of(file: BinaryIO, dialect: CsvDialect) -> list[str]:
+def _names_in(file: BinaryIO, dialect: CsvDialect) -> list[str]:
     line = file.readline(MOST_LINE + 1)
     if not line or len(line) > MOST_LINE:
         raise OSError("there is no header line" if not line else "the header line is too long")

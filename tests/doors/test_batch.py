@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from .conftest import Clinic, Outcome, process
@@ -183,3 +184,16 @@ def test_a_fault_ends_the_run(clinic: Clinic, dpsql: Run, monkeypatch: pytest.Mo
     monkeypatch.setattr(DuckDBEngine, "run", broken)
     outcome = dpsql("run", "-p", "clinic.yaml", "two.sql", "--out", "out")
     assert outcome.status == 4 and clinic.charges() == 1, "the second question is not paid into a broken engine"
+
+
+def test_other_data_are_asked_again(nightly: Clinic, dpsql: Run) -> None:
+    """A result says of which data it is; that of older data is not taken for an answer."""
+    assert dpsql(*RUN).status == 0
+    before = Path("out/nightly-02.csv").read_text()
+    with duckdb.connect(str(nightly.folder / "clinic.duckdb")) as connection:
+        connection.execute("INSERT INTO patients SELECT patient_id + 1000, region, age, income, smokes FROM patients")
+    outcome = dpsql(*RUN)
+    assert outcome.status == 0 and "answered by an earlier run" not in outcome.err
+    assert Path("out/nightly-02.csv").read_text() != before
+    again = dpsql(*RUN)
+    assert again.err.count("answered by an earlier run") == 5

@@ -293,3 +293,40 @@ def test_a_connection_with_views_over_arrow_reads_what_has_a_value(make: Make) -
     with open_session(path, source=connection, create_ledger=True) as session:
         assert count(session) == 8
         assert session.execute("SELECT COUNT(n) AS c FROM t").table.to_pydict() == {"c": [3]}
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_a_starter_policy_reads_the_header_alone(tmp_path: Path, delimiter: str) -> None:
+    from dpsql.starter import write_starter
+
+    (tmp_path / "s.csv").write_bytes(delimiter.join(["i", '"n m"', "x"]).encode() + b'\n1,"\xff')
+    write_starter(tmp_path / "s.csv", tmp_path / "s.yaml", "row")
+    text = (tmp_path / "s.yaml").read_text()
+    assert "      i: {type: text}" in text and '      "n m": {type: text}' in text
+    assert ("csv: {delimiter:" in text) == (delimiter != ",")
+
+
+def test_too_many_open_files_tell_no_path(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state directory and the id of the ledger are the owner's."""
+    import errno
+    import os
+
+    write(tmp_path, "t.parquet")
+    real = os.open
+    with open_session(make("t.parquet"), create_ledger=True) as session:
+        count(session)
+
+        def full(path: Any, *rest: Any, **options: Any) -> int:
+            if str(path).startswith(str(tmp_path / "state")):
+                raise OSError(errno.EMFILE, "Too many open files", str(path))
+            return real(path, *rest, **options)
+
+        monkeypatch.setattr(os, "open", full)
+        with pytest.raises(Error) as caught:
+            session.execute("SELECT COUNT(*) FROM t WHERE i > 5")
+        monkeypatch.undo()
+        assert caught.value.slug == "ledger_state_busy" and not caught.value.charged
+        assert (
+            str(tmp_path) not in caught.value.text()
+            and session.ledger.witness.directory.name not in caught.value.text()
+        )
