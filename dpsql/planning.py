@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from dpsql.accountant import Accountant, make_accountant
 from dpsql.bind import bind
+from dpsql.contributions import tables
 from dpsql.costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.engines import Engine
 from dpsql.errors import refuse
@@ -203,3 +204,10 @@ def _reads_the_clock(statement: Statement) -> bool:
         return False
     named = (str(node.this).lower() for node in statement.query.find_all(exp.Anonymous))
     return not {"now", "today"}.isdisjoint(named)
+
+
+def read_tables(planned: Planned, blocks: Sequence[int] | None = None) -> tuple[str, ...]:
+    """The tables that the public part and some blocks of a question read (None: all of its blocks)."""
+    chosen = range(len(planned.price.blocks)) if blocks is None else blocks
+    read = {table for at in chosen for table in tables(planned.price.blocks[at].block.source)}
+    return tuple(sorted(read | {entry.scan.table for entry in planned.plan.public_inputs}))

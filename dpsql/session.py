@@ -33,7 +33,7 @@ from dpsql.pace import Pace
 from dpsql.parse import Parameters, Statement
 from dpsql.perturb import Gate, perturb, unmoved
 from dpsql.plan import Scan, fingerprint
-from dpsql.planning import Planned, Planner
+from dpsql.planning import Planned, Planner, read_tables
 from dpsql.policy import Policy, load_policy
 from dpsql.pricing import is_charged
 from dpsql.privacy import PrivacyLoss
@@ -147,9 +147,7 @@ class Session:
         """Names the state of the data that a statement reads: another one may have other answers."""
         if statement.query is None or self.policy.data_version is not None:
             return self.policy.data_version or ""
-        planned = self.plan(statement)
-        states = {self._shelf.version(one) for one in planned.price.blocks}
-        return fingerprint((*sorted(states), self._engine.data_version(self._public_tables(planned))))
+        return self._engine.data_version(read_tables(self.plan(statement)))
 
     def explain(self, sql: str, parameters: Parameters = None) -> PrivacyPlan:
         """The privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not touched."""
@@ -271,7 +269,8 @@ class Session:
         blocks = planned.price.blocks
         missing = [at for at, one in enumerate(found) if one is None]
         if missing:
-            self._look(planned, missing)
+            self._engine.look(read_tables(planned, missing))
+            self._index.require_prepared(read_tables(planned, missing))
         versions = {at: self._shelf.version(blocks[at]) for at in missing}
         loss = PrivacyLoss.nothing()
         for at in missing:
@@ -311,16 +310,6 @@ class Session:
             receipt = released[0].receipt
         budget = self._budget(planned.options, None if reservation is None else reservation.accounts)
         return self._release(planned, released, loss, receipt, reused=bool(blocks) and not missing, budget=budget)
-
-    def _look(self, planned: Planned, missing: list[int]) -> None:
-        """Refuse, uncharged, what cannot be answered because of the source; its rows are not looked at."""
-        read = {table for at in missing for table in tables(planned.price.blocks[at].block.source)}
-        read |= set(self._public_tables(planned))
-        self._engine.look(tuple(sorted(read)))
-        self._index.require_prepared(sorted(read))
-
-    def _public_tables(self, planned: Planned) -> tuple[str, ...]:
-        return tuple(sorted({entry.scan.table for entry in planned.plan.public_inputs}))
 
     def _check_promises(self, planned: Planned, missing: list[int]) -> None:
         """Keys that the policy calls unique must be so in the data: stability was computed from it (privacy.md 3)."""

@@ -58,8 +58,9 @@ def make(tmp_path: Path) -> Make:
 
 
 def counts(session: Session) -> dict[str, int]:
+    """How many rows have each value of the domain; rows without a value are a group besides."""
     found = session.execute(SUM).table.to_pydict()
-    return dict(zip(found["n"], found["c"], strict=True))
+    return {n: c for n, c in zip(found["n"], found["c"], strict=True) if n is not None}
 
 
 def count(session: Session) -> int:
