@@ -1,6 +1,6 @@
 """Arrow columns whose every value DuckDB can read: what has no value there is NULL.
 
-Measured with DuckDB 1.4 and 2.0, its Arrow and Parquet readers raise at timestamps in seconds or milliseconds and
+Measured with DuckDB 2.0, its Arrow and Parquet readers raise at timestamps in seconds or milliseconds and
 intervals beyond 64 bits of microseconds, at times outside a day, and at texts that are not UTF-8, before any of our
 expressions sees the value. So such values are found here, each by its own bits alone.
 """
