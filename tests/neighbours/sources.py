@@ -269,10 +269,10 @@ ARROW: dict[str, dict[str, list[Cell]]] = {
 
 
 PARQUET = {
-    type_: {name: values for name, values in choices.items() if name != "timestamp[s]"}
+    type_: {name: HOSTILE if values is BYTES else values for name, values in choices.items() if name != "timestamp[s]"}
     for type_, choices in ARROW.items()
 }
-"""Parquet has no seconds."""
+"""Parquet has no seconds; texts that are not UTF-8 fail its reader, as docs/privacy.md says in section 9."""
 
 
 def arrow_table(table: str, rows: list[list[Cell]], types: dict[str, str]) -> pa.Table:
@@ -402,6 +402,8 @@ KINDS = {
     for kind in (
         Kind("csv", ".csv", ANY, _csv(".csv")),
         Kind("csv.gz", ".csv.gz", ANY, _csv(".csv.gz")),
+        Kind("parquet", ".parquet", PARQUET, _parquet),
+        Kind("arrow", "", ARROW, _arrow),
         Kind("duckdb", ".duckdb", DUCKDB, _duckdb_file),
         Kind("connection", "", DUCKDB, _connection),
         Kind("prepared csv", ".csv", ANY, _csv(".csv"), prepared=True),
