@@ -240,7 +240,7 @@ MUTANTS = (
            "noise/test_perturb.py", "selected_and_sorted"),
     Mutant("integers one beyond the last", "cells.py", "np.uint64(size)).view", "np.uint64(size - 1)).view",
            "noise/test_perturb.py", "follow_each_other"),
-    Mutant("a hole among integers", "cells.py", "first if follows.all() and", "first if follows.any() and", "noise/test_perturb.py", "follow_each_other"),
+    Mutant("a hole among integers", "cells.py", "== np.arange(first, after)).all())", "== np.arange(first, after)).any())", "noise/test_perturb.py", "follow_each_other"),
     Mutant("NULL is the first public key", "cells.py", ".fill_null(size).to_numpy()", ".fill_null(0).to_numpy()",
            "keys/test_answers.py", "promise_that_the_data_break"),
     # public keys
