@@ -8,6 +8,7 @@ any other text, NULL), and conditions and keys are evaluated over each cell (`dp
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -110,14 +111,15 @@ class _Search:
         """Over all combinations of cells."""
         kept: set[int] = set()
         place = {value: at for at, value in enumerate(self.values)}
-        in_key = [_with_key(one, self.key) for one in conditions]
-        named = [(one, _names(one)) for one in conditions]
+        in_key = [written for one in conditions if (written := _with_key(one, self.key)) != one]
+        tests = [_Test(one) for one in conditions]
         for combination in product(*cells.values()):
             row = dict(zip(cells, combination, strict=True))
             known = {name: value for name, cell in row.items() for value in cell.listed or ()}
-            if not all(_may_be_true(one, names, row, known) for one, names in named):
+            if not all(test.may_be_true(row, known) for test in tests):
                 continue
-            found = single(evaluate(self.key, known)) if len(known) == len(row) else possible(self.key, row)
+            exact = len(known) == len(row)
+            found = single(evaluate(self.key, known)) if exact else possible(self.key, row)
             if found.values is not None:
                 candidates = [place[value] for value in found.values if value in place]
                 candidates += [place[None]] if found.null and None in place else []
@@ -126,18 +128,55 @@ class _Search:
             for at in candidates:
                 # What is known of the key itself, where conditions name the whole of it.
                 alone = {**row, _KEY: single(self.values[at])}
-                if at not in kept and all(possible(one, alone).holds(True) for one in in_key):
+                if at not in kept and (exact or all(possible(one, alone).holds(True) for one in in_key)):
                     kept.add(at)
             if len(kept) == len(self.values):
                 break
         return kept
 
 
-def _may_be_true(condition: Expr, names: set[str], row: dict[str, Possible], known: dict[str, Any]) -> bool:
-    """`known`: columns of which the cell is one value."""
-    if names <= known.keys():
-        return evaluate(condition, known) is True
-    return possible(condition, row).holds(True)
+class _Test:
+    """One condition, tried on many cells. Comparisons of one column with literals are the same for all values between
+    two neighbouring literals, so that the result for one of them is remembered for the others."""
+
+    def __init__(self, condition: Expr) -> None:
+        self._condition = condition
+        self._names = _names(condition)
+        self._points: list[Any] | None = None
+        self._remembered: dict[tuple[int, int], bool] = {}
+        columns = {column.name: column for column in _columns(condition)}
+        if len(columns) == 1 == len(self._names) and _compares_literals(condition):
+            (column,) = columns.values()
+            typed = (_typed(value, column.facts.type) for value in _literals(condition))
+            self._points = sorted({point for point in typed if point is not None})
+
+    def may_be_true(self, row: dict[str, Possible], known: dict[str, Any]) -> bool:
+        """Whether the condition may be true in a row of cells; `known`: columns of which the cell is one value."""
+        if not self._names <= known.keys():
+            return possible(self._condition, row).holds(True)
+        value = known[next(iter(self._names))] if self._points is not None else None
+        if value is None or self._points is None:
+            return evaluate(self._condition, known) is True
+        between = (bisect_left(self._points, value), bisect_right(self._points, value))
+        if between not in self._remembered:
+            self._remembered[between] = evaluate(self._condition, known) is True
+        return self._remembered[between]
+
+
+def _compares_literals(condition: Expr) -> bool:
+    """Whether a condition is made of comparisons of columns, as they are, with literals."""
+    if not isinstance(condition, Call):
+        return isinstance(condition, Literal)
+    if condition.function in ("and", "or", "not"):
+        return all(map(_compares_literals, condition.arguments))
+    first, *others = condition.arguments
+    if condition.function in ("eq", "ne", "lt", "le", "gt", "ge", "in") and isinstance(first, Literal):
+        first, *others = [*others, first]
+    return (
+        condition.function in ("eq", "ne", "lt", "le", "gt", "ge", "in", "is_null")
+        and isinstance(first, Column)
+        and all(isinstance(other, Literal) for other in others)
+    )
 
 
 def _with_key(condition: Expr, key: Expr) -> Expr:
