@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from dpsql.bind.names import Bound, Kind, Protected, Scope, only, same_unit
+from dpsql.bind.names import Bound, Kind, Protected, Scope, only, same_unit, using, using_name
 from dpsql.bind.relations import project
 from dpsql.bind.scalars import Scalars
 from dpsql.contributions import rows_per_unit, told_apart, unfiltered, unique_on
@@ -86,12 +86,7 @@ def joined(cutter: Cutter, node: exp.Select, bound: list[tuple[str, Bound]]) -> 
     for join, right in zip(joins[commas:], sides[commas + 1 :], strict=True):
         left = _join(left, right, join, equalities if _is_comma(join) else None, policy)
     order = {alias: at for at, (alias, _) in enumerate(bound)}  # SELECT * shows the sources as FROM names them
-    merged = frozenset(_using_name(name).lower() for join in joins for name in join.args.get("using") or ())
-    return Scope(sorted(left.sources, key=lambda source: order[source[0]]), merged), left.relation
-
-
-def _using_name(name: exp.Expr | str) -> str:
-    return name.name if isinstance(name, exp.Expr) else str(name)
+    return Scope(sorted(left.sources, key=lambda source: order[source[0]]), *using(joins, aliases)), left.relation
 
 
 def _is_comma(join: exp.Join) -> bool:
@@ -221,12 +216,12 @@ def _condition(
     left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None
 ) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
     """Equalities between the two sides, and the conditions that are something else."""
-    using = frozenset(_using_name(name).lower() for name in node.args.get("using") or ())
-    here, there = Scalars(Scope(left.sources, using)), Scalars(Scope(right.sources))
+    shared = frozenset(using_name(name).lower() for name in node.args.get("using") or ())
+    here, there = Scalars(Scope(left.sources, shared)), Scalars(Scope(right.sources))
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[exp.Expr] = []
     for name in node.args.get("using") or ():
-        column = exp.column(_using_name(name))
+        column = exp.column(using_name(name))
         pairs.append((here.bind(column), there.bind(column)))
     on = node.args.get("on")
     parts = equalities or (on.flatten() if isinstance(on, exp.And) else [on] if on is not None else [])

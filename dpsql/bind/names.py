@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -111,10 +111,17 @@ class Environment:
 class Scope:
     """Columns that an expression over one protected relation can name."""
 
-    def __init__(self, sources: Iterable[tuple[str, Protected]], merged: frozenset[str] = frozenset()) -> None:
-        """`merged`: lower-case names that USING made one column; unqualified, they mean the first source's."""
+    def __init__(
+        self,
+        sources: Iterable[tuple[str, Protected]],
+        merged: frozenset[str] = frozenset(),
+        preserved: Mapping[str, str] | None = None,
+    ) -> None:
+        """`merged`: lower-case names that USING made one column. Unqualified, they mean the first source's, or that of
+        the source whose lower-case alias `preserved` gives: a RIGHT JOIN has no other value in all of its rows."""
         self.sources = list(sources)
         self.merged = merged
+        self.preserved = preserved or {}
         self.subquery: Callable[[exp.Expr], Expr] | None = None
         """Binds a subquery that stands for a value; None where none may stand."""
 
@@ -140,8 +147,8 @@ class Scope:
         return self._found(node, self._sources(node)) is not None
 
     def _sources(self, node: exp.Column) -> list[Protected]:
-        qualifier = node.table.lower()
-        return [source for alias, source in self.sources if not qualifier or alias.lower() == qualifier]
+        only = node.table.lower() or self.preserved.get(node.name.lower())
+        return [source for alias, source in self.sources if only is None or alias.lower() == only]
 
     def _found(self, node: exp.Column, known: list[Protected]) -> Column | None:
         """The one column among `known` that a name stands for; None where it stands for none, or nobody can say which."""
@@ -169,6 +176,25 @@ class Scope:
     def units(self) -> Mapping[str, Kind]:
         """What columns are of the unit's key, those that are nothing of it left out."""
         return {name: kind for _, source in self.sources for name, kind in source.units.items()}
+
+
+def using_name(name: exp.Expr | str) -> str:
+    """An entry of USING as it is written."""
+    return name.name if isinstance(name, exp.Expr) else str(name)
+
+
+def using(joins: Sequence[exp.Join], aliases: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
+    """`merged` and `preserved` of a Scope over the sources `aliases`, which `joins` connect.
+
+    What FULL JOIN merges is the column of neither side: its name stays ambiguous, so that nothing is claimed of it.
+    """
+    shared = [
+        (using_name(name).lower(), str(join.args.get("side") or "").upper(), alias.lower())
+        for join, alias in zip(joins, aliases[1:], strict=True)
+        for name in join.args.get("using") or ()
+    ]
+    merged = {name for name, _, _ in shared} - {name for name, side, _ in shared if side == "FULL"}
+    return frozenset(merged), {name: alias for name, side, alias in shared if side == "RIGHT" and name in merged}
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

@@ -6,14 +6,14 @@ released numbers. Nothing can multiply rows in the remainder but a join, and its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 from sqlglot import exp
 
 from dpsql.bind.aggregates import has_aggregate
-from dpsql.bind.names import Protected, Released, Scope
+from dpsql.bind.names import Protected, Released, Scope, using
 from dpsql.bind.scalars import Scalars
 from dpsql.domains import domain_of
 from dpsql.errors import Error
@@ -87,9 +87,10 @@ def measure_facts(measure: Measure) -> Facts:
     return Facts(Type.REAL)
 
 
-def scope_of(sources: Sources, merged: frozenset[str] = frozenset()) -> Scope:
+def scope_of(sources: Sources, merged: frozenset[str], preserved: Mapping[str, str]) -> Scope:
     """The columns of results as names: "n.m" is column m of source n. Those of unknown type cannot be named."""
-    return Scope([(alias, visible(source, f"{number}.")) for number, (alias, source) in enumerate(sources)], merged)
+    named = [(alias, visible(source, f"{number}.")) for number, (alias, source) in enumerate(sources)]
+    return Scope(named, merged, preserved)
 
 
 def visible(source: Released, prefix: str) -> Protected:
@@ -168,11 +169,7 @@ def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequenc
 def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]) -> Released:
     """Facts and unique columns of a SELECT over results. `starred`: its items with stars written out."""
     joins = node.args.get("joins") or []
-    merged = frozenset(
-        str(name.name if isinstance(name, exp.Expr) else name).lower()
-        for join in joins for name in join.args.get("using") or ()
-    )  # fmt: skip
-    scope = scope_of(sources, merged)
+    scope = scope_of(sources, *using(joins, [alias for alias, _ in sources]))
     outputs = [output(item.unalias(), scope) for item in starred]
     found: set[frozenset[str]] = set()
     if node.args.get("group") is not None:

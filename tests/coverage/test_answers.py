@@ -10,7 +10,9 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 from exact_session import exact_session, rows_of, same
+from generated import difference
 
+from dpsql.errors import Error
 from dpsql.output import as_object
 from dpsql.session import Session
 
@@ -18,13 +20,27 @@ World = tuple[duckdb.DuckDBPyConnection, Session]
 
 
 def build() -> duckdb.DuckDBPyConnection:
-    """900 rows of 300 people: no row has the codes r and s, some have none."""
+    """900 rows of 300 people: no row has the codes r and s, some have none. Every other table lacks some keys of a."""
     connection = duckdb.connect()
     connection.execute(
         "CREATE TABLE a AS SELECT (i // 3)::BIGINT AS uid, CASE WHEN i % 13 <> 0 THEN (i * 7 % 11)::BIGINT END AS x, "
         "((i * 13 % 101) - 50) / 10.0::DOUBLE AS y, CASE i % 5 WHEN 3 THEN NULL WHEN 1 THEN 'q' ELSE 'p' END AS code, "
         "CASE i % 3 WHEN 1 THEN 'q' ELSE 'p' END AS kind, 'w' || (i % 7) AS word, "
         "DATE '2024-01-01' + (i % 60)::INTEGER AS day, i::BIGINT AS big FROM range(900) t(i)"
+    )
+    connection.execute(
+        "CREATE TABLE b AS SELECT i::BIGINT AS uid, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 'oslo' ELSE 'rome' END AS city, "
+        "CASE i % 4 WHEN 0 THEN 's' ELSE 'm' END AS size, CASE WHEN i % 7 <> 0 THEN (i % 21)::BIGINT END AS z, "
+        "((i * 11 % 81) - 40) / 10.0::DOUBLE AS w, CASE WHEN i % 6 <> 1 THEN 't' || (i % 3) END AS town "
+        "FROM range(100, 320, 2) t(i)"
+    )
+    connection.execute(
+        "CREATE TABLE codes AS SELECT * FROM (VALUES ('p', 'first', 1::BIGINT), ('r', 'third', 3), ('z', 'last', NULL), "
+        "(NULL, 'nothing', 7)) t(code, label, weight)"
+    )
+    connection.execute(
+        "CREATE TABLE scores AS SELECT i::BIGINT AS x, CASE WHEN i > 5 THEN 'high' ELSE 'low' END AS grade "
+        "FROM range(0, 20, 3) t(i) UNION ALL SELECT NULL, 'none'"
     )
     return connection
 
@@ -113,6 +129,37 @@ DIFFERENT = (
 @pytest.mark.parametrize("sql", DIFFERENT)
 def test_sums_of_different_values(world: World, sql: str) -> None:
     check(world, sql)
+
+
+_MERGED = (
+    "(SELECT k, MAX(m) AS m FROM (SELECT CASE WHEN x > 3 THEN 1 ELSE 0 END AS k FROM a GROUP BY 1) AS p RIGHT JOIN "
+    "(SELECT x AS k, COUNT(*) AS m FROM a WHERE x > 0 GROUP BY 1) AS q USING (k) GROUP BY k) AS r"
+)
+RIGHT_USING = (
+    "SELECT COUNT(uid), COUNT(*), COUNT(a.uid), COUNT(b.uid) FROM a RIGHT JOIN b USING (uid)",
+    "SELECT COUNT(uid), COUNT(*), COUNT(a.uid), COUNT(b.uid) FROM b RIGHT JOIN a USING (uid)",
+    "SELECT code, COUNT(*) FROM codes RIGHT JOIN a USING (code) GROUP BY code",
+    "SELECT code, COUNT(*) FROM codes RIGHT JOIN a USING (code) LEFT JOIN b USING (uid) WHERE code = 'q' GROUP BY code",
+    f"SELECT SUM(r.k) FROM a JOIN {_MERGED} ON a.x = r.k",
+    f"SELECT r.k, COUNT(*) FROM a JOIN {_MERGED} ON a.x = r.k GROUP BY r.k",
+)
+
+
+@pytest.mark.parametrize("sql", RIGHT_USING)
+def test_columns_that_a_right_join_merges(world: World, sql: str) -> None:
+    """They are those of the side that is preserved: groups that the other side lacks keep their keys, and their bounds."""
+    connection, session = world
+    assert difference(session.execute(sql), connection.execute(sql).fetchall()) is None
+
+
+def test_what_a_full_join_merges_has_no_bounds(world: World) -> None:
+    """Neither side's bounds and values are those of the merged column: nothing is answered with either."""
+    _, session = world
+    for item in ("SUM(r.k)", "r.k, COUNT(*)"):
+        sql = f"SELECT {item} FROM a JOIN {_MERGED.replace('RIGHT', 'FULL')} ON a.x = r.k"
+        with pytest.raises(Error) as refusal:
+            session.execute(sql + " GROUP BY r.k" * ("," in item))
+        assert (refusal.value.slug, refusal.value.charged) == ("join", False)
 
 
 def test_sums_of_values_outside_their_bounds(world: World) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from exact_session import exact_session
 from fuzz.conftest import examples
 from fuzz.laws import ExactGate
-from generated import Questions, difference, types
+from generated import OuterJoins, Questions, difference, types
 from test_answers import World, build
 
 from dpsql.errors import Error
@@ -29,12 +30,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         session.close()
 
 
-@pytest.mark.parametrize("nullable", [False, True], ids=["keys", "keys that may be NULL"])
-def test_whole_answers(world: World, nullable: bool) -> None:
+KINDS: dict[str, Callable[[random.Random], Questions]] = {
+    "keys": Questions,
+    "keys that may be NULL": lambda source: Questions(source, nullable=True),
+    "outer joins": OuterJoins,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_answers(world: World, kind: str) -> None:
     connection, session = world
     seen: Counter[str] = Counter()
-    for name, source in examples(f"answers/{nullable}", 100):
-        sql = Questions(source, nullable).one()
+    for name, source in examples(f"answers/{kind}", 100):
+        sql = KINDS[kind](source).one()
         try:
             expected = connection.execute(sql).fetchall()
         except Exception:
