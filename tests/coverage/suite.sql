@@ -1,0 +1,130 @@
+-- Statements as a suite of SQL tests would ask them, one a line, below the name of their database. Outputs m0, m1, ... and n are
+-- counts and sums: 0 in groups that the data does not have.
+
+-- database: answers
+-- NULL among the keys
+SELECT code, COUNT(*) AS n FROM a GROUP BY code
+SELECT code, kind, COUNT(*) AS n, SUM(x) AS m0 FROM a GROUP BY code, kind
+SELECT code IS NULL AS missing, COUNT(*) AS n FROM a GROUP BY 1
+SELECT code, COUNT(*) AS n FROM a WHERE code IS NULL OR code = 'p' GROUP BY code
+SELECT code, COUNT(*) AS n FROM a WHERE code IS DISTINCT FROM 'p' GROUP BY code
+SELECT nullif(kind, 'p') AS k, COUNT(*) AS n FROM a GROUP BY 1
+SELECT x, COUNT(*) AS n, COUNT(x) AS m0, COUNT(code) AS m1 FROM a GROUP BY x
+SELECT coalesce(code, word) AS k, COUNT(*) AS n FROM a GROUP BY 1
+SELECT COUNT(*) - COUNT(x) AS m0, COUNT(*) FILTER (WHERE code IS NULL AND x IS NULL) AS m1 FROM a
+SELECT x > 5 AS k, COUNT(*) AS n FROM a GROUP BY x > 5
+-- conditions on keys
+SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
+SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x
+SELECT x, COUNT(*) AS n FROM a WHERE x NOT IN (1, 2, 3) AND x > 0 GROUP BY x
+SELECT word, COUNT(*) AS n FROM a WHERE word LIKE '%3' OR word ILIKE 'W5' GROUP BY word
+SELECT code, COUNT(*) AS n FROM a WHERE code NOT LIKE 'p%' GROUP BY code
+SELECT kind, COUNT(*) AS n FROM a WHERE kind IN ('q', 's', 'unknown') GROUP BY kind
+SELECT day, COUNT(*) AS n FROM a WHERE day BETWEEN DATE '2024-01-30' AND DATE '2024-02-02' GROUP BY day ORDER BY day
+SELECT kind, COUNT(*) AS n FROM a GROUP BY kind HAVING kind > 'p'
+SELECT word || kind AS k, COUNT(*) AS n FROM a WHERE word || kind > 'w4' GROUP BY 1
+-- dates and CASE as keys
+SELECT date_trunc('month', day) AS k, COUNT(*) AS n, SUM(x) AS m0 FROM a GROUP BY 1 ORDER BY 1
+SELECT date_trunc('week', day) AS k, COUNT(*) AS n FROM a GROUP BY 1 ORDER BY 1
+SELECT EXTRACT(dow FROM day) AS k, COUNT(*) AS n FROM a GROUP BY 1 ORDER BY k DESC
+SELECT strftime(day, '%Y-%m') AS k, COUNT(*) AS n FROM a GROUP BY k HAVING COUNT(*) > 0
+SELECT CASE WHEN x < 3 THEN 'low' WHEN x < 7 THEN 'middle' ELSE 'high' END AS k, COUNT(*) AS n FROM a GROUP BY 1
+SELECT CASE kind WHEN 'p' THEN 1 WHEN 'q' THEN 2 END AS k, COUNT(*) AS n FROM a GROUP BY 1 HAVING COUNT(*) > 0
+SELECT CASE WHEN y > 0 THEN code END AS k, COUNT(*) AS n FROM a GROUP BY 1
+SELECT floor(y / 2) * 2 AS k, COUNT(*) AS n, AVG(y) AS mean FROM a GROUP BY 1 HAVING COUNT(*) > 3
+SELECT last_day(day) AS k, COUNT(DISTINCT uid) AS n FROM a WHERE day < DATE '2024-02-15' GROUP BY 1
+SELECT day - DATE '2024-01-01' AS k, COUNT(*) AS n FROM a WHERE day < DATE '2024-01-06' GROUP BY 1
+-- FILTER and HAVING
+SELECT kind, COUNT(*) FILTER (WHERE x > 5) AS m0, SUM(x) FILTER (WHERE y < 0 AND code = 'p') AS m1 FROM a GROUP BY kind
+SELECT word, SUM(x) AS m0 FROM a GROUP BY word HAVING SUM(x) > 600
+SELECT word, AVG(y) AS mean FROM a GROUP BY word HAVING AVG(y) > 0 AND COUNT(*) > 100
+SELECT kind, COUNT(*) AS n FROM a GROUP BY kind HAVING COUNT(*) FILTER (WHERE x IS NULL) > 20
+SELECT SUM(x) AS m0 FROM a HAVING COUNT(*) > 10
+SELECT SUM(x) AS m0 FROM a HAVING COUNT(*) > 10000
+-- windows over results
+SELECT word, COUNT(*) AS n, RANK() OVER (ORDER BY word) AS r FROM a GROUP BY word ORDER BY word
+SELECT word, n, SUM(n) OVER (ORDER BY word) AS m0 FROM (SELECT word, COUNT(*) AS n FROM a GROUP BY word) AS q ORDER BY word
+SELECT word, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM a GROUP BY word
+SELECT word, kind, COUNT(*) AS n FROM a GROUP BY word, kind HAVING COUNT(*) > 9 QUALIFY ROW_NUMBER() OVER (PARTITION BY kind ORDER BY word) <= 2
+SELECT word, n - LAG(n) OVER (ORDER BY word) AS step FROM (SELECT word, COUNT(*) AS n FROM a GROUP BY word HAVING COUNT(*) > 5) AS q
+SELECT word, NTILE(2) OVER (ORDER BY word) AS half, COUNT(*) AS n FROM a GROUP BY word
+-- CTEs used twice, set operations
+WITH c AS (SELECT word, COUNT(*) AS n FROM a GROUP BY word HAVING COUNT(*) > 5) SELECT l.word, r.n AS n FROM c AS l JOIN c AS r ON l.word = r.word
+WITH c AS (SELECT word, COUNT(*) AS n FROM a GROUP BY word HAVING COUNT(*) > 5) SELECT word, n FROM c WHERE n >= (SELECT AVG(n) FROM c)
+WITH c AS (SELECT uid, x, kind FROM a WHERE y > 0) SELECT (SELECT COUNT(*) FROM c) AS m0, (SELECT COUNT(*) FROM c WHERE kind = 'p') AS m1
+WITH c AS (SELECT kind, x FROM a), d AS (SELECT kind, x FROM c WHERE x > 2) SELECT kind, SUM(x) AS m0 FROM d GROUP BY kind
+SELECT kind AS k, COUNT(*) AS n FROM a GROUP BY kind UNION ALL SELECT 'all', COUNT(*) FROM a
+SELECT COUNT(*) AS n FROM (SELECT uid, x FROM a WHERE x > 5 UNION ALL SELECT uid, z FROM b WHERE z > 5) AS u
+SELECT k, COUNT(*) AS n FROM (SELECT uid, kind AS k FROM a UNION ALL SELECT uid, city FROM b) AS u GROUP BY k
+SELECT word AS k FROM a GROUP BY word EXCEPT SELECT 'w1'
+-- semi-joins and subqueries
+SELECT COUNT(*) AS n FROM a WHERE code IN (SELECT code FROM codes WHERE weight > 0)
+SELECT COUNT(*) AS n FROM a WHERE code NOT IN (SELECT code FROM codes WHERE code IS NOT NULL)
+SELECT COUNT(*) AS n FROM a WHERE EXISTS (SELECT 1 FROM codes WHERE codes.code = a.kind AND weight < 2)
+SELECT size, COUNT(*) AS n FROM b WHERE uid IN (SELECT uid FROM a WHERE x > 8) GROUP BY size
+SELECT size, COUNT(*) AS n FROM b WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.uid = b.uid AND a.x > b.z) GROUP BY size
+SELECT kind, COUNT(*) AS n FROM a WHERE uid IN (SELECT uid FROM a GROUP BY uid HAVING COUNT(*) FILTER (WHERE x > 6) >= 2) GROUP BY kind
+SELECT COUNT(*) AS n FROM a WHERE x > (SELECT AVG(x) FROM a AS other WHERE other.uid = a.uid)
+SELECT COUNT(*) AS n FROM a WHERE x > (SELECT AVG(x) FROM a AS other WHERE other.kind = a.kind)
+SELECT COUNT(*) AS n FROM a WHERE x > (SELECT AVG(x) FROM a)
+SELECT COUNT(*) AS n FROM a WHERE word IN (SELECT word FROM a GROUP BY word ORDER BY SUM(x) DESC LIMIT 2)
+SELECT COUNT(*) AS n FROM a WHERE (SELECT COUNT(*) FROM b WHERE b.uid = a.uid) = 0
+-- ROLLUP, CUBE, GROUPING SETS
+SELECT kind, GROUPING(kind) AS g, COUNT(*) AS n FROM a GROUP BY ROLLUP (kind)
+SELECT code, GROUPING(code) AS g, COUNT(*) AS n, SUM(x) AS m0 FROM a GROUP BY ROLLUP (code)
+SELECT code, kind, GROUPING(code, kind) AS g, COUNT(*) AS n FROM a GROUP BY CUBE (code, kind)
+SELECT kind, word, GROUPING(kind) AS g, GROUPING(word) AS h, SUM(x) AS m0 FROM a GROUP BY GROUPING SETS ((kind), (word), ())
+SELECT kind, x, GROUPING(kind, x) AS g, COUNT(*) AS n FROM a WHERE x IN (1, 2) GROUP BY ROLLUP (kind, x) HAVING COUNT(*) > 0
+-- DISTINCT
+SELECT COUNT(DISTINCT uid) AS m0, COUNT(DISTINCT x) AS m1, COUNT(DISTINCT word) AS m2, SUM(DISTINCT x) AS m3, AVG(DISTINCT x) AS mean FROM a
+SELECT kind, COUNT(DISTINCT word) AS m0, COUNT(DISTINCT x) FILTER (WHERE y > 4) AS m1 FROM a GROUP BY kind
+SELECT COUNT(*) AS n FROM (SELECT DISTINCT kind, word FROM a WHERE x > 3) AS t
+SELECT kind, COUNT(*) AS n FROM (SELECT DISTINCT kind, word, code FROM a) AS t GROUP BY kind
+SELECT DISTINCT kind FROM a GROUP BY kind, word HAVING COUNT(*) > 5
+SELECT COUNT(DISTINCT kind || word) AS n FROM a
+-- by the person
+SELECT AVG(m) AS mean FROM (SELECT uid, AVG(x) AS m FROM a GROUP BY uid) AS q
+SELECT n, COUNT(*) AS m0 FROM (SELECT uid, COUNT(*) FILTER (WHERE x > 4) AS n FROM a GROUP BY uid) AS q GROUP BY n
+SELECT kind, AVG(n) AS mean FROM (SELECT uid, MIN(kind) AS kind, COUNT(x) AS n FROM a GROUP BY uid) AS q GROUP BY kind HAVING COUNT(*) > 0
+SELECT COUNT(*) AS n FROM (SELECT uid FROM a GROUP BY uid HAVING SUM(x) > 15 AND MAX(day) < DATE '2024-02-10') AS q
+SELECT u % 3 AS k, COUNT(*) AS n FROM (SELECT uid + 1 AS u, MAX(x) AS m FROM a GROUP BY uid + 1) AS q GROUP BY 1
+SELECT COUNT(*) AS n, SUM(s) AS m0 FROM (SELECT CAST(uid AS VARCHAR) AS u, kind, SUM(x) AS s FROM a GROUP BY 1, 2) AS q WHERE s > 3
+SELECT first, COUNT(*) AS n FROM (SELECT uid, kind AS first, ROW_NUMBER() OVER (PARTITION BY uid ORDER BY big) AS r FROM a) AS q WHERE r = 1 GROUP BY first
+SELECT COUNT(*) AS n FROM (SELECT uid, x - LAG(x) OVER (PARTITION BY uid ORDER BY big) AS step FROM a) AS q WHERE step > 0
+SELECT size, SUM(n) AS m0, COUNT(*) AS n FROM b LEFT JOIN (SELECT uid, COUNT(*) AS n FROM a GROUP BY uid) AS q USING (uid) GROUP BY size
+-- order and limits
+SELECT word, COUNT(*) AS n FROM a GROUP BY word ORDER BY word DESC LIMIT 3
+SELECT x, COUNT(*) AS n FROM a WHERE x IS NOT NULL GROUP BY x ORDER BY x LIMIT 4 OFFSET 2
+SELECT day, SUM(x) AS m0 FROM a WHERE day < DATE '2024-03-01' GROUP BY day ORDER BY day LIMIT 5
+SELECT kind, word, COUNT(*) AS n FROM a WHERE kind IN ('p', 'q') GROUP BY kind, word ORDER BY kind DESC, word LIMIT 6
+SELECT word FROM a GROUP BY word ORDER BY 1
+
+-- database: bi
+SELECT country, COUNT(*) AS n FROM users GROUP BY country ORDER BY country
+SELECT plan, is_active, COUNT(*) AS n, AVG(age) AS mean FROM users GROUP BY plan, is_active
+SELECT c.continent, COUNT(*) AS n FROM users AS u JOIN countries AS c ON c.code = u.country GROUP BY c.continent
+SELECT u.country, COUNT(o.order_id) AS m0, SUM(o.price * o.quantity) AS m1 FROM users AS u LEFT JOIN orders AS o ON o.user_id = u.user_id GROUP BY u.country
+SELECT COUNT(*) AS n FROM users AS u LEFT JOIN orders AS o ON o.user_id = u.user_id WHERE o.order_id IS NULL
+SELECT p.category, o.status, SUM(o.price * (1 - coalesce(o.discount, 0))) AS m0 FROM orders AS o JOIN products AS p USING (product_id) GROUP BY 1, 2
+SELECT floor(age / 10) * 10 AS decade, COUNT(*) AS n FROM users GROUP BY 1 HAVING COUNT(*) > 5
+SELECT date_trunc('quarter', created_at) AS k, status, COUNT(*) AS n FROM orders GROUP BY 1, 2 ORDER BY 1, 2
+SELECT kind, COUNT(*) AS n, AVG(duration_ms) AS mean FROM events WHERE page LIKE '/product/%' GROUP BY kind HAVING COUNT(*) > 0
+SELECT AVG(total) AS mean FROM (SELECT user_id, SUM(quantity) AS total FROM orders GROUP BY user_id) AS q
+SELECT channel, n FROM (SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel) AS q WHERE n > 100 ORDER BY n DESC LIMIT 2
+SELECT COUNT(DISTINCT user_id) AS n FROM orders WHERE user_id IN (SELECT user_id FROM events WHERE kind = 'error')
+SELECT plan, COUNT(*) AS n FROM users WHERE EXISTS (SELECT 1 FROM orders AS o WHERE o.user_id = users.user_id AND o.status = 'refunded') GROUP BY plan
+SELECT country, plan, GROUPING(country, plan) AS g, COUNT(*) AS n FROM users GROUP BY ROLLUP (country, plan)
+SELECT status, SUM(CASE WHEN quantity > 10 THEN 1 ELSE 0 END) AS m0, COUNT(DISTINCT product_id) AS m1 FROM orders GROUP BY status
+SELECT split_part(page, '/', 2) AS k, COUNT(*) AS n FROM events GROUP BY 1
+
+-- database: tpch
+SELECT o_orderstatus, COUNT(*) AS n, AVG(o_totalprice) AS mean FROM orders GROUP BY o_orderstatus ORDER BY 1
+SELECT n_name, COUNT(*) AS n FROM customer JOIN nation ON c_nationkey = n_nationkey GROUP BY n_name
+SELECT r_name, c_mktsegment, COUNT(*) AS n FROM customer, nation, region WHERE c_nationkey = n_nationkey AND n_regionkey = r_regionkey GROUP BY 1, 2
+SELECT year(o_orderdate) AS k, COUNT(*) AS n FROM orders WHERE o_orderdate BETWEEN DATE '1994-06-01' AND DATE '1996-02-01' GROUP BY 1 ORDER BY 1
+SELECT l_shipmode, COUNT(*) FILTER (WHERE l_receiptdate > l_commitdate) AS m0 FROM lineitem WHERE l_shipmode LIKE '%AIR%' GROUP BY l_shipmode
+SELECT c_mktsegment, COUNT(*) AS n FROM customer LEFT JOIN orders ON c_custkey = o_custkey WHERE o_orderkey IS NULL GROUP BY c_mktsegment
+SELECT l_returnflag, GROUPING(l_returnflag) AS g, SUM(l_quantity) AS m0 FROM lineitem GROUP BY CUBE (l_returnflag)
+SELECT p_brand, SUM(l_quantity) AS m0 FROM lineitem JOIN part ON p_partkey = l_partkey WHERE p_size BETWEEN 1 AND 15 GROUP BY p_brand
+SELECT n, COUNT(*) AS m0 FROM (SELECT c_custkey, COUNT(o_orderkey) AS n FROM customer LEFT JOIN orders ON c_custkey = o_custkey GROUP BY c_custkey) AS q GROUP BY n
+SELECT COUNT(*) AS n FROM orders WHERE o_totalprice > (SELECT AVG(o_totalprice) FROM orders)
