@@ -167,7 +167,7 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
     if kind == "left":
         right, rest = _filtered(right, rest)
     if kind == "left" and rest:
-        way = "move the condition into WHERE, or into a subquery in FROM"
+        way = "add an equality that has the condition: CASE WHEN condition THEN left_side.key END = right_side.key"
         raise refuse("join", reason="an outer join takes equalities only", way=way, position=place(rest[0]))
     if not left.protected:
         raise refuse(

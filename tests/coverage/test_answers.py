@@ -162,6 +162,22 @@ def test_what_a_full_join_merges_has_no_bounds(world: World) -> None:
         assert (refusal.value.slug, refusal.value.charged) == ("join", False)
 
 
+def test_conditions_on_the_side_that_a_left_join_preserves(world: World) -> None:
+    """The refusal says how to write them: in WHERE they would leave rows out."""
+    connection, session = world
+    for source, way in (
+        ("a LEFT JOIN codes AS c ON a.code = c.code AND a.x > 2", "CASE WHEN a.x > 2 THEN a.code END = c.code"),
+        ("b LEFT JOIN a ON b.uid = a.uid AND b.z > 5", "b.uid = a.uid AND CASE WHEN b.z > 5 THEN b.uid END = a.uid"),
+    ):
+        asked = f"SELECT kind, COUNT(*) AS n, COUNT(x) AS m0 FROM {source} GROUP BY kind HAVING COUNT(*) > 0"
+        with pytest.raises(Error) as refusal:
+            session.execute(asked)
+        assert (refusal.value.slug, refusal.value.charged) == ("join", False)
+        assert "CASE WHEN condition THEN" in refusal.value.text()
+        written = asked.replace(source[source.index(" ON ") + 4 :], way)
+        assert difference(session.execute(written), connection.execute(asked).fetchall()) is None
+
+
 def test_sums_of_values_outside_their_bounds(world: World) -> None:
     """Different first, then clamped: 0 to 10 become four times 0 (0 to 3 less 3) and so on."""
     _, session = world
