@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.plan import Block, Call, Column, Expr, Literal, Measure, Plan, ReleasedValue, Term, TermKind
+from dpsql.plan import Block, Call, Column, Expr, Literal, Plan, ReleasedValue, Term, TermKind
 from dpsql.pricing import PricedBlock
 from dpsql.privacy import PrivacyLoss, plain_decimal
 from dpsql.term_errors import term_errors
@@ -269,13 +269,9 @@ def _term_text(kind: str, value: Expr | None, condition: Expr | None, centred: b
     text = {
         "count": f"count({inside})", "sum": f"{'centred ' if centred else ''}sum({inside})",
         "units": "count(distinct unit)", "distinct": f"count(distinct {inside})",
+        "distinct sum": f"{'centred ' if centred else ''}sum(distinct {inside})",
     }[kind]  # fmt: skip
     return text if condition is None else f"{text} filter (where {expression_text(condition)})"
-
-
-def measure_text(measure: Measure) -> str:
-    """A measure as SQL-like text."""
-    return _term_text(measure.aggregate, measure.arguments[0] if measure.arguments else None, measure.filter, False)
 
 
 _INFIX = {

@@ -261,7 +261,7 @@ def test_no_value_given_by_arrow_ends_a_question(make: Make, type_: str) -> None
         table = pa.table({"i": pa.array(range(len(values))), "n": values})
         path = make("t.parquet", "{table: t, column: i}", type=type_)
         path.write_text(path.read_text().replace("source: t.parquet\n", ""))
-        with dpsql.session.open_session(path, source=table, create_ledger=create) as session:
+        with open_session(path, source=table, create_ledger=create) as session:
             create = False
             assert count(session) == len(values), kind
             session.execute("SELECT COUNT(n) FROM t")
