@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.plan import Block, Call, Column, Expr, Literal, Plan, ReleasedValue, Term, TermKind
+from dpsql.plan import Block, Call, Column, Expr, Literal, Measure, Plan, ReleasedValue, Term, TermKind
 from dpsql.pricing import PricedBlock
 from dpsql.privacy import PrivacyLoss, plain_decimal
 from dpsql.term_errors import term_errors

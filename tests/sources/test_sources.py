@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import dpsql
 from dpsql.checking import check_policy_file
 from dpsql.contribution_index import ContributionIndex
 from dpsql.errors import Error
