@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import date, timedelta
+from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, product
 from typing import Any
@@ -16,10 +18,12 @@ from typing import Any
 from dpsql.evaluate import evaluate
 from dpsql.moments import moved_by_months, truncated
 from dpsql.plan import Call, Column, Expr, Literal, ReleasedValue, results_read
-from dpsql.ranges import Facts, Type
+from dpsql.ranges import Facts, Type, literal_facts
 from dpsql.time_formats import unit_of
 
 MOST_VALUES = 100_000
+MOST_LABELLED = 4_000
+"""Values of a range that are listed beside the label of those outside. A wider range grows up to the label instead."""
 MOST_STEPS = 20_000
 """Calls evaluated for one image: about 30 ms. Wider arguments get the range of the result, or private keys."""
 _STEPS = {
@@ -30,6 +34,52 @@ _DAYS_UP = ("year", "month", "day")
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 
 Values = tuple[Any, ...]
+
+
+def as_key(column: Column) -> Expr:
+    """What a column stands for in GROUP BY: itself, or the label of all values outside (policy key `outside`)."""
+    facts = column.facts
+    if facts.outside is None:
+        return column
+    truth = Facts(Type.BOOLEAN)
+    if facts.values is not None:
+        known = [value for value in facts.values if value is not None]
+        inside: tuple[Expr, ...] = (Call("in", (column, *map(_literal, known)), truth),) if known else ()
+    else:
+        ends = (int(end) if facts.type is Type.INTEGER else end for end in (facts.lower, facts.upper))
+        compared = (Call(word, (column, _literal(end)), truth) for word, end in zip(("ge", "le"), ends, strict=True))
+        inside = (Call("and", tuple(compared), truth),)
+    missing = Call("is_null", (column,), Facts(Type.BOOLEAN, nullable=False))
+    condition = Call("or", (missing, *inside), truth) if inside else missing
+    return Call("case", (condition, column, _literal(facts.outside)), _labelled(facts))
+
+
+def _literal(value: Any) -> Literal:
+    return Literal(value, literal_facts(value))
+
+
+def _labelled(facts: Facts) -> Facts:
+    """Facts of a column as a key: its label is one more value."""
+    lower, upper = facts.lower, facts.upper
+    label = Fraction(facts.outside) if facts.type is Type.INTEGER else facts.outside
+    if lower is not None and upper is not None:
+        lower, upper = min(lower, label), max(upper, label)
+    size, values = facts.size(), facts.values
+    if values is not None:
+        values = (*values, facts.outside)
+    elif size is not None and size <= MOST_LABELLED:
+        values = tuple(sorted((*(_range(facts) or ()), facts.outside)))
+    return Facts(facts.type, lower, upper, values, facts.nullable)
+
+
+def _leaves(expression: Expr) -> Expr:
+    """`expression` with plain columns, which may have their label too, in place of what they stand for in GROUP BY."""
+    if not isinstance(expression, Call):
+        return expression
+    value = expression.arguments[1] if expression.function == "case" else None
+    if isinstance(value, Column) and value.facts.outside is not None and expression == as_key(value):
+        return Column(value.name, expression.facts)
+    return replace(expression, arguments=tuple(map(_leaves, expression.arguments)))
 
 
 def domain_of(expression: Expr) -> Values | None:
@@ -44,7 +94,7 @@ def domain_of(expression: Expr) -> Values | None:
 @lru_cache(maxsize=32)
 def _of_call(expression: Call) -> Values | None:
     """As `domain_of`, evaluated once: a dashboard groups by the same few expressions all day."""
-    return _of_expression(expression)
+    return _of_expression(_leaves(expression))
 
 
 def _of_expression(expression: Expr) -> Values | None:

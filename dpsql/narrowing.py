@@ -28,6 +28,8 @@ MOST_POINTS = 4_000
 _STEPS: dict[Type, Any] = {Type.INTEGER: 1, Type.DATE: timedelta(days=1), Type.TIMESTAMP: timedelta(microseconds=1)}
 _KEY = "#key"
 _RESULT = "#result "
+_COMPUTED = ("u", "w")
+"""How the ways of columns end that are computed per unit (`origins`)."""
 
 Values = tuple[Any, ...]
 
@@ -40,6 +42,18 @@ def remaining(source: Relation, keys: Sequence[tuple[Expr, Values]], more: Seque
         return [_of_key(found, [one for one, _ in keys], at, values, more) for at, (_, values) in enumerate(keys)]
     except Unknown:
         return [values for _, values in keys]
+
+
+def leaves_out(source: Relation, key: Expr, values: Values) -> bool:
+    """Whether some row of `source` may have a key that is none of `values`. True where that is not known."""
+    try:
+        found = branches(source)
+        written = [
+            (branch.written(key), [part for one in branch.conditions for part in _conjuncts(one)]) for branch in found
+        ]
+    except Unknown:
+        return True
+    return any(_Search(expression, values, conditions).leaves_out() for expression, conditions in written)
 
 
 def _of_key(found: list[Branch], keys: list[Expr], at: int, values: Values, more: Sequence[Expr]) -> Values:
@@ -88,6 +102,49 @@ class _Search:
                 return self._over(cells, conditions)
         return every
 
+    def leaves_out(self) -> bool:
+        """Whether a row that meets the conditions may have none of the values."""
+        own, _ = self._linked()
+        if any(not possible(one, {}).holds(True) for one in self.conditions if not _names(one)):
+            return False
+        if not own:
+            return not self._holds_all(possible(self.key, {}), frozenset(self.values))
+        if all(name.rpartition(".")[0].endswith(_COMPUTED) for name in own):
+            return False
+        for wide in (False, True):
+            conditions = [one for one in self.conditions if _names(one) & own.keys()]
+            cells = self._cells(own, own, wide)
+            if math.prod(map(len, cells.values())) * sum(map(_calls, [*conditions, self.key]), 1) <= MOST_CELLS:
+                return self._misses(cells, conditions)
+        return True
+
+    def _misses(self, cells: dict[str, list[Possible]], conditions: list[Expr]) -> bool:
+        tests, every = [_Test(one) for one in conditions], frozenset(self.values)
+        for combination in product(*cells.values()):
+            row = dict(zip(cells, combination, strict=True))
+            known = {name: value for name, cell in row.items() for value in cell.listed or ()}
+            met = all(test.may_be_true(row, known) for test in tests)
+            if met and not self._holds_all(self._key_over(row, known), every):
+                return True
+        return False
+
+    def _key_over(self, row: dict[str, Possible], known: dict[str, Any]) -> Possible:
+        """What the key may be where columns are what `row` says; `known` are those that are one value."""
+        exact = _names(self.key) <= known.keys()
+        return single(evaluate(self.key, known)) if exact else possible(self.key, row)
+
+    def _holds_all(self, found: Possible, every: frozenset[Any]) -> bool:
+        """Whether every value that is possible is one of the key's."""
+        if found.null and None not in every:
+            return False
+        if found.values is not None:
+            return found.values <= every
+        step, low, high = _STEPS.get(self.key.facts.type), found.lower, found.upper
+        if step is None or low is None or high is None:
+            return False
+        inside = sum(1 for value in every if value is not None and low <= value <= high)
+        return self.key.facts.type is not Type.TIMESTAMP and inside == (high - low) // step + 1
+
     def _linked(self) -> tuple[dict[str, Column], dict[str, Column]]:
         """The columns of the key, and with them those that conditions compare with them."""
         own = {column.name: column for column in _columns(self.key)}
@@ -119,7 +176,7 @@ class _Search:
             if not all(test.may_be_true(row, known) for test in tests):
                 continue
             exact = len(known) == len(row)
-            found = single(evaluate(self.key, known)) if exact else possible(self.key, row)
+            found = self._key_over(row, known)
             if found.values is not None:
                 candidates = [place[value] for value in found.values if value in place]
                 candidates += [place[None]] if found.null and None in place else []

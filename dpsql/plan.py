@@ -211,13 +211,15 @@ Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate, R
 @dataclass(frozen=True)
 class Key:
     """One GROUP BY expression; `values`: its public keys in order, None when they are private. They follow from the expression
-    and `left` (fingerprint of those that conditions left; "": all). Not `whole`: HAVING leaves rows without a group."""
+    and `left` (fingerprint of those that conditions left; "": all). Not `whole`: HAVING leaves rows without a group.
+    `drops`: its columns, where rows that meet the conditions may have values that are none of the public keys."""
 
     name: str
     expression: Expr
     values: tuple[Any, ...] | None = field(compare=False)
     left: str = ""
     whole: bool = True
+    drops: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -239,9 +241,6 @@ class Block:
     source: Relation
     keys: tuple[Key, ...]
     measures: tuple[Measure, ...]
-
-
-# --- bounded form ---------------------------------------------------------------------------------------------------
 
 
 class TermKind(str, Enum):

@@ -44,7 +44,8 @@ class Facts:
     """Facts about one expression. A bound that is None is unknown (unbounded).
 
     `values` is a finite domain in key order; it may hold None when NULL is a group of its own. `max_total`: the most
-    that the policy lets one privacy unit add to a sum of this column.
+    that the policy lets one privacy unit add to a sum of this column. `outside`: of a column, the group key that stands for all
+    values outside its domain or bounds (None: they belong to no group).
     """
 
     type: Type
@@ -53,6 +54,7 @@ class Facts:
     values: tuple[Any, ...] | None = None
     nullable: bool = True
     max_total: Fraction | None = None
+    outside: Any = None
 
     @property
     def bounded(self) -> bool:

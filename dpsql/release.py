@@ -6,7 +6,7 @@ Everything here was computed from noisy numbers, so a release may be shown, stor
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dpsql.error_bars import Answer, Bars, answer, bars
 from dpsql.errors import Error
+from dpsql.plan import Block
 from dpsql.privacy import PrivacyLoss, plain_decimal
 from dpsql.ranges import Type
 from dpsql.remainder import Remainder
@@ -191,16 +192,27 @@ class Release:
         return f"{body}{more}\n{paid}, receipt {self.receipt_id}"
 
 
-def group_notices(columns: Sequence[OutputColumn]) -> tuple[str, ...]:
-    """What to know of columns that are computed over the groups of a block, and how to ask instead."""
+def group_notices(columns: Sequence[OutputColumn], blocks: Iterable[Block] = ()) -> tuple[str, ...]:
+    """What to know of columns that are computed over the groups of a block, and how to ask instead; then of `blocks`."""
     names = dict.fromkeys(column.name for column in columns if column.of_groups)
     if not names:
-        return ()
+        return drop_notices(blocks)
     return (
         f"{', '.join(names)}: computed over the groups shown, which may be others than those of the data "
         "(public keys are all there, private ones where enough units share them), so the error is not known; "
         "HAVING COUNT(*) > n leaves groups of public keys that the data has, COUNT(DISTINCT key) counts keys",
+        *drop_notices(blocks),
     )
+
+
+def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
+    """Which rows may belong to no group: those with values that the policy does not name (policy key `outside`)."""
+    names = dict.fromkeys(
+        name for block in blocks for key in block.keys if key.values is not None for name in key.drops
+    )
+    if not names:
+        return ()
+    return (f"rows whose {', '.join(names)} is no public key of the policy belong to no group and are left out",)
 
 
 def make_release(sandbox: Sandbox, remainder: Remainder, confidence: float, receipt: Receipt) -> Release:

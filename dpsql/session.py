@@ -37,7 +37,7 @@ from dpsql.planning import Planned, Planner, read_tables
 from dpsql.policy import Policy, load_policy
 from dpsql.pricing import is_charged
 from dpsql.privacy import PrivacyLoss
-from dpsql.release import OutputColumn, Receipt, Release, group_notices, make_release, rehearse
+from dpsql.release import OutputColumn, Receipt, Release, drop_notices, group_notices, make_release, rehearse
 from dpsql.releases import ReleaseStore, open_releases
 from dpsql.remainder import ARROW, DIALECT, Remainder, unanswered
 from dpsql.reuse import MOST_KEPT_BYTES, OWNER, Found, Shelf
@@ -189,7 +189,7 @@ class Session:
             columns=tuple((column.name, column.type.value) for column in columns),
             notes=(
                 *order,
-                *group_notices(columns),
+                *group_notices(columns, planned.plan.blocks),
                 *self._index.notes({t for one in planned.price.blocks for t in tables(one.block.source)}),
                 *self._shelf.notes(planned, stored),
             ),
@@ -348,7 +348,7 @@ class Session:
 
         `budget` is what the charge left.
         """
-        remarks = tuple(one.remark for one in found if one.remark)
+        remarks = (*(one.remark for one in found if one.remark), *drop_notices(planned.plan.blocks))
         told = Receipt(receipt, loss, Remaining(budget), describe_loss(loss), reused, remarks)
         blocks = tuple(one.block for one in found)
         made_of, made = planned.answered or ((), None)

@@ -14,13 +14,13 @@ from dpsql.bind.allowed import check_node
 from dpsql.bind.grouping import grouping_call, grouping_sets, over_set, united
 from dpsql.bind.names import Bound, Environment, Kind, Scope, only
 from dpsql.bind.relations import named_table
-from dpsql.bind.scalars import Scalars
+from dpsql.bind.scalars import KeyScalars, Scalars
 from dpsql.bind.trees import output_name, rebuild
 from dpsql.bind.unit_keys import kind
 from dpsql.bind.units import per_unit
 from dpsql.domains import domain_of
 from dpsql.errors import Error, refuse
-from dpsql.narrowing import remaining
+from dpsql.narrowing import leaves_out, remaining
 from dpsql.parse import place
 from dpsql.plan import Block, Call, Expr, Key, Literal, Measure, Relation, fingerprint
 from dpsql.ranges import Type
@@ -122,9 +122,11 @@ class _Cut:
         self.scope = scope
         self.environment = environment
         self.scalars = Scalars(scope)
+        self.key_scalars = KeyScalars(scope)
         self.keys: list[Key] = []
         self.measures: list[Measure] = []
         self.sets: list[set[str]] = []
+        self.named: dict[str, tuple[str, ...]] = {}
         self.grouped = True
         self._expanding: set[str] = set()
         self._written = 0
@@ -157,10 +159,14 @@ class _Cut:
         shown = self._conditions_on_keys()
         asked = [(key.expression, key.values or ()) for key in public]
         within = remaining(source, asked, ())
+        every = {key.name: key.values or () for key in public}
         for key, inside, left in zip(public, within, remaining(source, asked, shown) if shown else within, strict=True):
             if left != key.values:
                 narrowed = replace(key, values=left, left=fingerprint(left), whole=left == inside)
                 self.keys[self.keys.index(key)] = narrowed
+        for at, key in enumerate(self.keys):
+            if key.values is not None and leaves_out(source, key.expression, every[key.name]):
+                self.keys[at] = replace(key, drops=self.named[key.name])
         self._shorten_grid()
 
     def _conditions_on_keys(self) -> list[Expr]:
@@ -173,7 +179,7 @@ class _Cut:
             if has_aggregate(part):
                 continue
             try:
-                condition = self.scalars.boolean(self._named(part))
+                condition = self.key_scalars.boolean(self._named(part))
             except Error:
                 continue
             if _over(condition, [key.expression for key in self.keys]):
@@ -219,7 +225,7 @@ class _Cut:
     def _add_key(self, item: exp.Expr) -> str:
         if has_aggregate(item):
             raise refuse("nested_aggregate", function="GROUP BY", position=place(item))
-        expression = self.scalars.bind(item)
+        expression = self.key_scalars.bind(item)
         for key in self.keys:
             if key.expression == expression:
                 return key.name
@@ -229,6 +235,7 @@ class _Cut:
             raise refuse("null_key", position=place(item))
         name = f"k{len(self.keys)}"
         self.keys.append(Key(name, expression, domain_of(expression)))
+        self.named[name] = tuple(dict.fromkeys(column.name for column in item.find_all(exp.Column)))
         return name
 
     # --- outputs ------------------------------------------------------------------------------------------------------
@@ -327,7 +334,7 @@ class _Cut:
         elif has_aggregate(node) or (len(self.sets) == 1 and node.find(exp.Column) is None):
             return None
         try:
-            expression: Expr = self.scalars.bind(node)
+            expression: Expr = self.key_scalars.bind(node)
         except Error:
             return None
         return next((key.name for key in self.keys if key.expression == expression), None)

@@ -381,4 +381,9 @@ def union(node: exp.SetOperation, sides: list[Protected]) -> Protected:
 
 
 def _merged(columns: list[Column]) -> Column:
-    return Column(columns[0].name, hull([column.facts for column in columns], columns[0].facts.type))
+    facts = [column.facts for column in columns]
+    alike = len({(one.outside, one.values, one.lower, one.upper) for one in facts}) == 1
+    merged = hull(facts, facts[0].type)
+    return Column(
+        columns[0].name, replace(merged, values=facts[0].values, outside=facts[0].outside) if alike else merged
+    )

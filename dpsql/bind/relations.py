@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -34,7 +35,7 @@ def facts_of(column: PolicyColumn) -> Facts:
     if type_.numeric:
         lower, upper = (None if bound is None else Fraction(bound) for bound in (lower, upper))
     values = None if domain is None else tuple(domain)
-    return Facts(type_, lower, upper, values, column.nullable, column.max_total)
+    return Facts(type_, lower, upper, values, column.nullable, column.max_total, column.outside)
 
 
 def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) -> Bound:
@@ -84,8 +85,13 @@ def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:
         raise refuse("many_columns", most=MOST_COLUMNS)
     inner = tuple((f"p{number}", expression) for number, (_, expression) in enumerate(items))
     units = frozenset(name for name, expression in inner if same_unit(expression, below.unit_names))
-    visible = tuple((label, Column(f"p{number}", e.facts)) for number, (label, e) in enumerate(items))
+    visible = tuple((label, Column(f"p{number}", _made(e))) for number, (label, e) in enumerate(items))
     kinds = {
         name: known for name, expression in inner if (known := kind(expression, below)) in (Kind.MIXED, Kind.IMAGE)
     }
     return Protected(Project(below.relation, inner), visible, units, unit_kinds=kinds)
+
+
+def _made(expression: Expr) -> Facts:
+    """Facts of a column that a projection makes. What is computed of a column has no group of other values of its own."""
+    return expression.facts if isinstance(expression, Column) else replace(expression.facts, outside=None)

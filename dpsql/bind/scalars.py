@@ -12,11 +12,12 @@ from sqlglot import exp
 
 from dpsql.bind.names import Scope, lacks_argument, only
 from dpsql.costs import MOST_NANOSECONDS, READS_TEXT, cost, part_read, way_out
+from dpsql.domains import as_key
 from dpsql.errors import refuse
 from dpsql.evaluate import evaluate
 from dpsql.functions import REPEATED, WrongArguments, call
 from dpsql.parse import place
-from dpsql.plan import Call, Expr, Literal
+from dpsql.plan import Call, Column, Expr, Literal
 from dpsql.privacy import exact_number
 from dpsql.ranges import Type, literal_facts
 
@@ -166,6 +167,15 @@ def handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
         return handler
 
     return enter
+
+
+class KeyScalars(Scalars):
+    """Expressions of GROUP BY: columns with a group of other values (policy key `outside`) stand for their label there."""
+
+    def bind(self, node: exp.Expr | None) -> Expr:
+        """As `Scalars.bind`."""
+        bound = super().bind(node)
+        return as_key(bound) if isinstance(node, exp.Column) and isinstance(bound, Column) else bound
 
 
 @handles(exp.Column)

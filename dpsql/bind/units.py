@@ -13,7 +13,7 @@ from sqlglot import exp
 from dpsql.bind.aggregates import bind_measure, is_aggregate
 from dpsql.bind.names import Kind, Protected, Scope
 from dpsql.bind.relations import project
-from dpsql.bind.scalars import Scalars
+from dpsql.bind.scalars import KeyScalars, Scalars
 from dpsql.bind.trees import output_name
 from dpsql.bind.unit_keys import kind
 from dpsql.contributions import rows_per_unit
@@ -55,6 +55,7 @@ class _UnitScalars(Scalars):
     def __init__(self, scope: Scope, keys: list[Expr], units: list[Expr], rows: int) -> None:
         super().__init__(scope)
         self.rows_below = Scalars(scope)
+        self.keys_below = KeyScalars(scope)
         self.keys = keys
         self.units = units
         self.images: dict[Expr, Column] = {}
@@ -69,7 +70,7 @@ class _UnitScalars(Scalars):
             return self._aggregate(node)
         if node.find(exp.Column) is not None and not any(is_aggregate(part) for part in node.walk()):
             try:
-                below = self.rows_below.bind(node)
+                below = self.keys_below.bind(node)
             except Error:
                 below = None
             if below is not None and below in self.units:

@@ -168,6 +168,7 @@ def _column(name: str, shape: ColumnShape, place: Place, problems: Problems) -> 
         domain=_domain(shape, place, problems),
         nullable=shape.nullable,
         max_total=shape.max_total,
+        outside=_outside(shape, place, problems),
         description=shape.description,
     )
 
@@ -185,6 +186,27 @@ def _bounds(shape: ColumnShape, place: Place, problems: Problems) -> dict[str, V
         except ValueError as error:
             problems.add((*place, end), str(error))
     return found
+
+
+def _outside(shape: ColumnShape, place: Place, problems: Problems) -> Value | None:
+    """The key of the group of values outside, None where they are dropped."""
+    if not shape.outside:
+        return None
+    place = (*place, "outside")
+    if shape.type not in ("text", "integer", "date"):
+        problems.add(place, f"a {shape.type} column has no group of other values; text, integer and date columns have")
+        return None
+    if shape.type != "text" and len(shape.outside) == 1:
+        example = "-1" if shape.type == "integer" else "1900-01-01"
+        problems.add(
+            place, f"write the group's value, of type {shape.type} and outside the bounds, such as {{other: {example}}}"
+        )
+        return None
+    try:
+        return values.typed(shape.outside[-1], shape.type)
+    except ValueError as error:
+        problems.add((*place, "other"), str(error))
+        return None
 
 
 def _domain(shape: ColumnShape, place: Place, problems: Problems) -> tuple[Value | None, ...] | None:

@@ -48,6 +48,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
         _check_contributions(policy, problems)
         if policy.privacy_unit is not None:
             _check_unit(policy, policy.privacy_unit, names, problems)
+            _check_units_have_no_outside(policy, policy.privacy_unit, problems)
 
 
 def _check_addresses(policy: Policy, problems: Problems) -> None:
@@ -131,6 +132,10 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
     _check_case((*place, "columns"), there, problems)
     for name, column in table.columns.items():
         _check_column(column, (*place, "columns", name), problems)
+        if table.public and column.outside is not None:
+            problems.add(
+                (*place, "columns", name, "outside"), "a public table's rows are known; name all values as domain"
+            )
     for name, below in key_columns(table).items():
         if name not in there:
             problems.add(
@@ -163,6 +168,33 @@ def _check_column(column: Column, place: Place, problems: Problems) -> None:
             problems.add((*place, "domain", index), "null is listed, and the column is not nullable")
         if value is not None and bounded and not lower <= value <= upper:
             problems.add((*place, "domain", index), "the value lies outside lower and upper")
+
+    if column.outside is not None:
+        _check_outside(column, (*place, "outside"), problems)
+
+
+def _check_outside(column: Column, place: Place, problems: Problems) -> None:
+    """The group of other values has a key that no value inside has."""
+    label: Any = column.outside
+    lower: Any = column.lower
+    upper: Any = column.upper
+    if column.domain is None and (lower is None or upper is None):
+        wanted = "a domain" if column.type == "text" else "lower and upper, or a domain"
+        problems.add(place, f"needs {wanted}: without it no value is outside")
+    elif label in column.domain if column.domain is not None else lower <= label <= upper:
+        problems.add(place, f"{label} is one of the values inside, so it cannot name those outside")
+
+
+def _check_units_have_no_outside(policy: Policy, unit: PrivacyUnit, problems: Problems) -> None:
+    for table in policy.tables.values():
+        for name, column in table.columns.items():
+            target = table.foreign_keys.get(name)
+            names_units = (table.name, name) == (unit.table, unit.column) or (
+                target is not None and target[0] in policy.tables and not policy.tables[target[0]].public
+            )
+            if names_units and column.outside is not None:
+                place: Place = ("tables", table.name, "columns", name, "outside")
+                problems.add(place, "the column leads to the privacy unit, and units are not merged into one group")
 
 
 def _check_foreign_keys(policy: Policy, table: Table, names: Names, problems: Problems) -> None:

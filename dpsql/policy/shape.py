@@ -97,6 +97,23 @@ Domain = Annotated[
 ]
 
 
+Outside = Annotated[
+    tuple[str, ...],
+    PlainValidator(values.outside),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": ["drop", "other"]},
+                {
+                    "type": "object", "properties": {"other": _SCALAR}, "required": ["other"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]  # fmt: skip
+
+
 class _Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -161,6 +178,9 @@ class ColumnShape(_Shape):
     upper: Annotated[Bound | None, Field(description="values above are clamped to it")] = None
     domain: Annotated[Domain | None, Field(description="public keys, in the order of answers")] = None
     nullable: Truth = True
+    outside: Annotated[
+        Outside, Field(description="of a group key: values that are no public key are dropped, or form one more group")
+    ] = ()
     max_total: Annotated[
         Amount | None, Field(description="the most one privacy unit adds to a SUM of the column; more is scaled down")
     ] = None

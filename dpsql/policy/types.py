@@ -113,6 +113,7 @@ class Column:
     `lower` and `upper` come together or not at all (closed interval, typed by the column's type). `domain` lists the
     public keys in the order written; None among them means that NULL is a key. `max_total` is the most that one
     privacy unit adds to a SUM of the column, over all groups together, in the column's unit (None: what its rows add).
+    `outside` is the key of the group of all values outside the domain or the bounds (None: they belong to no group).
     """
 
     name: str
@@ -123,6 +124,7 @@ class Column:
     nullable: bool = True
     description: str = ""
     max_total: Fraction | None = None
+    outside: Value | None = None
 
 
 @dataclass(frozen=True)

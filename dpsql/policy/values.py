@@ -268,6 +268,17 @@ def typed(raw: object, column_type: str) -> Value:
     return READERS[column_type](_text(raw, f"a value of type {column_type}"))
 
 
+def outside(raw: object) -> tuple[str, ...]:
+    """What becomes of values that are no public key: () for `drop`, ("other",) or ("other", the group's value)."""
+    if raw == "drop":
+        return ()
+    if raw == "other":
+        return ("other",)
+    if isinstance(raw, dict) and set(raw) == {"other"} and isinstance(raw["other"], str):
+        return ("other", raw["other"])
+    raise ValueError("write drop, other, or {other: VALUE}, the value of one more group")
+
+
 def delimiter(raw: object) -> str:
     """One character that stands between the cells of a CSV line."""
     text = _text(raw, "a delimiter, one character,")

@@ -236,7 +236,8 @@ class Questions:
             # A release never changes: what was said of it once is said again when a dashboard is refreshed.
             key = (prepared.sql, repr(values), self.session.options, receipt.id)
             bars = self._bars.get(key, lambda: self._measured(prepared.sql, list(values) or None))
-            found.append((paid, f"{bars}remaining: {left}"))
+            # The price comes first: some clients show the first notice alone.
+            found.insert(0, (paid, f"{bars}remaining: {left}"))
         return tuple(found)
 
     def _measured(self, sql: str, values: list[Any] | None) -> str:

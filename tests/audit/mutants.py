@@ -246,6 +246,12 @@ MUTANTS = (
     # public keys
     Mutant("NULL is no public key", "domains.py", "return (*values, None) if values is not None and facts.nullable and None not in values else values",
            "return values", "keys/test_answers.py", "groups_of_sql"),
+    Mutant("the label of other values is no public key", "domains.py", "values = (*values, facts.outside)", "values = (*values,)",
+           "keys/test_outside.py", "group_of_other_values"),
+    Mutant("other values keep their own keys", "domains.py", "if facts.outside is None:\n        return column", "if facts:\n        return column",
+           "keys/test_outside.py", "group_of_other_values"),
+    Mutant("no row is left out", "release.py", "    if not names:\n        return ()\n    return (f\"rows whose", "    if names:\n        return ()\n    return (f\"rows whose",
+           "keys/test_outside.py", "leave_rows_out"),
     Mutant("a comparison loses its edge", "possible.py", "else (operator.le, operator.gt)", "else (operator.lt, operator.gt)",
            "keys/test_narrowing.py", "what_an_expression"),
     Mutant("the first value is in no cell", "narrowing.py", "cells = [single(None), *map(single, ordered)]",

@@ -172,7 +172,7 @@ def test_the_same_numbers_in_another_order_are_a_plain_repeat(session: Session) 
         "SELECT smoker, SUM(age), region, COUNT(*) FROM patients WHERE plan = 'pro' AND ward < 3 GROUP BY 3, 1"
     )
     assert again.reused
-    assert again.notices == ()
+    assert all("belong to no group" in notice for notice in again.notices)
     assert not session.execute(
         "SELECT region, COUNT(*) FROM patients WHERE ward < 3 AND plan = 'pro' GROUP BY 1"
     ).reused
@@ -291,7 +291,8 @@ def test_explain_shows_both_prices_and_both_errors(deriving: Session) -> None:
     (note,) = [note for note in plan.notes if receipt in note]
     assert "summed over plan, smoker" in note
     assert f"from the store within +/- {output.stored_error_95:.4g}" in plan.to_text()
-    (notice,) = answer.notices
+    notice, dropped = answer.notices
+    assert "belong to no group" in dropped
     assert receipt in notice
     assert answer.receipt_id == receipt
     shown = deriving.execute("EXPLAIN SELECT region, COUNT(*) FROM patients GROUP BY region")
