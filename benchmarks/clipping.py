@@ -19,9 +19,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from dpsql.demo_data import build_flights, build_nafld, shipped_policy
+from dpsql.frontends.demo.data import build_flights, build_nafld, shipped_policy
 from dpsql.policy import parse_policy
-from dpsql.session import Session, open_session
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 from dpsql.tuning import Advice, tune
 
 SHOP = """

@@ -16,8 +16,9 @@ from benchmarks.data import DAYS, FIRST_DAY, MAX_ROWS, build, build_parquet, reg
 from benchmarks.measure import plain
 from benchmarks.peers.drive import Peer, Rows, Unusable, environment
 from benchmarks.workload import WORKLOAD, Question
-from dpsql.errors import Refusal
-from dpsql.session import Session, open_session
+from dpsql.errors.exceptions import Refusal
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 LEVELS = {"row": "row_copy", "user": "copy"}
 """Privacy unit -> how dpsql reads it: prepared, as the others have loaded and shaped their data."""

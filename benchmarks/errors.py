@@ -26,9 +26,10 @@ from benchmarks.peers.drive import Peer, Rows, Unusable, environment
 from benchmarks.peers.marks import NOTES
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD, Question
-from dpsql.accountant import epsilon_to_rho
-from dpsql.errors import Refusal
-from dpsql.session import Session, open_session
+from dpsql.errors.exceptions import Refusal
+from dpsql.privacy.accounting.contract import epsilon_to_rho
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 CELLS = 2_000
 """Errors of each column to be measured, groups times repeats; a system that is slow has as many as fit into the time it is

@@ -16,10 +16,10 @@ from pathlib import Path
 from benchmarks.clock import in_turn, ratio, summary
 from benchmarks.data import build
 from benchmarks.measure import plain
-from dpsql.basis import summed
-from dpsql.emit.grid import row_integer, value_text
-from dpsql.plan import Column
-from dpsql.ranges import Facts, Type
+from dpsql.engine.emit.quantization import row_integer, value_text
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Column
+from dpsql.pricing.basis import summed
 
 ROWS = 10_000_000
 LOWER, UPPER = 0, 500

@@ -14,8 +14,9 @@ import pyarrow as pa
 from benchmarks.clock import Sample, in_turn, ratio, summary, timed
 from benchmarks.data import build, build_parquet, write_policy
 from benchmarks.workload import Question
-from dpsql.errors import Error, Refusal
-from dpsql.session import Session, open_session
+from dpsql.errors.exceptions import Error, Refusal
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 SLOW_ROWS = 1_000_000
 """From here on what is unprepared is asked in two rounds only: it takes seconds."""

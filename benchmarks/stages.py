@@ -9,30 +9,30 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import dpsql.planning
-import dpsql.session
-from dpsql.emit import Emitter
-from dpsql.engines.duckdb_engine import DuckDBEngine
+import dpsql.planning.planner
+import dpsql.session.session
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.emit.emitter import Emitter
 from dpsql.ledger.ledger import Ledger
-from dpsql.releases import ReleaseStore
-from dpsql.sandbox import Sandbox
+from dpsql.release.sandbox import Sandbox
+from dpsql.reuse.store import ReleaseStore
 
 STEPS: tuple[tuple[Any, str, str], ...] = (
-    (dpsql.planning, "parse", "parse"),
-    (dpsql.planning, "bind", "bind"),
-    (dpsql.planning, "bounded", "rewrite"),
-    (dpsql.planning, "price", "price"),
-    (dpsql.planning, "fingerprint", "fingerprint"),
-    (dpsql.session, "rehearse", "rehearse"),
+    (dpsql.planning.planner, "parse", "parse"),
+    (dpsql.planning.planner, "bind", "bind"),
+    (dpsql.planning.planner, "bounded", "rewrite"),
+    (dpsql.planning.planner, "price", "price"),
+    (dpsql.planning.planner, "fingerprint", "fingerprint"),
+    (dpsql.session.session, "rehearse", "rehearse"),
     (Emitter, "block", "emit"),
     (Ledger, "reserve", "ledger: reserve"),
     (DuckDBEngine, "run", "engine"),
-    (dpsql.session, "perturb", "perturb"),
+    (dpsql.session.session, "perturb", "perturb"),
     (ReleaseStore, "nearest", "store: look up"),
     (ReleaseStore, "put", "store: keep"),
     (Ledger, "resolve", "ledger: note"),
     (Ledger, "accounts", "ledger: budget"),
-    (dpsql.session, "make_release", "release"),
+    (dpsql.session.session, "make_release", "release"),
     (Sandbox, "query", "sandbox"),
 )
 REST = "session"

@@ -15,15 +15,16 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.errors import Error
-from dpsql.session import Session, open_session
+from dpsql.errors.exceptions import Error
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 PEOPLE = 1_000
 PADDED, CONSTANT = "padded", "{constant_seconds: 0.4}"
 TIMINGS = ("plain", PADDED, CONSTANT)
 ROWS_OF_ONE = (1, 20)
 CALLS = 4
-"""Of a condition, the dearest that is accepted (`dpsql.costs`)."""
+"""Of a condition, the dearest that is accepted (`dpsql.functions.row_costs`)."""
 _POLICY = """
 dataset: timing
 source: duckdb:///timing.duckdb

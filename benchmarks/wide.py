@@ -19,8 +19,8 @@ import duckdb
 
 from benchmarks.clock import timed
 from benchmarks.data import table_policy
-from dpsql.output import write_file
-from dpsql.session import open_session
+from dpsql.frontends.rendering.formats import write_file
+from dpsql.session.opening import open_session
 
 ROWS = 10_000_000
 SIDE = 1_000

@@ -1,6 +1,6 @@
 """dpsql: a SQL proxy that makes any query it answers differentially private.
 
-    connection = dpsql.connect("clinic.yaml", analyst="research")     # PEP 249, see `dpsql.dbapi`
+    connection = dpsql.connect("clinic.yaml", analyst="research")     # PEP 249, see `dpsql.frontends.python.dbapi`
 
 The public names load their module when they are first used, so that `import dpsql` stays light.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpsql import refusals as refusals  # fills the register; every room below may refuse
-from dpsql.errors import (
+from dpsql.errors import messages  # noqa: F401 (fills the register of refusals)
+from dpsql.errors.exceptions import (
     BudgetRefusal,
     DatabaseError,
     DataError,
@@ -29,8 +29,7 @@ from dpsql.errors import (
 )
 
 if TYPE_CHECKING:
-    from dpsql.budgets import Budget
-    from dpsql.dbapi import (
+    from dpsql.frontends.python.dbapi import (
         BINARY,
         DATETIME,
         NUMBER,
@@ -47,11 +46,13 @@ if TYPE_CHECKING:
         TimestampFromTicks,
         connect,
     )
-    from dpsql.explain import PrivacyPlan
     from dpsql.policy import Policy, load_policy
-    from dpsql.privacy import PrivacyLoss
-    from dpsql.release import Release
-    from dpsql.session import Session, open_session
+    from dpsql.pricing.explain import PrivacyPlan
+    from dpsql.privacy.loss import PrivacyLoss
+    from dpsql.release.release import Release
+    from dpsql.session.budget import Budget
+    from dpsql.session.opening import open_session
+    from dpsql.session.session import Session
 
 __version__ = "0.1.0"
 
@@ -64,15 +65,15 @@ _DBAPI = (
     *("Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks", "connect"),
 )
 _LAZY = {
-    **dict.fromkeys(_DBAPI, "dpsql.dbapi"),
-    "PrivacyPlan": "dpsql.explain",
+    **dict.fromkeys(_DBAPI, "dpsql.frontends.python.dbapi"),
+    "PrivacyPlan": "dpsql.pricing.explain",
     "Policy": "dpsql.policy",
     "load_policy": "dpsql.policy",
-    "PrivacyLoss": "dpsql.privacy",
-    "Release": "dpsql.release",
-    "Budget": "dpsql.budgets",
-    "Session": "dpsql.session",
-    "open_session": "dpsql.session",
+    "PrivacyLoss": "dpsql.privacy.loss",
+    "Release": "dpsql.release.release",
+    "Budget": "dpsql.session.budget",
+    "Session": "dpsql.session.session",
+    "open_session": "dpsql.session.opening",
 }
 
 __all__ = [

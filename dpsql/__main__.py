@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dpsql.cli import main
+from dpsql.frontends.cli import main
 
 main()

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.errors import BudgetRefusal
-from dpsql.session import Session, open_session
+from dpsql.errors.exceptions import BudgetRefusal
+from dpsql.session.session import Session, open_session
 
 DAYS, REFRESHES, SAMPLED = 7, 288, 2
 ANALYSTS = ("ann", "bob", "cem")

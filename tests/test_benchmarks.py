@@ -16,7 +16,7 @@ import duckdb
 import numpy as np
 import pytest
 
-import dpsql.session
+import dpsql.session.session
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the harness is no part of the installed package
 
@@ -39,7 +39,7 @@ from benchmarks.peers.drive import PEERS, Peer, Unusable, environment
 from benchmarks.stages import STEPS, stopwatch
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD
-from dpsql.engines.duckdb_engine import engine_fault
+from dpsql.engine.duckdb.engine import engine_fault
 from dpsql.policy import load_policy
 
 ROOT = Path(__file__).parent.parent
@@ -146,12 +146,12 @@ def test_data_is_what_the_policy_says(tmp_path: Path) -> None:
 
 
 def test_stopwatch_is_taken_off_again() -> None:
-    before = dpsql.session.perturb
+    before = dpsql.session.session.perturb
     with stopwatch() as watch:
-        assert dpsql.session.perturb is not before
+        assert dpsql.session.session.perturb is not before
         inner = watch.step("inner", lambda: 1)
         watch.time(lambda: [inner(), inner()])
-    assert dpsql.session.perturb is before
+    assert dpsql.session.session.perturb is before
     assert set(watch.samples[0]) == {"inner", "session"}
     assert watch.samples[0]["session"] >= 0
     assert "total" in watch.medians()
@@ -225,8 +225,8 @@ def test_cold_start_names_imports(tmp_path: Path) -> None:
     assert set(found) == {"python -c pass", "dpsql --help", "dpsql query"}
     assert any(name.startswith("dpsql") for name, _ in found["dpsql query"].imports)
     assert "dpsql query" in tables.cold([vars(one) for one in found.values()])
-    lines = "import time: 1500 |  9000 | pandas.core\nimport time:  500 |  9000 |   pandas\nimport time: 10 | 1 | dpsql.plan\n"
-    assert cold.slowest(lines) == (("pandas", 2.0), ("dpsql.plan", 0.01))
+    lines = "import time: 1500 |  9000 | pandas.core\nimport time:  500 |  9000 |   pandas\nimport time: 10 | 1 | dpsql.plan.plan\n"
+    assert cold.slowest(lines) == (("pandas", 2.0), ("dpsql.plan.plan", 0.01))
 
 
 def test_accuracy_beside_the_composition_by_hand(tmp_path: Path) -> None:

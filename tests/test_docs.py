@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from dpsql.cli import cli
-from dpsql.refusals_page import register_page
+from dpsql.errors.page import register_page
+from dpsql.frontends.cli import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
@@ -25,7 +25,7 @@ def test_every_command_is_found_in_the_docs() -> None:
 
 
 def test_every_key_of_the_policy_is_found_on_its_page() -> None:
-    schema = json.loads((ROOT / "schemas" / "policy.schema.json").read_text())
+    schema = json.loads((ROOT / "dpsql" / "policy" / "policy.schema.json").read_text())
     keys = set(schema["properties"])
     for shape in schema.get("$defs", {}).values():
         keys |= set(shape.get("properties", {}))

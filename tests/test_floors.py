@@ -1,4 +1,4 @@
-"""The floors of ARCHITECTURE.md: a module imports from its own floor and those above it, and its floor has it listed."""
+"""The floors of ARCHITECTURE.md: a package imports only from itself and from the packages above it in the table."""
 
 from __future__ import annotations
 
@@ -9,65 +9,98 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dpsql"
+ENTRANCES = {"__init__.py", "__main__.py"}
+"""Files directly in the package that hand out names of every floor; no other file imports them."""
 
 
-def floors() -> dict[str, int]:
-    """Room to floor number, read from the table in ARCHITECTURE.md (0 is the highest floor)."""
+def floors() -> list[str]:
+    """Packages in the order of the table in ARCHITECTURE.md, the top floor first."""
     table = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Floors", 1)[1].split("\n## ", 1)[0]
-    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ") and "`" in line]
-    return {room: number for number, row in enumerate(rows) for room in re.findall(r"`([a-z_0-9]+)`", row)}
+    return re.findall(r"^\| `([a-z_]+)/` \|", table, re.M)
 
 
-def room_of(file: Path) -> str:
-    """A file of the package, or the folder it is in."""
-    parts = file.relative_to(PACKAGE).parts
-    return parts[0].removesuffix(".py")
-
-
-def imported(file: Path) -> Iterator[str]:
-    """Rooms that a file imports when it is loaded; what only type checkers read, or a function loads late, is left out."""
-    for node in _running(ast.parse(file.read_text(encoding="utf-8"))):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            inner = (
-                [f"{node.module}.{alias.name}" for alias in node.names]
-                if node.module == "dpsql"
-                else [str(node.module)]
-            )
-            names = inner
-        for name in names:
-            if name.startswith("dpsql."):
-                yield name.split(".")[1]
-
-
-def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            continue
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node
-            yield from _running(node)
-
-
-ENTRANCES = {"__init__", "__main__"}
-"""They hand out names of every floor."""
-
-
-def test_every_room_has_a_floor() -> None:
-    rooms = {room_of(file) for file in PACKAGE.rglob("*.py")} - ENTRANCES
-    assert rooms - set(floors()) == set(), "enter the room in the table of ARCHITECTURE.md"
-    assert set(floors()) - rooms == set(), "ARCHITECTURE.md names rooms that are not there"
-
-
-def test_imports_go_up() -> None:
-    floor = floors()
-    wrong = [
-        f"{file.relative_to(ROOT)} (floor {floor[room_of(file)]}) imports {other} (floor {floor[other]})"
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name."""
+    return {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
         for file in sorted(PACKAGE.rglob("*.py"))
-        if room_of(file) not in ENTRANCES and room_of(file) in floor
-        for other in imported(file)
-        if other in floor and floor[other] > floor[room_of(file)]
+    }
+
+
+def imports(file: Path, known: dict[str, Path]) -> Iterator[str]:
+    """Modules of dpsql that a file imports anywhere: at load, in a function, or for type checkers only."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "dpsql")
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            if node.module and node.module.split(".")[0] == "dpsql":
+                for alias in node.names:
+                    submodule = f"{node.module}.{alias.name}"
+                    yield submodule if submodule in known else node.module
+
+
+def test_every_package_has_its_floor() -> None:
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert sorted(floors()) == sorted(packages), "the table of ARCHITECTURE.md lists each package once"
+    assert {path.name for path in PACKAGE.glob("*.py")} == ENTRANCES, "a module belongs into a package"
+
+
+def test_packages_import_only_from_floors_above() -> None:
+    order, known = {package: number for number, package in enumerate(floors())}, modules()
+    wrong = []
+    for file in known.values():
+        inside = file.relative_to(PACKAGE).parts
+        if len(inside) == 1:
+            continue
+        for target in imports(file, known):
+            parts = target.split(".")
+            if len(parts) == 1 or parts[1] not in order or order[parts[1]] > order[inside[0]]:
+                wrong.append(f"{file.relative_to(ROOT)} imports {target}")
+    assert wrong == []
+
+
+def test_no_front_end_imports_another_but_the_command_line() -> None:
+    known, doors = modules(), {"python", "repl", "pgwire", "batch", "demo", "admin"}
+    wrong = [
+        f"{name} imports {target}"
+        for name, file in known.items()
+        if name.startswith("dpsql.frontends.") and (own := name.split(".")[2]) in doors
+        for target in imports(file, known)
+        if target.startswith("dpsql.frontends.") and (other := target.split(".")[2]) in doors | {"cli"} and other != own
     ]
     assert wrong == []
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    known = modules()
+    graph = {name: {target for target in imports(file, known) if target != name} for name, file in known.items()}
+    assert _circles(graph) == []
+
+
+def _circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Strongly connected components of more than one module (Tarjan 1972)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    circles: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        number[name] = lowest[name] = len(number)
+        stack.append(name)
+        for target in sorted(graph.get(name, ())):
+            if target not in number:
+                visit(target)
+                lowest[name] = min(lowest[name], lowest[target])
+            elif target in stack:
+                lowest[name] = min(lowest[name], number[target])
+        if lowest[name] == number[name]:
+            component = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(component) > 1:
+                circles.append(sorted(component))
+
+    for name in sorted(graph):
+        if name not in number:
+            visit(name)
+    return circles

@@ -8,10 +8,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def test_every_package_is_shipped() -> None:
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    found = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "dpsql").rglob("__init__.py")}
-    assert set(told) == found | {"dpsql.schemas"}
+def test_every_folder_of_the_package_is_one_that_is_shipped() -> None:
+    """`packages.find` ships folders with an `__init__.py` alone."""
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"][
+        "include"
+    ] == ["dpsql*"]
+    folders = {file.parent for file in (ROOT / "dpsql").rglob("*.py")}
+    assert [folder for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
 
 
 def test_every_data_file_is_shipped() -> None:
@@ -20,11 +23,3 @@ def test_every_data_file_is_shipped() -> None:
     for path in data:
         package = ".".join(path.parent.relative_to(ROOT).parts)
         assert any(path.match(pattern) for pattern in told.get(package, [])), path
-
-
-def test_the_policies_are_found_where_they_are_packed() -> None:
-    assert {path.name for path in (ROOT / "schemas").iterdir()} >= {
-        "nafld.yaml",
-        "nycflights13.yaml",
-        "policy.schema.json",
-    }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsql.ledger.words import DATASET, DECIMALS, ChargeRequest, Entry, Units, Verdict, decimal_text
+from dpsql.ledger.records import DATASET, DECIMALS, ChargeRequest, Entry, Units, Verdict, decimal_text
 
 if TYPE_CHECKING:
     from dpsql.ledger.ledger import Ledger
@@ -45,7 +45,7 @@ def open_ledger(
     `create` is the owner's explicit act: a ledger is made where there never was one for this data set (and an
     unfinished creation is finished); one that is known and gone is refused (ledger_known), never made again.
     `adopt` is the owner's word that this is the newest copy, on a machine that has the key and no head yet.
-    `state` is the second place, by default `dpsql.ledger.witness.state_directory()`.  `step` is called with the name
+    `state` is the second place, by default `dpsql.storage.directories.state_directory()`.  `step` is called with the name
     of each step, for tests that stop a process there.
 
     Raises `Fault` (missing, foreign, unreachable, key or head missing) or `IntegrityError` (edited, truncated, older).

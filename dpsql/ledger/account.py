@@ -11,11 +11,11 @@ from typing import Any
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.engine import Connection
 
-from dpsql.errors import refuse
+from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import account_mac, same
-from dpsql.ledger.prepared import Prepared
+from dpsql.ledger.driver_statements import Prepared
+from dpsql.ledger.records import Units, canonical, from_text, to_text
 from dpsql.ledger.tables import accounts
-from dpsql.ledger.words import Units, canonical, from_text, to_text
 
 
 @dataclass(frozen=True)

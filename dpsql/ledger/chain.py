@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dpsql.ledger.words import canonical
+from dpsql.ledger.records import canonical
 
 if TYPE_CHECKING:
     from hashlib import _Hash as HASH

@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from dpsql.errors import IntegrityError, InternalError, refuse
+from dpsql.errors.exceptions import IntegrityError, InternalError, refuse
 from dpsql.ledger.account import Account, load_accounts
 from dpsql.ledger.chain import START, linked, same
 from dpsql.ledger.entries import pages, tip
+from dpsql.ledger.records import Entry, Verdict, added, from_text
 from dpsql.ledger.witness import Head, Witness
-from dpsql.ledger.words import Entry, Verdict, added, from_text
 
 OUTCOMES = ("committed", "failed")
 

@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Connection
 
-from dpsql.errors import refuse
+from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import linked, same
-from dpsql.ledger.prepared import Prepared
+from dpsql.ledger.driver_statements import Prepared
+from dpsql.ledger.records import Entry, canonical
 from dpsql.ledger.tables import entries
 from dpsql.ledger.witness import Head
-from dpsql.ledger.words import Entry, canonical
 
 _PAGE = 1000
 _SINCE = Prepared(

@@ -19,7 +19,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from dpsql.ledger.words import DECIMALS, Entry
+from dpsql.ledger.records import DECIMALS, Entry
 
 COLUMNS = (
     *("seq", "kind", "time", "id", "resolves", "analyst", "session", "scopes", *DECIMALS),

@@ -11,18 +11,14 @@ from typing import Self, TextIO
 
 from sqlalchemy.engine import Connection
 
-from dpsql.errors import BudgetRefusal, Error, refuse
+from dpsql.errors.exceptions import BudgetRefusal, Error, refuse
 from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
 from dpsql.ledger.check import first_problem
 from dpsql.ledger.entries import Turn, find_charge, page_after, tip
 from dpsql.ledger.export import write_csv, write_json_lines
+from dpsql.ledger.group_commit import Ask, Together
 from dpsql.ledger.outcomes import Outcome, Outcomes
-from dpsql.ledger.reservation import Reservation
-from dpsql.ledger.store import Store, Taken
-from dpsql.ledger.together import Ask, Together
-from dpsql.ledger.unit import must_hold
-from dpsql.ledger.witness import Witness
-from dpsql.ledger.words import (
+from dpsql.ledger.records import (
     DATASET,
     DECIMALS,
     ChargeRequest,
@@ -36,6 +32,10 @@ from dpsql.ledger.words import (
     decimal_text,
     to_text,
 )
+from dpsql.ledger.reservation import Reservation
+from dpsql.ledger.store import Store, Taken
+from dpsql.ledger.unit import must_hold
+from dpsql.ledger.witness import Witness
 
 _log = logging.getLogger("dpsql.ledger")
 _Charged = tuple[int, dict[str, Account]]

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import sqlalchemy
 
-from dpsql.errors import refuse
+from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import START, key_mark
 from dpsql.ledger.check import require_sound
 from dpsql.ledger.entries import Turn, page_after, tip
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.records import checked_text
 from dpsql.ledger.store import Place, Step, Store, parse_place
 from dpsql.ledger.tables import FORMAT, create_ledger, layout
-from dpsql.ledger.witness import Head, Witness, known_ledger, new_witness, state_directory
-from dpsql.ledger.words import checked_text
+from dpsql.ledger.witness import Head, Witness, known_ledger, new_witness
+from dpsql.storage.directories import state_directory
 
 
 def open_checked(

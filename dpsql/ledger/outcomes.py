@@ -17,8 +17,8 @@ from threading import Timer
 
 from sqlalchemy import bindparam, select
 
+from dpsql.ledger.driver_statements import Prepared
 from dpsql.ledger.entries import Turn
-from dpsql.ledger.prepared import Prepared
 from dpsql.ledger.tables import entries
 
 LATEST_SECONDS = 1.0

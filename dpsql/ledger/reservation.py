@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from dpsql.errors import refuse
+from dpsql.errors.exceptions import refuse
 from dpsql.ledger.account import Account
-from dpsql.ledger.words import ChargeRequest
+from dpsql.ledger.records import ChargeRequest
 
 
 class _Resolver(Protocol):

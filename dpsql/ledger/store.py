@@ -25,9 +25,9 @@ from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from dpsql.errors import Error, refuse
-from dpsql.ledger.failures import slug_of
-from dpsql.ledger.prepared import Prepared, driver
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.ledger.driver_errors import slug_of
+from dpsql.ledger.driver_statements import Prepared, driver
 
 # The advisory lock of every dpsql ledger in one PostgreSQL database ("dpsql" in ASCII).
 _POSTGRES_LOCK = 0x647073716C

@@ -7,7 +7,7 @@ import json
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from dpsql.errors import refuse
+from dpsql.errors.exceptions import refuse
 from dpsql.ledger.tables import entries
 
 _LAST = select(entries.c.body).where(entries.c.kind == "unit").order_by(entries.c.seq.desc()).limit(1)

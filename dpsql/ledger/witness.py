@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsql.errors import Error, refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.chain import START, mac, same
 
 _log = logging.getLogger("dpsql.custodian")
@@ -41,18 +41,6 @@ class Head:
 
     seq: int = 0
     digest: str = START
-
-
-def state_directory() -> Path:
-    """Where the second place is unless the caller says otherwise."""
-    own = os.environ.get("DPSQL_STATE")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_STATE_HOME")
-    try:
-        return (Path(base) if base else Path.home() / ".local" / "state") / "dpsql"
-    except RuntimeError as error:
-        raise refuse("ledger_state", place="the home directory") from error
 
 
 class Witness:

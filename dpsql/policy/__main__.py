@@ -1,4 +1,4 @@
-"""`python -m dpsql.policy` prints the JSON Schema of a policy file; `schemas/policy.schema.json` is its output."""
+"""`python -m dpsql.policy` prints the JSON Schema of a policy file; `dpsql/policy/policy.schema.json` is its output."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from dpsql.policy.types import (
     Table,
     Value,
 )
-from dpsql.privacy import Neighbours
+from dpsql.privacy.loss import Neighbours
 
 DEFAULT_EPSILON = Fraction(1, 10)
 DEFAULT_CONFIDENCE = Fraction(95, 100)

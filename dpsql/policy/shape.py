@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from dpsql.policy import values
 from dpsql.policy.problems import Place
 from dpsql.policy.types import COLUMN_TYPES
-from dpsql.privacy import Neighbours
+from dpsql.privacy.loss import Neighbours
 
 _DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
 
@@ -309,7 +309,7 @@ def keys_at(place: Place) -> tuple[str, ...]:
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a policy file, for editors; `schemas/policy.schema.json` holds it."""
+    """The JSON Schema (draft 2020-12) of a policy file, for editors; `dpsql/policy/policy.schema.json` holds it."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **PolicyShape.model_json_schema()}
     _close(schema)
     return schema

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
-from dpsql.privacy import Neighbours
+from dpsql.privacy.loss import Neighbours
 
 Value = int | Fraction | str | bool | date | datetime
 """A value of a column: integer, real, text, boolean, date, timestamp."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpsql.policy.problems import did_you_mean
-from dpsql.privacy import exact_number
+from dpsql.privacy.loss import exact_number
 
 if TYPE_CHECKING:
     from dpsql.policy.types import Value

@@ -13,21 +13,21 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dpsql.contributions import owned, rows_per_unit, tables
-from dpsql.errors import Error, refuse
-from dpsql.explain import PrivacyPlan, expression_text
-from dpsql.plan import Asked, Block, Norm, Term, TermKind
-from dpsql.pricing import PricedBlock, price
-from dpsql.privacy import PrivacyLoss
-from dpsql.rewrite import bounded
-from dpsql.term_errors import term_errors
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.plan import Asked, Block, Norm, Term, TermKind
+from dpsql.plan.stability import owned, rows_per_unit, tables
+from dpsql.pricing.bounding import bounded
+from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.explain import PrivacyPlan, expression_text
+from dpsql.pricing.pricing import PricedBlock, price
+from dpsql.privacy.loss import PrivacyLoss
 from dpsql.tuning.choices import UNSEEN, Seen, Table, choice, table
 from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy
-    from dpsql.release import Release
-    from dpsql.session import Session
+    from dpsql.release.release import Release
+    from dpsql.session.session import Session
 
 MOST_DOUBLINGS = 20
 """Rows of one unit are looked at up to 2**20; less where several tables multiply, within MOST_ROWS_PER_UNIT."""

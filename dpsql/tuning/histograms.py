@@ -13,11 +13,11 @@ from fractions import Fraction
 
 import sqlglot
 
-from dpsql.domains import domain_of
-from dpsql.parse import DIALECT
-from dpsql.plan import Block, Column, Expr, Filter, Key, Literal, Measure, Plan, Relation, UnitAggregate
-from dpsql.ranges import Facts, Type, literal_facts
-from dpsql.signatures import call
+from dpsql.functions.public_domains import domain_of
+from dpsql.functions.signatures import call
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Block, Column, Expr, Filter, Key, Literal, Measure, Plan, Relation, UnitAggregate
+from dpsql.sql.parse import DIALECT
 
 DOUBLINGS = 20
 """Totals are told apart from 2**-20 to 2**20 times the largest value of one row."""

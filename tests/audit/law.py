@@ -15,11 +15,11 @@ from fractions import Fraction
 from scipy import stats
 
 from audit.world import Key, Measured, Vector
-from dpsql.mechanisms import Noise, Selection, Sensitivity
-from dpsql.mechanisms.gaussian import Gaussian
-from dpsql.mechanisms.laplace import Laplace
-from dpsql.mechanisms.selection import ONE, Threshold, TruncatedGeometric
-from dpsql.pricing import Price
+from dpsql.pricing.pricing import Price
+from dpsql.privacy.mechanisms.contract import Noise, Selection, Sensitivity
+from dpsql.privacy.mechanisms.gaussian import Gaussian
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
 
 EXACT = 1 + 1e-9
 """Room for the rounding of floats where a probability is computed in them."""

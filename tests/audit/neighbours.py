@@ -11,12 +11,12 @@ from sql.corpus import Case
 from audit.hospital import FIXED, Data, Profile, crowd, improvements, literals, policy, row, together, unit
 from audit.law import Verdict, compare
 from audit.world import Observed, World
-from dpsql.accountant import Pure
-from dpsql.plan import results_read
-from dpsql.planning import Planner
+from dpsql.plan.plan import results_read
+from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
-from dpsql.pricing import Price
-from dpsql.privacy import Neighbours
+from dpsql.pricing.pricing import Price
+from dpsql.privacy.accounting.contract import Pure
+from dpsql.privacy.loss import Neighbours
 
 NEWCOMER = 900
 _ALONE = ("high", "spread", "nan")

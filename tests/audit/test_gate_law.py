@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 from noise.laws import ALPHA, fit, gaussian_cdf, laplace_cdf
 
-from dpsql.cells import Groups
-from dpsql.engines import ExactAnswer
-from dpsql.int128 import Int128
-from dpsql.mechanisms import KeyColumn, Noise, NoisePlan, Sensitivity, TermNoise, gaussian, laplace
-from dpsql.perturb import Gate, perturb
+from dpsql.engine.contract import ExactAnswer
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate, perturb
+from dpsql.privacy.mechanisms import gaussian, laplace
+from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Sensitivity, TermNoise
 
 CELLS = 100_000
 ONE = Sensitivity(1, 1, 1, 1)

@@ -24,7 +24,6 @@ def copied(folder: Path) -> Path:
     """A copy of the package in `folder`, beside the tests."""
     shutil.copytree(ROOT / "dpsql", folder / "dpsql", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "schemas").symlink_to(ROOT / "schemas")
     return folder
 
 

@@ -15,8 +15,8 @@ from sql.corpus import ACCEPTED, Case
 from audit.hospital import FIXED
 from audit.law import Verdict
 from audit.neighbours import Hospital, judge, weakest
-from dpsql.contributions import tables
-from dpsql.pricing import Price
+from dpsql.plan.stability import tables
+from dpsql.pricing.pricing import Price
 
 
 def wanted(case: Case) -> Fraction:

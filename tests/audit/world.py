@@ -20,20 +20,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from audit.hospital import SCHEMAS
-from dpsql.cells import Groups
-from dpsql.engines import EngineQuery, ExactAnswer
-from dpsql.engines.duckdb_engine import DuckDBEngine
-from dpsql.errors import Error
-from dpsql.int128 import Int128
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.account import Account
-from dpsql.mechanisms import Noise, Selection
-from dpsql.perturb import Gate
-from dpsql.planning import Planner
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
+from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
-from dpsql.release import Release
-from dpsql.sandbox import shared_sandbox
-from dpsql.session import Session
+from dpsql.privacy.mechanisms.contract import Noise, Selection
+from dpsql.release.release import Release
+from dpsql.release.sandbox import shared_sandbox
+from dpsql.session.session import Session
 
 NO_STORE: Any = None
 """Nothing is reused (dp.reuse is off), so that every question reaches the engine."""

@@ -22,16 +22,16 @@ import sqlglot
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dpsql.cells import Groups
-from dpsql.engines.duckdb_engine import open_duckdb
-from dpsql.int128 import Int128
+from dpsql.engine.duckdb.engine import open_duckdb
 from dpsql.ledger import open_ledger
-from dpsql.mechanisms import Constant, Noise, Selection
-from dpsql.perturb import Gate
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy, load_policy
-from dpsql.release import Release
-from dpsql.releases import open_releases
-from dpsql.session import Session
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Selection
+from dpsql.release.release import Release
+from dpsql.reuse.store import open_releases
+from dpsql.session.session import Session
 
 Row = tuple[Any, ...]
 POLICIES = Path(__file__).parent.parent / "policies"

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from exact_session import Row, plain, rows_of, same
 
-from dpsql.release import Release
+from dpsql.release.release import Release
 
 KEYS = ("kind", "word", "month(day)", "date_trunc('month', day)", "x IS NULL", "uid % 3 = 0", "CASE WHEN y > 0 THEN 'up' ELSE 'down' END",
         "kind || '-' || word", "floor(y)", "kind = 'p'")  # fmt: skip

@@ -13,7 +13,7 @@ from exact_session import exact_session, plain, rows_of
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from dpsql.session import Session
+from dpsql.session.session import Session
 
 NUMBERS = ["x", "y", "z", "x + y", "2 * x - 1", "x * y", "abs(x)", "coalesce(x, 5)", "CASE WHEN flag THEN y ELSE z END"]
 ONE = ["SUM", "AVG", "VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV_POP", "STDDEV_SAMP", "STDDEV"]

@@ -12,9 +12,9 @@ import pytest
 from exact_session import exact_session, rows_of, same
 from generated import difference
 
-from dpsql.errors import Error
-from dpsql.output import as_object
-from dpsql.session import Session
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.rendering.formats import as_object
+from dpsql.session.session import Session
 
 World = tuple[duckdb.DuckDBPyConnection, Session]
 

@@ -13,7 +13,7 @@ from fuzz.laws import ExactGate
 from generated import OuterJoins, Questions, difference, types
 from test_answers import World, build
 
-from dpsql.errors import Error
+from dpsql.errors.exceptions import Error
 
 REFUSED = {"unit_sets"}
 """What no question of the generator may be refused for, but for these."""

@@ -11,8 +11,8 @@ import duckdb
 import pytest
 from exact_session import assert_equal, exact_session
 
-from dpsql.errors import Error
-from dpsql.session import Session
+from dpsql.errors.exceptions import Error
+from dpsql.session.session import Session
 
 CASES = {f"{case.theme}-{case.name}": case for theme in corpus.THEMES for case in corpus.cases(theme)}
 World = tuple[duckdb.DuckDBPyConnection, Session]

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from dpsql.cli import status_of
+from dpsql.frontends.cli import status_of
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 

@@ -29,7 +29,7 @@ UNIT = 10**18
 
 KILLED = """
 import os, signal, sys
-from dpsql import run_record
+from dpsql.frontends.batch import checkpoint as run_record
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.reservation import Reservation
 calls = {name: 0 for name in ("reserve", "commit", "result", "note")}
@@ -48,7 +48,7 @@ if where == "before commit": deadly(Reservation, "commit", "commit", 2)
 if where == "before result": deadly(run_record.RunRecord, "keep", "result", 2)
 if where == "in result": deadly(os, "replace", "result", 4)
 if where == "after note": deadly(run_record.RunRecord, "keep", "note", 2, after=True)
-from dpsql.cli import main
+from dpsql.frontends.cli import main
 main()
 """
 
@@ -174,8 +174,8 @@ def test_one_run_at_a_time_and_no_foreign_folder(nightly: Clinic, dpsql: Run) ->
 
 
 def test_a_fault_ends_the_run(clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpsql.engines.duckdb_engine import DuckDBEngine
-    from dpsql.errors import refuse
+    from dpsql.engine.duckdb.engine import DuckDBEngine
+    from dpsql.errors.exceptions import refuse
 
     def broken(*arguments: object) -> None:
         raise refuse("engine_failed", incident="0")

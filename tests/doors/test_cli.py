@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsql.policy import policy_problems
-from dpsql.session import Session
+from dpsql.session.session import Session
 
 from .conftest import POLICY, Clinic, Outcome, process
 
@@ -27,18 +27,20 @@ HEAVY = ("pyarrow", "duckdb", "sqlglot", "numpy", "sqlalchemy", "pydantic", "ric
 
 
 def test_help_loads_nothing_heavy() -> None:
-    script = f"import sys; from dpsql.cli import status_of; s = status_of(['--help']); " \
+    script = f"import sys; from dpsql.frontends.cli import status_of; s = status_of(['--help']); " \
              f"sys.exit(s or (9 if set({HEAVY!r}) & set(sys.modules) else 0))"  # fmt: skip
     child = process(script=script)
     out, err = child.communicate()
     assert (child.returncode, err) == (0, "") and "demo" in out
-    child = process(script=f"import sys, dpsql, dpsql.dbapi; sys.exit(9 if set({HEAVY!r}) & set(sys.modules) else 0)")
+    child = process(
+        script=f"import sys, dpsql, dpsql.frontends.python.dbapi; sys.exit(9 if set({HEAVY!r}) & set(sys.modules) else 0)"
+    )
     assert child.wait() == 0
 
 
 def test_a_query_does_without_pandas(clinic: Clinic) -> None:
     """pandas is installed here, and would be half of the time that the command takes."""
-    script = ("import sys, atexit; from dpsql.cli import main; "
+    script = ("import sys, atexit; from dpsql.frontends.cli import main; "
               "atexit.register(lambda: print('pandas', sys.modules.get('pandas'), file=sys.stderr)); main()")  # fmt: skip
     child = process("query", "-p", "clinic.yaml", BY_REGION, "-f", "csv", script=script)
     out, err = child.communicate()

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpsql
-from dpsql import output, shown
+from dpsql.frontends.rendering import formats as output
+from dpsql.frontends.rendering import tables as shown
 
 from .conftest import Clinic
 

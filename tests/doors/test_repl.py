@@ -15,10 +15,10 @@ import sqlglot
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from dpsql.bind.allowed import NAMES
+from dpsql.frontends.repl.commands import HELP
+from dpsql.frontends.repl.prompt import FUNCTIONS, PolicyCompleter
 from dpsql.policy import load_policy
-from dpsql.repl.commands import HELP
-from dpsql.repl.prompt import FUNCTIONS, PolicyCompleter
+from dpsql.sql.binder.allow_list import NAMES
 
 from .conftest import REPOSITORY, Clinic, Outcome, process
 

@@ -9,9 +9,9 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from dpsql import functions
-from dpsql.plan import Call, Column, Expr, Literal
-from dpsql.ranges import Facts, Type, literal_facts
+from dpsql.functions import numeric as functions
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Call, Column, Expr, Literal
 
 I, R, T, B, D, S = Type.INTEGER, Type.REAL, Type.TEXT, Type.BOOLEAN, Type.DATE, Type.TIMESTAMP  # noqa: E741
 COLUMNS = {

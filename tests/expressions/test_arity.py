@@ -8,9 +8,9 @@ import sqlglot
 from audit.hospital import policy
 from audit.world import World
 
-from dpsql.arity import check_arguments
-from dpsql.errors import Error
-from dpsql.parse import DIALECT, parse
+from dpsql.errors.exceptions import Error
+from dpsql.sql.dropped_arguments import check_arguments
+from dpsql.sql.parse import DIALECT, parse
 
 OF_ROWS = ("nights", "ward", "cost", "day", "seen")
 PARSER = sqlglot.Dialect.get_or_raise(DIALECT).parser()

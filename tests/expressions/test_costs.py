@@ -7,13 +7,13 @@ import random
 import pytest
 from audit.hospital import policy
 
-from dpsql.bind import bind
-from dpsql.costs import MOST_MATCHED, MOST_OF_A_QUESTION, MOST_READ, block_cost, cost, program, size
-from dpsql.errors import Refusal
-from dpsql.parse import parse
-from dpsql.plan import Block, Call, Column, Expr, Filter, Literal
-from dpsql.ranges import Facts, Type, literal_facts
-from dpsql.signatures import call
+from dpsql.errors.exceptions import Refusal
+from dpsql.functions.row_costs import MOST_MATCHED, MOST_OF_A_QUESTION, MOST_READ, block_cost, cost, program, size
+from dpsql.functions.signatures import call
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Block, Call, Column, Expr, Filter, Literal
+from dpsql.sql.binder.bind import bind
+from dpsql.sql.parse import parse
 
 TEXT = Column("t", Facts(Type.TEXT))
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from random_expressions import COLUMNS, LIBM, SPECS, B, D, I, R, S, T, apply, grow, literal, random_rows
 
-from dpsql.emit import duckdb as emit
-from dpsql.evaluate import evaluate, like
-from dpsql.functions import REGISTRY, call
-from dpsql.plan import Call, Column, Expr
-from dpsql.ranges import Facts, Type
+from dpsql.engine.duckdb import dialect as emit
+from dpsql.functions.evaluate import evaluate, like
+from dpsql.functions.numeric import REGISTRY, call
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Column, Expr
 
 ARROW = {I: pa.int64(), R: pa.float64(), T: pa.string(), B: pa.bool_(), D: pa.date32(), S: pa.timestamp("us")}
 ROWS = random_rows(random.Random(20240229), 160)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from random_expressions import BY_TYPE, LIBM, SPECS, B, D, I, R, S, T, apply, literal
 
-from dpsql.domains import MOST_VALUES, domain_of
-from dpsql.evaluate import evaluate
-from dpsql.functions import call
-from dpsql.plan import Call, Column, Expr
-from dpsql.ranges import Facts, Type
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.numeric import call
+from dpsql.functions.public_domains import MOST_VALUES, domain_of
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Column, Expr
 
 ROUNDING = {"floor", "ceil", "round", "to_integer", "intdiv", "width_bucket"}
 """One unit beside the interval is forgiven above real arithmetic: 3 * 0.1 * 10 is a hair above 3."""

@@ -12,13 +12,13 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from dpsql.bind.names import Protected, Scope
-from dpsql.bind.scalars import HANDLERS, Scalars
-from dpsql.emit import duckdb as emit
-from dpsql.errors import Refusal
-from dpsql.parse import parse
-from dpsql.plan import Call, Column, Expr, Literal, Scan
-from dpsql.ranges import Facts, Type
+from dpsql.engine.duckdb import dialect as emit
+from dpsql.errors.exceptions import Refusal
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Column, Expr, Literal, Scan
+from dpsql.sql.binder.scalars import HANDLERS, Scalars
+from dpsql.sql.binder.scope import Protected, Scope
+from dpsql.sql.parse import parse
 
 TYPES = {"x": Type.INTEGER, "y": Type.INTEGER, "r": Type.REAL, "t": Type.TEXT, "u": Type.TEXT, "b": Type.BOOLEAN,
          "d": Type.DATE, "e": Type.DATE, "s": Type.TIMESTAMP}  # fmt: skip

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from sqlglot import exp
 
-from dpsql import functions
-from dpsql.bind.aggregates import SHAPES
-from dpsql.options import Options
-from dpsql.ranges import Type
+from dpsql.functions import numeric as functions
+from dpsql.plan.intervals import Type
+from dpsql.pricing.options import Options
+from dpsql.sql.binder.aggregates import SHAPES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
 ROWS = [

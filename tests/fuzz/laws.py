@@ -20,16 +20,16 @@ from audit.world import OpenLedger, RecordingEngine, RecordingGate
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dpsql.cells import Groups
-from dpsql.errors import REGISTER, Error, Fault, InternalError, Refusal
-from dpsql.int128 import Int128
-from dpsql.mechanisms import Constant, Noise, Selection
-from dpsql.parse import parse
-from dpsql.perturb import Gate
+from dpsql.errors.exceptions import REGISTER, Error, Fault, InternalError, Refusal
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy
-from dpsql.release import Release
-from dpsql.releases import ReleaseNote, StoredRelease
-from dpsql.session import Session
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Selection
+from dpsql.release.release import Release
+from dpsql.reuse.store import ReleaseNote, StoredRelease
+from dpsql.session.session import Session
+from dpsql.sql.parse import parse
 from fuzz.databases import UNITS, connect, database
 
 Row = tuple[Any, ...]

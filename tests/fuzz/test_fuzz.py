@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dpsql
-from dpsql.dbapi import Connection, Cursor
-from dpsql.errors import Error
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.python.dbapi import Connection, Cursor
 from fuzz import mutations, texts, values
 from fuzz.conftest import SEED, TIMES, examples, trial
 from fuzz.grammar import Writer

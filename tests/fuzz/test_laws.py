@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql.errors import Error, refuse
+from dpsql.errors.exceptions import Error, refuse
 from fuzz import laws
 from fuzz.conftest import POLICIES, trial
 from fuzz.laws import Broken, Seen, Trial, law_of_outcome

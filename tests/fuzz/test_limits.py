@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dpsql.errors import REGISTER
+from dpsql.errors.exceptions import REGISTER
 from fuzz import heavy
 
 ROOT = Path(__file__).parent.parent.parent

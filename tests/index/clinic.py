@@ -8,8 +8,8 @@ from pathlib import Path
 import duckdb
 
 import dpsql
-from dpsql.contribution_index import ContributionIndex
-from dpsql.session import Session
+from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.session.session import Session
 
 POLICY = """
 dataset: {name}
@@ -109,7 +109,7 @@ def index_of(session: Session) -> ContributionIndex:
 
 def exact(session: Session, sql: str) -> list[list[tuple[str, ...]]]:
     """The exact rows of each block, as the engine gives them, in an order of their own."""
-    from dpsql.emit import Emitter
+    from dpsql.engine.emit.emitter import Emitter
 
     planned = session.plan(session.planner.parse(sql, None))
     emitter = Emitter(session.policy, session._engine.source, index_of(session).views())

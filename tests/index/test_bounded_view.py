@@ -9,14 +9,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.emit import Emitter
-from dpsql.emit.bounded_view import bounded_view
-from dpsql.engines import View
-from dpsql.engines.duckdb_engine import DuckDBEngine
-from dpsql.engines.duckdb_views import Views
-from dpsql.options import Options
-from dpsql.planning import Planner
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.duckdb.prepared_views import Views
+from dpsql.engine.emit.bounded_view import bounded_view
+from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.query import View
+from dpsql.planning.planner import Planner
 from dpsql.policy import load_policy
+from dpsql.pricing.options import Options
 
 POLICY = """
 dataset: visits

@@ -15,11 +15,11 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from dpsql.cli.prepare import prepare
-from dpsql.contribution_index import SHOWN_KEY, ContributionIndex
-from dpsql.engines import EngineQuery
-from dpsql.errors import Fault
-from dpsql.session import Session
+from dpsql.engine.contribution_index import SHOWN_KEY, ContributionIndex
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Fault
+from dpsql.frontends.cli.prepare import prepare
+from dpsql.session.session import Session
 
 from .clinic import QUESTIONS, clinic, engine_sql, exact, fill, index_of, open_clinic, rows
 
@@ -232,7 +232,7 @@ def test_an_index_of_another_ledger_is_not_used(tmp_path: Path) -> None:
 
 def test_a_source_that_changes_while_it_is_its_own_view_gives_no_answer(tmp_path: Path) -> None:
     """Parquet is not locked: identity is taken again after the query."""
-    from dpsql.emit import Emitter
+    from dpsql.engine.emit.emitter import Emitter
 
     with open_parquet(tmp_path, 100) as session:
         assert states(session)["visits"] == "in place"
@@ -309,7 +309,7 @@ import sys, os, time
 sys.path.insert(0, sys.argv[3])
 from pathlib import Path
 from index.clinic import open_clinic, index_of
-import dpsql.contribution_index as module
+import dpsql.engine.contribution_index as module
 stop = sys.argv[2]
 def told(table, what, share):
     if table == "visits" and f"{what} {share}" == stop:
@@ -371,7 +371,7 @@ def test_a_change_during_the_work_is_a_fault(tmp_path: Path) -> None:
 
 def test_a_change_just_before_is_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two changes within one tick of the clock of records would look like one."""
-    monkeypatch.setattr("dpsql.contribution_index.SETTLED_SECONDS", 0.8)
+    monkeypatch.setattr("dpsql.engine.contribution_index.SETTLED_SECONDS", 0.8)
     fill(tmp_path / "clinic.duckdb", rows(0))
     written = time.time()
     with open_clinic(clinic(tmp_path)) as session:

@@ -9,7 +9,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from dpsql.session import Session, open_session
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 POLICY = """
 dataset: keys

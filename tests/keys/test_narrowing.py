@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from dpsql.domains import domain_of
-from dpsql.evaluate import evaluate
-from dpsql.functions import call
-from dpsql.narrowing import remaining
-from dpsql.plan import Column, Expr, Filter, Join, Literal, Project, Relation, Scan, Union_
-from dpsql.possible import Possible, possible, single
-from dpsql.ranges import Facts, Type, literal_facts
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.key_narrowing import remaining
+from dpsql.functions.numeric import call
+from dpsql.functions.possible_values import Possible, possible, single
+from dpsql.functions.public_domains import domain_of
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Column, Expr, Filter, Join, Literal, Project, Relation, Scan, Union_
 
 
 def literal(value: Any) -> Literal:

@@ -13,15 +13,16 @@ from typing import Any
 import duckdb
 import pytest
 
-from dpsql.domains import as_key, domain_of
-from dpsql.evaluate import evaluate
-from dpsql.functions import call
-from dpsql.narrowing import leaves_out, remaining
-from dpsql.output import as_object
-from dpsql.plan import Column, Expr, Filter, Literal, Scan
+from dpsql.frontends.rendering.formats import as_object
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.key_narrowing import leaves_out, remaining
+from dpsql.functions.numeric import call
+from dpsql.functions.public_domains import as_key, domain_of
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Column, Expr, Filter, Literal, Scan
 from dpsql.policy.load import parse_policy, policy_problems
-from dpsql.ranges import Facts, Type, literal_facts
-from dpsql.session import Session, open_session
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 POLICY = """
 dataset: keys

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpsql.errors import BudgetRefusal, Error, Fault
+from dpsql.errors.exceptions import BudgetRefusal, Error, Fault
 from dpsql.ledger import ChargeRequest, decimal_text
 from dpsql.ledger.ledger import Ledger
 

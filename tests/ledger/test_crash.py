@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.errors import Error
+from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.ledger.ledger import Ledger
 

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from dpsql.errors import Error, Fault
+from dpsql.errors.exceptions import Error, Fault
 from dpsql.ledger.ledger import Ledger
 
 from .conftest import EPSILON, Home, charge

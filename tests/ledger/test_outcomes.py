@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.errors import BudgetRefusal
+from dpsql.errors.exceptions import BudgetRefusal
 from dpsql.ledger import outcomes
 from dpsql.ledger.ledger import Ledger
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from dpsql.errors import Error, Fault
-from dpsql.releases import ReleaseStore, open_releases
+from dpsql.errors.exceptions import Error, Fault
+from dpsql.reuse.store import ReleaseStore, open_releases
 
 from .conftest import Home
 

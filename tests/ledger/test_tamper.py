@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.errors import Error, Fault, IntegrityError
+from dpsql.errors.exceptions import Error, Fault, IntegrityError
 from dpsql.ledger.chain import linked
 from dpsql.ledger.ledger import Ledger
 

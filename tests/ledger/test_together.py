@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from dpsql.errors import BudgetRefusal, Error
+from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.ledger import ChargeRequest
+from dpsql.ledger.group_commit import Ask, Together
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.store import Store
-from dpsql.ledger.together import Ask, Together
 
 from .conftest import EPSILON, Home, charge
 from .test_crash import CHARGING, Killer, answered, killed

@@ -13,7 +13,7 @@ from typing import Any
 
 from audit.hospital import PLAIN, SCHEMAS, Data
 
-from dpsql.plan import Join, Relation, ReleasedRows, SemiJoin
+from dpsql.plan.plan import Join, Relation, ReleasedRows, SemiJoin
 from neighbours.grammar import CLAMPED, FURTHER_KEYS, JOINS, OWN_ROWS, PER_UNIT, STAGED
 
 NUMBER = 900

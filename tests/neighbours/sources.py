@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpsql.engines.duckdb_engine import DuckDBEngine, open_duckdb
+from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
 from dpsql.policy import Policy
 from dpsql.policy.load import parse_policy
 

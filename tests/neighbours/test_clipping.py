@@ -16,10 +16,10 @@ from audit.hospital import Data, merge, policy
 from audit.law import compare, moves
 from audit.world import Measured, World
 
-from dpsql.basis import FINER_BITS, GRID_BITS, LEAST_FINER, UNIT_BITS, clipped
-from dpsql.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
-from dpsql.plan import Clip, Column, Norm, Term, TermKind
-from dpsql.ranges import Facts, Type
+from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Clip, Column, Norm, Term, TermKind
+from dpsql.pricing.basis import FINER_BITS, GRID_BITS, LEAST_FINER, UNIT_BITS, clipped
 from neighbours.databases import database, hospital
 from neighbours.test_neighbours import Place, Silent, rows
 

@@ -21,9 +21,9 @@ from audit.law import compare
 from audit.world import World
 from numpy.typing import NDArray
 
-from dpsql.mechanisms import Constant, Noise
-from dpsql.perturb import Gate
+from dpsql.noise.perturb import Gate
 from dpsql.policy import Table
+from dpsql.privacy.mechanisms.contract import Constant, Noise
 from neighbours.databases import database, hospital
 from neighbours.grammar import CLAMPED, Question, clamp, question
 

@@ -24,8 +24,8 @@ from audit.law import Verdict, compare
 from audit.neighbours import Pair, _same, _same_stages
 from audit.world import Observed, World
 
-from dpsql.contribution_index import ContributionIndex
-from dpsql.pricing import Price
+from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.pricing.pricing import Price
 from neighbours.sources import COLUMNS, KINDS, Hostile, Kind, edges, hostile, opened, people, policy, source_types
 
 PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "2000"))

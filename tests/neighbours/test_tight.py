@@ -15,8 +15,8 @@ from audit.law import compare, moves
 from audit.world import Measured, Observed, World
 from sql.corpus import ACCEPTED
 
-from dpsql.mechanisms import Sensitivity
-from dpsql.pricing import Price
+from dpsql.pricing.pricing import Price
+from dpsql.privacy.mechanisms.contract import Sensitivity
 from neighbours.shapes import UNITS, Shape, productions, shapes
 
 SHAPES = tuple(shapes())

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from dpsql.accountant import (
+from dpsql.errors.exceptions import PolicyRefusal, Refusal
+from dpsql.privacy.accounting.contract import (
     Accountant,
     Pure,
     Zcdp,
@@ -23,11 +24,10 @@ from dpsql.accountant import (
     make_accountant,
     rho_to_epsilon,
 )
-from dpsql.errors import PolicyRefusal, Refusal
-from dpsql.mechanisms import Sensitivity
-from dpsql.mechanisms import gaussian as gaussians
-from dpsql.mechanisms import laplace as laplaces
-from dpsql.privacy import PrivacyLoss
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms import gaussian as gaussians
+from dpsql.privacy.mechanisms import laplace as laplaces
+from dpsql.privacy.mechanisms.contract import Sensitivity
 
 MILLIONTH = Fraction(1, 10**6)
 rhos = st.fractions(min_value=Fraction(1, 10**9), max_value=1000, max_denominator=10**12)

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from laws import gaussian_cdf
 from scipy import stats
 
-from dpsql.accountant import rho_to_epsilon
-from dpsql.errors import Refusal
-from dpsql.mechanisms import Constant, Noise, Sensitivity
-from dpsql.mechanisms import gaussian as gaussians
-from dpsql.mechanisms import laplace as laplaces
-from dpsql.mechanisms.gaussian import Gaussian
-from dpsql.mechanisms.laplace import Laplace
-from dpsql.mechanisms.rational import (
+from dpsql.errors.exceptions import Refusal
+from dpsql.privacy.accounting.contract import rho_to_epsilon
+from dpsql.privacy.mechanisms import gaussian as gaussians
+from dpsql.privacy.mechanisms import laplace as laplaces
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.gaussian import Gaussian
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.rational_bounds import (
     exp_lower,
     exp_upper,
     ln_lower,

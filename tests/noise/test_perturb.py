@@ -17,19 +17,19 @@ from hypothesis import strategies as st
 from laws import ALPHA, Seeded, fit, gaussian_cdf, laplace_cdf
 from numpy.typing import NDArray
 
-from dpsql.cells import Groups, lay_out
-from dpsql.engines import ExactAnswer
-from dpsql.errors import Fault, InternalError
-from dpsql.int128 import Int128
-from dpsql.mechanisms import Constant, KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise
-from dpsql.mechanisms import gaussian as gaussians
-from dpsql.mechanisms import laplace as laplaces
-from dpsql.mechanisms.gaussian import Gaussian
-from dpsql.mechanisms.laplace import Laplace
-from dpsql.mechanisms.selection import optimal, threshold
-from dpsql.perturb import Gate, NoisyAnswer, perturb
-from dpsql.privacy import PrivacyLoss
-from dpsql.samplers import LEAST_DRAW
+from dpsql.engine.contract import ExactAnswer
+from dpsql.errors.exceptions import Fault, InternalError
+from dpsql.noise.group_layout import Groups, lay_out
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate, NoisyAnswer, perturb
+from dpsql.noise.samplers import LEAST_DRAW
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms import gaussian as gaussians
+from dpsql.privacy.mechanisms import laplace as laplaces
+from dpsql.privacy.mechanisms.contract import Constant, KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.gaussian import Gaussian
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.partition_selection import optimal, threshold
 
 UNIT = Sensitivity(1, 1, 1, 1)
 EXACT = laplaces.noise_for(UNIT, Fraction(10**12))  # a scale of 1e-12: noise is 0

@@ -12,16 +12,18 @@ import pytest
 from laws import gaussian_cdf
 from scipy import stats
 
-from dpsql.cells import Groups
-from dpsql.errors import Refusal
-from dpsql.int128 import Int128
-from dpsql.mechanisms import Constant, Noise, Sensitivity
-from dpsql.mechanisms import gaussian as gaussians
-from dpsql.mechanisms import laplace as laplaces
-from dpsql.mechanisms import selection as selections
-from dpsql.mechanisms.gaussian import Gaussian
-from dpsql.mechanisms.laplace import Laplace
-from dpsql.mechanisms.selection import (
+from dpsql.errors.exceptions import Refusal
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms import gaussian as gaussians
+from dpsql.privacy.mechanisms import laplace as laplaces
+from dpsql.privacy.mechanisms import partition_selection as selections
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.gaussian import Gaussian
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.partition_selection import (
     ONE,
     Threshold,
     TruncatedGeometric,
@@ -31,8 +33,6 @@ from dpsql.mechanisms.selection import (
     threshold,
     verify_table,
 )
-from dpsql.perturb import Gate
-from dpsql.privacy import PrivacyLoss
 
 UNIT = Sensitivity(1, 1, 1, 1)
 PRICES = [

@@ -10,10 +10,12 @@ import duckdb
 import numpy as np
 import pytest
 
-from dpsql.mechanisms import Sensitivity, gaussian, laplace
-from dpsql.pricing import charged_noises
-from dpsql.session import Session, open_session
-from dpsql.term_errors import _expected, _half_width
+from dpsql.pricing.expected_error import _expected, _half_width
+from dpsql.pricing.pricing import charged_noises
+from dpsql.privacy.mechanisms import gaussian, laplace
+from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 GROUPS = 4_000
 VALUES = (

@@ -11,9 +11,9 @@ import pytest
 from laws import Scripted, exact_tails
 from scipy import stats
 
-from dpsql.errors import Fault
-from dpsql.tails import tail_edges, tails
-from dpsql.uniform import KernelRandomness, words
+from dpsql.errors.exceptions import Fault
+from dpsql.noise.inversion import tail_edges, tails
+from dpsql.noise.randomness import KernelRandomness, words
 
 TOP = (1 << 64) - 1
 LAWS = [(Fraction(1, blocks), Fraction(0)) for blocks in (1, 2, 4, 8, 16)] + [(Fraction(0), Fraction(1, 512))]

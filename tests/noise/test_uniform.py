@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from laws import Scripted, Seeded
 
-from dpsql import uniform
-from dpsql.errors import Fault
-from dpsql.uniform import KernelRandomness, bernoulli, bernoulli_exp
+from dpsql.errors.exceptions import Fault
+from dpsql.noise import randomness as uniform
+from dpsql.noise.randomness import KernelRandomness, bernoulli, bernoulli_exp
 
 TOP = (1 << 64) - 1
 LOOK = 1 << uniform.LOOK_BITS

@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.demo_data import DEMOS, build_demo, build_nafld
-from dpsql.errors import Fault
+from dpsql.errors.exceptions import Fault
+from dpsql.frontends.demo.data import DEMOS, build_demo, build_nafld
 from dpsql.policy import Policy, Table, load_policy
 
 TYPES = {"INTEGER": "integer", "DOUBLE": "real", "VARCHAR": "text", "BOOLEAN": "boolean", "DATE": "date"}

@@ -22,7 +22,7 @@ from dpsql.policy import (
     policy_problems,
 )
 from dpsql.policy.reach import find_cycle, joins_of, paths_to_unit
-from dpsql.privacy import Neighbours
+from dpsql.privacy.loss import Neighbours
 
 POLICY = """\
 dataset: clinic

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpsql.policy import parse_policy, policy_problems
 from dpsql.policy.problems import Problems
 from dpsql.policy.yaml_text import read_yaml
-from dpsql.privacy import exact_number
+from dpsql.privacy.loss import exact_number
 
 LINES = CLINIC.splitlines()
 FRAGMENTS = ["{", "}", "[", "]", ":", ",", "null", "~", "- ", "1e-6", "NaN", "tables", "''", "\n", "  ", "&a", "é"]

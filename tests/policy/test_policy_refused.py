@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from clinic_policy import CLINIC
 
-from dpsql.errors import PolicyRefusal
+from dpsql.errors.exceptions import PolicyRefusal
 from dpsql.policy import load_policy, parse_policy, policy_problems
 
 

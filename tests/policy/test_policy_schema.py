@@ -11,11 +11,11 @@ import jsonschema
 import pytest
 import yaml
 
-from dpsql.demo_data import DEMOS, shipped_policy
+from dpsql.frontends.demo.data import DEMOS, shipped_policy
 from dpsql.policy import load_policy, policy_problems
 from dpsql.policy.shape import json_schema
 
-SCHEMAS = Path(__file__).parents[2] / "schemas"
+PACKAGE = Path(__file__).parents[2] / "dpsql"
 
 
 class Editor(yaml.SafeLoader):
@@ -37,15 +37,15 @@ def instance(text: str) -> Any:
 
 
 def test_the_schema_file_is_up_to_date() -> None:
-    on_disk = json.loads((SCHEMAS / "policy.schema.json").read_text(encoding="utf-8"))
-    assert on_disk == json_schema(), "run: python -m dpsql.policy > schemas/policy.schema.json"
+    on_disk = json.loads((PACKAGE / "policy" / "policy.schema.json").read_text(encoding="utf-8"))
+    assert on_disk == json_schema(), "run: python -m dpsql.policy > dpsql/policy/policy.schema.json"
 
 
 def test_the_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(json_schema())
 
 
-@pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((PACKAGE / "frontends" / "demo").glob("*.yaml")), ids=lambda path: path.stem)
 def test_shipped_policies_are_accepted_by_both(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     jsonschema.validate(instance(text), json_schema(), jsonschema.Draft202012Validator)
@@ -56,7 +56,7 @@ def test_shipped_policies_are_accepted_by_both(path: Path) -> None:
 
 
 def test_every_demo_ships_its_policy() -> None:
-    assert sorted(DEMOS) == sorted(path.stem for path in SCHEMAS.glob("*.yaml"))
+    assert sorted(DEMOS) == sorted(path.stem for path in (PACKAGE / "frontends" / "demo").glob("*.yaml"))
 
 
 @pytest.mark.parametrize(

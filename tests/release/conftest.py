@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpsql.sandbox import Sandbox
+from dpsql.release.sandbox import Sandbox
 
 
 @pytest.fixture(scope="session")

@@ -11,15 +11,16 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from dpsql.mechanisms import Constant, Noise, Sensitivity, gaussian, laplace
-from dpsql.mechanisms.gaussian import Gaussian
-from dpsql.perturb import NoisyTerm
-from dpsql.privacy import PrivacyLoss
-from dpsql.ranges import GroupFacts, Type
-from dpsql.release import Receipt, Release, make_release
-from dpsql.remainder import ReleasedBlock, Remainder
-from dpsql.samplers import discrete_gaussian, discrete_laplace
-from dpsql.sandbox import Sandbox
+from dpsql.noise.perturb import NoisyTerm
+from dpsql.noise.samplers import discrete_gaussian, discrete_laplace
+from dpsql.plan.intervals import GroupFacts, Type
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms import gaussian, laplace
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.gaussian import Gaussian
+from dpsql.release.release import Receipt, Release, make_release
+from dpsql.release.remainder import ReleasedBlock, Remainder
+from dpsql.release.sandbox import Sandbox
 
 ONE = Sensitivity(1, 1, 1, 1)
 COUNT = ("CAST(round({}) AS BIGINT)", Type.INTEGER)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from released_blocks import COUNT, block, counts, covered, gaussian_noise, laplace_noise, noisy, release
 
-from dpsql.mechanisms import Noise
-from dpsql.ranges import Type
-from dpsql.release import Release
-from dpsql.remainder import ReleasedBlock
-from dpsql.sandbox import Sandbox
+from dpsql.plan.intervals import Type
+from dpsql.privacy.mechanisms.contract import Noise
+from dpsql.release.release import Release
+from dpsql.release.remainder import ReleasedBlock
+from dpsql.release.sandbox import Sandbox
 
 GROUPS = 2000
 LAWS = {"laplace": laplace_noise("1/10"), "fine laplace": laplace_noise("2"), "gaussian": gaussian_noise("1/200")}

@@ -13,11 +13,11 @@ from audit.neighbours import Hospital
 from release.released_blocks import COUNT, gaussian_noise, remainder
 from sql.corpus import ACCEPTED, Case
 
-from dpsql.error_bars.answers import _Run
-from dpsql.planning import Planned
-from dpsql.ranges import Type
-from dpsql.remainder import ARROW, ReleasedBlock, Remainder
-from dpsql.sandbox import Sandbox
+from dpsql.plan.intervals import Type
+from dpsql.planning.planner import Planned
+from dpsql.release.error_bars.answers import _Run
+from dpsql.release.remainder import ARROW, ReleasedBlock, Remainder
+from dpsql.release.sandbox import Sandbox
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from released_blocks import block, counts, laplace_noise, noisy, release, remainder
 
-from dpsql.error_bars.lineage import lineage
-from dpsql.ranges import GroupFacts, Type
-from dpsql.remainder import ReleasedBlock
-from dpsql.sandbox import Sandbox
+from dpsql.plan.intervals import GroupFacts, Type
+from dpsql.release.error_bars.lineage import lineage
+from dpsql.release.remainder import ReleasedBlock
+from dpsql.release.sandbox import Sandbox
 
 LAPLACE = laplace_noise("1/10")
 WHOLE = "CAST(round(t0) AS BIGINT)"

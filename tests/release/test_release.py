@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 from released_blocks import COUNT, block, counts, gaussian_noise, laplace_noise, noisy, release, remainder
 
-from dpsql.error_bars.lineage import lineage
-from dpsql.error_bars.rowwise import trace
-from dpsql.errors import Error
-from dpsql.mechanisms import Constant, Sensitivity
-from dpsql.privacy import PrivacyLoss
-from dpsql.ranges import Type
-from dpsql.release import Receipt, Release, make_release, rehearse
-from dpsql.remainder import ReleasedBlock, unanswered
-from dpsql.sandbox import Sandbox
+from dpsql.errors.exceptions import Error
+from dpsql.plan.intervals import Type
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Constant, Sensitivity
+from dpsql.release.error_bars.lineage import lineage
+from dpsql.release.error_bars.rowwise import trace
+from dpsql.release.release import Receipt, Release, make_release, rehearse
+from dpsql.release.remainder import ReleasedBlock, unanswered
+from dpsql.release.sandbox import Sandbox
 
 LAPLACE = laplace_noise("1/10")
 NAMES = ("north", "south", "east", "west")
@@ -186,7 +186,7 @@ def test_an_engine_that_does_not_repeat_the_answer_is_noticed(
     sandbox: Sandbox, made: ReleasedBlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Replicate 0 has no noise; were it shifted, the replicates would belong to another answer."""
-    from dpsql.error_bars import bootstrap
+    from dpsql.release.error_bars import bootstrap
 
     found = release(sandbox, "SELECT sum(m0) FROM dp_0", [made])
     real = bootstrap.deviates

@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from dpsql.errors import Error
-from dpsql.sandbox import Room, Sandbox, plain, shared_sandbox
+from dpsql.errors.exceptions import Error
+from dpsql.release.sandbox import Room, Sandbox, plain, shared_sandbox
 
 PRIVATE = pa.table({"ssn": ["123-45-6789"]})
 

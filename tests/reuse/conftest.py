@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.session import Session, open_session
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 from reuse.hospital import build
 
 

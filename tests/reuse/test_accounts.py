@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import dpsql
-from dpsql.budgets import Budget
-from dpsql.errors import BudgetRefusal, Error
-from dpsql.forecast import forecasts
-from dpsql.session import open_session
+from dpsql.errors.exceptions import BudgetRefusal, Error
+from dpsql.ledger.forecast import forecasts
+from dpsql.session.budget import Budget
+from dpsql.session.opening import open_session
 from reuse.hospital import write_policy
 
 VERIFY = Path(__file__).parents[2] / "examples" / "verify_export.py"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounts import charge_rows
-from dpsql.ledger.words import charge_id, request_of
-from dpsql.release import Release
-from dpsql.session import Session, open_session
+from dpsql.frontends.cli.ledger_rows import charge_rows
+from dpsql.ledger.records import charge_id, request_of
+from dpsql.release.release import Release
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 from reuse.hospital import build
 
 COUNT = "SELECT COUNT(*) FROM patients"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.release import Release
-from dpsql.session import Session, open_session
+from dpsql.release.release import Release
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 from reuse.hospital import exact, write_policy
 
 BASE = "SELECT region, plan, smoker, COUNT(*) AS n, SUM(age) AS s, COUNT(age) AS k FROM patients GROUP BY ALL"

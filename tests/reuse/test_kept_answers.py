@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.release import Release
-from dpsql.sandbox import Sandbox
-from dpsql.session import Session, open_session
+from dpsql.release.release import Release
+from dpsql.release.sandbox import Sandbox
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 SQL = "SELECT region, COUNT(*) AS n, AVG(age) AS a FROM patients GROUP BY region ORDER BY n"
 

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql.error_bars.draws import deviates
-from dpsql.errors import Fault, InternalError
-from dpsql.mechanisms import Noise, Sensitivity, TermNoise
-from dpsql.mechanisms.laplace import Laplace
-from dpsql.session import Session, open_session
-from dpsql.stored import opened
-from dpsql.summed import summed
-from dpsql.term_errors import expected_error, term_errors
+from dpsql.errors.exceptions import Fault, InternalError
+from dpsql.pricing.expected_error import expected_error, term_errors
+from dpsql.privacy.mechanisms.contract import Noise, Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.noise_sums import summed
+from dpsql.release.error_bars.draws import deviates
+from dpsql.reuse.record import opened
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 ALONE = "SELECT COUNT(*) FROM visits WHERE cost < 35"
 FILTERED = "SELECT COUNT(*) FILTER (WHERE cost < 35) FROM visits"

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.options import Options
 from dpsql.policy import Project, Reuse, parse_policy, policy_problems
+from dpsql.pricing.options import Options
 from reuse.hospital import POLICY
 
 

@@ -15,12 +15,14 @@ from typing import Any
 import duckdb
 import pytest
 
-from dpsql.engines import EngineQuery, ExactAnswer
-from dpsql.errors import Error, Refusal
-from dpsql.ledger.words import request_of
-from dpsql.release import Release
-from dpsql.session import Session, open_session
-from dpsql.stored import opened
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error, Refusal
+from dpsql.ledger.records import request_of
+from dpsql.release.release import Release
+from dpsql.reuse.record import opened
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 from reuse.hospital import build_data, write_policy
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
@@ -60,7 +62,7 @@ ABOVE = [
 def test_a_new_question_does_not_read_the_releases_of_others(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many releases of the relation there are: only those that may hold its very numbers are opened."""
     read: list[object] = []
-    monkeypatch.setattr("dpsql.reuse.opened", lambda release: read.append(release) or opened(release))
+    monkeypatch.setattr("dpsql.reuse.lookup.opened", lambda release: read.append(release) or opened(release))
     for age in range(20, 28):
         session.execute(f"SELECT region, COUNT(*) AS n FROM patients WHERE age < {age} GROUP BY region")
     assert not read

@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.mechanisms import Constant, Noise, Sensitivity, gaussian, laplace
-from dpsql.samplers import discrete_gaussian, discrete_laplace
-from dpsql.summed import SummedLaplace, _laplace_table, summed
-from dpsql.uniform import KernelRandomness
+from dpsql.noise.randomness import KernelRandomness
+from dpsql.noise.samplers import discrete_gaussian, discrete_laplace
+from dpsql.privacy.mechanisms import gaussian, laplace
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.noise_sums import SummedLaplace, _laplace_table, summed
 
 ONE = Sensitivity(1, 1, 1, 1)
 

@@ -9,9 +9,9 @@ import duckdb
 import pytest
 from coverage.exact_session import exact_session
 
-from dpsql.emit.bounded_view import rank
+from dpsql.engine.emit.bounded_view import rank
 from dpsql.policy import load_policy
-from dpsql.session import Session
+from dpsql.session.session import Session
 
 UNITS = 1000
 POLICY = """

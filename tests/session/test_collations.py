@@ -10,11 +10,11 @@ import duckdb
 import pytest
 from coverage.exact_session import exact_session
 
-from dpsql.engines.duckdb_engine import open_duckdb
-from dpsql.engines.duckdb_settings import MEANINGS
-from dpsql.errors import Fault
+from dpsql.engine.duckdb.engine import open_duckdb
+from dpsql.engine.duckdb.settings import MEANINGS
+from dpsql.errors.exceptions import Fault
 from dpsql.policy import Policy, load_policy
-from dpsql.session import Session
+from dpsql.session.session import Session
 
 POLICY = """
 dataset: notes

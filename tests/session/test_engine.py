@@ -11,10 +11,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from dpsql.engines import EngineQuery
-from dpsql.engines.duckdb_engine import DuckDBEngine
-from dpsql.engines.duckdb_statements import Statements
-from dpsql.errors import Error
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.duckdb.statements import Statements
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
 
 POLICY = Path(__file__).parent.parent / "policies" / "hospital_rows.yaml"

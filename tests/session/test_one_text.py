@@ -16,15 +16,15 @@ from audit.hospital import crowd, policy, together
 from audit.world import World
 from sql.corpus import ACCEPTED, Case
 
-from dpsql.emit import Emitter
-from dpsql.emit import duckdb as text
-from dpsql.emit.narrow import narrowed
-from dpsql.emit.parameters import MOST_LISTED, parametrised
-from dpsql.engines import EngineQuery
-from dpsql.engines.duckdb_statements import Statements
-from dpsql.errors import Error
-from dpsql.plan import Call, Distinct, Filter, Literal, Relation, Scan
-from dpsql.ranges import Facts, Type, literal_facts
+from dpsql.engine.duckdb import dialect as text
+from dpsql.engine.duckdb.statements import Statements
+from dpsql.engine.emit.bind_parameters import MOST_LISTED, parametrised
+from dpsql.engine.emit.column_pruning import narrowed
+from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Call, Distinct, Filter, Literal, Relation, Scan
 
 
 @cache

@@ -11,8 +11,8 @@ import pytest
 from audit.hospital import policy
 from audit.world import World
 
-from dpsql.bind.relations import base_scan
-from dpsql.plan import (
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import (
     Block,
     Call,
     Column,
@@ -27,7 +27,7 @@ from dpsql.plan import (
     canonical_text,
     fingerprint,
 )
-from dpsql.ranges import Facts, Type
+from dpsql.sql.binder.base_tables import base_scan
 
 WARD = Facts(Type.TEXT, values=("er", "it's", None), nullable=True)
 WARD_TEXT = (

@@ -12,12 +12,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.engines import EngineQuery, ExactAnswer
-from dpsql.engines.duckdb_engine import DuckDBEngine
-from dpsql.errors import BudgetRefusal, Error, Fault, Refusal
-from dpsql.pace import padding
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import BudgetRefusal, Error, Fault, Refusal
 from dpsql.policy import load_policy
-from dpsql.session import Session, open_session
+from dpsql.session.opening import open_session
+from dpsql.session.response_times import padding
+from dpsql.session.session import Session
 from session.clinic import build
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
@@ -79,7 +81,7 @@ class Watched(DuckDBEngine):
 
 def watched(policy_path: Path, engine_class: type[DuckDBEngine]) -> Session:
     from dpsql.ledger import open_ledger
-    from dpsql.releases import open_releases
+    from dpsql.reuse.store import open_releases
 
     policy = load_policy(policy_path)
     connection = duckdb.connect(policy.source_path() or "", read_only=True)
@@ -272,7 +274,7 @@ def test_padding_goes_to_the_next_step(elapsed: float, whole: float) -> None:
 def test_padded_answers_and_refusals_wait(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     policy.write_text(policy.read_text() + "timing: padded\n")
     waits: list[float] = []
-    monkeypatch.setattr("dpsql.pace.time.sleep", waits.append)
+    monkeypatch.setattr("dpsql.session.response_times.time.sleep", waits.append)
     with open_session(policy, analyst="bi", create_ledger=True) as session:
         session.execute("SET dp.epsilon = 2")
         session.execute(COUNT)

@@ -12,18 +12,20 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from dpsql.engines import EngineQuery, ExactAnswer
-from dpsql.engines.duckdb_engine import DuckDBEngine
-from dpsql.errors import Fault, Refusal
-from dpsql.int128 import Int128
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.ledger import open_ledger
-from dpsql.perturb import Gate
-from dpsql.plan import Column, ReleasedRows, fingerprint
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Column, ReleasedRows, fingerprint
 from dpsql.policy import load_policy
-from dpsql.ranges import Facts, Type
-from dpsql.releases import open_releases
-from dpsql.session import Session, open_session
-from dpsql.stages import digest
+from dpsql.reuse.store import open_releases
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+from dpsql.session.stages import digest
 from session.clinic import build
 
 ABOVE = "SELECT COUNT(*) AS n FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)"

@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
-from dpsql.engines import EngineQuery, ExactAnswer
-from dpsql.errors import Error
-from dpsql.pace import Pace
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
-from dpsql.session import Session, open_session
-from dpsql.work import Room, Work
+from dpsql.session.background_work import Room, Work
+from dpsql.session.opening import open_session
+from dpsql.session.response_times import Pace
+from dpsql.session.session import Session
 from session.clinic import build
 
 PATIENCE = 30
@@ -33,7 +35,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Clock:
-    """Time as `dpsql.pace` and `dpsql.work` see it; it passes when somebody sleeps."""
+    """Time as `dpsql.session.response_times` and `dpsql.session.background_work` see it; it passes when somebody sleeps."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -50,8 +52,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr("dpsql.pace.time", found)
-    monkeypatch.setattr("dpsql.work.time", found)
+    monkeypatch.setattr("dpsql.session.response_times.time", found)
+    monkeypatch.setattr("dpsql.session.background_work.time", found)
     return found
 
 

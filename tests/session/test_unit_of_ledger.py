@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.checking import check_policy_file
-from dpsql.cli import status_of
-from dpsql.errors import Fault
-from dpsql.session import open_session
+from dpsql.errors.exceptions import Fault
+from dpsql.frontends.admin.check import check_policy_file
+from dpsql.frontends.cli import status_of
+from dpsql.session.opening import open_session
 from session.clinic import build
 
 COUNT = "SELECT COUNT(*) FROM patients"

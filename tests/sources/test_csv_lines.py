@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpsql.engines import csv_lines
-from dpsql.engines.csv_files import CsvDataset
-from dpsql.engines.csv_lines import Broken, Layout, cells, fields, records, whole_lines
+from dpsql.engine import csv_lines
+from dpsql.engine.csv_files import CsvDataset
+from dpsql.engine.csv_lines import Broken, Layout, cells, fields, records, whole_lines
 from dpsql.policy.types import CsvDialect
 
 Rows = Counter[tuple[str | None, ...]]
@@ -177,7 +177,7 @@ def test_cells_of_a_line(line: bytes, found: list[bytes]) -> None:
 
 def test_many_blocks_and_packed_files_hold_the_same_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More blocks than are parsed ahead, two files, and a scan that is left in the middle."""
-    monkeypatch.setattr("dpsql.engines.csv_files.whole_lines", lambda read, dialect: whole_lines(read, dialect, 1000))
+    monkeypatch.setattr("dpsql.engine.csv_files.whole_lines", lambda read, dialect: whole_lines(read, dialect, 1000))
     lines = [f'{n},"name, {n}"' if n % 3 else f"{n},name" for n in range(5000)] + ['17,"', "x,y,z", "\0,1"]
     text = ("a,b\n" + "\n".join(lines)).encode()
     plain, packed = tmp_path / "t.csv", tmp_path / "t.csv.gz"

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsql.checking import check_policy_file
-from dpsql.contribution_index import ContributionIndex
-from dpsql.errors import Error
-from dpsql.session import Session, open_session
+from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.admin.check import check_policy_file
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 
 POLICY = """
 dataset: t
@@ -297,7 +298,7 @@ def test_a_connection_with_views_over_arrow_reads_what_has_a_value(make: Make) -
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_a_starter_policy_reads_the_header_alone(tmp_path: Path, delimiter: str) -> None:
-    from dpsql.starter import write_starter
+    from dpsql.frontends.admin.starter_policy import write_starter
 
     (tmp_path / "s.csv").write_bytes(delimiter.join(["i", '"n m"', "x"]).encode() + b'\n1,"\xff')
     write_starter(tmp_path / "s.csv", tmp_path / "s.yaml", "row")

@@ -8,8 +8,8 @@ from functools import lru_cache
 import pytest
 from audit.neighbours import Hospital
 
-from dpsql.errors import Error
-from dpsql.pricing import Price
+from dpsql.errors.exceptions import Error
+from dpsql.pricing.pricing import Price
 from sql.corpus import ACCEPTED, Case
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from dpsql.lists import read_list
-from dpsql.parse import parse
+from dpsql.sql.array_comparisons import read_list
+from dpsql.sql.parse import parse
 
 VALUES = [None, 1, 2, 3]
 LISTS: list[Any] = [[], [1], [1, 2], [1, None], [None], None]

@@ -23,13 +23,14 @@ from neighbours.test_neighbours import Silent
 from release.released_blocks import Keyed
 
 import dpsql
-from dpsql.cli import cli
-from dpsql.errors import Error
-from dpsql.options import Reuse
-from dpsql.perturb import Gate
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.cli import cli
+from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy
-from dpsql.privacy import Neighbours
-from dpsql.session import Session, open_session
+from dpsql.pricing.options import Reuse
+from dpsql.privacy.loss import Neighbours
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
 from dpsql.tuning import Tuning, tune
 
 SHOP = """

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from dpsql.demo_data import build_demo
+from dpsql.frontends.demo.data import build_demo
+from dpsql.frontends.pgwire.logins import open_logins
+from dpsql.frontends.pgwire.server import House, Limits, Server
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
-from dpsql.session import open_session
-from dpsql.users import open_logins
-from dpsql.wire.server import House, Limits, Server
+from dpsql.session.opening import open_session
 from wire.programs import left_out
 from wire.raw import Client
 

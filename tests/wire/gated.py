@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpsql.cli.serve import open_house
-from dpsql.engines.duckdb_engine import DuckDBEngine
-from dpsql.errors import refuse
-from dpsql.wire.server import Limits
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.cli.serve import open_house
+from dpsql.frontends.pgwire.server import Limits
 from wire.conftest import Served, serving
 
 PATIENCE = 20

@@ -10,13 +10,13 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from dpsql.errors import Error
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire.catalog import Catalog, Place
+from dpsql.frontends.pgwire.catalog.rewrite import read_postgres, to_duckdb
+from dpsql.frontends.pgwire.catalog.shape import relations
+from dpsql.frontends.pgwire.questions import _fields
+from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import load_policy
-from dpsql.wire.catalog import Catalog, Place
-from dpsql.wire.catalog.rewrite import read_postgres, to_duckdb
-from dpsql.wire.catalog.shape import relations
-from dpsql.wire.questions import _fields
-from dpsql.wire.settings import Settings
 
 POLICIES = Path(__file__).parents[1] / "policies"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsql.wire.questions import Stop
+from dpsql.frontends.pgwire.questions import Stop
 from wire.conftest import PASSWORD, Served, build_clinic
 from wire.gated import PATIENCE, Gated, gated
 from wire.raw import Client, error_of, framed, rows_of, text

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import Format
 
-from dpsql.errors import Error
-from dpsql.wire import encodings as e
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire import encodings as e
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 SCALARS: dict[int, st.SearchStrategy[Any]] = {

@@ -19,10 +19,10 @@ import pytest
 from noise.laws import Seeded
 
 import dpsql
-from dpsql.cli import status_of
-from dpsql.cli.serve import open_house
-from dpsql.errors import Error
-from dpsql.perturb import Gate
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.cli import status_of
+from dpsql.frontends.cli.serve import open_house
+from dpsql.noise.perturb import Gate
 from wire.conftest import Served, build_clinic, serving
 
 QUESTIONS = (
@@ -130,7 +130,7 @@ def doors(
     clinics: dict[str, Served], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[str], dict[str, Told]]:
     """What each door tells of a question, its ledger and its seed being its own."""
-    monkeypatch.setattr("dpsql.session.Gate", lambda: Gate(Seeded("identity")))
+    monkeypatch.setattr("dpsql.session.session.Gate", lambda: Gate(Seeded("identity")))
     lock = threading.Lock()
 
     def ask(sql: str) -> dict[str, Told]:

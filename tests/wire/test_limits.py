@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from dpsql.cli.serve import open_house
-from dpsql.wire.server import Connection, Limits
+from dpsql.frontends.cli.serve import open_house
+from dpsql.frontends.pgwire.server import Connection, Limits
 from wire.conftest import PASSWORD, Served, build_clinic, serving
 from wire.raw import Client, error_of, framed, rows_of, text
 

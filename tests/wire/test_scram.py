@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.errors import Error
-from dpsql.wire import scram
-from dpsql.wire.scram import Exchange, Verifier, make_verifier, mock_verifier, prepared
-from dpsql.wire.tls import self_signed
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire import scram
+from dpsql.frontends.pgwire.scram import Exchange, Verifier, make_verifier, mock_verifier, prepared
+from dpsql.frontends.pgwire.tls import self_signed
 
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 FIRST = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"

@@ -17,9 +17,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.engines import EngineQuery
-from dpsql.engines.duckdb_engine import DuckDBEngine
-from dpsql.errors import Error
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
 from wire.conftest import GROUPED, Served
 from wire.raw import SYNC, Client, bind, describe, error_of, execute, framed, parse, rows_of, text

@@ -8,10 +8,10 @@ import sqlalchemy
 from sqlalchemy import func, select
 from sqlalchemy.dialects import registry
 
-from dpsql.errors import Refusal
+from dpsql.errors.exceptions import Refusal
 from wire.conftest import GROUPED, Served
 
-registry.register("dpsql", "dpsql.sqlalchemy_dialect", "DpsqlDialect")
+registry.register("dpsql", "dpsql.frontends.python.sqlalchemy_dialect", "DpsqlDialect")
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""DuckDB: its dialect, its connections and readers, and prepared copies in DuckDB files."""

@@ -1,0 +1,230 @@
+"""DuckDB as the engine: exact integer aggregation over a DuckDB file, Parquet or CSV files, or objects given in Python."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dpsql.engine.contract import ExactAnswer, PreparedViews
+from dpsql.engine.csv_lines import Broken
+from dpsql.engine.duckdb.dialect import cast_column, name
+from dpsql.engine.duckdb.sources import Sources, attached
+from dpsql.engine.duckdb.statements import Statements
+from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.engine.watchdog import watchdog
+from dpsql.errors.exceptions import Error, Fault, refuse
+from dpsql.plan.intervals import Type
+from dpsql.policy import Policy
+from dpsql.policy.types import SERVERS
+
+CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
+"""Engine errors go here, with the incident's id; never to an analyst. The owner decides where it is written."""
+CUSTODIAN_LOG.addHandler(logging.NullHandler())
+
+_CLOSING_SECONDS = 10.0
+
+
+class DuckDBEngine:
+    """One DuckDB database; `run` may be called from any thread, each call has a cursor of its own."""
+
+    dialect = "duckdb"
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        policy: Policy,
+        version: str,
+        owned: bool,
+        file: Path | None = None,
+        objects: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`version`: fingerprint of the data (see `data_version`); `owned`: whether `close` closes the connection.
+
+        `file`: the DuckDB file that the connection has attached. `objects`: Arrow tables by name, which every cursor
+        gets registered anew, because a cursor does not inherit them.
+        """
+        self._sources = Sources(connection, policy, version, owned=owned, file=file, objects=objects)
+        self._policy = policy
+        self._owned = owned
+        self._running: set[duckdb.DuckDBPyConnection] = set()
+        self._checked: dict[tuple[str, str], bool] = {}
+        self._statements = Statements()
+        self._lock = threading.Lock()
+        self._left = threading.Condition(self._lock)
+
+    @property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        return self._sources.connection
+
+    @property
+    def views(self) -> PreparedViews:
+        """The prepared views of the database that is open now."""
+        return self._sources.views
+
+    # --- structure, as `Sources` knows it -----------------------------------------------------------------------------
+
+    def columns(self, table: str) -> dict[str, str] | None:
+        """Columns and DuckDB types of a policy table's source, None where there is none."""
+        return self._sources.columns(table)
+
+    def source(self, table: str, total: bool = False) -> Source:
+        """Qualified name and column types; a source that lacks a column of the policy is a fault of the owner's."""
+        return self._sources.source(table, total)
+
+    def broken(self, table: str) -> Broken | None:
+        """What is wrong with the lines of a table's CSV files, None for other sources. For the owner's eyes."""
+        return self._sources.broken(table)
+
+    def data_version(self, tables: tuple[str, ...]) -> str:
+        """Fingerprint of the source's files (name, size, time of change), or of this very connection."""
+        return self._sources.data_version(tables)
+
+    def identity(self, table: str) -> Identity | None:
+        """Number, size and times of the files that a table and those on its way to the unit are read from."""
+        return self._sources.identity(table)
+
+    def look(self, tables: tuple[str, ...]) -> None:
+        """Make sure that tables can be read, as far as that shows without reading rows. Raises Fault."""
+        self._sources.look(tables)
+
+    # --- work ---------------------------------------------------------------------------------------------------------
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        """Run one aggregation. Whatever the engine says in an error may quote data: one fixed text leaves."""
+        with self._cursor(timeout_seconds) as cursor:
+            for result, rows in query.released.items():
+                cursor.register(result, rows)
+            answer = ExactAnswer(self._statements.table(cursor, query.sql, query.parameters))
+            for table, identity in query.unchanged:
+                now = self.identity(table)
+                if now is None or now.text != identity:
+                    raise RuntimeError(f"the source of {table} changed while it was read as its own bounded view")
+            return answer
+
+    def holds(self, query: str) -> bool:
+        """Whether a check of a promise finds no row; asked once for each version of the data."""
+        known = (query, self.data_version(tuple(self._policy.tables)))
+        with self._lock:
+            if known in self._checked:
+                return self._checked[known]
+        with self._cursor(None) as cursor:
+            found = cursor.execute(query).fetchone() is None
+        with self._lock:
+            self._checked[known] = found
+        return found
+
+    def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
+        """Values of the columns of a public table that have few of them, NULL (last) among them."""
+        source, found = self.source(table), {}
+        with self._cursor(None) as cursor:
+            for column in self._policy.tables[table].columns.values():
+                if column.type in ("real", "timestamp"):
+                    continue
+                value = cast_column(name(column.name), Type(column.type), source.types[column.name])
+                listed = f"SELECT DISTINCT {value} AS v FROM {source.sql} ORDER BY v NULLS LAST"
+                rows = cursor.execute(f"{listed} LIMIT {most + 1}").fetchall()
+                if len(rows) <= most:
+                    found[column.name] = tuple(row[0] for row in rows)
+        return found
+
+    def public_table(self, sql: str) -> Any:
+        """Rows of a generated query over public tables."""
+        with self._cursor(None) as cursor:
+            return self._statements.table(cursor, sql)
+
+    @contextmanager
+    def _cursor(self, timeout_seconds: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
+        cursor = self._sources.cursor()
+        with self._lock:
+            self._running.add(cursor)
+        if timeout_seconds:
+            watchdog().enter(cursor, timeout_seconds)
+        try:
+            yield cursor
+        except Exception as error:
+            raise engine_fault(error) from None
+        finally:
+            if timeout_seconds:
+                watchdog().leave(cursor)
+            with suppress(duckdb.Error):  # nothing but our own text leaves, whatever state an interrupt left
+                cursor.close()
+            with self._lock:
+                self._running.discard(cursor)
+                self._left.notify_all()
+
+    def another(self) -> DuckDBEngine:
+        """The same database for another session: all that is remembered is shared, `interrupt` stops its own alone."""
+        other = copy.copy(self)
+        other._running, other._owned = set(), False
+        return other
+
+    def interrupt(self) -> None:
+        """Stop every running query of this engine."""
+        with self._lock:
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        for cursor in self._running:
+            cursor.interrupt()
+
+    def close(self) -> None:
+        """Close the database if it was opened here, once what runs has been stopped."""
+        if not self._owned:
+            return
+        deadline = time.monotonic() + _CLOSING_SECONDS
+        with self._left:
+            while self._running and time.monotonic() < deadline:
+                self._interrupt()  # again and again: an interrupt between two statements is lost
+                self._left.wait(0.02)
+        with suppress(duckdb.Error):  # sessions that share the database may still use it; the last of them lets it go
+            self._connection.close()
+
+
+def engine_fault(error: Exception) -> Error:
+    """One fixed text with an id; the detail goes to the custodian's log alone. The session knows whether it was charged."""
+    incident = uuid.uuid4().hex[:12]
+    CUSTODIAN_LOG.error("incident %s: %s", incident, error)
+    fault = refuse("engine_failed", incident=incident)
+    if isinstance(fault, Fault):
+        fault.incident = incident
+    return fault
+
+
+def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
+    """The engine for a policy: its own source, or a DuckDB connection, or Arrow tables (one, or a dict by name).
+
+    Raises a fault when the source is not there.
+    """
+    if source is None:
+        return _open_path(policy)
+    if isinstance(source, duckdb.DuckDBPyConnection):
+        return DuckDBEngine(source, policy, f"connection:{uuid.uuid4().hex}", owned=False)
+    tables = source if isinstance(source, Mapping) else {next(iter(policy.tables)): source}
+    return DuckDBEngine(duckdb.connect(), policy, f"objects:{uuid.uuid4().hex}", owned=True, objects=tables)
+
+
+def _open_path(policy: Policy) -> DuckDBEngine:
+    text = policy.source or ""
+    if text.startswith(SERVERS):
+        raise refuse("source_unsupported", source=text.split("://")[0])
+    if not text.startswith("duckdb:"):
+        connection = duckdb.connect()
+        return DuckDBEngine(connection, policy, "files", owned=True)
+    path = Path(policy.source_path() or "")
+    if not path.is_file():
+        raise refuse("source_missing", source=text)
+    try:
+        connection, version, _ = attached(path)
+    except duckdb.Error as error:
+        CUSTODIAN_LOG.error("cannot open %s: %s", path, error)
+        raise refuse("source_unreadable", source=text) from None
+    return DuckDBEngine(connection, policy, version, owned=True, file=path)

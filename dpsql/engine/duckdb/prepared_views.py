@@ -1,0 +1,180 @@
+"""Prepared bounded views inside DuckDB: writing one into a file of its own, and reading it under one lasting name.
+
+A question says `memory."#bounded"."TABLE"` whether the rows come from an index file or from the source itself, and
+counts units by a function of the same name: its text, which EXPLAIN shows, does not tell which of the two it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import duckdb
+
+from dpsql.engine.duckdb.dialect import constant, name
+from dpsql.engine.emit.bounded_view import BoundedView
+from dpsql.engine.query import UNIT_ID
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.plan import UNIT
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and how much of it is done, from 0 to 1."""
+MOST_UNIT_BITS = 1 << 20
+"""Most units of which a set is held as bits (128 KiB); of more, units are counted by hashing."""
+_log = logging.getLogger("dpsql.custodian")
+_SCHEMA = 'memory."#bounded"'
+_POLL_SECONDS = 0.2
+
+
+class Views:
+    """The prepared views of one engine. Thread-safe."""
+
+    engine: str = f"duckdb {duckdb.__version__}"
+
+    def __init__(self, new_cursor: Callable[[], duckdb.DuckDBPyConnection]) -> None:
+        """`new_cursor`: a cursor that knows everything the views are made of."""
+        self._new_cursor = new_cursor
+        self._tokens: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
+        """Name of the view and of the function that counts its units; made when `token` is new for the table."""
+        place = f"{_SCHEMA}.{name(table)}"
+        with self._lock:
+            before = self._tokens.get(table)
+            if before == token:
+                return place
+            try:
+                self._open(place, token, view(), file)
+            except duckdb.Error as error:
+                _log.error("the prepared view of %s cannot be read: %s", table, error)
+                return None
+            self._tokens[table] = token
+            if before is not None:
+                with self._cursor() as cursor, suppress(duckdb.Error):
+                    cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before)}")
+        return place
+
+    def _open(self, place: str, token: str, view: BoundedView, file: Path | None) -> None:
+        unit, count = name(UNIT), "count(DISTINCT unit)"
+        rows = (
+            f"SELECT {', '.join([*view.names, *view.integers])}, {unit}, {unit} AS {name(UNIT_ID)} FROM ({view.every})"
+        )
+        with self._cursor() as cursor:
+            if file is not None:
+                index = name("#" + token)
+                cursor.execute(f"ATTACH IF NOT EXISTS {constant(str(file))} AS {index} (READ_ONLY)")
+                units = cursor.execute(f"SELECT units FROM {index}.main.about").fetchall()[0][0]
+                rows = f"SELECT * FROM {index}.main.bounded"
+                if units <= MOST_UNIT_BITS:
+                    count = f"bit_count(bitstring_agg(unit, 0::BIGINT, {max(units - 1, 0)}::BIGINT))"
+            cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
+            cursor.execute(f"CREATE OR REPLACE VIEW {place} AS {rows}")
+            cursor.execute(f"CREATE OR REPLACE MACRO {place}(unit) AS {count}")
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        cursor = self._new_cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+    def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
+        """Of the whole database: for a process that prepares. Raises Fault index_limit."""
+        try:
+            with self._cursor() as cursor:
+                with suppress(duckdb.NotImplementedException):  # it has put rows aside before, and stays there
+                    cursor.execute(f"SET temp_directory = {constant(str(scratch))}")
+                cursor.execute("SET preserve_insertion_order = false")
+                if memory is not None:
+                    cursor.execute(f"SET memory_limit = {constant(memory)}")
+                if jobs is not None:
+                    cursor.execute(f"SET threads = {jobs}")
+        except duckdb.Error as error:
+            _log.error("the engine takes no such limit: %s", error)
+            raise refuse("index_limit", memory=memory or "", jobs=jobs or 0) from None
+
+    def write(self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Progress) -> bool:
+        """Two scans of the source, and a third of the rows of units that have more than max_rows, which alone are
+        ranked. Memory: one entry for each unit; what the ranking needs beyond the memory limit goes to disk.
+        """
+        try:
+            return self._write(view, key, file, in_place, progress)
+        except (duckdb.Error, OSError) as error:
+            incident = secrets.token_hex(6)
+            _log.error("incident %s: %s", incident, error)
+            raise refuse("index_not_written", table=view.table, incident=incident) from None
+
+    def _write(self, view: BoundedView, key: str, file: Path, in_place: bool, progress: Progress) -> bool:
+        with self._cursor() as cursor:
+            cursor.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+            cursor.execute(f'ATTACH {constant(str(file))} AS "#new"')
+            try:
+                if not view.units:
+                    with _watched(cursor, "writing", progress):
+                        cursor.execute(_BOUNDED.format(columns=", ".join([*view.names, *view.narrow]), rows=view.rows))
+                    cursor.execute('CREATE TABLE "#new".main.about AS SELECT 0 AS units; CHECKPOINT "#new"')
+                    return True
+                with _watched(cursor, "counting", progress):
+                    cursor.execute(_COUNT.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most))
+                if in_place and cursor.execute(_ALL_STAY.format(every=view.every)).fetchall()[0][0]:
+                    return False
+                with _watched(cursor, "writing", progress):
+                    cursor.execute(_kept(view, key))
+                cursor.execute('CREATE TABLE "#new".main.about AS SELECT count(*) AS units FROM "#new".main.units')
+                cursor.execute('DROP TABLE "#new".main.units; CHECKPOINT "#new"')
+                return True
+            finally:
+                cursor.execute('DETACH "#new"')
+
+
+_BOUNDED = 'CREATE TABLE "#new".main.bounded AS SELECT {columns} FROM ({rows})'
+_COUNT = (
+    'CREATE TABLE "#new".main.units AS SELECT {unit}, row_number() OVER () - 1 AS {id}, n, n > {most} AS heavy '
+    "FROM (SELECT {unit}, count(*) AS n FROM ({rows}) GROUP BY {unit})"
+)
+"""Units numbered from 0 in no order that means anything; a number stands for its unit where units are counted."""
+
+
+_ALL_STAY = (
+    "SELECT coalesce(sum(n), 0) = (SELECT count(*) FROM ({every})) AND count(*) FILTER (WHERE heavy) = 0 "
+    'FROM "#new".main.units'
+)
+"""No unit has too many rows, and no row is without a unit: the source can be read as it is, without a condition."""
+
+
+def _kept(view: BoundedView, key: str) -> str:
+    """All rows of units that have few, and of the others those that the window keeps at query time: the same rows."""
+    unit, number = name(UNIT), name(UNIT_ID)
+    numbered = (
+        f'SELECT r.*, u.{number} FROM ({view.rows}) AS r JOIN "#new".main.units AS u ON r.{unit} = u.{unit} WHERE '
+    )
+    light = f"SELECT {', '.join(view.names)}, {unit}, {number} FROM ({numbered} NOT u.heavy)"
+    heavy = view.kept(f"{numbered} u.heavy", key, (unit, number))
+    columns = ", ".join([*view.names, *view.narrow, unit, number])
+    return _BOUNDED.format(columns=columns, rows=f"{light} UNION ALL {heavy}") + f" ORDER BY {number}"
+
+
+@contextmanager
+def _watched(cursor: duckdb.DuckDBPyConnection, what: str, progress: Progress) -> Iterator[None]:
+    """Tell `progress` while the statement inside runs, and when it is done."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(_POLL_SECONDS):
+            progress(what, max(0.0, cursor.query_progress() / 100))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    progress(what, 0.0)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+    progress(what, 1.0)

@@ -1,0 +1,83 @@
+"""Settings of DuckDB that change what our texts mean, and functions of the owner's that would.
+
+A connection given in Python is its owner's: what it holds at other values is set for our own cursors alone (SET SESSION),
+so the owner notices nothing. What cannot be set is refused before data is touched.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import duckdb
+
+from dpsql.errors.exceptions import refuse
+
+MEANINGS: dict[str, str | bool | int] = {
+    # equality, order and functions of texts; source columns are read in binary collation besides (`emit.cast_column`)
+    "default_collation": "", "regex_match_operator_semantics": "partial",
+    # order of rows
+    "default_null_order": "NULLS_LAST", "default_order": "ASC", "order_by_non_integer_literal": False,
+    # arithmetic, and which errors there are
+    "integer_division": False, "ieee_floating_point_ops": True, "error_on_division_by_zero": True,
+    "scalar_subquery_error_on_multiple_rows": True,
+    # casts, and types of sources and of constants
+    "TimeZone": "UTC", "Calendar": "gregorian", "old_implicit_casting": False, "disable_timestamptz_casts": False,
+    "legacy_disable_null_type": False, "binary_as_string": False,
+    # how a text is read
+    "dialect_compatibility_mode": "NONE", "max_expression_depth": 1000,
+    # types of results
+    "arrow_large_buffer_size": False, "arrow_lossless_conversion": False, "arrow_output_list_view": False,
+    "arrow_output_version": "1.0", "produce_arrow_string_view": False,
+}  # fmt: skip
+"""Every setting of DuckDB 1.4 or 2.0 on which the rows of a generated query, or their types, depend. Others decide how much
+memory, threads and time there are, what is logged, written or loaded, or which of two equal plans runs."""
+
+_SPELLINGS = {"ASCENDING": "ASC", "Etc/UTC": "UTC"}
+"""What the engine calls a value that it was never given, and the same value as it is given."""
+
+_OWN_FUNCTIONS = (
+    "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND schema_name <> '#bounded' "
+    "AND function_name IN (SELECT function_name FROM duckdb_functions() WHERE internal) ORDER BY 1 LIMIT 1"
+)
+
+
+class Settings:
+    """The settings of one connection's database that are pinned."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool) -> None:
+        """`owned`: the database is ours, so it is set for all its cursors now. Raises Fault source_setting,
+        source_function."""
+        known = {str(row[0]) for row in connection.execute("SELECT name FROM duckdb_settings()").fetchall()}
+        self._meanings = {name: value for name, value in MEANINGS.items() if name in known}
+        self._values = "SELECT " + ", ".join(f"current_setting('{name}')" for name in self._meanings)
+        self._owned = owned
+        if owned:
+            self._set(connection, "GLOBAL")
+            return
+        cursor = connection.cursor()
+        try:
+            self.pin(cursor)
+            shadowed = cursor.execute(_OWN_FUNCTIONS).fetchone()
+        finally:
+            cursor.close()
+        if shadowed is not None:
+            raise refuse("source_function", name=str(shadowed[0]))
+
+    def pin(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        """Give a new cursor the values that generated texts are written for. Raises Fault source_setting."""
+        if not self._owned:
+            self._set(cursor, "SESSION")
+
+    def _set(self, cursor: duckdb.DuckDBPyConnection, scope: str) -> None:
+        different = self._different(cursor)
+        for name in different:
+            with suppress(duckdb.Error):  # a locked configuration: looked at below
+                cursor.execute(f"SET {scope} {name} = '{self._meanings[name]}'")
+        left = self._different(cursor) if different else []
+        if left:
+            raise refuse("source_setting", name=left[0], value=str(self._meanings[left[0]]))
+
+    def _different(self, cursor: duckdb.DuckDBPyConnection) -> list[str]:
+        (values,) = cursor.execute(self._values).fetchall()
+        pairs = zip(self._meanings.items(), values, strict=True)
+        return [name for (name, wanted), value in pairs if _SPELLINGS.get(value, value) != wanted]

@@ -1,0 +1,332 @@
+"""Where a policy's tables are in DuckDB, and what is known of them: structure, identity, whether they can be read.
+
+Shared by all sessions of one engine. What was learnt of a source holds until its files are others; then it is looked at
+again, before anything is charged.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet
+
+from dpsql.engine.arrow_total import TotalParquet, is_risky, total_table
+from dpsql.engine.contract import PreparedViews
+from dpsql.engine.csv_files import CsvFiles
+from dpsql.engine.csv_lines import Broken
+from dpsql.engine.duckdb.dialect import constant, name
+from dpsql.engine.duckdb.prepared_views import Views
+from dpsql.engine.duckdb.settings import Settings
+from dpsql.engine.files import identity_of, matching, stamp
+from dpsql.engine.query import Identity, Source
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.policy import Policy
+from dpsql.policy.reach import is_file
+
+_log = logging.getLogger("dpsql.custodian")
+_MOST_TRIES = 3
+_IN_FILES = (
+    "SELECT count(*), count(DISTINCT kinds), (SELECT count(*) FROM glob({files})) FROM (SELECT file_name, "
+    "list(DISTINCT kind ORDER BY kind)::VARCHAR AS kinds FROM (SELECT file_name, "
+    "(type, converted_type, logical_type)::VARCHAR AS kind FROM parquet_schema({files}) "
+    "WHERE lower(name) = lower({column})) GROUP BY file_name)"
+)
+"""In how many Parquet files a column is, in how many types, and how many files there are."""
+
+
+class Sources:
+    """The tables of one policy over one database. Thread-safe."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        policy: Policy,
+        version: str,
+        *,
+        owned: bool,
+        file: Path | None = None,
+        objects: Mapping[str, Any] | None = None,
+    ) -> None:
+        """As `DuckDBEngine`."""
+        self.connection = connection
+        self._settings = Settings(connection, owned=owned)
+        self.views: PreparedViews = Views(self.cursor)
+        self._policy = policy
+        self._version = version
+        self._file = file
+        self._opened = None if file is None else identity_of([file])
+        self._objects = {
+            table: total_table(value) if isinstance(value, pa.Table) else value
+            for table, value in (objects or {}).items()
+        }
+        self._total: dict[str, TotalParquet] = {}
+        self._whatever: set[str] = set()
+        self._csv = {
+            table: CsvFiles(table, policy.table_source(table), about.csv, tuple(about.columns), about.public)
+            for table, about in policy.tables.items()
+            if about.csv is not None
+        }
+        self._base_tables: dict[str, bool] = {}
+        self._sources: dict[str, Source] = {}
+        self._united: set[str] = set()
+        self._looked: dict[str, object] = {}
+        self._lock = threading.Lock()
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor of its own, with what a cursor does not inherit: objects given in Python, and CSV files."""
+        cursor = self.connection.cursor()
+        self._settings.pin(cursor)
+        for table, value in self._objects.items():
+            cursor.register(table, value)
+        for table, files in self._csv.items():
+            if (dataset := files.known) is not None:
+                cursor.register(_scan_name(table), dataset)
+        for table, files in tuple(self._total.items()):
+            cursor.register(_scan_name(table), files)
+        return cursor
+
+    # --- structure ----------------------------------------------------------------------------------------------------
+
+    def columns(self, table: str) -> dict[str, str] | None:
+        """Columns and DuckDB types of a policy table's source, None where there is none. Raises Fault for CSV files."""
+        if table in self._csv:
+            return dict.fromkeys(self._csv[table].names(), "VARCHAR")
+        where = self.place(table)
+        try:
+            with self.cursor() as cursor:
+                described = cursor.execute(f"DESCRIBE SELECT * FROM {where}").fetchall()
+        except duckdb.Error as error:
+            _log.error("cannot read the structure of %s: %s", table, error)
+            return None
+        return {str(row[0]): str(row[1]) for row in described}
+
+    def source(self, table: str, total: bool = False) -> Source:
+        """Qualified name and column types; a source that lacks a column of the policy is a fault of the owner's.
+
+        `total`: no value of a Parquet file may fail, whatever its type, which takes longer.
+        """
+        if total and table not in self._whatever and self._is_parquet(table):
+            self._whatever.add(table)
+            with self._lock:
+                self._sources.pop(table, None)
+        if table in self._csv:
+            return Source(self.place(table), dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR"))
+        with self._lock:
+            if table in self._sources:
+                return self._sources[table]
+        self._check_parquet(table)
+        if self._is_parquet(table):
+            self._choose_reader(table)
+        found = self.columns(table)
+        if found is None:
+            raise refuse("source_table_missing", table=table)
+        folded = {column.lower(): (column, type_) for column, type_ in found.items()}
+        types: dict[str, str] = {}
+        for column in self._policy.tables[table].columns:
+            if column.lower() not in folded:
+                raise refuse("source_column_missing", table=table, column=column)
+            types[column] = folded[column.lower()][1]
+        source = Source(self.place(table), types)
+        with self._lock:
+            self._sources[table] = source
+        return source
+
+    def place(self, table: str) -> str:
+        """The FROM item of a policy table: a qualified name, or the scan of its files."""
+        if table in self._csv or table in self._total:
+            return f"temp.main.{name(_scan_name(table))}"
+        source = self._policy.table_source(table)
+        if is_file(source):
+            united = ", union_by_name = true" if table in self._united else ""
+            return f"read_parquet({constant(source)}{united})"
+        parts = source.split(".")
+        if self._file is not None:
+            parts = [catalog(self._file), *(["main"] if len(parts) == 1 else []), *parts][-3:]
+        return ".".join(name(part) for part in parts)
+
+    def broken(self, table: str) -> Broken | None:
+        """What is wrong with the lines of a table's CSV files, None for other sources. Reads every row."""
+        return self._csv[table].broken() if table in self._csv else None
+
+    def is_base_table(self, table: str) -> bool:
+        """Whether the database itself stores the rows of a table: it is no view."""
+        if table not in self._base_tables:
+            place = self.place(table).lower()
+            listed = "SELECT database_name, schema_name, table_name FROM duckdb_tables()"
+            with self.cursor() as cursor:
+                rows = cursor.execute(listed).fetchall()
+            self._base_tables[table] = any(".".join(map(name, row)).lower() == place for row in rows)
+        return self._base_tables[table]
+
+    # --- which rows ---------------------------------------------------------------------------------------------------
+
+    def data_version(self, tables: tuple[str, ...]) -> str:
+        """Fingerprint of the source's files (name, size, time of change), or of this very connection."""
+        with suppress(duckdb.Error):  # `look` says what is wrong, before anything is charged
+            self._attach_anew()
+        stamps = [self._version]
+        for table in tables:
+            source = self._policy.table_source(table)
+            if is_file(source):
+                stamps += [stamp(path) for path in matching(source)]
+        return "|".join(stamps)
+
+    def identity(self, table: str) -> Identity | None:
+        """Number, size and times of the files that a table and those on its way to the unit are read from.
+
+        Stricter than `data_version`: the time of the last change of a file's own record cannot be set back. None for
+        what is given in Python, for views (their rows may come from anywhere), and for a DuckDB file that is no longer
+        the one that was opened.
+        """
+        paths: list[Path] = []
+        for read in [table, *(parent for _, _, parent, _ in self._policy.unit_joins(table))]:
+            source = self._policy.table_source(read)
+            if is_file(source):
+                paths += matching(source)
+            elif self._file is not None and self.is_base_table(read):
+                paths.append(self._file)
+            else:
+                return None
+        found = identity_of(paths)
+        if self._file in paths:
+            whole = found if set(paths) == {self._file} else identity_of([self._file])
+            if whole is None or whole != self._opened:
+                return None
+        return found
+
+    # --- looking before anything is charged ---------------------------------------------------------------------------
+
+    def look(self, tables: tuple[str, ...]) -> None:
+        """Make sure that tables (and those on their way to the unit) are there and can be read, as far as that shows
+        without reading rows. Costs little unless a file is another one than at the last look. Raises Fault.
+        """
+        try:
+            self._attach_anew()
+        except duckdb.Error as error:
+            _log.error("cannot open %s: %s", self._file, error)
+            raise refuse("source_unreadable", source=self._policy.source or "") from None
+        if self._file is not None and self._opened is None:
+            raise refuse("source_missing", source=self._policy.source or "")
+        for table in tables:
+            for read in [table, *(parent for _, _, parent, _ in self._policy.unit_joins(table))]:
+                self._look_at(read)
+
+    def _look_at(self, table: str) -> None:
+        if table in self._csv:
+            self._csv[table].dataset()
+            return
+        path = self._policy.table_source(table)
+        now: object = None
+        if is_file(path):
+            identity = identity_of(matching(path))
+            if identity is None:
+                raise refuse("source_table_missing", table=table)
+            now = identity.text
+        elif table in self._objects or (self._file is not None and self.is_base_table(table)):
+            now = self._opened
+            if table in self._sources:
+                return
+        if now is None or self._looked.get(table) != now:
+            with self._lock:
+                self._sources.pop(table, None)
+            self.source(table)
+            self._looked[table] = now
+
+    def _is_parquet(self, table: str) -> bool:
+        return table not in self._csv and is_file(self._policy.table_source(table))
+
+    def _choose_reader(self, table: str) -> None:
+        """DuckDB's own for Parquet files, pyarrow's where DuckDB's may raise at a value."""
+        paths, columns = matching(self._policy.table_source(table)), tuple(self._policy.tables[table].columns)
+        wanted = {column.lower() for column in columns}
+        self._total.pop(table, None)
+        try:
+            schema = pyarrow.parquet.read_schema(paths[0])
+            risky = any(field.name.lower() in wanted and is_risky(field.type) for field in schema)
+            if risky or table in self._whatever:
+                self._total[table] = TotalParquet(paths, columns)
+        except (OSError, pa.ArrowException) as error:
+            raise self._unreadable(table, error) from None
+
+    def _unreadable(self, table: str, error: Exception) -> Error:
+        _log.error("cannot read the files of %s: %s", table, error)
+        return refuse("source_table_unreadable", table=table)
+
+    def _check_parquet(self, table: str) -> None:
+        """Every file ends as a Parquet file does, and has the columns of the policy, or none has (they may be in the
+        path). Of different types the one that holds all is read: the first file's would raise at another's values.
+        """
+        path = self._policy.table_source(table)
+        if not is_file(path):
+            return
+        if not matching(path):
+            raise refuse("source_table_missing", table=table)
+        types = 1
+        try:
+            with self.cursor() as cursor:
+                for column in self._policy.tables[table].columns:
+                    text = _IN_FILES.format(files=constant(path), column=constant(column))
+                    holding, different, files = cursor.execute(text).fetchall()[0]
+                    if holding not in (0, files):
+                        raise refuse("source_files_differ", table=table)
+                    types = max(types, different)
+        except duckdb.Error as error:
+            raise self._unreadable(table, error) from None
+        (self._united.add if types > 1 else self._united.discard)(table)
+
+    def _attach_anew(self) -> None:
+        """Open the DuckDB file that has been put in place of the one that is open. Raises duckdb.Error."""
+        if self._file is None or identity_of([self._file]) == self._opened:
+            return
+        with self._lock:
+            if not self._file.is_file():
+                self._opened = None
+                return
+            before = self._opened
+            if identity_of([self._file]) == before:
+                return  # another thread has opened it
+            self._opened = None
+            self.connection, self._version, self._opened = attached(self._file)
+            self._settings = Settings(self.connection, owned=True)
+            self.views = Views(self.cursor)
+            self._base_tables.clear()
+            self._sources.clear()
+            self._looked.clear()
+
+
+def _scan_name(table: str) -> str:
+    """No table of a source can have this name."""
+    return f"#csv {table}"
+
+
+def catalog(file: Path) -> str:
+    """The name of a file's database inside the engine: the one that DuckDB itself gives it, as views in it may say."""
+    return "source" if file.stem.lower() in ("memory", "temp", "system") else file.stem
+
+
+def attached(path: Path) -> tuple[duckdb.DuckDBPyConnection, str, Identity]:
+    """A database of its own with the file attached read-only, the version of its data, and the file's identity.
+
+    `duckdb.connect(path)` would share one database with whatever else in the process has opened that path, which may
+    still be what the path named earlier. Raises duckdb.Error.
+    """
+    connection = duckdb.connect()
+    connection.execute(f"SET temp_directory = {constant(f'{path}.tmp')}")
+    for _ in range(_MOST_TRIES):
+        before = identity_of([path])
+        connection.execute(f"ATTACH {constant(str(path))} AS {name(catalog(path))} (READ_ONLY)")
+        if before is not None and before == identity_of([path]):
+            break
+        connection.execute(f"DETACH {name(catalog(path))}")
+    else:
+        raise duckdb.IOException("the file keeps changing")
+    wal = path.with_name(path.name + ".wal")
+    stamps = [stamp(path)] + ([stamp(wal)] if wal.exists() else [])
+    return connection, "|".join(stamps), before

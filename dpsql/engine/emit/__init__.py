@@ -1,0 +1,1 @@
+"""From bounded blocks to engine text: few nodes of our own, every row expression total."""

@@ -1,0 +1,106 @@
+"""The constants that a question compares with, handed to the engine beside its text.
+
+A dashboard asks the same question with another date or another name. DuckDB takes as long to parse a generated text as
+to plan it, and keeps what it parsed (`engines.duckdb_statements`): questions that differ in such constants alone share
+one text. DuckDB binds a parameter as the constant that it is before it plans, so filters reach the scan and row groups
+are skipped as they are with the constant in the text. Each parameter stands in a CAST to the type of its literal.
+
+Taken out are constants on a side of a comparison, and in the list of an IN, of WHERE and FILTER over rows. What functions
+are given (units of time, patterns, formats) stays text, and so do bounds and grids, which are the policy's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from dpsql.engine.duckdb import dialect as text
+from dpsql.plan.plan import (
+    BoundedBlock,
+    Call,
+    Distinct,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Project,
+    Relation,
+    SemiJoin,
+    UnitAggregate,
+    UnitWindow,
+)
+
+MOST_LISTED = 100
+"""Longer lists of values stay text: two of them are seldom as long as each other, and every value is handed over alone."""
+_COMPARING = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in"})
+
+
+@dataclass(frozen=True)
+class Parametrised:
+    """A block whose constants are `text.Parameter`s, and the values of these: int, float, str or date, in order."""
+
+    block: BoundedBlock
+    values: tuple[Any, ...]
+
+
+def parametrised(block: BoundedBlock) -> Parametrised:
+    """`block` with parameters instead of the constants that it compares with. Equal constants are one parameter, so that
+    expressions that were equal stay equal."""
+    work = _Constants()
+    source = work.relation(block.source)
+    terms = tuple(
+        term if term.filter is None else replace(term, filter=work.expression(term.filter)) for term in block.terms
+    )
+    return Parametrised(replace(block, source=source, terms=terms) if work.values else block, tuple(work.values))
+
+
+class _Constants:
+    """The constants found so far."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._known: dict[str, text.Parameter] = {}
+
+    def relation(self, node: Relation) -> Relation:
+        if isinstance(node, Filter):
+            return Filter(self.relation(node.source), self.expression(node.predicate))
+        if isinstance(node, (Project, UnitAggregate, UnitWindow, Distinct)):
+            source = self.relation(node.source)
+            return node if source is node.source else replace(node, source=source)
+        if isinstance(node, (Join, SemiJoin)):
+            left, right = self.relation(node.left), self.relation(node.right)
+            return node if left is node.left and right is node.right else replace(node, left=left, right=right)
+        return node
+
+    def expression(self, node: Expr) -> Expr:
+        if not isinstance(node, Call):
+            return node
+        comparing = node.function in _COMPARING and len(node.arguments) <= MOST_LISTED
+        arguments = tuple(
+            self._constant(part) if comparing and isinstance(part, Literal) else self.expression(part)
+            for part in node.arguments
+        )
+        return Call(node.function, arguments, node.facts)
+
+    def _constant(self, node: Literal) -> Literal:
+        value = float(node.value) if isinstance(node.value, Fraction) else node.value
+        if not _handed_over(value):
+            return node
+        written = text.constant(value)
+        if written not in self._known:
+            self.values.append(value)
+            self._known[written] = text.Parameter(len(self.values), node.facts.type)
+        return Literal(self._known[written], node.facts)
+
+
+def _handed_over(value: Any) -> bool:
+    """Whether the engine's own value is this very one. Truth values and NULL change what a text means; before DuckDB 2 a
+    text ended at its first NUL."""
+    if isinstance(value, str):
+        return "\0" not in value
+    if isinstance(value, float):
+        return isfinite(value)
+    return isinstance(value, (int, date)) and not isinstance(value, bool)

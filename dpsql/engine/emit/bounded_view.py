@@ -1,0 +1,117 @@
+"""The bounded view of a protected table as text: at most `max_rows` rows of each unit (privacy.md 2).
+
+Rows stay in the order of a keyed hash of their unit and their own content, ties broken by the content itself. Which
+rows stay depends on nothing but the unit's own rows and the key, so adding a unit never changes what another unit
+contributes; rows that tie are equal in everything a question can see. Content is every column of the policy, whatever
+the question reads: one view for all questions, the same whether a window makes it now or the contribution index has
+kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpsql.engine.duckdb import dialect as text
+from dpsql.engine.emit.quantization import integer_type, kept_integers, row_integer, value_text
+from dpsql.engine.query import Source
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import UNIT
+from dpsql.policy import Policy
+
+RANK = '"#rank"'
+
+
+@dataclass(frozen=True)
+class BoundedView:
+    """The texts of one table's view.
+
+    `every`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key of every row; `rows`:
+    of the rows that have a unit; `content`: what rows are ordered by; `most`: max_rows; `joined`: whether other tables
+    are read to find the unit; `integers`: select items over `names`, the integers that questions sum
+    (`quantization.kept_integers`), and `narrow`: the same, as narrow as a copy keeps them. Under row privacy `rows`
+    is `every`, no row has a unit and `most` is 1.
+    """
+
+    table: str
+    every: str
+    rows: str
+    names: tuple[str, ...]
+    content: tuple[str, ...]
+    most: int
+    joined: bool
+    integers: tuple[str, ...]
+    narrow: tuple[str, ...]
+    units: bool
+
+    def kept(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
+        """Those of `rows` that stay, with their `hidden` columns. Of a unit `rows` holds all rows or none."""
+        columns = ", ".join([*self.names, *hidden])
+        ranked = f"SELECT *, {rank(key, [text.name(UNIT)], self.content)} AS {RANK} FROM ({rows})"
+        return f"SELECT {columns} FROM ({ranked}) WHERE {RANK} <= {self.most}"
+
+
+def rank(key: str, partition: list[str], content: tuple[str, ...], function: str = "row_number") -> str:
+    """A window rank within one unit, in keyed-hash order of `content`; the content itself breaks ties of the hash."""
+    order = [keyed_order(key, content), *content]
+    return f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
+
+
+def keyed_order(key: str, content: tuple[str, ...]) -> str:
+    """The keyed hash by which rows of one unit are ordered.
+
+    The unit's key is hashed with the content: without it all units would keep and drop the same values, and whole groups
+    would be empty. The engine folds arguments into a hash by XOR, which leaves units few orders of given values, so the
+    result is hashed once more.
+    """
+    return f"hash(hash({', '.join([text.constant(key), text.name(UNIT), *content])}))"
+
+
+def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) -> BoundedView:
+    """The texts of a protected table."""
+    columns, most = policy.tables[table].columns.values(), policy.tables[table].max_rows
+    own = source(table)
+    items = [f"{_typed(policy, 's0', table, column.name, own)} AS {text.name(column.name)}" for column in columns]
+    names = tuple(text.name(column.name) for column in columns)
+    kept = [(text.name(name), term) for column in columns for name, term in kept_integers(column).items()]
+    row = [row_integer(term, f"({value_text(term)})") for _, term in kept]
+    integers = tuple(f"{one} AS {name}" for one, (name, _) in zip(row, kept, strict=True))
+    # In range by construction: no cast of these can fail.
+    narrow = tuple(
+        f"CAST({one} AS {integer_type(term)}) AS {name}" for one, (name, term) in zip(row, kept, strict=True)
+    )
+    if policy.privacy_unit is None:
+        every = f"SELECT {', '.join(items)} FROM {own.sql} AS s0"
+        return BoundedView(table, every, every, names, names, 1, False, integers, narrow, units=False)
+    assert most is not None
+    tables, unit = _unit_path(policy, source, table)
+    every = f"SELECT {', '.join([*items, f'{unit} AS {text.name(UNIT)}'])} FROM {tables}"
+    # 0.0 and -0.0 (and the two signs of NaN) are equal for hash and order, and differ as text.
+    signs = tuple(f"signbit({text.name(column.name)})" for column in columns if column.type == "real")
+    rows = f"{every} WHERE {unit} IS NOT NULL"
+    joined = bool(policy.unit_joins(table))
+    return BoundedView(table, every, rows, names, names + signs, most, joined, integers, narrow, units=True)
+
+
+def _unit_path(policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:
+    """FROM text that leads from `start` along its foreign keys to the unit's key, and that key's column.
+
+    Parent keys are unique (declared, and checked against the data), so a row meets at most one parent; a row
+    without a parent belongs to nobody and is dropped (privacy.md 2).
+    """
+    table, last, here = start, "s0", source(start)
+    tables = f"{here.sql} AS s0"
+    for number, (child, column, parent, parent_column) in enumerate(policy.unit_joins(start), 1):
+        above, alias = source(parent), f"s{number}"
+        keys = [_typed(policy, last, child, column, here), _typed(policy, alias, parent, parent_column, above)]
+        tables += f" JOIN {above.sql} AS {alias} ON {keys[0]} = {keys[1]}"
+        last, here, table = alias, above, parent
+    key = policy.unit_column(start)
+    assert key is not None
+    return tables, _typed(policy, last, table, key, here)
+
+
+def _typed(policy: Policy, alias: str, table: str, column: str, source: Source) -> str:
+    """A column in the type that the policy gives it, so that equal keys of two tables are equal here."""
+    type_ = Type(policy.tables[table].columns[column].type)
+    return text.cast_column(f"{alias}.{text.name(column)}", type_, source.types[column])

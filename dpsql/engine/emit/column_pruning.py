@@ -1,0 +1,95 @@
+"""Columns that nobody reads are not written: the engine need not parse, bind and throw away what a wide table holds.
+
+Which rows there are, and how often, does not depend on them: a column is left out of a SELECT over the same rows. It stays
+wherever rows are told apart by all that they hold: below DISTINCT and UNION, and below window functions, whose ties the
+content breaks. The bounded view is made from all columns of the policy in any case (`bounded_view`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dpsql.plan.plan import (
+    OTHER,
+    BoundedBlock,
+    Call,
+    Column,
+    Expr,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitAggregate,
+)
+
+Needed = frozenset[str] | None
+"""Names of the columns that are read above; None: all of them."""
+
+
+def narrowed(block: BoundedBlock) -> BoundedBlock:
+    """The block over relations with the columns that it reads."""
+    read: list[Expr | None] = [key.expression for key in block.keys]
+    for term in block.terms:
+        read += [term.value, term.filter]
+    return replace(block, source=_narrowed(block.source, _names(read)))
+
+
+def _narrowed(node: Relation, needed: Needed) -> Relation:
+    if isinstance(node, Scan):
+        columns = node.columns if needed is None else tuple(one for one in node.columns if one.name in needed)
+        return Scan(node.table, columns or node.columns[:1])
+    if isinstance(node, Filter):
+        return Filter(_narrowed(node.source, _with(needed, [node.predicate])), node.predicate)
+    if isinstance(node, Project):
+        items = node.columns if needed is None else tuple(one for one in node.columns if one[0] in needed)
+        items = items or node.columns[:1]
+        return Project(_narrowed(node.source, _names(expression for _, expression in items)), items)
+    if isinstance(node, Join):
+        below = _with(needed, [part for pair in node.keys for part in pair])
+        left, right = (_narrowed(side, _of_side(below, at)) for at, side in (("a.", node.left), ("b.", node.right)))
+        return replace(node, left=left, right=right)
+    if isinstance(node, SemiJoin):
+        return _semi_join(node, needed)
+    if isinstance(node, UnitAggregate):
+        read: list[Expr | None] = [key for _, key in node.keys]
+        for column in node.columns:
+            read += [column[2], column[3]]
+        return replace(node, source=_narrowed(node.source, _names(read)))
+    if isinstance(node, Union_):
+        return Union_(tuple(_narrowed(source, None) for source in node.sources))
+    return node if isinstance(node, ReleasedRows) else replace(node, source=_narrowed(node.source, None))
+
+
+def _semi_join(node: SemiJoin, needed: Needed) -> Relation:
+    """The condition names columns of both sides, those of the right one behind OTHER."""
+    both = _names([node.condition])
+    there = frozenset(name.removeprefix(OTHER) for name in both if name.startswith(OTHER))
+    left = _with(needed, [key for key, _ in node.keys])
+    left = None if left is None else left | both
+    right = _names(key for _, key in node.keys) | there
+    return replace(node, left=_narrowed(node.left, left), right=_narrowed(node.right, right))
+
+
+def _of_side(needed: Needed, prefix: str) -> Needed:
+    return None if needed is None else frozenset(name[2:] for name in needed if name.startswith(prefix))
+
+
+def _with(needed: Needed, expressions: Iterable[Expr | None]) -> Needed:
+    return None if needed is None else needed | _names(expressions)
+
+
+def _names(expressions: Iterable[Expr | None]) -> frozenset[str]:
+    found: set[str] = set()
+    waiting = list(expressions)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Column):
+            found.add(node.name)
+        elif isinstance(node, Call):
+            waiting += node.arguments
+    return frozenset(found)

@@ -1,0 +1,91 @@
+"""What columns a relation has in the engine's text, what tells its rows apart, and which rows are in public groups."""
+
+from __future__ import annotations
+
+from dpsql.engine.duckdb import dialect as text
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import (
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    Join,
+    Key,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitWindow,
+)
+
+MOST_LISTED = 1_000
+
+
+def columns_of(node: Relation) -> list[str]:
+    """Names of the visible columns of a relation, in order."""
+    return list(types_of(node))
+
+
+def types_of(node: Relation) -> dict[str, Type | None]:
+    """Visible columns with their types; of the unit's own key no type is kept."""
+    if isinstance(node, (Scan, ReleasedRows)):
+        return {column.name: column.facts.type for column in node.columns}
+    if isinstance(node, (Filter, Distinct)):
+        return types_of(node.source)
+    if isinstance(node, Project):
+        return {label: expression.facts.type for label, expression in node.columns}
+    if isinstance(node, Join):
+        sides = (("a.", node.left), ("b.", node.right))
+        return {prefix + name: type_ for prefix, side in sides for name, type_ in types_of(side).items()}
+    if isinstance(node, SemiJoin):
+        return types_of(node.left)
+    if isinstance(node, Union_):
+        return types_of(node.sources[0])
+    if isinstance(node, UnitWindow):
+        return {**types_of(node.source), **{window.name: window.facts.type for window in node.windows}}
+    keys = {label: key.facts.type for label, key in node.keys}
+    return {"u": None, **keys, **{column[0]: column[4].type for column in node.columns}}
+
+
+def content_of(node: Relation) -> list[str]:
+    """What tells the rows of one unit apart: every column, and the signs of zeros and NaN, which are equal in order."""
+    types = types_of(node)
+    signs = [f"signbit({text.name(name)})" for name, type_ in types.items() if type_ is Type.REAL]
+    return [*map(text.name, types), *signs]
+
+
+def keys_of(node: Relation) -> list[str]:
+    """Every column as a key, under its own name: rows that are equal in SQL are then equal in every bit."""
+    return [
+        f"{group_key(Column(name, Facts(type_ or Type.NULL)))} AS {text.name(name)}"
+        for name, type_ in types_of(node).items()
+    ]
+
+
+def group_key(expression: Expr) -> str:
+    """A key by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the same."""
+    written = text.expression(expression)
+    if expression.facts.type is not Type.REAL:
+        return written
+    return f"(CASE WHEN isnan({written}) THEN 'nan'::DOUBLE ELSE {written} + 0e0::DOUBLE END)"
+
+
+def strict(key: Key) -> bool:
+    """Whether `in_domain` leaves no other groups than the key's values."""
+    return key.values is not None and len(key.values) <= MOST_LISTED
+
+
+def in_domain(key: Key) -> str:
+    """Rows outside a public key's domain belong to no group, so they must not use up a cap. A range where it is one."""
+    if key.values is None:
+        return ""
+    known = [value for value in key.values if value is not None]
+    if not known:
+        inside = "false"
+    elif len(known) <= MOST_LISTED:
+        inside = f"{key.name} IN ({', '.join(map(text.constant, known))})"
+    else:
+        inside = f"{key.name} BETWEEN {text.constant(min(known))} AND {text.constant(max(known))}"
+    return f"({inside} OR {key.name} IS NULL)" if None in key.values else inside

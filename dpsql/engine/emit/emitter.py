@@ -1,0 +1,446 @@
+"""From a bounded block to the one aggregation that an engine runs. Only our own few nodes are ever written.
+
+Protected tables are read through their bounded view: as the contribution index has prepared it, else through the
+window that makes it now (`dpsql.engine.emit.bounded_view`). Both hold the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+
+from dpsql.engine.duckdb import dialect as text
+from dpsql.engine.emit.bind_parameters import parametrised
+from dpsql.engine.emit.bounded_view import bounded_view, keyed_order, rank
+from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
+from dpsql.engine.emit.column_pruning import narrowed
+from dpsql.engine.emit.columns import columns_of, content_of, group_key, in_domain, keys_of, strict
+from dpsql.engine.emit.joint_sums import beside, lower_part
+from dpsql.engine.emit.per_unit import per_unit_aggregate, unit_window
+from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
+from dpsql.engine.query import UNIT_ID, EngineQuery, Source, View
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import (
+    OTHER,
+    UNIT,
+    BoundedBlock,
+    Column,
+    Distinct,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Term,
+    TermKind,
+    Union_,
+    UnitAggregate,
+    UnitWindow,
+)
+from dpsql.plan.stability import Promise, owned, tables
+from dpsql.policy import Policy
+from dpsql.pricing.bounding import SELECTION
+
+MOST_UNIT_SETS = 1_000
+"""Groups (times terms) whose sets of units are held as bits; the index sees to it that one set is small."""
+
+
+_APART = (TermKind.DISTINCT, TermKind.DISTINCT_SUM)
+"""Terms over distinct values, which no unit owns."""
+
+
+def not_prepared(table: str) -> View:
+    """The view of a table where no bounded rows are read (promises, public tables)."""
+    return View(key="")
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """Writes DuckDB text. `view`: how the bounded view of a protected table is read now."""
+
+    policy: Policy
+    source: Callable[[str], Source]
+    view: Callable[[str], View] = not_prepared
+
+    # --- relations ----------------------------------------------------------------------------------------------------
+
+    def relation(self, node: Relation) -> str:
+        """A SELECT with the columns of `node` (and the hidden unit column under entity privacy)."""
+        if isinstance(node, Scan):
+            return self._scan(node)
+        if isinstance(node, Filter):
+            return f"SELECT * FROM ({self.relation(node.source)}) WHERE {text.expression(node.predicate)}"
+        if isinstance(node, Project):
+            columns = [f"{text.expression(e)} AS {text.name(label)}" for label, e in node.columns]
+            return f"SELECT {', '.join(columns + self._hidden(node.source))} FROM ({self.relation(node.source)})"
+        if isinstance(node, Join):
+            return self._join(node)
+        if isinstance(node, SemiJoin):
+            return self._semi_join(node)
+        if isinstance(node, Union_):
+            names = ", ".join([*map(text.name, columns_of(node)), *self._hidden(node)])
+            return " UNION ALL ".join(f"SELECT {names} FROM ({self.relation(source)})" for source in node.sources)
+        if isinstance(node, ReleasedRows):
+            return f"SELECT {', '.join(map(text.name, columns_of(node)))} FROM {text.released(node.name)}"
+        if isinstance(node, Distinct):
+            return f"SELECT DISTINCT {', '.join(keys_of(node.source))} FROM ({self.relation(node.source)})"
+        return self._windows(node) if isinstance(node, UnitWindow) else self._per_unit(node)
+
+    def _join(self, node: Join) -> str:
+        """Both sides under the names that the join gives their columns; protected sides meet on the unit as well."""
+        sides = []
+        for prefix, side in (("a.", node.left), ("b.", node.right)):
+            columns = [f"{text.name(c)} AS {text.name(prefix + c)}" for c in columns_of(side)]
+            columns += [f"{text.name(c)} AS {text.name(prefix + c)}" for c in self._hidden_names(side)]
+            sides.append(f"(SELECT {', '.join(columns)} FROM ({self.relation(side)}))")
+        on = [f"{text.expression(a)} = {text.expression(b)}" for a, b in node.keys]
+        if node.on_unit:
+            on.append(f"{text.name('a.' + UNIT)} = {text.name('b.' + UNIT)}")
+        kept = [text.name(c) for c in columns_of(node)]
+        kept += [f"{text.name('a.' + c)} AS {text.name(c)}" for c in self._hidden_names(node)]
+        join = "LEFT JOIN" if node.kind == "left" else "JOIN"
+        return f"SELECT {', '.join(kept)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on) or 'true'}"
+
+    def _semi_join(self, node: SemiJoin) -> str:
+        """The right side's columns are prefixed, so that no name of the left side is captured."""
+        no = "NOT " if node.negated else ""
+        if node.in_list and not node.on_unit:
+            ((left, right),) = node.keys
+            listed = f"SELECT {text.expression(right)} FROM ({self.relation(node.right)})"
+            return f"SELECT * FROM ({self.relation(node.left)}) WHERE {text.expression(left)} {no}IN ({listed})"
+        columns = [f'{text.expression(b)} AS "s.{at}"' for at, (_, b) in enumerate(node.keys)]
+        on = [f'"s.{at}" = {text.expression(a)}' for at, (a, _) in enumerate(node.keys)]
+        if node.on_unit:
+            columns.append(f'{text.name(UNIT)} AS "s.unit"')
+            on.append(f'"s.unit" = {text.name(UNIT)}')
+        if node.condition is not None:
+            columns += [f"{text.name(c)} AS {text.name(OTHER + c)}" for c in columns_of(node.right)]
+            on.append(text.expression(node.condition))
+        others = f"SELECT {', '.join(columns)} FROM ({self.relation(node.right)})"
+        exists = f"{no}EXISTS (SELECT 1 FROM ({others}) WHERE {' AND '.join(on)})"
+        return f"SELECT * FROM ({self.relation(node.left)}) WHERE {exists}"
+
+    def _per_unit(self, node: UnitAggregate) -> str:
+        """Sums are of grid integers here too: a float sum could differ between two runs over the same rows."""
+        unit = text.name(UNIT)
+        items = [f"{group_key(key)} AS {text.name(label)}" for label, key in node.keys]
+        rows = f"SELECT *{''.join(', ' + item for item in items)} FROM ({self.relation(node.source)})"
+        columns = [f"{unit} AS u", *(text.name(label) for label, _ in node.keys)]
+        columns += [f"{per_unit_aggregate(*column[1:])} AS {text.name(column[0])}" for column in node.columns]
+        group = ", ".join([unit, *(text.name(label) for label, _ in node.keys)])
+        return f"SELECT {', '.join([*columns, unit])} FROM ({rows}) GROUP BY {group}"
+
+    def _windows(self, node: UnitWindow) -> str:
+        """Rows with their window columns. Every window is over one unit, whatever the question wrote."""
+        kept = [*map(text.name, columns_of(node.source)), *self._hidden(node)]
+        content = content_of(node.source)
+        ties = [keyed_order(self._order_key(node.source), tuple(content)), *content]
+        items = [f"{unit_window(window, ties)} AS {text.name(window.name)}" for window in node.windows]
+        return f"SELECT {', '.join([*kept, *items])} FROM ({self.relation(node.source)})"
+
+    def _hidden(self, node: Relation) -> list[str]:
+        """The hidden columns as select items, where rows have them."""
+        return [text.name(column) for column in self._hidden_names(node)]
+
+    def _hidden_names(self, node: Relation) -> list[str]:
+        if not self._has_unit_column(node):
+            return []
+        return [UNIT] if self._prepared(node) is None else [UNIT, UNIT_ID]
+
+    def _has_unit_column(self, node: Relation) -> bool:
+        return owned(node, self.policy)
+
+    def _prepared(self, node: Relation) -> View | None:
+        """The prepared view whose unit numbers the rows carry; numbers of two tables do not compare."""
+        if isinstance(node, Scan):
+            view = self.view(node.table) if self._has_unit_column(node) else None
+            return None if view is None or view.sql is None else view
+        if isinstance(node, (Filter, Project, UnitWindow)):
+            return self._prepared(node.source)
+        return self._prepared(node.left) if isinstance(node, (Join, SemiJoin)) else None
+
+    def _scan(self, node: Scan) -> str:
+        view = self.view(node.table) if self.policy.is_protected(node.table) else None
+        if view is not None and view.sql is not None:
+            return f"SELECT * FROM {view.sql}"
+        if view is None or not self._has_unit_column(node):
+            source = self.source(node.table)
+            columns = [self._cast(column, source) + f" AS {text.name(column.name)}" for column in node.columns]
+            return f"SELECT {', '.join(columns)} FROM {source.sql} AS s0"
+        names = ", ".join([*(text.name(column.name) for column in node.columns), *self._hidden(node)])
+        table = bounded_view(self.policy, self.source, node.table)
+        return f"SELECT {names} FROM ({table.kept(table.rows, view.key, (text.name(UNIT),))})"
+
+    def _cast(self, column: Column, source: Source) -> str:
+        return text.cast_column(f"s0.{text.name(column.name)}", column.facts.type, source.types[column.name])
+
+    def promise(self, promise: Promise) -> str:
+        """A query that returns a row exactly when a promise of the policy is broken (NULL keys meet nothing)."""
+        source = self.source(promise.table)
+        table = self.policy.tables[promise.table]
+        values = [
+            text.cast_column(text.name(column), Type(table.columns[column].type), source.types[column])
+            for column in promise.columns
+        ]
+        keys = ", ".join(f"{value} AS c{at}" for at, value in enumerate(values))
+        names = [f"c{at}" for at in range(len(values))]
+        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        rows = f"SELECT {', '.join(names)} FROM (SELECT {keys} FROM {source.sql}) WHERE {there}"
+        return f"SELECT 1 AS broken FROM ({rows}) GROUP BY {', '.join(names)} HAVING count(*) > {promise.most} LIMIT 1"
+
+    # --- blocks -------------------------------------------------------------------------------------------------------
+
+    def measurement(self, block: BoundedBlock) -> EngineQuery:
+        """`block` for the engine: constants that rows are compared with are parameters."""
+        asked = parametrised(block)
+        return replace(self.block(asked.block), parameters=asked.values)
+
+    def block(self, block: BoundedBlock) -> EngineQuery:
+        """The exact integer sums of a block: one row per group, term columns never NULL."""
+        block = narrowed(block)
+        rows, values = self._rows(block)
+        keys = [key.name for key in block.keys]
+        names = [term.name for term in block.terms]
+        if block.selection_term == SELECTION:
+            names.append(SELECTION)
+        statement = (self._clipped if _clips(block) else self._plain)(block, rows, values)
+        if any(key.values is None for key in block.keys):
+            # Rows leave in key order (`cells` sees to it); the engine's cores sort a million of them faster.
+            statement += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
+        return EngineQuery(statement, tuple(keys), tuple(names), self._unchanged(block))
+
+    def _plain(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
+        """Every term summed over the rows of a group."""
+        units = self._unit_sets(block)
+        terms = [f"{self._term(term, block, values, units)} AS {text.name(term.name)}" for term in block.terms]
+        if block.selection_term == SELECTION:
+            terms.append(f"{self._selection_count(block)} AS {SELECTION}")
+        return _grouped([key.name for key in block.keys], terms or ["count(*) AS present"], f"({rows})")
+
+    def _clipped(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
+        """Every term over the same rows: of those that are clipped each unit's share, of others the whole."""
+        if not block.keys:
+            return self._clipped_total(block, rows, values)
+        keys, unit = [key.name for key in block.keys], self._hidden(block.source)[-1]
+        counted = {term.name: self._counted(term, block, values) for term in block.terms if term.clip is not None}
+        units = self._unit_sets(block)
+        terms = [
+            f"{shared_sum(counted[term.name]) if term.clip else self._term(term, block, values, units)} AS {term.name}"
+            for term in block.terms
+        ]
+        if block.selection_term == SELECTION:
+            terms.append(f"{self._selection_count(block)} AS {SELECTION}")
+        # Rows of no group take nothing of a bound away, but in the sums they only make groups that nobody sees.
+        inside = " AND ".join(filter(None, map(in_domain, block.keys)))
+        own = f'(SELECT * FROM "#rows" WHERE {inside})' if inside and not self._strictly_inside(block) else '"#rows"'
+        found, every = shares(Grouped(own, tuple(keys), unit), tuple(counted.values()))
+        kept = "NOT MATERIALIZED" if self._read_again(block) else "MATERIALIZED"
+        sums = _grouped(keys, terms, f'"#rows" {"" if every else "LEFT "}JOIN "#shares" USING ({unit})')
+        return f'WITH "#rows" AS {kept} ({rows}), "#shares" AS ({found}) SELECT * FROM ({sums})'
+
+    def _clipped_total(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
+        """Every term summed over the (clipped) sums of the units; distinct values, which no unit owns, beside them."""
+        apart = [term for term in block.terms if term.kind in _APART]
+        sums = []
+        for term in block.terms:
+            if term.kind not in _APART:
+                counted = replace(term, kind=TermKind.COUNT) if term.kind is TermKind.UNITS else term
+                sums.append((term, self._term(counted, block, values, "")))
+        source = 'SELECT * FROM "#rows"' if apart else rows
+        clipped = clipped_total(Grouped(source, (), self._hidden(block.source)[-1]), tuple(sums))
+        if not apart:
+            return clipped
+        counts = [f"{self._term(term, block, values, '')} AS {term.name}" for term in apart]
+        others = _grouped([], counts, '"#rows"')
+        return f'WITH "#rows" AS MATERIALIZED ({rows}) SELECT * FROM ({clipped}) AS a, ({others}) AS b'
+
+    def _counted(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> Counted:
+        """What a clipped term takes of a row."""
+        value, condition = values[term.name]
+        if term.kind is TermKind.SUM:
+            return Counted(term, self._integer(term, block, value), condition)
+        summed_too = _summed_too(term, block)
+        if summed_too is not None:
+            return Counted(term, self._integer(summed_too, block, value), condition)
+        if term.value is not None and term.value.facts.type is Type.REAL:
+            condition = f"NOT isnan({value}){f' AND {condition}' if condition else ''}"
+        return Counted(term, value, condition)
+
+    def _read_again(self, block: BoundedBlock) -> bool:
+        """Whether the rows cost no more to read twice than to keep: those of a prepared view without joins and caps.
+
+        Both readings are of one snapshot of the file, or of a source that must not have changed meanwhile.
+        """
+        node = block.source
+        while isinstance(node, (Filter, Project)):
+            node = node.source
+        capped = block.caps.max_groups is not None or block.caps.max_rows_per_group is not None
+        return isinstance(node, Scan) and self._prepared(node) is not None and not capped
+
+    def _unchanged(self, block: BoundedBlock) -> tuple[tuple[str, str], ...]:
+        """What must not have changed while the query ran: tables that are their own bounded view."""
+        if self.policy.privacy_unit is None:
+            return ()
+        protected = [table for table in sorted(tables(block.source)) if self.policy.is_protected(table)]
+        return tuple((table, view.identity) for table in protected if (view := self.view(table)).identity)
+
+    def _unit_sets(self, block: BoundedBlock) -> str:
+        """The index's function that counts units of a group, "" where COUNT(DISTINCT) has to.
+
+        It may keep a bit for each unit and group, so groups must be few whatever the data: public keys only, and only
+        rows inside their domains (`_capped` sees to that). Measured at 10 million rows, 100,000 units and 50 groups:
+        0.05 s, COUNT(DISTINCT) 0.3 s; a subquery with DISTINCT was no faster than that.
+        """
+        sets = sum(term.kind is TermKind.UNITS for term in block.terms)
+        prepared = self._prepared(block.source)
+        if prepared is None or not sets or not all(strict(key) for key in block.keys):
+            return ""
+        groups = prod(len(key.values or ()) for key in block.keys)
+        return prepared.count_units if groups * sets <= MOST_UNIT_SETS else ""
+
+    def _selection_count(self, block: BoundedBlock) -> str:
+        """What partition selection looks at: a number that one unit moves by at most 1 in each group.
+
+        Under row privacy one row may have become several (a join): n rows count as ceil(n / c), and adding up to c rows
+        to n adds at most 1 to that.
+        """
+        if self._has_unit_column(block.source):
+            return f"count(DISTINCT {self._hidden(block.source)[-1]})"
+        most = block.caps.rows_per_unit
+        return "count(*)" if most == 1 else f"(count(*) + {most - 1}) // {most}"
+
+    def _rows(self, block: BoundedBlock) -> tuple[str, dict[str, tuple[str, str]]]:
+        """Row expressions computed once: keys k0.., values v0.. and conditions f0..; caps applied.
+
+        Returns the text and, for each term, the names of its value and of its condition ("" where it has none).
+        """
+        items: dict[str, str] = {}
+        for key in block.keys:
+            items[key.name] = group_key(key.expression)
+        values: dict[str, tuple[str, str]] = {}
+        for term in block.terms:
+            of = lower_part(term, block) or _summed_too(term, block) or term
+            passed = of.filter if term.shares else term.filter
+            value = "" if of.value is None else _shared(items, "v", self._value(of, block))
+            condition = "" if passed is None else _shared(items, "f", text.expression(passed))
+            values[term.name] = (value, condition)
+        columns = [f"{expression} AS {name}" for name, expression in items.items()]
+        columns += self._hidden(block.source)
+        if not columns:
+            columns = ["1 AS one"]
+        rows = f"SELECT {', '.join(columns)} FROM ({self.relation(block.source)})"
+        return self._capped(block, rows, list(items)), values
+
+    def _value(self, term: Term, block: BoundedBlock) -> str:
+        """The text from which a term's integer is computed, before the clamp; or the integer itself, where it is kept."""
+        kept = self._kept(term, block)
+        return value_text(term) if kept is None else text.name(kept)
+
+    def _integer(self, term: Term, block: BoundedBlock, value: str) -> str:
+        return row_integer(term, value) if self._kept(term, block) is None else value
+
+    def _kept(self, term: Term, block: BoundedBlock) -> str | None:
+        """The column of a prepared view that holds the row's integer. Caps rank rows by their values as they are
+        computed without a prepared view, so that the same rows stay."""
+        if (
+            term.kind is not TermKind.SUM
+            or block.caps.max_groups is not None
+            or block.caps.max_rows_per_group is not None
+        ):
+            return None
+        return kept_integer(self.policy, block.source, term, lambda table: self.view(table).sql is not None)
+
+    def _capped(self, block: BoundedBlock, rows: str, names: list[str]) -> str:
+        """Keep at most max_rows_per_group rows of each unit in each group, then max_groups groups of each unit.
+
+        Both ranks are over one unit's rows alone, in the order of a keyed hash of the unit and the content, with the
+        content as tie-breaker: what one unit keeps does not depend on others, and units keep different groups. Rows
+        that tie have the same keys, values and conditions. Measured at 10 million rows and 100,000 units against
+        partial sums of each (unit, group) that are ranked and summed again: 1.5 s against 1.5 s for rows in 10,000
+        groups, 1.1 s against 0.9 s for groups; windows keep whole rows, which COUNT(DISTINCT x) needs.
+        """
+        caps, keys = block.caps, [key.name for key in block.keys]
+        bounded = caps.max_groups is not None or caps.max_rows_per_group is not None
+        if self._strictly_inside(block):
+            inside = [condition for key in block.keys if (condition := in_domain(key))]
+            rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(inside)}" if inside else rows
+        if not bounded:
+            return rows
+        unit, order = text.name(UNIT), self._order_key(block.source)
+        if caps.max_rows_per_group is not None:
+            row = rank(order, [unit, *keys], tuple(names) or (unit,))
+            rows = f'SELECT * FROM (SELECT *, {row} AS "#row" FROM ({rows})) WHERE "#row" <= {caps.max_rows_per_group}'
+        if caps.max_groups is not None:
+            group = rank(order, [unit], tuple(keys), "dense_rank")
+            rows = f'SELECT * FROM (SELECT *, {group} AS "#group" FROM ({rows})) WHERE "#group" <= {caps.max_groups}'
+        return rows
+
+    def _strictly_inside(self, block: BoundedBlock) -> bool:
+        """Whether rows outside the domains of public keys are left out of all that is read."""
+        caps = block.caps
+        return caps.max_groups is not None or caps.max_rows_per_group is not None or bool(self._unit_sets(block))
+
+    def _order_key(self, node: Relation) -> str:
+        """The secret of the order in which caps keep rows and windows break ties: the keys of all bounded views read."""
+        read = sorted(table for table in tables(node) if self.policy.is_protected(table))
+        return ".".join(self.view(table).key for table in read)
+
+    def _term(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]], units: str) -> str:
+        value, condition = values[term.name]
+        if (low := lower_part(term, block)) is not None:
+            value, condition = values[low.name]
+            return beside(term, low, self._integer(low, block, value), condition)
+        if term.kind is TermKind.SUM:
+            row = self._integer(term, block, value)
+            filtered = f" FILTER (WHERE {condition})" if condition else ""
+            return _finer(term, f"coalesce(sum({row}){filtered}, 0)")
+        if term.kind is TermKind.UNITS and units:
+            unit = text.name(UNIT_ID)
+            return f"coalesce({units}({f'CASE WHEN {condition} THEN {unit} END' if condition else unit}), 0)"
+        summed_too = _summed_too(term, block)
+        conditions = [condition] if condition else []
+        if summed_too is None and term.value is not None and term.value.facts.type is Type.REAL:
+            conditions.append(f"NOT isnan({value})")
+        filtered = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
+        if term.kind is TermKind.DISTINCT_SUM:
+            return f"coalesce({distinct_sum(term, f'list(DISTINCT {value}){filtered}')}, 0)"
+        if term.kind is TermKind.COUNT:
+            counted = value if summed_too is None else self._integer(summed_too, block, value)
+            return _finer(term, f"count({counted or '*'}){filtered}")
+        of = text.name(UNIT) if term.kind is TermKind.UNITS else value
+        return f"count(DISTINCT {of}){filtered}"
+
+
+def _finer(term: Term, total: str) -> str:
+    """A count or a sum in steps of the term's grid, which is finer than that of the rows where it may be clipped."""
+    return f"(CAST({total} AS HUGEINT) * {1 << term.finer})" if term.finer else total
+
+
+def _clips(block: BoundedBlock) -> bool:
+    return any(term.clip is not None for term in block.terms)
+
+
+def _grouped(keys: list[str], columns: list[str], source: str) -> str:
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join([*keys, *columns])} FROM {source}{group}"
+
+
+def _summed_too(term: Term, block: BoundedBlock) -> Term | None:
+    """The SUM over the real value that `term` counts, if any: its integer is NULL exactly for NULL and NaN, so it is
+    counted instead, and computed once for both."""
+    if term.kind is not TermKind.COUNT or term.value is None or term.value.facts.type is not Type.REAL:
+        return None
+    return next((other for other in block.terms if other.kind is TermKind.SUM and other.value == term.value), None)
+
+
+def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
+    """The name under which an expression is computed once per row."""
+    for name, known in items.items():
+        if known == expression:
+            return name
+    name = f"{prefix}{len(items)}"
+    items[name] = expression
+    return name

@@ -1,0 +1,121 @@
+"""The integer of a row: what a SUM term adds, and the same integers kept in the columns of a prepared copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+
+from dpsql.engine.duckdb import dialect as text
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Column, Expr, Filter, Relation, Scan, SemiJoin, Term, TermKind
+from dpsql.policy import Policy
+from dpsql.policy.types import Column as PolicyColumn
+from dpsql.pricing.basis import summed
+from dpsql.sql.binder.base_tables import facts_of
+
+
+@lru_cache(maxsize=1024)
+def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
+    """The columns of integers that a prepared view has beside one of its own, by name, and the SUM term of each.
+
+    A column with bounds as it is, and moved to its centre and to its lower end. Exactly what `row_integer` gives for a row,
+    so that a question which sums the column between the policy's own bounds reads it instead, and nothing else about it changes.
+    """
+    facts = facts_of(column)
+    if facts.type not in (Type.INTEGER, Type.REAL) or not facts.bounded:
+        return {}
+    moved = (False, True, Fraction(facts.lower))
+    terms = [summed(Column(column.name, facts), None, centred)[0] for centred in moved]
+    return {f"#{at}.{column.name}": term for at, term in enumerate(terms) if term not in terms[:at]}
+
+
+def integer_type(term: Term) -> str:
+    """The narrowest of the engine's integers, from 32 bits on, that holds every row's integer of a SUM term."""
+    return "INTEGER" if term.magnitude >> term.finer < 2**31 else "BIGINT"
+
+
+def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callable[[str], bool]) -> str | None:
+    """The column of a prepared view that holds what `term` sums, as far as it is carried along to `source`.
+
+    Joins and projections name their columns one by one and do not carry it.
+    """
+    if isinstance(source, Filter):
+        return kept_integer(policy, source.source, term, prepared)
+    if isinstance(source, SemiJoin):
+        return kept_integer(policy, source.left, term, prepared)
+    if not isinstance(source, Scan) or not isinstance(term.value, Column):
+        return None
+    if not policy.is_protected(source.table) or not prepared(source.table):
+        return None
+    wanted = (term.lower, term.upper, term.centre, term.grid - term.finer)
+    kept = kept_integers(policy.tables[source.table].columns[term.value.name])
+    found = (name for name, one in kept.items() if (one.lower, one.upper, one.centre, one.grid) == wanted)
+    return next(found, None)
+
+
+def row_integer(term: Term, value: str) -> str:
+    """The row's integer of a SUM term; `value` is the text that `summand` gave (or the name of its column)."""
+    if not isinstance(term.lower, float):
+        return grid_integer(value, int(term.lower), int(term.upper), int(term.centre))
+    low, high = (
+        math.ldexp(float(end) - float(term.centre), term.grid - term.finer) for end in (term.lower, term.upper)
+    )
+    return grid_real(value, low, high, integer_type(term))
+
+
+def value_text(term: Term) -> str:
+    """What a term reads of a row, computed once: for a SUM the value on its grid, not yet clamped."""
+    assert term.value is not None
+    written = text.expression(term.value)
+    return summand(term, term.value, written) if term.kind is TermKind.SUM else written
+
+
+def distinct_sum(term: Term, values: str) -> str:
+    """The integers of a DISTINCT_SUM over a list of different values, added up. (A sum of distinct integers would count
+    values once that are rounded to the same integer.)"""
+    assert term.value is not None
+    return f"list_sum(list_transform({values}, lambda e: {row_integer(term, summand(term, term.value, 'e'))}))"
+
+
+def summand(term: Term, value: Expr, written: str) -> str:
+    """The text of a value on the grid of `term`, not yet clamped."""
+    if not isinstance(term.lower, float):
+        return written
+    wide = f"CAST({written} AS DOUBLE)" if value.facts.type is Type.INTEGER else written
+    return scaled(wide, float(term.centre), term.grid - term.finer)
+
+
+def scaled(value: str, centre: float, grid: int) -> str:
+    """(value - centre) * 2**grid in doubles. Subtraction is monotone and the scaling exact: order is kept."""
+    moved = value if centre == 0 else f"({value} - {text.constant(centre)})"
+    return f"({moved} * {text.constant(2.0**grid)})"
+
+
+def grid_integer(value: str, lower: int, upper: int, centre: int) -> str:
+    """The row's integer of an integer column: clamp(value) - centre; NULL meets no comparison and stays NULL.
+
+    The subtraction stands where the value is known to be in range, so that it cannot overflow.
+    """
+    low, high = text.constant(lower), text.constant(upper)
+    inside = value if centre == 0 else f"({value} - {text.constant(centre)})"
+    ends = text.constant(lower - centre), text.constant(upper - centre)
+    return f"CASE WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {ends[1]} ELSE {inside} END"
+
+
+def grid_real(value: str, low: float, high: float, type_: str = "BIGINT") -> str:
+    """The row's integer of a real column: `value` is the text of `scaled`, clamped last to its ends, then cast.
+
+    The cast rounds half to even, as `basis.grid_value` does. Out of range is the rare branch, which NULL never enters
+    (no comparison with it is true), so that the common branch runs over whole vectors. NaN is greater than every number
+    for DuckDB: it enters the rare branch and leaves it as NULL.
+    """
+    ends, first, last = (
+        [f"CAST({round(end)} AS {type_})" for end in (low, high)],
+        text.constant(low),
+        text.constant(high),
+    )
+    outside = f"abs({value}) > {last}" if low == -high else f"{value} NOT BETWEEN {first} AND {last}"
+    clamped = f"CASE WHEN {value} < {first} THEN {ends[0]} WHEN NOT isnan({value}) THEN {ends[1]} END"
+    return f"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS {type_}) END"

@@ -1,0 +1,1 @@
+"""The doors: Python, command line, prompt, batch files, PostgreSQL wire. They render and relay; none knows a privacy rule."""

@@ -1,0 +1,195 @@
+"""`dpsql init`: a starter policy from the structure of a source. Values are never looked at.
+
+What only the owner can know (privacy unit, bounds, domains, max_rows, budget) is marked `#?`; where a wrong guess
+would weaken the promise the place is left empty, so that `dpsql check` refuses the file until it is filled in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from dpsql.engine.csv_files import header_of
+from dpsql.engine.duckdb.dialect import constant
+from dpsql.errors.exceptions import refuse
+from dpsql.policy.problems import did_you_mean
+from dpsql.policy.types import CsvDialect
+
+_TYPES = (
+    (r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INT[0-9]*)$", "integer"),
+    (r"(FLOAT|DOUBLE|REAL|DECIMAL.*)$", "real"),
+    (r"BOOLEAN$", "boolean"),
+    (r"DATE$", "date"),
+    (r"TIMESTAMP.*$", "timestamp"),
+    (r"(VARCHAR|UUID|ENUM.*)$", "text"),
+)
+_DELIMITERS = (",", ";", "\t", "|")
+_YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+_BOUNDS = {
+    "integer": "  #? lower: , upper: (what can be, not what is)",
+    "real": "  #? lower: , upper: (what can be, not what is)",
+    "date": "  #? lower: , upper:",
+    "timestamp": "  #? lower: , upper:",
+    "text": "  #? domain: [...] makes public group keys",
+}
+
+
+@dataclass
+class SourceTable:
+    """Structure of one table: columns to engine types, keys as declared, `filled`: columns declared NOT NULL."""
+
+    columns: dict[str, str]
+    primary_key: list[str] = field(default_factory=list)
+    filled: set[str] = field(default_factory=set)
+    foreign_keys: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def write_starter(source: Path, place: Path, unit: str | None) -> int:
+    """Write a policy for the data at `source` to the new file `place`; returns how many places are marked `#?`.
+
+    `unit`: TABLE.COLUMN, "row", or None to leave it open. Raises InterfaceError (init_source, init_unit, init_exists).
+    """
+    tables = _structure(source)
+    if place.exists():
+        raise refuse("init_exists", place=str(place))
+    named = _unit(unit, tables)
+    link = source.name if source.parent.resolve() == place.parent.resolve() else str(source.resolve())
+    text = "\n".join(_policy(source, link, tables, named, unit == "row")) + "\n"
+    try:
+        place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+    return sum("#?" in line for line in text.splitlines()) - 1  # the first one explains the mark
+
+
+# --- structure ------------------------------------------------------------------------------------------------------
+
+
+def _structure(source: Path) -> dict[str, SourceTable]:
+    suffix = source.suffix.lower()
+    if not source.is_file():
+        raise refuse("init_source", place=str(source), problem="it is not there")
+    try:
+        if suffix == ".parquet":
+            return {_plain(source.stem): SourceTable(_described(f"read_parquet({constant(str(source))})"))}
+        if suffix == ".csv":  # types would be guessed from values: the header alone is read
+            dialect = CsvDialect(delimiter=_delimiter(source))
+            return {_plain(source.stem): SourceTable(dict.fromkeys(header_of(source, dialect), "VARCHAR"))}
+        return _database(source)
+    except (OSError, UnicodeDecodeError) as error:
+        raise refuse("init_source", place=str(source), problem=f"it has no header ({error})") from None
+    except duckdb.Error as error:
+        problem = f"DuckDB cannot open it ({type(error).__name__})"
+        raise refuse("init_source", place=str(source), problem=problem) from None
+
+
+def _delimiter(source: Path) -> str:
+    """The character that cuts the header line into the most names; a comma where none does."""
+    return max(_DELIMITERS, key=lambda character: len(header_of(source, CsvDialect(delimiter=character))))
+
+
+def _described(scan: str) -> dict[str, str]:
+    with duckdb.connect() as connection:
+        return {name: type_ for name, type_, *_ in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
+
+
+def _database(source: Path) -> dict[str, SourceTable]:
+    tables: dict[str, SourceTable] = {}
+    with duckdb.connect(str(source), read_only=True) as connection:
+        here = "database_name = current_database() AND schema_name = 'main'"
+        columns = "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns()"
+        columns += f" WHERE {here} AND NOT internal ORDER BY table_oid, column_index"
+        for table, column, type_, nullable in connection.execute(columns).fetchall():
+            entry = tables.setdefault(table, SourceTable({}))
+            entry.columns[column] = type_
+            if not nullable:
+                entry.filled.add(column)
+        keys = "SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names"
+        for table, kind, names, parent, parents in connection.execute(
+            f"{keys} FROM duckdb_constraints() WHERE {here} ORDER BY constraint_index"
+        ).fetchall():
+            if kind == "PRIMARY KEY":
+                tables[table].primary_key = list(names)
+            elif kind == "FOREIGN KEY" and len(names) == 1:
+                tables[table].foreign_keys[names[0]] = (parent, parents[0])
+    return tables
+
+
+def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] | None:
+    if unit is None or unit == "row":
+        return None
+    table, _, column = unit.partition(".")
+    known = [f"{name}.{key}" for name, entry in tables.items() for key in entry.columns]
+    if f"{table}.{column}" not in known:
+        way = "write TABLE.COLUMN of the source, or row" + did_you_mean(unit, known)
+        raise refuse("init_unit", unit=unit, problem="the source has no such column", way=way)
+    return table, column
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def _policy(
+    source: Path, link: str, tables: dict[str, SourceTable], unit: tuple[str, str] | None, rows: bool
+) -> Iterator[str]:
+    yield "# A starter policy, written from the structure of the source alone; places marked #? wait for the owner."
+    yield "# Bounds, domains and max_rows are knowledge about the subject, and public: do not look them up in the data."
+    yield f"dataset: {_key(_plain(source.stem))}"
+    yield f"source: {json.dumps(link if source.suffix.lower() in ('.parquet', '.csv') else f'duckdb:///{link}')}"
+    if source.suffix.lower() == ".csv" and _delimiter(source) != ",":
+        yield f"csv: {{delimiter: {json.dumps(_delimiter(source))}}}"
+    if rows:
+        yield "privacy_unit: row  # each row is somebody else"
+    elif unit is not None:
+        yield f"privacy_unit: {{table: {_key(unit[0])}, column: {_key(unit[1])}}}"
+    else:
+        yield "privacy_unit:  #? {table: ..., column: ...} of the person's key, or: row (each row is somebody else)"
+    yield "neighbours: add_remove"
+    yield "budget: {epsilon: 1, delta: 1e-6, accountant: zcdp}  #? all that may ever be learnt from these data"
+    yield "per_query: {epsilon: 0.1}  #? what one question costs unless it says otherwise"
+    yield f"ledger: {json.dumps(f'sqlite:///{_plain(source.stem)}-ledger.db')}"
+    yield "tables:"
+    for name, table in tables.items():
+        yield from _table(name, table, tables, unit, rows)
+
+
+def _table(
+    name: str, table: SourceTable, tables: dict[str, SourceTable], unit: tuple[str, str] | None, rows: bool
+) -> Iterator[str]:
+    yield f"  {_key(name)}:  #? add `public: true` if nothing in it is about a person"
+    if rows or (unit is not None and unit[0] == name):
+        yield "    max_rows: 1"
+    else:
+        yield "    max_rows:  #? the most rows that one person has"
+    if table.primary_key:
+        yield f"    primary_key: [{', '.join(map(_key, table.primary_key))}]"
+    links = dict(table.foreign_keys)
+    if unit is not None and unit[0] != name and unit[1] in table.columns:
+        links.setdefault(unit[1], unit)
+    if links:
+        written = (f"{_key(column)}: {_key('.'.join(parent))}" for column, parent in links.items())
+        yield f"    foreign_keys: {{{', '.join(written)}}}"
+    yield "    columns:"
+    for column, engine_type in table.columns.items():
+        type_ = next((word for pattern, word in _TYPES if re.match(pattern, engine_type)), None)
+        if type_ is None:
+            yield f"      # {_key(column)} is {engine_type}, which dpsql does not read"
+            continue
+        keys = {unit[1] if unit else None, *table.primary_key, *links}
+        filled = ", nullable: false" if column in table.filled else ""
+        yield f"      {_key(column)}: {{type: {type_}{filled}}}" + ("" if column in keys else _BOUNDS.get(type_, ""))
+
+
+def _key(text: str) -> str:
+    """A YAML scalar; quoted when YAML would read it as anything but this text."""
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", text)
+    return text if plain and text.lower() not in _YAML_WORDS else json.dumps(text)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", "_", text) or "data"

@@ -1,0 +1,124 @@
+"""The record of a batch run: what makes a second `dpsql run` in the same folder go on instead of paying twice.
+
+`run.json` holds the run's own random id and how often each lost statement was asked anew. A statement's request id is
+a digest of that id, the statement, its options, the analyst and the policy's version, so that the ledger knows a
+charge again whatever happened to the process that made it. Every file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpsql.errors.exceptions import refuse
+
+
+class RunRecord:
+    """One run's folder. `create` makes it and holds it against other runs until `close`; else it is only looked at."""
+
+    def __init__(self, folder: Path, dataset: str, *, create: bool) -> None:
+        """Raises InterfaceError (batch_record, batch_running) and Fault (file_write)."""
+        self.folder = folder
+        self._dataset = dataset
+        self._lock: int | None = None
+        if create:
+            self._hold()
+        facts = self._read()
+        self._run = str(facts["run"])
+        self._attempts: dict[str, int] = dict(facts["attempts"])
+        if create:
+            self.save()
+
+    def _hold(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.folder / ".run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise refuse("batch_running", place=str(self.folder)) from None
+        except OSError as error:
+            raise refuse("file_write", place=str(self.folder), problem=error.strerror or "it failed") from None
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            text = (self.folder / "run.json").read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return {"run": secrets.token_hex(16), "dataset": self._dataset, "attempts": {}}
+        try:
+            facts: dict[str, Any] = json.loads(text)
+            whole = isinstance(facts["run"], str) and isinstance(facts["attempts"], dict)
+            if whole and facts["dataset"] == self._dataset:
+                return facts
+        except (ValueError, KeyError, TypeError):
+            pass
+        raise refuse("batch_record", place=str(self.folder / "run.json"), dataset=self._dataset)
+
+    def save(self) -> None:
+        """Write the record, durable before anything is charged under it."""
+        facts = {"run": self._run, "dataset": self._dataset, "attempts": self._attempts}
+        self.put("run.json", lambda part: part.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8"))
+
+    def request(self, facts: dict[str, Any]) -> str:
+        """The request id of a statement: 32 hexadecimal digits."""
+        base = _digest([self._run, facts])
+        return _digest([base, self._attempts.get(base, 0)])[:32]
+
+    def ask_anew(self, facts: dict[str, Any]) -> str:
+        """The request id of the next attempt at a statement whose answer is lost."""
+        base = _digest([self._run, facts])
+        self._attempts[base] = self._attempts.get(base, 0) + 1
+        return self.request(facts)
+
+    def is_done(self, name: str, request: str) -> bool:
+        """Whether `name` and its note are there, whole, and answer this very request."""
+        try:
+            note = json.loads((self.folder / note_name(name)).read_text(encoding="utf-8"))
+            found = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
+        except (OSError, ValueError):
+            return False
+        return isinstance(note, dict) and note.get("request") == request and note.get("sha256") == found
+
+    def keep(self, name: str, write: Callable[[Path], object], note: dict[str, Any]) -> None:
+        """Store a result, then the note that says it is done."""
+        self.put(name, write)
+        digest = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
+        text = json.dumps({**note, "result": name, "sha256": digest}, indent=1, ensure_ascii=False, allow_nan=False)
+        self.put(note_name(name), lambda part: part.write_text(text + "\n", encoding="utf-8"))
+
+    def put(self, name: str, write: Callable[[Path], object]) -> None:
+        """Have a file written beside its place, flushed, and moved there. Raises Fault (file_write)."""
+        part = self.folder / f".{name}.part"
+        try:
+            write(part)
+            for place in (part, self.folder):
+                descriptor = os.open(place, os.O_RDONLY)
+                os.fsync(descriptor)
+                os.close(descriptor)
+                if place == part:
+                    os.replace(part, self.folder / name)
+        except OSError as error:
+            raise refuse("file_write", place=str(self.folder / name), problem=error.strerror or "it failed") from None
+        finally:
+            part.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let other runs have the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def note_name(name: str) -> str:
+    """report-01.csv -> report-01.meta.json"""
+    return Path(name).stem + ".meta.json"
+
+
+def _digest(facts: object) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode("ascii")).hexdigest()

@@ -1,0 +1,103 @@
+"""The command line. Commands import what they need when they run, so that `dpsql --help` answers at once.
+
+Standard output carries data only, everything else goes to standard error. Exit status: 0 done, 1 refusal, 2 usage,
+3 budget, 4 fault, 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from dpsql.errors.custodian_log import keep_log, unexpected_text
+from dpsql.errors.exceptions import Error, Exit
+from dpsql.frontends.cli import ask, budget, owner, prepare, serve, tune
+from dpsql.frontends.cli.shared import analyst_option, policy_option
+
+STOPPED = 128 + signal.SIGINT
+NO_READER = 128 + signal.SIGPIPE
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="dpsql", prog_name="dpsql")
+@policy_option(required=False)
+@analyst_option
+@click.pass_context
+def cli(context: click.Context, policy: Path | None, analyst: str | None) -> None:
+    """Private answers to SQL: every answer is differentially private, with error bars and a price.
+
+    Without a command: the prompt (`dpsql repl`). New here? `dpsql demo` needs nothing else.
+    """
+    if context.invoked_subcommand is None:
+        if policy is None:
+            raise click.UsageError("no policy: dpsql -p POLICY starts the prompt, dpsql demo shows what it is", context)
+        context.invoke(ask.repl, policy=policy, analyst=analyst)
+
+
+for command in (
+    ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, owner.demo,
+    prepare.prepare, tune.tune, serve.serve, serve.user,
+):  # fmt: skip
+    cli.add_command(command)
+
+
+def main() -> NoReturn:
+    """The command `dpsql`."""
+    _spare_pandas(sys.argv[1:])
+    sys.exit(status_of(sys.argv[1:]))
+
+
+class _NoPandas:
+    """Finds no pandas. pyarrow imports it with the first array it makes, which takes a third of a second where it is
+    installed; no command hands out frames.
+    """
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        """As an import hook; raises ModuleNotFoundError."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("a command of dpsql does without pandas", name=fullname)
+
+
+def _spare_pandas(arguments: list[str]) -> None:
+    """Let this process do without pandas; only the data sets of the demo come as its frames."""
+    if "demo" not in arguments:
+        sys.meta_path.insert(0, _NoPandas())
+
+
+def status_of(arguments: list[str]) -> int:
+    """Run one command line and return its exit status; whatever goes wrong is told without a traceback."""
+    keep_log()
+    try:
+        status = cli.main(arguments, prog_name="dpsql", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else Exit.DONE
+    except click.ClickException as error:
+        error.show()
+        return Exit.USAGE
+    except Error as error:
+        click.echo(error.text(), err=True)
+        return STOPPED if error.slug == "stopped" else error.exit_status
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("stopped", err=True)
+        return STOPPED
+    except SystemExit:  # so click ends when nobody reads standard output any more
+        return NO_READER
+    except OSError as error:
+        return _unwritten(error)
+    except Exception as error:
+        click.echo(unexpected_text(error), err=True)
+        return Exit.FAULT
+
+
+def _unwritten(error: OSError) -> int:
+    """Standard output is gone or full; what Python still holds for it goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return NO_READER
+    click.echo(unexpected_text(error), err=True)
+    return Exit.FAULT

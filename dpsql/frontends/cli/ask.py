@@ -1,0 +1,166 @@
+"""Commands that ask: query, explain, run, repl."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from dpsql.frontends.cli.shared import (
+    analyst_option,
+    open_asking,
+    policy_option,
+    project_option,
+    read_text,
+    setting_options,
+    settings_of,
+)
+from dpsql.frontends.rendering.spinner import waiting
+
+_FORMATS = ("table", "csv", "json", "parquet", "arrow")
+_FILE_FORMATS = ("csv", "parquet", "json", "arrow")
+_format = click.option("-f", "--format", type=click.Choice(_FORMATS), default="table", help="How it is written.")
+_sql = click.argument("sql", required=False)
+
+
+@click.command()
+@policy_option()
+@analyst_option
+@project_option
+@setting_options
+@_format
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
+@click.option("--bars", is_flag=True, help="NAME_low and NAME_high beside noisy columns of csv, parquet and arrow.")
+@click.option("--explain", "only_explain", is_flag=True, help="Show plan and price; nothing is charged.")
+@_sql
+def query(
+    *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
+    confidence: str | None, settings: tuple[str, ...], format: str,
+    out: Path | None, bars: bool, only_explain: bool, sql: str | None,
+) -> None:  # fmt: skip
+    """Answer one statement; without SQL (or with -) it is read from standard input."""
+    from dpsql.frontends.interruptible import ask
+    from dpsql.frontends.rendering.formats import (
+        BINARY_FORMATS,
+        price_lines,
+        with_bars,
+        write_binary,
+        write_file,
+        write_text,
+    )
+
+    text = _statement(sql)
+    if format in BINARY_FORMATS and out is None and sys.stdout.isatty():
+        raise click.UsageError(f"{format} is no text for a terminal: name a file with --out, or redirect the output")
+    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+        if only_explain:
+            click.echo(session.explain(text).to_text())
+            return
+        release = ask(session, text, waiting=waiting())
+        # The price is told first: it has been paid, even when the answer cannot be written.
+        for line in price_lines(session, release):
+            click.echo(line, err=True)
+        if out is not None:
+            write_file(release, out, format, bars)
+        elif format in BINARY_FORMATS:
+            write_binary(with_bars(release) if bars else release.table, sys.stdout.buffer, format)
+        else:
+            write_text(release, sys.stdout, format, bars, terminal_width())
+
+
+@click.command()
+@policy_option()
+@analyst_option
+@project_option
+@setting_options
+@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How the plan is written.")
+@click.option("--sql", "engine_sql", is_flag=True, help="The engine's SQL of each block too.")
+@_sql
+def explain(
+    *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
+    confidence: str | None, settings: tuple[str, ...], format: str, engine_sql: bool, sql: str | None,
+) -> None:  # fmt: skip
+    """Show what a query would cost and how exact it would be; nothing is charged, data is not touched."""
+    from dpsql.pricing.explain import PlannedOutput
+
+    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+        plan = session.explain(_statement(sql))
+    if format == "json":
+        names = PlannedOutput.__dataclass_fields__
+        facts = {
+            "outputs": [dict(zip(names, row, strict=True)) for row in plan.rows()],
+            "price": plan.price,
+            "stored": list(plan.stored),
+            "remaining": dict(plan.remaining),
+            "columns": [{"name": name, "type": type_} for name, type_ in plan.columns],
+            "engine_sql": dict(plan.engine_sql),
+        }
+        click.echo(json.dumps(facts, ensure_ascii=False))
+        return
+    click.echo(plan.to_text())
+    for block, text in plan.engine_sql if engine_sql else ():
+        click.echo(f"{block}: {text}")
+
+
+@click.command()
+@policy_option()
+@analyst_option
+@project_option
+@setting_options
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder for the results.")
+@click.option("-f", "--format", type=click.Choice(_FILE_FORMATS), default="csv", help="How the results are written.")
+@click.option("--dry-run", is_flag=True, help="Price the whole set and stop; nothing is charged.")
+@click.option("--charge-again", is_flag=True, help="Ask anew what an earlier run charged and lost.")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.pass_context
+def run(
+    context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
+    confidence: str | None, settings: tuple[str, ...], out: Path, format: str,
+    dry_run: bool, charge_again: bool, files: tuple[Path, ...],
+) -> None:  # fmt: skip
+    """Answer all statements of SQL files: priced as a whole first, one result file each, safe to run again."""
+    from dpsql.frontends.batch.batch import Batch
+    from dpsql.frontends.cli.progress import Progress
+
+    stems = [file.stem for file in files]
+    for stem in stems:
+        if stems.count(stem) > 1:
+            raise click.UsageError(f"two files are named {stem}: their results would have the same name")
+    scripts = [(file, read_text(file)) for file in files]
+    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+        batch = Batch(session, scripts, out, format, charge_again=charge_again)
+        with Progress() as progress:
+            status = batch.price(progress) if dry_run else batch.run(progress)
+    context.exit(status)
+
+
+@click.command()
+@policy_option()
+@analyst_option
+@project_option
+@setting_options
+@click.pass_context
+def repl(
+    context: click.Context, *, policy: Path, analyst: str | None, project: str | None = None,
+    epsilon: str | None = None, confidence: str | None = None, settings: tuple[str, ...] = (),
+) -> None:  # fmt: skip
+    """Ask at a prompt, or statement by statement from standard input."""
+    from dpsql.frontends.repl import run_repl
+
+    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+        status = run_repl(session)
+    context.exit(status)
+
+
+def terminal_width() -> int | None:
+    """Characters in a line of the terminal, None when the output goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _statement(sql: str | None) -> str:
+    if sql is None and sys.stdin.isatty():
+        raise click.UsageError('no SQL: dpsql query -p POLICY "SELECT ..."')
+    return sys.stdin.read() if sql in (None, "-") else str(sql)

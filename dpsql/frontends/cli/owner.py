@@ -1,0 +1,58 @@
+"""Commands of the owner: check, init, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dpsql.errors.exceptions import Exit
+from dpsql.frontends.cli.shared import policy_option
+
+
+@click.command()
+@policy_option(required=False)
+@click.option("--create-ledger", is_flag=True, help="Make the ledger of a data set that never had one.")
+@click.option("--change-unit", is_flag=True, help="Go on with a ledger that has charges for another privacy unit.")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.pass_context
+def check(
+    context: click.Context, policy: Path | None, create_ledger: bool, change_unit: bool, file: Path | None
+) -> None:
+    """Check a policy, its data's structure and its ledger; tells everything that is wrong at once."""
+    from dpsql.frontends.admin.check import check_policy_file
+
+    place = file or policy
+    if place is None:
+        raise click.UsageError("no policy: dpsql check POLICY")
+    findings = check_policy_file(place, create_ledger=create_ledger, change_unit=change_unit)
+    for line in findings.notes:
+        click.echo(line)
+    for line in findings.problems:
+        click.echo(line, err=True)
+    context.exit(findings.status)
+
+
+@click.command()
+@click.option("--from", "source", required=True, type=click.Path(path_type=Path), help="DuckDB, Parquet or CSV file.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The policy file; NAME.yaml if left out.")
+@click.option("--unit", metavar="TABLE.COLUMN", help="Whose privacy it is: the key of one person, or `row`.")
+def init(source: Path, out: Path | None, unit: str | None) -> None:
+    """Write a starter policy from a source's structure, never from its values."""
+    from dpsql.frontends.admin.starter_policy import write_starter
+
+    place = out or Path(f"{source.stem}.yaml")
+    open_places = write_starter(source, place, unit)
+    click.echo(f"{place} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
+    click.echo(f"next: fill them in, then: dpsql check {place} --create-ledger", err=True)
+
+
+@click.command()
+@click.argument("folder", required=False, default="dpsql-demo", type=click.Path(path_type=Path, file_okay=False))
+@click.pass_context
+def demo(context: click.Context, folder: Path) -> None:
+    """Build a real data set with policy and ledger in DIR (dpsql-demo), and ask what a hospital would ask."""
+    from dpsql.frontends.demo.run import run_demo
+
+    run_demo(folder)
+    context.exit(Exit.DONE)

@@ -1,0 +1,54 @@
+"""How a batch run goes, on standard error: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
+
+
+class Progress:
+    """Told by `dpsql.frontends.batch.batch.Batch`; a context manager."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._total = self._count = 0
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bar = RichProgress(*columns, console=Console(stderr=True, highlight=False, markup=False), transient=True)
+        self._task: TaskID | None = None
+
+    def say(self, text: str) -> None:
+        """One line or more, above the bar."""
+        if self._task is not None:
+            self._bar.console.print(text, soft_wrap=True)
+        else:
+            click.echo(text, err=True)
+
+    def begin(self, total: int) -> None:
+        """Show the bar."""
+        self._total = total
+        if self._terminal and total:
+            self._bar.start()
+            self._task = self._bar.add_task("answering", total=total)
+
+    def done(self, what: str) -> None:
+        """Move the bar."""
+        self._count += 1
+        if self._task is not None:
+            self._bar.update(self._task, advance=1, description=what)
+        else:
+            self.say(f"[{self._count}/{self._total}] {what}")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._bar.stop()
+            self._task = None

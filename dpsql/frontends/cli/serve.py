@@ -1,0 +1,143 @@
+"""Commands of the wire protocol: serve, user add."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.cli.shared import policy_option
+
+if TYPE_CHECKING:
+    from dpsql.frontends.pgwire.server import House, Server
+    from dpsql.frontends.pgwire.tls import Tls
+
+DEFAULT_ADDRESS = "127.0.0.1:5433"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@click.command()
+@policy_option()
+@click.option(
+    "--listen", default=DEFAULT_ADDRESS, show_default=True, metavar="HOST:PORT", help="Where BI tools connect."
+)
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate (chain), PEM.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Its key, PEM.")
+@click.option(
+    "--tls-self-signed", is_flag=True, help="A certificate made for this data set, kept beside the ledger's key."
+)
+@click.option("--allow-plain", is_flag=True, help="Let clients of other machines in without TLS.")
+@click.option("--connections", default=100, show_default=True, type=click.IntRange(1, 1000), help="At most, at once.")
+def serve(
+    policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
+    connections: int,
+) -> None:  # fmt: skip
+    """Answer BI tools as a PostgreSQL server would; the database has the name of the data set."""
+    from dpsql.frontends.pgwire.server import Limits, Server
+
+    host, port = _address(listen)
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together")
+    house = open_house(policy)
+    try:
+        tls = _tls(house, host, tls_cert, tls_key, tls_self_signed)
+        if tls is None and host not in _LOOPBACK and not allow_plain:
+            raise refuse("serve_plain", address=listen)
+        house.logins.prepare()
+        server = Server(house, tls=tls, allow_plain=allow_plain, limits=Limits(connections=connections))
+        asyncio.run(_run(server, house, host, port, tls is not None))
+    finally:
+        house.engine.close()
+        house.store.close()
+        house.ledger.close()
+
+
+def open_house(place: Path) -> House:
+    """Policy, data, ledger, stored releases and logins, open. Raises PolicyRefusal, Fault, IntegrityError."""
+    from dpsql.engine.duckdb.engine import open_duckdb
+    from dpsql.frontends.pgwire.logins import open_logins
+    from dpsql.frontends.pgwire.server import House
+    from dpsql.ledger import open_ledger
+    from dpsql.policy import load_policy
+    from dpsql.reuse.store import open_releases
+
+    policy = load_policy(place)
+    engine = open_duckdb(policy)
+    try:
+        ledger = open_ledger(policy.ledger_url(), policy.dataset)
+        return House(policy, engine, ledger, open_releases(ledger), open_logins(ledger, policy))
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _tls(house: House, host: str, certificate: Path | None, key: Path | None, own: bool) -> Tls | None:
+    from dpsql.frontends.pgwire.tls import load_tls, self_signed
+
+    if certificate is not None and key is not None:
+        return load_tls(certificate, key)
+    return self_signed(house.ledger.witness.directory, host) if own else None
+
+
+async def _run(server: Server, house: House, host: str, port: int, encrypted: bool) -> None:
+    """Serve until SIGTERM or Ctrl-C; a second one ends at once."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    host, port = await server.start(host, port)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    _say(
+        f"serving {house.policy.dataset} on {host}:{port}{' with TLS' if encrypted else ''}, {len(house.logins)} logins"
+    )
+    if not len(house.logins):
+        _say("nobody can log in yet: dpsql user add -p POLICY NAME")
+    _say(f'psql "host={host} port={port} dbname={house.policy.dataset} user=NAME"')
+    await told.wait()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.remove_signal_handler(number)
+    _say("stopping: questions that run are answered first")
+    await server.drain()
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not (colon and host and port.isdigit() and int(port) < 65536):
+        raise refuse("serve_address", address=text)
+    return host, int(port)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@click.group()
+def user() -> None:
+    """Logins of BI tools."""
+
+
+@user.command("add")
+@policy_option()
+@click.argument("name")
+def user_add(policy: Path, name: str) -> None:
+    """Give analyst NAME a password, or a new one: asked for on a terminal, else read from standard input."""
+    from dpsql.frontends.pgwire.logins import open_logins
+    from dpsql.ledger import open_ledger
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
+        logins = open_logins(ledger, loaded)
+        if name not in logins.names():
+            raise refuse("user_name", name=name, known=", ".join(logins.names()))
+        if sys.stdin.isatty():
+            password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+        else:
+            password = sys.stdin.readline().rstrip("\r\n")
+        logins.add(name, password)
+    _say(f"{name} can log in")

@@ -1,0 +1,98 @@
+"""Options that several commands share, and opening a session from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from dpsql.errors.exceptions import refuse
+
+if TYPE_CHECKING:
+    from dpsql.policy import Policy
+    from dpsql.session.session import Session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def policy_option(required: bool = True) -> Callable[[Command], Command]:
+    """-p POLICY, or the environment's DPSQL_POLICY."""
+    return click.option(
+        "-p", "--policy", envvar="DPSQL_POLICY", required=required, type=click.Path(path_type=Path), metavar="POLICY",
+        help="The policy file (or DPSQL_POLICY).",
+    )  # fmt: skip
+
+
+analyst_option = click.option(
+    "--analyst", envvar="DPSQL_ANALYST", metavar="NAME",
+    help="Whose account is charged beside the data set's (or DPSQL_ANALYST); without it the owner asks.",
+)  # fmt: skip
+
+
+project_option = click.option(
+    "--project", envvar="DPSQL_PROJECT", metavar="NAME", help="Whose account is charged too (or DPSQL_PROJECT)."
+)
+
+
+def setting_options(command: Command) -> Command:
+    """--epsilon, --confidence and --set NAME=VALUE."""
+    for option in (
+        click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any option of SHOW dp.all."),
+        click.option("--confidence", metavar="SHARE", help="How often error bars hold, e.g. 0.95."),
+        click.option("--epsilon", metavar="EPSILON", help="What each query may cost."),
+    ):
+        command = option(command)
+    return command
+
+
+def settings_of(epsilon: str | None, confidence: str | None, settings: Iterable[str]) -> list[tuple[str, str]]:
+    """The options as (name, value). Raises UsageError for --set without "="."""
+    found = [(name, value) for name, value in (("epsilon", epsilon), ("confidence", confidence)) if value is not None]
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--set")
+        found.append((name.strip(), value.strip()))
+    return found
+
+
+def open_policy(place: Path, analyst: str | None, project: str | None = None) -> Policy:
+    """The policy at `place`; UsageError for an analyst or a project it does not name."""
+    from dpsql.policy import load_policy
+    from dpsql.policy.problems import did_you_mean
+
+    policy = load_policy(place)
+    for kind, name, named in (("analyst", analyst, policy.analysts), ("project", project, policy.projects)):
+        if name is not None and name not in named:
+            known = ", ".join(named) or "none"
+            what = f"the policy names no {kind} {name!r}{did_you_mean(name, named)} (known: {known})"
+            raise click.BadParameter(what, param_hint=f"--{kind}")
+    return policy
+
+
+def open_asking(
+    place: Path, analyst: str | None, settings: Iterable[tuple[str, str]] = (), project: str | None = None
+) -> Session:
+    """A session on the policy at `place` with its options set."""
+    from dpsql.session.opening import open_session
+
+    session = open_session(open_policy(place, analyst, project), analyst=analyst, project=project)
+    try:
+        for name, value in settings:
+            session.set_option(name, value)
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def read_text(place: Path) -> str:
+    """A text file in UTF-8. Raises InterfaceError (file_read)."""
+    try:
+        return place.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise refuse("file_read", place=str(place), problem=(error.strerror or "it failed").lower()) from None
+    except UnicodeDecodeError:
+        raise refuse("file_read", place=str(place), problem="it is not UTF-8") from None

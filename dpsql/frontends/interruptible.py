@@ -1,0 +1,92 @@
+"""Asking a session from a terminal: the question runs in a thread of its own, so that Ctrl-C can stop it."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, suppress
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.ledger.records import DECIMALS, charge_id, from_text
+from dpsql.privacy.loss import plain_decimal
+from dpsql.session.background_work import GOES_ON
+
+if TYPE_CHECKING:
+    from dpsql.release.release import Release
+    from dpsql.session.session import Session
+
+_PATIENCE_SECONDS = 0.3
+_NAG_SECONDS = 0.05
+
+Waiting = Callable[[], AbstractContextManager[object]]
+"""Shows that a question is being worked on, while it is entered."""
+
+
+def ask(session: Session, sql: str, *, request_id: str | None = None, waiting: Waiting | None = None) -> Release:
+    """Execute one statement; on Ctrl-C stop waiting and raise the error `stopped`, which says what was charged.
+
+    `waiting` is entered when the answer takes longer than a moment. Raises what `Session.execute` raises.
+    """
+    receipt = request_id or uuid.uuid4().hex
+    question = _Question(session, sql, receipt)
+    threading.Thread(target=question.work, name="dpsql-question", daemon=True).start()
+    try:
+        with ExitStack() as shown:
+            if not question.ended.wait(_PATIENCE_SECONDS) and waiting is not None:
+                shown.enter_context(waiting())
+            question.ended.wait()
+    except KeyboardInterrupt:
+        question.stop()
+        raise _stopped(session, receipt, answered=question.release is not None) from None
+    if question.release is None:
+        assert question.error is not None
+        raise question.error
+    return question.release
+
+
+class _Question:
+    """What the thread works on. `ended` and not the thread is waited for: in Python 3.11 a Ctrl-C in `Thread.join`
+    makes a running thread look finished."""
+
+    def __init__(self, session: Session, sql: str, receipt: str) -> None:
+        self._session, self._sql, self._receipt = session, sql, receipt
+        self.release: Release | None = None
+        self.error: BaseException | None = None
+        self.ended = threading.Event()
+
+    def work(self) -> None:
+        try:
+            self.release = self._session.execute(self._sql, request_id=self._receipt)
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.ended.set()
+
+    def stop(self) -> None:
+        """Interrupt until nobody waits for the question any more: an interrupt before it is asked would be lost."""
+        while not self.ended.is_set():
+            with suppress(KeyboardInterrupt):
+                self._session.interrupt()
+                self.ended.wait(_NAG_SECONDS)
+
+
+def _stopped(session: Session, receipt: str, answered: bool) -> Error:
+    entry = session.ledger.find(charge_id(session.analyst, receipt))
+    if entry is None:
+        return refuse("stopped", charge="")
+    charge = f": {charge_text(from_text(entry.facts['charge']))} charged, receipt {receipt}"
+    hint = "its answer was ready; asking again is free" if answered else "asking again is charged again"
+    if not answered and session.options.reuse:
+        hint = f"while this program runs, {GOES_ON}"
+    return refuse("stopped", charge=charge, hint=hint, charged=True)
+
+
+def charge_text(amounts: Mapping[str, int]) -> str:
+    """A charge in units of the ledger, in words: "rho 0.005"; six digits where there are more."""
+    parts = [
+        f"{name} {plain_decimal(Fraction(amount, 10 ** DECIMALS[name]))}" for name, amount in amounts.items() if amount
+    ]
+    return ", ".join(parts) or "nothing"

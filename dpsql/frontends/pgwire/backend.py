@@ -1,0 +1,380 @@
+"""One logged-in connection: prepared statements, portals, transactions. Messages in, bytes out; no sockets.
+
+A portal is asked once: its rows are kept until it is closed, and pieces of them are handed out (privacy.md 7: what was
+charged is not charged again). `handle` yields bytes piece by piece, so that a slow reader makes us hold one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpsql.errors.custodian_log import unexpected
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.pgwire import messages as m
+from dpsql.frontends.pgwire.commands import Command, moved, read_command
+from dpsql.frontends.pgwire.copying import copy_messages, read_options
+from dpsql.frontends.pgwire.encodings import read_parameter
+from dpsql.frontends.pgwire.questions import Prepared, Questions
+from dpsql.frontends.pgwire.rows import Answer, Field, Rows, described, formats_for
+from dpsql.frontends.pgwire.transactions import Transaction
+from dpsql.sql.parse import MOST_CHARACTERS
+from dpsql.sql.split import read_script
+
+MOST_KEPT = 1_000
+"""Prepared statements, and portals, of one connection."""
+MOST_STATEMENTS = 1_000
+"""Statements in one message."""
+
+
+@dataclass
+class Portal:
+    """A statement with its values. `rows` and `answer` are there once it was asked; one that failed is `broken`."""
+
+    prepared: Prepared
+    values: tuple[Any, ...] = ()
+    formats: tuple[int, ...] = ()
+    cursor: bool = False
+    hold: bool = False
+    broken: bool = False
+    answer: Answer | None = None
+    rows: Rows | None = None
+    told: bool = False
+
+
+class Backend:
+    """Made after login; `handle` is called for one message at a time."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+        self._transaction = Transaction(questions)
+        self._statements: dict[str, Prepared] = {}
+        self._portals: dict[str, Portal] = {}
+        self._skipping = False
+        self._handlers: dict[type, Callable[[Any], Iterator[bytes]]] = {
+            m.Query: self._query, m.Parse: self._parse, m.Bind: self._bind, m.Describe: self._describe,
+            m.Execute: self._execute, m.Close: self._close, m.Sync: self._sync,
+        }  # fmt: skip
+
+    def start(self) -> bytes:
+        """What follows the login: settings, then ready."""
+        return b"".join(m.parameter_status(*pair) for pair in self._questions.settings.reported().items())
+
+    def ready(self) -> bytes:
+        """ReadyForQuery with the state of the transaction."""
+        return m.ready(self._transaction.status)
+
+    def handle(self, message: m.Message) -> Iterator[bytes]:
+        """Answer one message. Never raises an Exception: errors become ErrorResponse, and what follows is skipped."""
+        handler = self._handlers.get(type(message))
+        if handler is None or (self._skipping and not isinstance(message, m.Sync)):
+            return
+        try:
+            yield from handler(message)
+        except Exception as error:
+            yield self._failed(error)
+            if isinstance(message, m.Query):
+                yield self._end()
+            else:
+                self._skipping = True
+
+    def _failed(self, error: Exception) -> bytes:
+        """The client learns of a foreseen error its own words, of any other one fixed sentence."""
+        known = error if isinstance(error, Error) else unexpected(error)
+        self._transaction.fail()
+        return error_bytes(known)
+
+    # --- simple queries -----------------------------------------------------------------------------------------------
+
+    def _query(self, message: m.Query) -> Iterator[bytes]:
+        text = message.sql
+        pieces = _statements(text)
+        if not pieces:
+            yield m.EMPTY_QUERY
+        for sql, offset in pieces:
+            try:
+                yield from self._simple(sql)
+            except Error as error:
+                raise moved(error, offset) from error.__cause__
+        yield self._end()
+
+    def _simple(self, sql: str) -> Iterator[bytes]:
+        portal = Portal(self._prepared(sql, ()))
+        self._ask(portal)
+        yield from self._sent(portal, None, describe=True)
+
+    def _end(self) -> bytes:
+        if self._transaction.status == "I":
+            self._drop_portals(held=True)
+        return self.ready()
+
+    # --- extended queries ---------------------------------------------------------------------------------------------
+
+    def _parse(self, message: m.Parse) -> Iterator[bytes]:
+        if message.name and message.name in self._statements:
+            raise refuse("statement_known", name=message.name)
+        if len(self._statements) >= MOST_KEPT:
+            raise refuse("wire_limit", most=MOST_KEPT, what="prepared statements")
+        pieces = _statements(message.sql)
+        if len(pieces) > 1:
+            raise refuse("wire_many")
+        sql, offset = pieces[0] if pieces else ("", 0)
+        try:
+            prepared = self._prepared(sql, message.oids)
+        except Error as error:
+            raise moved(error, offset) from None
+        self._statements[message.name] = prepared
+        yield m.PARSE_COMPLETE
+
+    def _prepared(self, sql: str, oids: Sequence[int]) -> Prepared:
+        """What a statement is. In a failed transaction only its end is understood."""
+        command = read_command(sql) if sql else None
+        if self._transaction.status == "E" and (command is None or command.kind not in Transaction.ENDS) and sql:
+            raise refuse("transaction_failed")
+        if not sql:
+            return Prepared("", "empty")
+        if command is None or (command.kind in ("set", "reset", "show") and command.name.startswith("dp.")):
+            return self._questions.prepare(sql, oids)
+        if command.kind not in ("copy", "declare"):
+            return Prepared(sql, "command", command=command)
+        try:
+            inner = self._questions.prepare(command.query, oids)
+            if command.kind == "declare" and not inner.oids:
+                self._questions.describe(inner)
+        except Error as error:
+            raise moved(error, command.offset) from None
+        return Prepared(sql, "command", inner.oids, command, inner.tree)
+
+    def _bind(self, message: m.Bind) -> Iterator[bytes]:
+        prepared = self._statement(message.statement)
+        if self._transaction.status == "E" and not self._may_end(prepared):
+            raise refuse("transaction_failed")
+        if len(message.values) != len(prepared.oids):
+            raise refuse("wire_parameters", got=len(message.values), want=len(prepared.oids))
+        if message.portal and message.portal in self._portals:
+            raise refuse("portal_known", name=message.portal)
+        formats = formats_for(message.formats, len(message.values))
+        values = tuple(
+            read_parameter(oid, form, data, number)
+            for number, (oid, form, data) in enumerate(zip(prepared.oids, formats, message.values, strict=True), 1)
+        )
+        self._keep(message.portal, Portal(prepared, values, message.result_formats))
+        yield m.BIND_COMPLETE
+
+    def _describe(self, message: m.Describe) -> Iterator[bytes]:
+        if message.kind == "S":
+            prepared = self._statement(message.name)
+            yield m.parameter_description(prepared.oids)
+            fields = self._fields(prepared, None)
+            formats: tuple[int, ...] = (0,) * len(fields)
+        else:
+            portal = self._portal(message.name)
+            fields = self._fields(portal.prepared, portal.values)
+            formats = formats_for(portal.formats, len(fields))
+        yield described(fields, formats) if fields else m.NO_DATA
+
+    def _execute(self, message: m.Execute) -> Iterator[bytes]:
+        portal = self._portal(message.portal)
+        if self._transaction.status == "E" and not self._may_end(portal.prepared):
+            raise refuse("transaction_failed")
+        self._ask(portal)
+        yield from self._sent(portal, message.max_rows or None, describe=False)
+
+    def _close(self, message: m.Close) -> Iterator[bytes]:
+        if message.kind == "S":
+            self._statements.pop(message.name, None)
+        else:
+            self._portals.pop(message.name, None)
+        yield m.CLOSE_COMPLETE
+
+    def _sync(self, message: m.Sync) -> Iterator[bytes]:
+        self._skipping = False
+        yield self._end()
+
+    def _statement(self, name: str) -> Prepared:
+        if name not in self._statements:
+            raise refuse("statement_unknown", name=name)
+        return self._statements[name]
+
+    def _portal(self, name: str) -> Portal:
+        if name not in self._portals:
+            raise refuse("portal_unknown", name=name)
+        return self._portals[name]
+
+    def _keep(self, name: str, portal: Portal) -> None:
+        if len(self._portals) >= MOST_KEPT:
+            raise refuse("wire_limit", most=MOST_KEPT, what="portals")
+        self._portals[name] = portal
+
+    def _drop_portals(self, held: bool) -> None:
+        """At the end of a transaction; cursors WITH HOLD stay when `held`."""
+        self._portals = {name: portal for name, portal in self._portals.items() if held and portal.hold}
+
+    @staticmethod
+    def _may_end(prepared: Prepared) -> bool:
+        return prepared.kind == "empty" or (prepared.command is not None and prepared.command.kind in Transaction.ENDS)
+
+    # --- columns and rows ---------------------------------------------------------------------------------------------
+
+    def _fields(self, prepared: Prepared, values: Sequence[Any] | None) -> tuple[Field, ...]:
+        """The columns of a statement without asking it."""
+        command = prepared.command
+        if prepared.kind == "empty" or (command is not None and command.kind in ("copy", "declare")):
+            return ()
+        if command is None:
+            return self._questions.describe(prepared, values)
+        if command.kind == "fetch":
+            return self._fields(self._portal(command.name).prepared, self._portal(command.name).values)
+        return self._transaction.fields(command)
+
+    def _ask(self, portal: Portal) -> None:
+        """Ask the statement of a portal, once. A portal that failed is not asked again."""
+        if portal.broken:
+            raise refuse("portal_broken")
+        if portal.answer is not None:
+            return
+        portal.broken = True
+        prepared = portal.prepared
+        if prepared.kind == "empty":
+            portal.answer = Answer("")
+        elif prepared.command is not None:
+            portal.answer = self._command(prepared, prepared.command, portal.values)
+        else:
+            portal.answer = self._questions.run(prepared, portal.values)
+        if portal.answer.table is not None:
+            fields = portal.answer.fields if prepared.fields is None else prepared.fields
+            portal.rows = Rows(fields, portal.answer.table)
+        portal.broken = False
+
+    def _sent(self, portal: Portal, most: int | None, describe: bool) -> Iterator[bytes]:
+        """The next rows of a portal that was asked, then its tag or PortalSuspended."""
+        answer = portal.answer
+        assert answer is not None
+        command = portal.prepared.command
+        if not portal.told:
+            portal.told = True
+            heard = answer.notices if self._questions.settings.hears("NOTICE") else ()
+            yield b"".join(m.notice_response(text, detail=detail) for text, detail in heard)
+            yield b"".join(m.parameter_status(*pair) for pair in answer.statuses)
+        if portal.prepared.kind == "empty":
+            yield m.EMPTY_QUERY
+            return
+        if command is not None and command.kind == "copy" and portal.rows is not None:
+            count = portal.rows.left
+            yield from copy_messages(portal.rows, read_options(command.words))
+            yield m.complete(f"COPY {count}")
+            return
+        if portal.rows is None:
+            yield m.complete(answer.tag)
+            return
+        formats = formats_for(portal.formats, len(portal.rows.fields))
+        if describe:
+            yield described(portal.rows.fields, formats)
+        before = portal.rows.at
+        yield from portal.rows.messages(most, formats)
+        count = portal.rows.at - before
+        if most is not None and count == most:
+            yield m.PORTAL_SUSPENDED
+        else:
+            yield m.complete(f"{answer.tag} {count}" if answer.tag in ("SELECT", "FETCH") else answer.tag)
+
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def _command(self, prepared: Prepared, command: Command, values: tuple[Any, ...]) -> Answer:
+        if command.kind in ("fetch", "move"):
+            return self._fetched(command)
+        if command.kind == "declare":
+            return self._declared(prepared, command, values)
+        if command.kind == "copy":
+            read_options(command.words)
+            return self._inner(Portal(self._questions.prepare(command.query, prepared.oids), values), command.offset)
+        if command.kind == "close":
+            return self._closed(command)
+        if command.kind in ("deallocate", "discard"):
+            return self._forgotten(command)
+        answer = self._transaction.run(command)
+        if command.kind in ("commit", "rollback"):
+            self._drop_portals(held=command.kind == "commit")
+        return answer
+
+    def _inner(self, portal: Portal, offset: int) -> Answer:
+        """The answer of the question inside of a command."""
+        try:
+            self._ask(portal)
+        except Error as error:
+            raise moved(error, offset) from error.__cause__
+        assert portal.answer is not None
+        return portal.answer
+
+    def _declared(self, prepared: Prepared, command: Command, values: tuple[Any, ...]) -> Answer:
+        hold = "HOLD" in command.words
+        if self._transaction.status == "I" and not hold:
+            raise refuse("transaction_none", what="DECLARE CURSOR")
+        if command.name in self._portals:
+            raise refuse("portal_known", name=command.name)
+        inner = self._questions.prepare(command.query, prepared.oids)
+        formats = (1,) if "BINARY" in command.words else ()
+        self._keep(command.name, Portal(inner, values, formats, cursor=True, hold=hold))
+        return Answer(command.tag)
+
+    def _fetched(self, command: Command) -> Answer:
+        """The next rows of a cursor; the first FETCH asks its question."""
+        cursor = self._portal(command.name)
+        first = cursor.answer is None
+        self._ask(cursor)
+        assert cursor.answer is not None
+        if cursor.rows is None:
+            raise refuse("portal_unknown", name=command.name)
+        size = cursor.rows.left if command.value == "all" else min(int(command.value[:18]), cursor.rows.left)
+        table = cursor.rows.table.slice(cursor.rows.at, size)
+        cursor.rows.at += size
+        notices = cursor.answer.notices if first else ()
+        if command.kind == "move":
+            return Answer(f"MOVE {size}", notices=notices)
+        return Answer("FETCH", cursor.rows.fields, table, notices)
+
+    def _closed(self, command: Command) -> Answer:
+        if command.name:
+            self._portal(command.name)
+            del self._portals[command.name]
+        else:
+            self._portals = {name: portal for name, portal in self._portals.items() if not portal.cursor}
+        return Answer(command.tag)
+
+    def _forgotten(self, command: Command) -> Answer:
+        if command.kind == "deallocate" and command.name:
+            self._statement(command.name)
+            del self._statements[command.name]
+        elif command.kind == "deallocate" or command.name == "ALL":
+            self._statements.clear()
+        if command.name == "ALL" and command.kind == "discard":
+            self._portals = {}
+            return self._transaction.run(Command("reset", command.tag, "all"))
+        return Answer(command.tag)
+
+
+def _statements(text: str) -> list[tuple[str, int]]:
+    """Statements of a text with the place where each starts. Raises too_long, text_unfinished, wire_limit."""
+    if len(text) > MOST_CHARACTERS:
+        raise refuse("too_long", most=MOST_CHARACTERS)
+    script = read_script(text)
+    if script.unfinished:
+        raise refuse("text_unfinished", what=script.unfinished, position=script.position)
+    pieces = [*script.statements, *([script.rest] if script.rest is not None else [])]
+    if len(pieces) > MOST_STATEMENTS:
+        raise refuse("wire_limit", most=MOST_STATEMENTS, what="statements")
+    found, at = [], 0
+    for piece in pieces:
+        at = text.index(piece.sql, at)
+        found.append((piece.sql, at))
+        at += len(piece.sql)
+    return found
+
+
+def error_bytes(error: Error, severity: str = "ERROR") -> bytes:
+    """ErrorResponse: sentence, place, hint, and whether a charge stays."""
+    detail = "" if severity == "FATAL" else "the charge stays" if error.charged else "nothing was charged"
+    return m.error_response(
+        error.sqlstate, error.message, detail=detail, hint=error.hint, position=error.position, severity=severity
+    )

@@ -1,0 +1,284 @@
+"""The policy as rows of PostgreSQL's catalogs: what one analyst sees of the data set's structure, and no data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dpsql.frontends.pgwire.catalog.shape import (
+    INFORMATION_SCHEMA,
+    NAMESPACES,
+    OWNER,
+    PG_CATALOG,
+    Relation,
+    relation,
+    relations,
+    type_names,
+)
+from dpsql.frontends.pgwire.settings import DEFAULTS
+from dpsql.frontends.rendering.policy_comments import column_comment, table_comment
+from dpsql.policy import Policy, Table
+from dpsql.policy.types import Column
+
+FIRST_OID = 16384
+OWNER_ROLE, ANALYST_ROLE, DATABASE = OWNER, 16383, 5
+PUBLIC = NAMESPACES["public"]
+TYPES = {
+    "integer": ("int8", 20, 8, "bigint"), "real": ("float8", 701, 8, "double precision"), "text": ("text", 25, -1,
+    "text"),
+    "boolean": ("bool", 16, 1, "boolean"), "date": ("date", 1082, 4, "date"),
+    "timestamp": ("timestamp", 1114, 8, "timestamp without time zone"),
+}  # fmt: skip
+"""Policy type: name, OID, size and SQL name in PostgreSQL."""
+
+Rows = Iterator[tuple[Relation, tuple[Any, ...]]]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A constraint of a table: "p" primary, "u" unique, "f" foreign; `oid` its own, `index` that of its index,
+    or of the one it refers to, or 0."""
+
+    kind: str
+    name: str
+    oid: int
+    index: int
+    columns: tuple[str, ...]
+    refers: tuple[str, tuple[str, ...]] | None = None
+
+
+class PolicyRows:
+    """Rows for every relation that says something about the policy's tables."""
+
+    def __init__(self, policy: Policy, user: str) -> None:
+        self._policy, self._user = policy, user
+        self._oids = {name: FIRST_OID + 1000 * at for at, name in enumerate(policy.tables)}
+
+    @property
+    def oids(self) -> dict[str, int]:
+        """OID of each table."""
+        return dict(self._oids)
+
+    def rows(self) -> Rows:
+        """(relation, row) for all of it."""
+        yield from self._system()
+        yield from self._database()
+        for table in self._policy.tables.values():
+            yield from self._table(table)
+
+    def definitions(self) -> Iterator[tuple[int, int, str, str, list[str]]]:
+        """For each constraint its OID, that of its index, their texts as SQL, and the column names."""
+        for table in self._policy.tables.values():
+            for key in self._keys(table):
+                listed = ", ".join(map(quoted, key.columns))
+                if key.refers is not None:
+                    parent = f"{quoted(key.refers[0])}({', '.join(map(quoted, key.refers[1]))})"
+                    yield key.oid, 0, f"FOREIGN KEY ({listed}) REFERENCES {parent}", "", list(key.columns)
+                    continue
+                word = "PRIMARY KEY" if key.kind == "p" else "UNIQUE"
+                index = f"CREATE UNIQUE INDEX {quoted(key.name)} ON public.{quoted(table.name)} USING btree ({listed})"
+                yield key.oid, key.index, f"{word} ({listed})", index, list(key.columns)
+
+    def _system(self) -> Rows:
+        for (schema, name), one in relations().items():
+            yield relation("pg_class"), relation("pg_class").row(
+                oid=one.oid, relname=name, relnamespace=NAMESPACES[schema], relowner=OWNER_ROLE, relkind=one.kind,
+                relnatts=len(one.columns), relpersistence="p", relreplident="n", relispopulated=True, reltuples=-1.0,
+                relam=2 if one.kind == "r" else 0,
+            )  # fmt: skip
+            for number, (column, (type_, not_null)) in enumerate(one.columns.items(), 1):
+                yield (
+                    relation("pg_attribute"),
+                    _attribute(one.oid, number, column, (type_names().get(type_, 25), -1), not_null),
+                )
+
+    def _database(self) -> Rows:
+        yield relation("pg_database"), relation("pg_database").row(
+            oid=DATABASE, datname=self._policy.dataset, datdba=OWNER_ROLE, encoding=6, datlocprovider="c",
+            datallowconn=True,
+            datconnlimit=-1, dattablespace=1663, datcollate="C", datctype="C",
+        )  # fmt: skip
+        for oid, name, owner in ((OWNER_ROLE, "owner", True), (ANALYST_ROLE, self._user, False)):
+            yield relation("pg_roles"), relation("pg_roles").row(
+                oid=oid, rolname=name, rolsuper=False, rolinherit=True, rolcreaterole=False, rolcreatedb=False,
+                rolcanlogin=not owner, rolconnlimit=-1, rolreplication=False, rolbypassrls=False,
+                rolpassword="********",
+            )  # fmt: skip
+            yield (
+                relation("pg_user"),
+                relation("pg_user").row(usename=name, usesysid=oid, usecreatedb=False, usesuper=False),
+            )
+        for name, value in DEFAULTS.items():
+            yield relation("pg_settings"), relation("pg_settings").row(
+                name=name, setting=value, vartype="string", context="user", source="default", category="dpsql",
+                boot_val=value,
+                reset_val=value,
+            )  # fmt: skip
+        if self._policy.description:
+            yield _description(DATABASE, 0, self._policy.description)
+        for schema in NAMESPACES:
+            yield _info("schemata", catalog_name=self._policy.dataset, schema_name=schema, schema_owner="owner")
+        yield _info("information_schema_catalog_name", catalog_name=self._policy.dataset)
+        yield _info("enabled_roles", role_name=self._user)
+        yield _info(
+            "character_sets", character_set_name="UTF8", character_repertoire="UCS", form_of_use="UTF8",
+            default_collate_catalog=self._policy.dataset, default_collate_schema=PG_CATALOG, default_collate_name="C",
+        )  # fmt: skip
+
+    def _table(self, table: Table) -> Rows:
+        oid, keys = self._oids[table.name], list(self._keys(table))
+        indexed = [key for key in keys if key.refers is None]
+        yield relation("pg_class"), relation("pg_class").row(
+            oid=oid, relname=table.name, relnamespace=PUBLIC, relowner=OWNER_ROLE, relam=2, relkind="r", reltuples=-1.0,
+            relnatts=len(table.columns), relpersistence="p", relreplident="d", relispopulated=True,
+            relhasindex=bool(indexed),
+            relhastriggers=self._is_linked(table),
+        )  # fmt: skip
+        yield relation("pg_tables"), relation("pg_tables").row(
+            schemaname="public", tablename=table.name, tableowner="owner", hasindexes=bool(indexed), hasrules=False,
+            hastriggers=False, rowsecurity=False,
+        )  # fmt: skip
+        names = {"table_catalog": self._policy.dataset, "table_schema": "public", "table_name": table.name}
+        yield _info("tables", **names, table_type="BASE TABLE", is_insertable_into="NO", is_typed="NO")
+        yield _info(
+            "table_privileges", **names, grantor="owner", grantee=self._user, privilege_type="SELECT", is_grantable="NO"
+        )
+        yield _description(oid, 0, table_comment(self._policy, table))
+        for number, column in enumerate(table.columns.values(), 1):
+            yield from self._column(table, column, number, names)
+        for key in keys:
+            yield from self._key(table, key, names)
+
+    def _column(self, table: Table, column: Column, number: int, names: dict[str, str]) -> Rows:
+        type_name, type_oid, size, sql_name = TYPES[column.type]
+        not_null = not column.nullable or column.name in table.primary_key
+        yield (
+            relation("pg_attribute"),
+            _attribute(self._oids[table.name], number, column.name, (type_oid, size), not_null),
+        )
+        precision = {"integer": (64, 2, 0), "real": (53, 2, None)}.get(column.type, (None, None, None))
+        yield _info(
+            "columns", **names, column_name=column.name, ordinal_position=number,
+            is_nullable="NO" if not_null else "YES",
+            data_type=sql_name, udt_catalog=self._policy.dataset, udt_schema=PG_CATALOG, udt_name=type_name,
+            numeric_precision=precision[0], numeric_precision_radix=precision[1], numeric_scale=precision[2],
+            datetime_precision={"date": 0, "timestamp": 6}.get(column.type), dtd_identifier=str(number),
+            is_identity="NO",
+            is_self_referencing="NO", identity_cycle="NO", is_generated="NEVER", is_updatable="NO",
+            character_octet_length=1073741824 if column.type == "text" else None,
+        )  # fmt: skip
+        comment = column_comment(self._policy, table, column)
+        if comment:
+            yield _description(self._oids[table.name], number, comment)
+
+    def _own_keys(self, table: Table) -> Iterator[Key]:
+        """Primary and unique keys."""
+        oid = self._oids[table.name] + 1
+        sets = [("p", table.primary_key)] if table.primary_key else []
+        for kind, columns in (*sets, *(("u", columns) for columns in table.unique)):
+            suffix = "pkey" if kind == "p" else "_".join((*columns, "key"))
+            yield Key(kind, f"{table.name}_{suffix}", oid, oid + 1, columns)
+            oid += 2
+
+    def _keys(self, table: Table) -> Iterator[Key]:
+        """Own keys, then foreign ones; these name the index of the key they refer to, which drivers look for."""
+        own = list(self._own_keys(table))
+        yield from own
+        oid = self._oids[table.name] + 1 + 2 * len(own)
+        for column, (parent, parent_column) in table.foreign_keys.items():
+            theirs = self._own_keys(self._policy.tables[parent])
+            index = next((key.index for key in theirs if tuple(key.columns) == (parent_column,)), 0)
+            yield Key("f", f"{table.name}_{column}_fkey", oid, index, (column,), (parent, (parent_column,)))
+            oid += 2
+
+    def _is_linked(self, table: Table) -> bool:
+        """Whether foreign keys leave or reach a table: psql asks for them only where a table has triggers."""
+        reached = {parent for one in self._policy.tables.values() for parent, _ in one.foreign_keys.values()}
+        return bool(table.foreign_keys) or table.name in reached
+
+    def _key(self, table: Table, key: Key, names: dict[str, str]) -> Rows:
+        oid, numbers = self._oids[table.name], _numbers(table, key.columns)
+        parent = None if key.refers is None else self._policy.tables[key.refers[0]]
+        yield relation("pg_constraint"), relation("pg_constraint").row(
+            oid=key.oid, conname=key.name, connamespace=PUBLIC, contype=key.kind, convalidated=True, conrelid=oid,
+            conindid=key.index, conkey=numbers, conislocal=True, connoinherit=True,
+            confrelid=0 if parent is None else self._oids[parent.name],
+            confkey=None if parent is None or key.refers is None else _numbers(parent, key.refers[1]),
+            confupdtype="a" if parent else " ", confdeltype="a" if parent else " ",
+            confmatchtype="s" if parent else " ",
+        )  # fmt: skip
+        own = {"constraint_catalog": self._policy.dataset, "constraint_schema": "public", "constraint_name": key.name}
+        kinds = {"p": "PRIMARY KEY", "u": "UNIQUE", "f": "FOREIGN KEY"}
+        yield _info(
+            "table_constraints", **own, **names, constraint_type=kinds[key.kind], is_deferrable="NO", enforced="YES"
+        )
+        for place, column in enumerate(key.columns, 1):
+            yield _info("key_column_usage", **own, **names, column_name=column, ordinal_position=place)
+        if parent is not None and key.refers is not None:
+            yield from self._reference(parent, key.refers[1], own)
+            return
+        for column in key.columns:
+            yield _info("constraint_column_usage", **own, **names, column_name=column)
+        yield relation("pg_class"), relation("pg_class").row(
+            oid=key.index, relname=key.name, relnamespace=PUBLIC, relowner=OWNER_ROLE, relam=403, relkind="i",
+            reltuples=-1.0,
+            relnatts=len(key.columns), relpersistence="p", relreplident="n", relispopulated=True,
+        )  # fmt: skip
+        for place, column in enumerate(key.columns, 1):
+            _, type_oid, size, _ = TYPES[table.columns[column].type]
+            yield relation("pg_attribute"), _attribute(key.index, place, column, (type_oid, size), False)
+        yield relation("pg_index"), relation("pg_index").row(
+            indexrelid=key.index, indrelid=oid, indnatts=len(numbers), indnkeyatts=len(numbers), indisunique=True,
+            indisprimary=key.kind == "p", indimmediate=True, indisvalid=True, indisready=True, indislive=True,
+            indkey=numbers,
+            indoption=[0] * len(numbers), indclass=[0] * len(numbers), indcollation=[0] * len(numbers),
+        )  # fmt: skip
+
+    def _reference(self, parent: Table, columns: tuple[str, ...], own: dict[str, str]) -> Rows:
+        unique = next((key.name for key in self._keys(parent) if key.kind in "pu" and key.columns == columns), None)
+        yield _info(
+            "referential_constraints", **own, unique_constraint_catalog=self._policy.dataset,
+            unique_constraint_schema="public",
+            unique_constraint_name=unique, match_option="NONE", update_rule="NO ACTION", delete_rule="NO ACTION",
+        )  # fmt: skip
+        for column in columns:
+            yield _info(
+                "constraint_column_usage", **own, table_catalog=self._policy.dataset, table_schema="public",
+                table_name=parent.name, column_name=column,
+            )  # fmt: skip
+
+
+def _info(name: str, **values: Any) -> tuple[Relation, tuple[Any, ...]]:
+    one = relation(name, INFORMATION_SCHEMA)
+    return one, one.row(**values)
+
+
+def _description(oid: int, number: int, text: str) -> tuple[Relation, tuple[Any, ...]]:
+    one = relation("pg_description")
+    classoid = relation("pg_class").oid if oid >= FIRST_OID else relation("pg_database").oid
+    return one, one.row(objoid=oid, classoid=classoid, objsubid=number, description=text)
+
+
+def _attribute(oid: int, number: int, name: str, type_: tuple[int, int], not_null: bool) -> tuple[Any, ...]:
+    type_oid, size = type_
+    return relation("pg_attribute").row(
+        attrelid=oid, attname=name, atttypid=type_oid, attlen=size, attnum=number, attcacheoff=-1, atttypmod=-1,
+        attbyval=0 < size <= 8, attalign="d" if size == 8 else "i", attstorage="p" if size > 0 else "x",
+        attnotnull=not_null,
+        attislocal=True, attcollation=100 if type_oid == 25 else 0, attstattarget=-1,
+    )  # fmt: skip
+
+
+def _numbers(table: Table, columns: tuple[str, ...]) -> list[int]:
+    names = list(table.columns)
+    return [names.index(column) + 1 for column in columns]
+
+
+# --- comments ---------------------------------------------------------------------------------------------------------
+
+
+def quoted(name: str) -> str:
+    """A name as PostgreSQL writes it: in quotes only where it must be."""
+    plain = name.isascii() and name.isidentifier() and name == name.lower()
+    return name if plain else '"' + name.replace('"', '""') + '"'

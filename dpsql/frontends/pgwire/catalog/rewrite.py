@@ -1,0 +1,417 @@
+"""PostgreSQL's SQL over its catalogs, turned into DuckDB's SQL over ours: one pass over the tree, leaves first.
+
+The pass knows names, casts, operators and functions that differ; everything else goes through sqlglot's DuckDB writer.
+What comes out reads our catalog tables and VALUES only: any other source of rows is refused here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
+from dpsql.frontends.pgwire.catalog.naming import name_outputs, output_names
+from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
+from dpsql.frontends.pgwire.settings import Settings
+from dpsql.sql.parse import MOST_BRACKETS, MOST_TOKENS
+
+_MOST_DEPTH = 150
+_SESSION: dict[type[exp.Expr], str] = {
+    exp.CurrentUser: "user", exp.SessionUser: "user", exp.CurrentDatabase: "database", exp.CurrentCatalog: "database",
+    exp.CurrentSchema: "schema", exp.CurrentVersion: "version",
+}  # fmt: skip
+_SESSION_NAMES = {
+    "getpgusername": "user", "current_role": "user", "current_user": "user", "session_user": "user",
+    "version": "version",
+    "current_database": "database", "current_catalog": "database", "current_schema": "schema",
+}  # fmt: skip
+_REGPROC = {
+    "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze", "typsubscript",
+    "amhandler",
+}  # fmt: skip
+VECTOR_COLUMNS = ("indkey", "indoption", "indclass", "indcollation")
+_OID_TYPES = {"oid", "xid", "regproc", "regprocedure", "regrole"}
+_TEXT_TYPES = {
+    "name",
+    "char",
+    "text",
+    "varchar",
+    "bpchar",
+    "character varying",
+    "cstring",
+    "information_schema.sql_identifier",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Who asks: what session functions answer with."""
+
+    user: str
+    database: str
+    settings: Settings
+    process: int
+    oids: dict[str, int]
+
+    def value(self, what: str) -> str:
+        """The answer of a session function."""
+        version = f"PostgreSQL {self.settings.get('server_version')} (dpsql: private answers)"
+        return {"user": self.user, "database": self.database, "schema": "public", "version": version}[what]
+
+
+def read_postgres(sql: str) -> exp.Expr | None:
+    """The tree of one statement in PostgreSQL's dialect; None when sqlglot cannot read it. Limits stand before the
+    parser."""
+    try:
+        tokens = sqlglot.tokenize(sql, read="postgres")
+        depth = deepest = 0
+        for token in tokens:
+            depth += (token.text in ("(", "[") or token.text.upper() == "CASE") - (token.text in (")", "]"))
+            deepest = max(deepest, depth)
+        if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
+            return None
+        trees = sqlglot.Dialect.get_or_raise("postgres").parser().parse(tokens, sql)
+    except (SqlglotError, RecursionError):
+        return None
+    tree = trees[0] if len(trees) == 1 else None
+    return tree if tree is not None and _shallow(tree) else None
+
+
+def _shallow(tree: exp.Expr) -> bool:
+    level, depth = [tree], 0
+    while level:
+        depth += 1
+        if depth > _MOST_DEPTH:
+            return False
+        level = [child for node in level for child in node.iter_expressions()]
+    return True
+
+
+def tables_of(tree: exp.Expr) -> list[exp.Table]:
+    """The named relations that a tree reads, without names of its own CTEs."""
+    own = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
+    return [
+        table for table in tree.find_all(exp.Table)
+        if isinstance(table.this, exp.Identifier) and not (table.name.lower() in own and not table.db)
+    ]  # fmt: skip
+
+
+def catalog_schema(table: exp.Table) -> str | None:
+    """The catalog schema that a relation belongs to, None when it is no catalog relation."""
+    schema, name = table.db.lower(), table.name.lower()
+    if schema in SCHEMAS:
+        return schema
+    return PG_CATALOG if not schema and (PG_CATALOG, name) in relations() else None
+
+
+def to_duckdb(tree: exp.Expr, place: Place) -> str:
+    """DuckDB's SQL for a SELECT over the catalogs (or over nothing). Raises refusals with PostgreSQL's SQLSTATEs."""
+    if not isinstance(tree, exp.Query):
+        raise refuse("catalog_statement")
+    names = output_names(tree)
+    tree = normalize_identifiers(tree.copy(), dialect="postgres")
+    name_outputs(tree, names)
+    named = {id(table) for table in tables_of(tree)}
+    for table in tree.find_all(exp.Table):
+        table.meta["cte"] = isinstance(table.this, exp.Identifier) and id(table) not in named
+    _outer_regclass(tree)
+    for node in reversed(list(tree.bfs())):
+        rule = _RULES.get(type(node))
+        if rule is not None:
+            found = rule(node, place)
+            if found is not node and node.parent is not None:
+                node.replace(found)
+    return tree.sql(dialect="duckdb", comments=False)
+
+
+def _outer_regclass(tree: exp.Query) -> None:
+    """An OID shown as regclass is a name."""
+    for node in list(tree.selects):
+        inner = node.this if isinstance(node, exp.Alias) else node
+        if (
+            isinstance(inner, exp.Cast)
+            and _type_word(inner.to) == "regclass"
+            and not isinstance(inner.this, exp.Literal)
+        ):
+            inner.replace(exp.cast(inner.copy(), "text"))
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=PREFIX + name, expressions=list(arguments))
+
+
+def _table(node: exp.Expr, place: Place) -> exp.Expr:
+    assert isinstance(node, exp.Table)
+    if not isinstance(node.this, exp.Identifier):
+        if isinstance(node.this, (exp.Explode, exp.ExplodingGenerateSeries, exp.GenerateSeries)):
+            node.set("db", None)
+            return node
+        if isinstance(node.this, exp.Anonymous) and node.this.name == f"{PREFIX}pg_partition_ancestors":
+            # No table has parents: the one row is the table itself.
+            rows = exp.select(node.this.copy(), exp.Literal.number(1)).subquery()
+            rows.set("alias", node.args.get("alias"))
+            return rows
+        raise refuse("catalog_source", name=node.this.name or node.this.sql("postgres")[:60])
+    schema = catalog_schema(node)
+    if schema is None:
+        if node.db in ("", "public") and node.name.lower() in {name.lower() for name in place.oids}:
+            node.set("db", exp.to_identifier("public"))
+            return node
+        if node.meta.get("cte"):
+            return node
+        raise refuse("unknown_table", name=f"{node.db}.{node.name}" if node.db else node.name)
+    if (schema, node.name) not in relations():
+        raise refuse("unknown_table", name=f"{node.db}.{node.name}" if node.db else node.name)
+    node.set("catalog", None)
+    node.set("db", exp.to_identifier(SCHEMAS[schema]))
+    node.this.set("quoted", True)
+    return node
+
+
+def _column(node: exp.Expr, place: Place) -> exp.Expr:
+    assert isinstance(node, exp.Column)
+    if not node.table and not node.this.quoted and node.name in ("user", "current_role"):
+        return exp.Literal.string(place.user)
+    if node.text("db") in SCHEMAS:
+        node.set("db", exp.to_identifier(SCHEMAS[node.text("db")]))
+        node.set("catalog", None)
+    return node
+
+
+def _dot(node: exp.Expr, place: Place) -> exp.Expr:
+    """pg_catalog.f(x): the functions have no schema here."""
+    return node.expression if isinstance(node.this, exp.Identifier) and node.this.name in SCHEMAS else node
+
+
+def _type_word(to: exp.Expr) -> str:
+    if isinstance(to, exp.ObjectIdentifier):
+        return str(to.this).lower()
+    kind = to.args.get("kind")
+    text = kind.sql("postgres") if isinstance(kind, exp.Expr) else to.sql("postgres")
+    return text.lower().replace('"', "").removeprefix("pg_catalog.")
+
+
+def _cast(node: exp.Expr, place: Place) -> exp.Expr:
+    assert isinstance(node, exp.Cast)
+    word, value = _type_word(node.to), node.this
+    if word == "regclass":
+        return _regclass(value, place)
+    if word == "regtype":
+        return _regtype(value)
+    if word == "regnamespace":
+        return exp.Cast(this=value, to=exp.DataType.build("uint"), safe=False) if _number(value) else value
+    if word.endswith("[]"):
+        return _array_cast(node, word[:-2])
+    if word in _TEXT_TYPES:
+        return _text_cast(node)
+    if word == "regproc" and isinstance(value, exp.Literal):
+        return exp.Literal.string(value.name.removeprefix("pg_catalog."))
+    if word in _OID_TYPES:
+        return exp.cast(value, exp.DataType.build("uint", dialect="duckdb"))
+    if word in ("json", "jsonb"):
+        return exp.cast(value, "text")
+    return node
+
+
+def _text_cast(node: exp.Cast) -> exp.Expr:
+    """A reg* value as text is a name; an int2vector has blanks between its numbers."""
+    value = node.this
+    original = node.meta.get("reg") or value.meta.get("reg")
+    if original == "regclass":
+        return _call("regclass_name", value)
+    if original == "regtype":
+        return _call("format_type", value, exp.Null())
+    if isinstance(value, exp.Column) and value.name in VECTOR_COLUMNS:
+        return _call("array_to_string", value, exp.Literal.string(" "))
+    node.set("to", exp.DataType.build("text"))
+    return node
+
+
+def _number(value: exp.Expr) -> bool:
+    return isinstance(value, exp.Literal) and value.name.isdigit()
+
+
+def _regclass(value: exp.Expr, place: Place) -> exp.Expr:
+    if isinstance(value, exp.Literal) and not _number(value):
+        path = [part.strip('"') for part in value.name.split(".")]
+        known = {name: one.oid for (_, name), one in relations().items()} | place.oids
+        if path[-1] not in known:
+            raise refuse("unknown_table", name=value.name)
+        value = exp.Literal.number(known[path[-1]])
+    found = exp.cast(value, exp.DataType.build("uint", dialect="duckdb")) if _number(value) else value
+    if isinstance(found, exp.Func) and found.name.startswith(PREFIX + "pg_get_serial"):
+        found = _call("to_regclass", found)
+    found.meta["reg"] = "regclass"
+    return found
+
+
+def _regtype(value: exp.Expr) -> exp.Expr:
+    if isinstance(value, exp.Literal) and not _number(value):
+        name = value.name.lower().removeprefix("pg_catalog.")
+        base = name.removesuffix("[]")
+        oid = type_names().get(base if base == name else f"_{base}")
+        if oid is None:
+            raise refuse("catalog_type", name=value.name)
+        value = exp.Literal.number(oid)
+    value.meta["reg"] = "regtype"
+    return value
+
+
+def _array_cast(node: exp.Cast, element: str) -> exp.Expr:
+    """'{a,b}'::text[] is a list."""
+    if isinstance(node.this, exp.Literal):
+        return _list_literal(node.this.name)
+    inner = "uint" if element in (*_OID_TYPES, "regtype", "regclass") else "text" if element in _TEXT_TYPES else element
+    return exp.cast(node.this, exp.DataType.build(f"{inner}[]", dialect="duckdb"))
+
+
+def _list_literal(text: str) -> exp.Expr:
+    items = [item.strip().strip('"') for item in text.strip().removeprefix("{").removesuffix("}").split(",")]
+    return exp.Array(expressions=[_item(item) for item in items if item])
+
+
+def _item(text: str) -> exp.Expr:
+    return exp.Literal.number(int(text)) if text.lstrip("-").isdigit() else exp.Literal.string(text)
+
+
+def _any(node: exp.Expr, place: Place) -> exp.Expr:
+    """x = ANY('{a,b}'): the literal is a list."""
+    inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
+    if isinstance(inner, exp.Literal) and inner.name.startswith("{"):
+        node.set("this", _list_literal(inner.name))
+    return node
+
+
+def _comparison(node: exp.Expr, place: Place) -> exp.Expr:
+    """Lists are compared with '{...}', function columns with 0 (which stands for no function)."""
+    assert isinstance(node, exp.Binary)
+    left, right = node.left, node.right
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, exp.Literal) and one.is_string and one.name.startswith("{") and one.name.endswith("}"):
+            one.replace(_list_literal(one.name))
+        elif isinstance(other, exp.Column) and other.name in _REGPROC and one.name == "0" and not one.is_string:
+            one.replace(exp.Literal.string("-"))
+    return node
+
+
+def _bracket(node: exp.Expr, place: Place) -> exp.Expr:
+    """int2vector and oidvector count from 0, lists from 1."""
+    if isinstance(node.this, exp.Column) and node.this.name in VECTOR_COLUMNS:
+        for index in list(node.expressions):
+            index.replace(exp.Add(this=exp.Paren(this=index.copy()), expression=exp.Literal.number(1)))
+    return node
+
+
+def _operator(node: exp.Expr, place: Place) -> exp.Expr:
+    """a OPERATOR(pg_catalog.~) b."""
+    word = str(node.args.get("operator")).rpartition(".")[2]
+    shapes: dict[str, Callable[[exp.Expr, exp.Expr], exp.Expr]] = {
+        "~": lambda a, b: _matches(a, b, ""), "!~": lambda a, b: exp.Not(this=_matches(a, b, "")),
+        "~*": lambda a, b: _matches(a, b, "i"), "!~*": lambda a, b: exp.Not(this=_matches(a, b, "i")),
+        "~~": lambda a, b: exp.Like(this=a, expression=b), "!~~": lambda a, b: exp.Not(this=exp.Like(this=a,
+        expression=b)),
+        "=": lambda a, b: exp.EQ(this=a, expression=b), "<>": lambda a, b: exp.NEQ(this=a, expression=b),
+    }  # fmt: skip
+    if word not in shapes:
+        raise refuse("catalog_function", name=f"operator {word}")
+    return exp.Paren(this=shapes[word](node.this, node.expression))
+
+
+def _matches(value: exp.Expr, pattern: exp.Expr, flags: str) -> exp.Expr:
+    options = [exp.Literal.string(flags)] if flags else []
+    return exp.Anonymous(this="regexp_matches", expressions=[value, pattern, *options])
+
+
+def _regexp(node: exp.Expr, place: Place) -> exp.Expr:
+    return _matches(node.this, node.expression, "i" if isinstance(node, exp.RegexpILike) else "")
+
+
+def _collate(node: exp.Expr, place: Place) -> exp.Expr:
+    inner: exp.Expr = node.this
+    return inner
+
+
+def _session(node: exp.Expr, place: Place) -> exp.Expr:
+    return exp.Literal.string(place.value(_SESSION[type(node)]))
+
+
+def _function(node: exp.Expr, place: Place) -> exp.Expr:
+    """A function by its name: ours, a session's, or refused as unknown."""
+    name, arguments = str(node.name).lower(), list(node.expressions)
+    if name in ("current_setting", "set_config") and arguments:
+        return _setting(name, arguments, place)
+    if name == "pg_backend_pid":
+        return exp.Literal.number(place.process)
+    if name in ("current_schemas",):
+        return exp.Array(expressions=[exp.Literal.string("pg_catalog"), exp.Literal.string("public")])
+    if name in _SESSION_NAMES:
+        return exp.Literal.string(place.value(_SESSION_NAMES[name]))
+    if name in ("now", "clock_timestamp", "transaction_timestamp", "statement_timestamp"):
+        return exp.Anonymous(this="now", expressions=[])
+    if name in MACROS:
+        return _call(name, *arguments)
+    if name in _PLAIN_FUNCTIONS:
+        return node
+    raise refuse("unknown_function", name=name)
+
+
+_PLAIN_FUNCTIONS = {
+    "lower", "upper", "length", "substr", "substring", "replace", "concat", "concat_ws", "left", "right", "trim",
+    "ltrim",
+    "rtrim", "strpos", "position", "split_part", "nullif", "greatest", "least", "abs", "round", "floor", "ceil", "mod",
+    "bool_and", "bool_or", "max", "min", "sum", "count", "avg", "any_value", "unnest", "row_number", "rank",
+    "array_append",
+    "array_cat", "list_value", "md5", "ascii", "chr", "repeat", "reverse", "starts_with", "date_trunc",
+    "generate_series",
+    "random", "pi", "sqrt", "power", "sign", "lpad", "rpad", "initcap", "array_position", "array_agg", "string_agg",
+    "regexp_matches", "json_agg", "to_json", "date_part",
+}  # fmt: skip
+
+
+def _setting(name: str, arguments: list[exp.Expr], place: Place) -> exp.Expr:
+    """current_setting('x'[, missing_ok]) and set_config('x', value, local): the value, which is not kept."""
+    if name == "set_config":
+        return exp.cast(arguments[1], "text") if len(arguments) > 1 else exp.Null()
+    first = arguments[0].this if isinstance(arguments[0], exp.Cast) else arguments[0]
+    if not isinstance(first, exp.Literal):
+        raise refuse("unknown_function", name=name)
+    if len(arguments) > 1 and first.name.lower() not in place.settings.all():
+        return exp.Null()
+    return exp.Literal.string(place.settings.get(first.name))
+
+
+def _known(node: exp.Expr, place: Place) -> exp.Expr:
+    """A function that sqlglot knows by a class of its own and that we answer by a macro."""
+    return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
+
+
+_CLASSES: dict[type[exp.Expr], str] = {
+    found: name
+    for name in MACROS
+    if (found := exp.FUNCTION_BY_NAME.get(name.upper())) is not None and found is not exp.GroupConcat
+}
+
+_RULES: dict[type[exp.Expr], Callable[[exp.Expr, Place], exp.Expr]] = {
+    **dict.fromkeys(_SESSION, _session),
+    **dict.fromkeys(_CLASSES, _known),
+    **dict.fromkeys((exp.EQ, exp.NEQ), _comparison),
+    **dict.fromkeys((exp.RegexpLike, exp.RegexpILike), _regexp),
+    exp.Table: _table,
+    exp.Column: _column,
+    exp.Dot: _dot,
+    exp.Cast: _cast,
+    exp.Any: _any,
+    exp.Bracket: _bracket,
+    exp.Operator: _operator,
+    exp.Collate: _collate,
+    exp.Anonymous: _function,
+}

@@ -1,0 +1,102 @@
+"""COPY (query) TO STDOUT: text, CSV and binary rows.
+
+Source: PostgreSQL 16 documentation, COPY, section "File Formats".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.commands import unquoted
+from dpsql.frontends.pgwire.messages import COPY_DONE, copy_data, copy_out
+from dpsql.frontends.pgwire.rows import Rows, data_row, writers
+
+_HEADER = b"PGCOPY\n\377\r\n\0" + struct.pack("!II", 0, 0)
+_ESCAPES = str.maketrans({"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"})
+
+
+@dataclass(frozen=True)
+class CopyOptions:
+    """How rows are written. `delimiter` and `null` are texts; `header` writes the column names first."""
+
+    form: str = "text"
+    delimiter: str = "\t"
+    null: str = "\\N"
+    header: bool = False
+
+
+def read_options(words: Sequence[str]) -> CopyOptions:
+    """Options behind TO STDOUT, in brackets or in the old way. Raises copy_option."""
+    plain = [word for word in words if word not in ("(", ")", ",") and word.upper() not in ("WITH", "AS")]
+    given: dict[str, str] = {}
+    at = 0
+    while at < len(plain):
+        word = plain[at].upper()
+        if word in ("CSV", "BINARY"):
+            given["FORMAT"], at = word, at + 1
+        elif word in ("FORMAT", "DELIMITER", "NULL", "ENCODING", "QUOTE", "ESCAPE") and at + 1 < len(plain):
+            given[word], at = unquoted(plain[at + 1]), at + 2
+        elif word == "HEADER":
+            given_value = plain[at + 1].upper() if at + 1 < len(plain) else ""
+            has_value = given_value in ("TRUE", "FALSE", "ON", "OFF", "1", "0")
+            given[word], at = given_value if has_value else "TRUE", at + 1 + has_value
+        else:
+            raise refuse("copy_option", option=plain[at])
+    return _options(given)
+
+
+def _options(given: dict[str, str]) -> CopyOptions:
+    form = given.get("FORMAT", "text").lower()
+    usual = CopyOptions(form, ",", "") if form == "csv" else CopyOptions(form)
+    delimiter = given.get("DELIMITER", usual.delimiter)
+    quotes = given.get("QUOTE", '"') + given.get("ESCAPE", '"')
+    encoding = given.get("ENCODING", "UTF8").upper()
+    if form not in ("text", "csv", "binary"):
+        raise refuse("copy_option", option=f"format {form}")
+    if len(delimiter) != 1 or quotes != '""' or encoding not in ("UTF8", "UTF-8"):
+        raise refuse("copy_option", option="delimiter, quote or encoding")
+    header = given.get("HEADER", "FALSE") in ("TRUE", "ON", "1")
+    return CopyOptions(form, delimiter, given.get("NULL", usual.null), header and form != "binary")
+
+
+def copy_messages(rows: Rows, options: CopyOptions) -> Iterator[bytes]:
+    """CopyOutResponse, CopyData for each row, CopyDone."""
+    binary = options.form == "binary"
+    to_bytes = writers(rows.fields, (int(binary),) * len(rows.fields))
+    start = copy_out(len(rows.fields), binary)
+    if options.header:
+        names = [one.name.encode("utf-8", "replace") for one in rows.fields]
+        start += copy_data(_line(names, options))
+    first = _HEADER if binary else b""
+    for batch in rows.fetch(None):
+        pieces = []
+        for row in batch:
+            data = data_row(row, to_bytes) if binary else _line(_cells(row, to_bytes), options)
+            # Some drivers read the header as part of the first row's message only.
+            pieces.append(copy_data(first + data))
+            first = b""
+        yield start + b"".join(pieces)
+        start = b""
+    yield start + (copy_data(first + b"\xff\xff") if binary else b"") + COPY_DONE
+
+
+def _cells(row: Sequence[Any], to_bytes: Sequence[Any]) -> list[bytes | None]:
+    return [None if value is None else write(value) for value, write in zip(row, to_bytes, strict=True)]
+
+
+def _line(cells: Sequence[bytes | None], options: CopyOptions) -> bytes:
+    written = [options.null if cell is None else _cell(cell.decode("utf-8", "replace"), options) for cell in cells]
+    return (options.delimiter.join(written) + "\n").encode("utf-8", "replace")
+
+
+def _cell(text: str, options: CopyOptions) -> str:
+    if options.form == "text":
+        escaped = text.translate(_ESCAPES)
+        return escaped if options.delimiter == "\t" else escaped.replace(options.delimiter, "\\" + options.delimiter)
+    if text in (options.null, "\\.") or any(c in text for c in (options.delimiter, '"', "\n", "\r")):
+        return '"' + text.replace('"', '""') + '"'
+    return text

@@ -1,0 +1,386 @@
+"""Values as PostgreSQL writes them: text and binary, both ways, for each type that an answer or a parameter can have.
+
+Sources: PostgreSQL 16's *_send and *_recv functions (src/backend/utils/adt). Dates are counted from 2000-01-01.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from dpsql.errors.exceptions import refuse
+from dpsql.sql.array_comparisons import read_list
+
+BOOL, BYTEA, NAME, INT8, INT2, INT2VECTOR, INT4, TEXT, OID, OIDVECTOR = 16, 17, 19, 20, 21, 22, 23, 25, 26, 30
+JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME = 114, 700, 701, 705, 1042, 1043, 1082, 1083
+TIMESTAMP, TIMESTAMPTZ, INTERVAL, NUMERIC, UUID, JSONB = 1114, 1184, 1186, 1700, 2950, 3802
+REGPROC, REGCLASS, REGTYPE, CHAR = 24, 2205, 2206, 18
+
+_EPOCH_DAY = date(2000, 1, 1).toordinal()
+_EPOCH = datetime(2000, 1, 1)
+_INFINITE = {"infinity": math.inf, "+infinity": math.inf, "inf": math.inf, "-infinity": -math.inf, "nan": math.nan}
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How values of one type travel. `size` is the type's length in RowDescription, -1 when it varies.
+
+    `write` and `send` give text and binary of a Python value; `read` and `receive` take a parameter's text and binary.
+    """
+
+    name: str
+    size: int
+    write: Callable[[Any], str]
+    send: Callable[[Any], bytes]
+    read: Callable[[str], Any]
+    receive: Callable[[bytes], Any]
+
+
+def _packed(form: str, convert: Callable[[Any], Any]) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
+    packer = struct.Struct(form)
+
+    def send(value: Any) -> bytes:
+        try:
+            return packer.pack(convert(value))
+        except (struct.error, OverflowError, ValueError):
+            raise refuse("wire_range") from None
+
+    return send, lambda data: packer.unpack(data)[0]
+
+
+def _whole(low: int, high: int) -> Callable[[Any], int]:
+    """An integer in range; answers may hold a double where an integer was described (a sum beyond 64 bits)."""
+
+    def convert(value: Any) -> int:
+        number = int(value)
+        if not low <= number <= high:
+            raise OverflowError
+        return number
+
+    return convert
+
+
+def _integer(name: str, size: int, form: str, unsigned: bool = False) -> Codec:
+    bits = size * 8
+    convert = _whole(0, 2**bits - 1) if unsigned else _whole(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    send, receive = _packed(form, convert)
+
+    def write(value: Any) -> str:
+        try:
+            return str(convert(value))
+        except (OverflowError, ValueError):
+            raise refuse("wire_range") from None
+
+    return Codec(name, size, write, send, lambda text: convert(text.strip()), receive)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _write_float(value: Any) -> str:
+    number = float(value)
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    return repr(number).removesuffix(".0")
+
+
+def _read_float(text: str) -> float:
+    known = _INFINITE.get(text.strip().lower())
+    return float(text) if known is None else known
+
+
+def _write_numeric(value: Any) -> str:
+    number = value if isinstance(value, Decimal) else Decimal(repr(value))
+    if number.is_nan():
+        return "NaN"
+    if number.is_infinite():
+        return "Infinity" if number > 0 else "-Infinity"
+    return format(number, "f")
+
+
+def _send_numeric(value: Any) -> bytes:
+    """numeric_send: count of base-10000 digits, weight of the first, sign, decimal places, digits."""
+    number = value if isinstance(value, Decimal) else Decimal(repr(value))
+    if not number.is_finite():
+        sign = 0xC000 if number.is_nan() else 0xD000 if number > 0 else 0xF000
+        return struct.pack("!hhHH", 0, 0, sign, 0)
+    whole, _, fraction = format(abs(number), "f").partition(".")
+    whole = whole.zfill(-(-len(whole) // 4) * 4)
+    padded = whole + fraction.ljust(-(-len(fraction) // 4) * 4, "0")
+    digits = [int(padded[at : at + 4]) for at in range(0, len(padded), 4)]
+    weight = len(whole) // 4 - 1
+    while digits and digits[0] == 0:
+        digits.pop(0)
+        weight -= 1
+    while digits and digits[-1] == 0:
+        digits.pop()
+    sign = 0x4000 if number < 0 else 0
+    head = struct.pack("!hhHH", len(digits), weight if digits else 0, sign, len(fraction))
+    return head + struct.pack(f"!{len(digits)}h", *digits)
+
+
+def _sized(number: Decimal) -> Decimal:
+    """A decimal that is written in a bounded number of digits: 1e999999999 is ten characters here and a gigabyte
+    there."""
+    if number.is_finite() and abs(number.adjusted()) > 400:
+        raise ValueError("out of range")
+    return number
+
+
+def _receive_numeric(data: bytes) -> Decimal:
+    count, weight, sign, scale = struct.unpack("!hhHH", data[:8])
+    if sign in (0xC000, 0xD000, 0xF000):
+        return Decimal({0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}[sign])
+    digits = struct.unpack(f"!{count}h", data[8:])
+    if (count and abs(weight) > 100) or count > 100 or scale > 400:
+        raise ValueError("out of range")
+    text = "".join(f"{digit:04}" for digit in digits) or "0"
+    total = Decimal(text).scaleb(4 * (weight - max(count, 1) + 1))
+    return total.copy_negate() if sign == 0x4000 else total
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+
+def _micros(value: timedelta) -> int:
+    return (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+
+
+def _read_timestamp(text: str) -> datetime:
+    found = datetime.fromisoformat(text.strip())
+    return found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo is not None else found
+
+
+def _write_timestamptz(value: datetime) -> str:
+    moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+    return moment.isoformat(" ") + "+00"
+
+
+def _timestamp(value: Any) -> int:
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    return _micros((moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)) - _EPOCH)
+
+
+def _time_micros(value: time) -> int:
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+
+
+def _receive_time(data: bytes) -> time:
+    return (datetime.min + timedelta(microseconds=struct.unpack("!q", data)[0])).time()
+
+
+def _interval_parts(value: Any) -> tuple[int, int, int]:
+    """Months, days, microseconds of Arrow's month_day_nano or a timedelta."""
+    if isinstance(value, timedelta):
+        return 0, value.days, _micros(value) - value.days * 86_400_000_000
+    months, days, nanoseconds = value
+    return months, days, nanoseconds // 1000
+
+
+def _write_interval(value: Any) -> str:
+    months, days, micros = _interval_parts(value)
+    years, months = int(months / 12), months - int(months / 12) * 12
+    parts = [
+        f"{n} {word}{'' if abs(n) == 1 else 's'}" for n, word in ((years, "year"), (months, "mon"), (days, "day")) if n
+    ]
+    if micros or not parts:
+        seconds, fraction = divmod(abs(micros), 1_000_000)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + (
+            f".{fraction:06}" if fraction else ""
+        )
+        parts.append(("-" if micros < 0 else "") + clock)
+    return " ".join(parts)
+
+
+def _send_interval(value: Any) -> bytes:
+    months, days, micros = _interval_parts(value)
+    return struct.pack("!qii", micros, days, months)
+
+
+def _receive_interval(data: bytes) -> str:
+    micros, days, months = struct.unpack("!qii", data)
+    return _write_interval((months, days, micros * 1000))
+
+
+# --- others -----------------------------------------------------------------------------------------------------------
+
+
+def _read_bool(text: str) -> bool:
+    word = text.strip().lower()
+    if word in ("t", "true", "yes", "y", "on", "1"):
+        return True
+    if word in ("f", "false", "no", "n", "off", "0"):
+        return False
+    raise ValueError(text)
+
+
+def _utf8(data: bytes) -> str:
+    return data.decode("utf-8")
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _write_float(value)
+    return value.isoformat(" ") if isinstance(value, datetime) else str(value)
+
+
+def _text(name: str, size: int = -1) -> Codec:
+    return Codec(name, size, _as_text, lambda v: _as_text(v).encode("utf-8", "replace"), str, _utf8)
+
+
+def _floating(name: str, size: int, form: str) -> Codec:
+    send, receive = _packed(form, float)
+    return Codec(name, size, _write_float, send, _read_float, receive)
+
+
+def receive_array(data: bytes) -> list[Any]:
+    """array_recv of at most one dimension."""
+    dimensions, _, element = struct.unpack("!iiI", data[:12])
+    if dimensions == 0:
+        return []
+    if dimensions != 1 or element not in CODECS:
+        raise ValueError("an array of one dimension")
+    count, at, found = struct.unpack("!i", data[12:16])[0], 20, list[Any]()
+    for _ in range(count):
+        size = struct.unpack("!i", data[at : at + 4])[0]
+        at += 4
+        found.append(None if size < 0 else CODECS[element].receive(data[at : at + size]))
+        at += max(size, 0)
+    return found
+
+
+def _vector(name: str, element: int) -> Codec:
+    """int2vector and oidvector: written with blanks, sent as an array that starts at 0."""
+    return Codec(
+        name, -1, lambda v: " ".join(map(str, v)), lambda v: send_array(element, v, lower=0),
+        lambda text: [int(part) for part in text.split()], receive_array,
+    )  # fmt: skip
+
+
+CODECS: dict[int, Codec] = {
+    BOOL: Codec("bool", 1, lambda v: "t" if v else "f", lambda v: b"\1" if v else b"\0", _read_bool,
+    lambda b: b != b"\0"),
+    BYTEA: Codec("bytea", -1, lambda v: "\\x" + v.hex(), bytes, lambda t: bytes.fromhex(t.removeprefix("\\x")), bytes),
+    CHAR: _text("char", 1),
+    NAME: _text("name", 64),
+    INT8: _integer("int8", 8, "!q"),
+    INT2: _integer("int2", 2, "!h"),
+    INT2VECTOR: _vector("int2vector", INT2),
+    INT4: _integer("int4", 4, "!i"),
+    TEXT: _text("text"),
+    OID: _integer("oid", 4, "!I", unsigned=True),
+    REGPROC: _integer("regproc", 4, "!I", unsigned=True),
+    REGCLASS: _integer("regclass", 4, "!I", unsigned=True),
+    REGTYPE: _integer("regtype", 4, "!I", unsigned=True),
+    OIDVECTOR: _vector("oidvector", OID),
+    JSON: _text("json"),
+    JSONB: Codec("jsonb", -1, str, lambda v: b"\1" + str(v).encode(), str, lambda b: _utf8(b[1:])),
+    FLOAT4: _floating("float4", 4, "!f"),
+    FLOAT8: _floating("float8", 8, "!d"),
+    UNKNOWN: _text("unknown", -2),
+    BPCHAR: _text("bpchar"),
+    VARCHAR: _text("varchar"),
+    DATE: Codec(
+        "date", 4, lambda v: v.isoformat()[:10], lambda v: struct.pack("!i", v.toordinal() - _EPOCH_DAY),
+        lambda text: date.fromisoformat(text.strip()[:10]),
+        lambda data: date.fromordinal(struct.unpack("!i", data)[0] + _EPOCH_DAY),
+    ),
+    TIME: Codec(
+        "time", 8, lambda v: v.isoformat(), lambda v: struct.pack("!q", _time_micros(v)),
+        lambda text: time.fromisoformat(text.strip()), _receive_time,
+    ),
+    TIMESTAMP: Codec(
+        "timestamp", 8, lambda v: (v if isinstance(v, datetime) else datetime(v.year, v.month, v.day)).isoformat(" "),
+        lambda v: struct.pack("!q", _timestamp(v)), _read_timestamp,
+        lambda data: _EPOCH + timedelta(microseconds=struct.unpack("!q", data)[0]),
+    ),
+    TIMESTAMPTZ: Codec(
+        "timestamptz", 8, _write_timestamptz, lambda v: struct.pack("!q", _timestamp(v)), _read_timestamp,
+        lambda data: _EPOCH + timedelta(microseconds=struct.unpack("!q", data)[0]),
+    ),
+    INTERVAL: Codec("interval", 16, _write_interval, _send_interval, str, _receive_interval),
+    NUMERIC: Codec("numeric", -1, _write_numeric, _send_numeric, lambda t: _sized(Decimal(t.strip())),
+    _receive_numeric),
+    UUID: Codec("uuid", 16, str, lambda v: uuid.UUID(str(v)).bytes, lambda t: str(uuid.UUID(t)),
+    lambda b: str(uuid.UUID(bytes=b))),
+}  # fmt: skip
+
+ARRAYS: dict[int, int] = {
+    1000: BOOL, 1001: BYTEA, 1002: CHAR, 1003: NAME, 1005: INT2, 1006: INT2VECTOR, 1007: INT4, 1009: TEXT, 1014: BPCHAR,
+    1015: VARCHAR, 1016: INT8, 1021: FLOAT4, 1022: FLOAT8, 1028: OID, 1115: TIMESTAMP, 1182: DATE, 1183: TIME,
+    1185: TIMESTAMPTZ, 1187: INTERVAL, 1231: NUMERIC, 2951: UUID, 199: JSON, 3807: JSONB,
+}  # fmt: skip
+"""OIDs of array types and of their elements."""
+ARRAY_OF = {element: array for array, element in ARRAYS.items()}
+
+
+# --- arrays of one dimension ------------------------------------------------------------------------------------------
+
+
+def write_array(element: int, values: list[Any]) -> str:
+    """An array's text: {1,NULL,"a b"}."""
+    write = CODECS[element].write
+    return "{" + ",".join("NULL" if v is None else _array_item(write(v)) for v in values) + "}"
+
+
+def _array_item(text: str) -> str:
+    plain = text != "" and text.lower() != "null" and not any(c in text for c in '{},"\\') and text.strip() == text
+    if plain and not any(c.isspace() for c in text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
+    """array_send of one dimension."""
+    send = CODECS[element].send
+    has_null = any(value is None for value in values)
+    parts = [struct.pack("!iiI", 1 if values else 0, int(has_null), element)]
+    if values:
+        parts.append(struct.pack("!ii", len(values), lower))
+    for value in values:
+        data = None if value is None else send(value)
+        parts.append(struct.pack("!i", -1) if data is None else struct.pack("!i", len(data)) + data)
+    return b"".join(parts)
+
+
+def read_array(element: int, text: str) -> list[Any]:
+    """The items of an array literal of one dimension, blanks outside of quotes ignored."""
+    texts = read_list(text)
+    if texts is None:
+        raise ValueError(text)
+    return [None if item is None else CODECS[element].read(item) for item in texts]
+
+
+# --- any type ---------------------------------------------------------------------------------------------------------
+
+
+def codec(oid: int) -> Codec:
+    """The codec of a type, arrays included; text for a type that is not known."""
+    if oid in ARRAYS:
+        element = ARRAYS[oid]
+        return Codec(
+            CODECS[element].name + "[]", -1, lambda v: write_array(element, v), lambda v: send_array(element, v),
+            lambda text: read_array(element, text), receive_array,
+        )  # fmt: skip
+    return CODECS.get(oid, CODECS[TEXT])
+
+
+def read_parameter(oid: int, form: int, data: bytes | None, number: int) -> Any:
+    """A parameter's Python value. Raises wire_parameter, which names the parameter and its type."""
+    if data is None:
+        return None
+    kind = codec(oid)
+    try:
+        return kind.receive(data) if form == 1 else kind.read(data.decode("utf-8"))
+    except (ValueError, struct.error, InvalidOperation, OverflowError, IndexError, KeyError):
+        raise refuse("wire_parameter", number=number, type=kind.name) from None

@@ -1,0 +1,114 @@
+"""Logins of the wire protocol: SCRAM verifiers in a file that only its owner can read, beside the ledger's key.
+
+They are not in the policy's folder, because policies are shared and versioned; who may open this file could log in
+after guessing a weak password at leisure, though not straight away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from pathlib import Path
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.scram import Verifier, make_verifier, mock_verifier
+from dpsql.ledger.ledger import Ledger
+from dpsql.policy import Policy
+
+LEAST_PASSWORD = 8
+OWNER = "owner"
+"""The login of the owner, who asks without an analyst's account; an analyst of that name comes first."""
+
+
+class Logins:
+    """The logins of one data set; read again whenever the file has changed, so that `user add` needs no restart."""
+
+    def __init__(self, place: Path, policy: Policy) -> None:
+        self._place, self._policy = place, policy
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int] | None = None
+        self._known: dict[str, str] = {}
+        self._secret = b""
+
+    def names(self) -> tuple[str, ...]:
+        """Everybody who may have a login."""
+        return tuple(dict.fromkeys((*self._policy.analysts, OWNER)))
+
+    def add(self, name: str, password: str) -> None:
+        """Give `name` a password, or a new one. Raises user_name, user_password, user_file."""
+        if name not in self.names():
+            raise refuse("user_name", name=name, known=", ".join(self.names()))
+        if len(password) < LEAST_PASSWORD:
+            raise refuse("user_password", least=LEAST_PASSWORD)
+        with self._lock:
+            self._read()
+            self._write({**self._known, name: make_verifier(password).text()})
+
+    def verifier(self, name: str) -> tuple[Verifier, bool]:
+        """What checks a login of `name`, and whether it can succeed at all. Raises user_file."""
+        with self._lock:
+            self._read()
+            text = self._known.get(name) if name in self.names() else None
+            if text is None:
+                return mock_verifier(self._secret, name), False
+        try:
+            return Verifier.read(text), True
+        except ValueError:
+            raise refuse("user_file", place=str(self._place), problem="a verifier is damaged") from None
+
+    def prepare(self) -> None:
+        """Make the file when there is none: without its secret, asking twice would tell who has a login."""
+        with self._lock:
+            self._read()
+            if not self._secret:
+                self._write({})
+
+    def __len__(self) -> int:
+        with self._lock:
+            self._read()
+            return len([name for name in self._known if name in self.names()])
+
+    def _read(self) -> None:
+        try:
+            status = self._place.stat()
+        except FileNotFoundError:
+            self._stamp, self._known = None, {}
+            return
+        except OSError as error:
+            raise self._failed(error.strerror) from None
+        if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise self._failed("it is open to others than its owner; chmod 600")
+        stamp = (status.st_mtime_ns, status.st_size)
+        if stamp == self._stamp:
+            return
+        try:
+            facts = json.loads(self._place.read_text(encoding="utf-8"))
+            self._known, self._secret = dict(facts["logins"]), bytes.fromhex(facts["secret"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise self._failed("it cannot be read") from None
+        self._stamp = stamp
+
+    def _write(self, known: dict[str, str]) -> None:
+        """Whole or not at all."""
+        self._secret = self._secret or os.urandom(32)
+        text = json.dumps({"secret": self._secret.hex(), "logins": known}, indent=1, sort_keys=True)
+        draft = self._place.with_name(f"{self._place.name}.{os.getpid()}")
+        try:
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, self._place)
+        except OSError as error:
+            raise self._failed(error.strerror) from None
+        self._known, self._stamp = known, None
+
+    def _failed(self, problem: str | None) -> Exception:
+        return refuse("user_file", place=str(self._place), problem=(problem or "it failed").lower())
+
+
+def open_logins(ledger: Ledger, policy: Policy) -> Logins:
+    """The logins of the data set that `ledger` belongs to."""
+    return Logins(ledger.witness.directory / "logins", policy)

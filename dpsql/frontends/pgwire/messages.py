@@ -1,0 +1,329 @@
+"""PostgreSQL's protocol 3 as bytes and types: what a client may send, what a server answers. No sockets, no state.
+
+Source: PostgreSQL 16 documentation, chapter 55 (Frontend/Backend Protocol), section 55.7 (Message Formats).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dpsql.errors.exceptions import refuse
+
+SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
+MOST_STARTUP = 10_000
+"""Bytes of a message before login; PostgreSQL's own limit."""
+
+
+@dataclass(frozen=True)
+class Startup:
+    """The first message: protocol version and parameters such as user and database."""
+
+    major: int
+    minor: int
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class TlsRequest:
+    """Asks for TLS, or (`gss`) for GSSAPI encryption, which is always denied."""
+
+    gss: bool
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """Asks, on a connection of its own, to stop what another connection runs."""
+
+    process: int
+    secret: bytes
+
+
+@dataclass(frozen=True)
+class Password:
+    """Any authentication response; SCRAM reads `body`."""
+
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Query:
+    """Text of one or more statements."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
+class Parse:
+    """Prepare one statement under `name`; an OID of 0 asks the server to infer the parameter's type."""
+
+    name: str
+    sql: str
+    oids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Bind:
+    """Values for a prepared statement; formats are 0 (text) or 1 (binary), none, one for all, or one for each."""
+
+    portal: str
+    statement: str
+    formats: tuple[int, ...]
+    values: tuple[bytes | None, ...]
+    result_formats: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Columns of a statement ("S") or portal ("P")."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Execute:
+    """Rows of a portal; `max_rows` of 0 means all that are left."""
+
+    portal: str
+    max_rows: int
+
+
+@dataclass(frozen=True)
+class Close:
+    """Forget a statement ("S") or portal ("P")."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Sync:
+    """End of a series of extended messages: errors are forgotten, ReadyForQuery is due."""
+
+
+@dataclass(frozen=True)
+class Flush:
+    """Send what is ready."""
+
+
+@dataclass(frozen=True)
+class Terminate:
+    """The client leaves."""
+
+
+@dataclass(frozen=True)
+class CopyIn:
+    """CopyData, CopyDone or CopyFail of a COPY FROM that was refused: ignored, as the protocol says."""
+
+
+Message = (
+    Password | Query | Parse | Bind | Describe | Execute | Close | Sync | Flush | Terminate | CopyIn
+)  # fmt: skip
+
+
+class _Reader:
+    """Takes fields off the front of a body; whatever does not fit is one refusal (wire_message)."""
+
+    def __init__(self, kind: str, body: bytes) -> None:
+        self._kind, self._body, self._at = kind, body, 0
+
+    def text(self) -> str:
+        end = self._body.find(b"\0", self._at)
+        if end < 0:
+            raise self.bad()
+        found = self._body[self._at : end]
+        self._at = end + 1
+        try:
+            return found.decode("utf-8")
+        except UnicodeDecodeError:
+            raise refuse("wire_encoding") from None
+
+    def number(self, form: str) -> int:
+        size = struct.calcsize(form)
+        value: int = struct.unpack(form, self.take(size))[0]
+        return value
+
+    def take(self, size: int) -> bytes:
+        if size < 0 or self._at + size > len(self._body):
+            raise self.bad()
+        found = self._body[self._at : self._at + size]
+        self._at += size
+        return found
+
+    def numbers(self, form: str) -> tuple[int, ...]:
+        """A count and that many numbers."""
+        return tuple(self.number(form) for _ in range(self.number("!H")))
+
+    def values(self) -> tuple[bytes | None, ...]:
+        """A count and that many values with their lengths, -1 for NULL."""
+        found: list[bytes | None] = []
+        for _ in range(self.number("!H")):
+            size = self.number("!i")
+            found.append(None if size == -1 else self.take(size))
+        return tuple(found)
+
+    def end(self) -> None:
+        if self._at != len(self._body):
+            raise self.bad()
+
+    def bad(self) -> Exception:
+        return refuse("wire_message", kind=self._kind)
+
+
+def read_startup(body: bytes) -> Startup | TlsRequest | Cancel:
+    """The first message of a connection, without its length. Raises wire_message."""
+    reader = _Reader("startup", body)
+    code = reader.number("!I")
+    if code in (SSL_REQUEST, GSS_REQUEST):
+        reader.end()
+        return TlsRequest(code == GSS_REQUEST)
+    if code == CANCEL_REQUEST:
+        process = reader.number("!I")
+        return Cancel(process, body[8:])
+    parameters: dict[str, str] = {}
+    while True:
+        name = reader.text()
+        if not name:
+            break
+        parameters[name] = reader.text()
+    reader.end()
+    return Startup(code >> 16, code & 0xFFFF, parameters)
+
+
+def read_message(kind: bytes, body: bytes) -> Message:
+    """One message after the first, without its type and length. Raises wire_message, wire_encoding, wire_unknown."""
+    reader = _Reader(kind.decode("latin-1"), body)
+    found = _read(kind, reader, body)
+    if kind not in (b"p", b"d", b"c", b"f"):
+        reader.end()
+    return found
+
+
+def _read(kind: bytes, reader: _Reader, body: bytes) -> Message:
+    if kind == b"Q":
+        return Query(reader.text())
+    if kind == b"P":
+        return Parse(reader.text(), reader.text(), reader.numbers("!I"))
+    if kind == b"B":
+        portal, statement = reader.text(), reader.text()
+        return Bind(portal, statement, reader.numbers("!h"), reader.values(), reader.numbers("!h"))
+    if kind in (b"D", b"C"):
+        what = reader.take(1)
+        if what not in (b"S", b"P"):
+            raise reader.bad()
+        return (Describe if kind == b"D" else Close)(what.decode(), reader.text())
+    if kind == b"E":
+        return Execute(reader.text(), max(0, reader.number("!i")))
+    if kind == b"p":
+        return Password(body)
+    plain: dict[bytes, Message] = {
+        b"S": Sync(), b"H": Flush(), b"X": Terminate(), b"d": CopyIn(), b"c": CopyIn(), b"f": CopyIn(),
+    }  # fmt: skip
+    if kind in plain:
+        return plain[kind]
+    raise refuse("wire_unknown", kind=repr(kind)[1:])
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def message(kind: bytes, body: bytes = b"") -> bytes:
+    """Any answer: type, length, body."""
+    return kind + struct.pack("!I", len(body) + 4) + body
+
+
+def _text(value: str) -> bytes:
+    return value.replace("\0", "").encode("utf-8", "replace") + b"\0"
+
+
+PARSE_COMPLETE = message(b"1")
+BIND_COMPLETE = message(b"2")
+CLOSE_COMPLETE = message(b"3")
+NO_DATA = message(b"n")
+PORTAL_SUSPENDED = message(b"s")
+EMPTY_QUERY = message(b"I")
+COPY_DONE = message(b"c")
+AUTHENTICATED = message(b"R", struct.pack("!I", 0))
+
+
+def sasl_mechanisms(names: Iterable[str]) -> bytes:
+    """AuthenticationSASL."""
+    return message(b"R", struct.pack("!I", 10) + b"".join(map(_text, names)) + b"\0")
+
+
+def sasl_continue(data: bytes) -> bytes:
+    """AuthenticationSASLContinue."""
+    return message(b"R", struct.pack("!I", 11) + data)
+
+
+def sasl_final(data: bytes) -> bytes:
+    """AuthenticationSASLFinal."""
+    return message(b"R", struct.pack("!I", 12) + data)
+
+
+def backend_key(process: int, secret: bytes) -> bytes:
+    """BackendKeyData: what a cancel request must name."""
+    return message(b"K", struct.pack("!I", process) + secret)
+
+
+def parameter_status(name: str, value: str) -> bytes:
+    """ParameterStatus: a setting that clients follow."""
+    return message(b"S", _text(name) + _text(value))
+
+
+def negotiate(minor: int, unknown: Sequence[str]) -> bytes:
+    """NegotiateProtocolVersion: the newest minor version here, and options that nobody here knows."""
+    return message(b"v", struct.pack("!II", minor, len(unknown)) + b"".join(map(_text, unknown)))
+
+
+def ready(status: str) -> bytes:
+    """ReadyForQuery: I idle, T in a transaction, E in a failed one."""
+    return message(b"Z", status.encode())
+
+
+def complete(tag: str) -> bytes:
+    """CommandComplete."""
+    return message(b"C", _text(tag))
+
+
+def parameter_description(oids: Sequence[int]) -> bytes:
+    """ParameterDescription."""
+    return message(b"t", struct.pack(f"!H{len(oids)}I", len(oids), *oids))
+
+
+def row_description(columns: Sequence[tuple[str, int, int]], formats: Sequence[int]) -> bytes:
+    """RowDescription of (name, type OID, type size) with one format for each."""
+    parts = [struct.pack("!H", len(columns))]
+    for (name, oid, size), form in zip(columns, formats, strict=True):
+        parts.append(_text(name) + struct.pack("!IhIhih", 0, 0, oid, size, -1, form))
+    return message(b"T", b"".join(parts))
+
+
+def copy_out(width: int, binary: bool) -> bytes:
+    """CopyOutResponse for `width` columns."""
+    return message(b"H", struct.pack(f"!bH{width}h", binary, width, *([int(binary)] * width)))
+
+
+def copy_data(data: bytes) -> bytes:
+    """CopyData."""
+    return message(b"d", data)
+
+
+def _fields(fields: Mapping[str, str]) -> bytes:
+    return b"".join(code.encode() + _text(value) for code, value in fields.items() if value) + b"\0"
+
+
+def error_response(
+    sqlstate: str, text: str, *, detail: str = "", hint: str = "", position: int | None = None, severity: str = "ERROR"
+) -> bytes:
+    """ErrorResponse; `position` is 1-based in characters of the query text."""
+    place = "" if position is None else str(position)
+    fields = {"S": severity, "V": severity, "C": sqlstate, "M": text, "D": detail, "H": hint, "P": place}
+    return message(b"E", _fields(fields))
+
+
+def notice_response(text: str, *, detail: str = "", severity: str = "NOTICE") -> bytes:
+    """NoticeResponse."""
+    return message(b"N", _fields({"S": severity, "V": severity, "C": "00000", "M": text, "D": detail}))

@@ -1,0 +1,161 @@
+"""Types of parameters that a client left open: read off what each one is compared with, as PostgreSQL does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any, TypeGuard
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.catalog.policy_rows import TYPES
+from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
+from dpsql.frontends.pgwire.catalog.shape import relations, type_names
+from dpsql.policy import Policy
+
+MOST_PARAMETERS = 1_000
+_WIRE = {
+    "bool": e.BOOL,
+    "int2": e.INT2,
+    "int4": e.INT4,
+    "int8": e.INT8,
+    "oid": e.OID,
+    "float4": e.FLOAT4,
+    "float8": e.FLOAT8,
+}
+_COMPARED = (exp.Binary, exp.Between, exp.In)
+_REG_TYPES = {2205, 2206, 24, 4089, 4096}
+_DUMMIES: dict[int, Any] = {
+    e.BOOL: True, e.NUMERIC: Decimal(1), e.FLOAT4: 1.0, e.FLOAT8: 1.0, e.DATE: date(2020, 1, 1), e.TIME: time(0),
+    e.TIMESTAMP: datetime(2020, 1, 1), e.TIMESTAMPTZ: datetime(2020, 1, 1), e.INT2: 1, e.INT4: 1, e.INT8: 1, e.OID: 1,
+}  # fmt: skip
+
+
+def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Policy) -> tuple[int, ...]:
+    """The OID of each parameter: as declared, else inferred, else text. Raises wire_limit."""
+    if tree is None:
+        return tuple(oid or e.TEXT for oid in declared)
+    found: dict[int, int] = {}
+    lookup = _columns(tree, policy)
+    for node in tree.find_all(exp.Parameter):
+        number = int(node.name) if node.name.isdigit() else 0
+        if not 1 <= number <= MOST_PARAMETERS:
+            raise refuse("wire_limit", most=MOST_PARAMETERS, what="parameters")
+        oid = _inferred(node, lookup)
+        if number not in found or found[number] == e.TEXT:
+            found[number] = oid
+    count = max([*found, len(declared)], default=0)
+    given = dict(enumerate(declared, 1))
+    known = [given.get(number) or found.get(number, e.TEXT) for number in range(1, count + 1)]
+    return tuple(e.TEXT if oid in _REG_TYPES or oid == e.UNKNOWN else oid for oid in known)
+
+
+def dummies(oids: Sequence[int]) -> list[Any]:
+    """A value for each parameter, to learn the columns of a statement before its values are known."""
+    return [[] if oid in e.ARRAYS else _DUMMIES.get(oid, "pg_class") for oid in oids]
+
+
+def with_dummies(tree: exp.Expr, oids: Sequence[int]) -> exp.Expr:
+    """The tree with values that stand in for its parameters; current_setting gets the name of a setting that exists."""
+    copy = tree.copy()
+    for call in copy.find_all(exp.Anonymous):
+        if call.name.lower() == "current_setting":
+            for node in list(call.find_all(exp.Parameter)):
+                node.replace(exp.Literal.string("server_version"))
+    return with_values(copy, dummies(oids))
+
+
+def with_values(tree: exp.Expr, values: Sequence[Any]) -> exp.Expr:
+    """The tree with literals for its parameters."""
+    copy = tree.copy()
+    for node in list(copy.find_all(exp.Parameter)):
+        node.replace(literal(values[int(node.name) - 1]))
+    return copy
+
+
+def literal(value: Any) -> exp.Expr:
+    """A Python value as a tree."""
+    if value is None:
+        return exp.Null()
+    if isinstance(value, list):
+        return exp.Array(expressions=[literal(item) for item in value])
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, (int, float, Decimal)):
+        number = exp.Literal.number(str(abs(value)))
+        return exp.Neg(this=number) if value < 0 else number
+    if isinstance(value, bytes):
+        value = "\\x" + value.hex()
+    return exp.Literal.string(value.isoformat(" ") if isinstance(value, datetime) else str(value))
+
+
+def _columns(tree: exp.Expr, policy: Policy) -> Callable[[str], int | None]:
+    """Type of a column by its bare name among the tables that the tree reads."""
+    types: dict[str, int] = {}
+    for table in tables_of(tree):
+        schema, own = catalog_schema(table), policy.table(table.name)
+        if schema is not None and (schema, table.name.lower()) in relations():
+            for name, (type_, _) in relations()[schema, table.name.lower()].columns.items():
+                types.setdefault(name, _WIRE.get(type_, e.TEXT))
+        elif own is not None:
+            for column in own.columns.values():
+                types.setdefault(column.name.lower(), TYPES[column.type][1])
+    return lambda name: types.get(name.lower())
+
+
+def _inferred(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
+    inner, parent = node, node.parent
+    while isinstance(parent, (exp.Paren, exp.Neg)):
+        inner, parent = parent, parent.parent
+    if isinstance(parent, exp.Cast):
+        return _named(parent.to)
+    if isinstance(parent, (exp.Limit, exp.Offset, exp.Fetch)):
+        return e.INT8
+    if _is_list_test(parent) and isinstance(parent.parent, exp.Binary):
+        other = parent.parent.left if parent is parent.parent.right else parent.parent.right
+        return e.ARRAY_OF.get(_type_of(other, lookup), e.ARRAY_OF[e.TEXT])
+    if isinstance(parent, (exp.Like, exp.ILike, exp.DPipe, exp.RegexpLike, exp.RegexpILike)):
+        return e.TEXT
+    if isinstance(parent, _COMPARED):
+        others = [child for child in parent.iter_expressions() if child is not inner]
+        types = [_type_of(other, lookup) for other in others if not isinstance(other.unnest(), exp.Parameter)]
+        return types[0] if types else e.TEXT
+    return e.TEXT
+
+
+def _is_list_test(node: exp.Expr | None) -> TypeGuard[exp.Expr]:
+    """ANY, SOME or ALL with a list in brackets."""
+    named = isinstance(node, exp.Anonymous) and str(node.this).upper() in ("SOME", "ALL")
+    return named or isinstance(node, (exp.Any, exp.All))
+
+
+def _named(to: exp.Expr) -> int:
+    word = to.sql("postgres").lower().removeprefix("pg_catalog.").split("(")[0]
+    # CHAR is a text with blanks at its end; "char", in quotes, is the catalog's single byte.
+    word = "bpchar" if word == "char" else word.replace('"', "")
+    base = word.removesuffix("[]")
+    oid = type_names().get(base, e.TEXT)
+    return e.ARRAY_OF.get(oid, e.ARRAY_OF[e.TEXT]) if word != base else oid
+
+
+def _type_of(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
+    node = node.unnest()
+    if isinstance(node, exp.Column):
+        return lookup(node.name) or e.TEXT
+    if isinstance(node, exp.Cast):
+        return _named(node.to)
+    if isinstance(node, exp.Literal):
+        return e.TEXT if node.is_string else e.INT8 if node.is_int else e.FLOAT8
+    if isinstance(node, (exp.Count, exp.Extract, exp.Length)):
+        return e.INT8
+    if isinstance(node, (exp.Sum, exp.Avg)):
+        return e.FLOAT8
+    if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc, exp.CurrentTimestamp)):
+        return e.TIMESTAMP
+    if isinstance(node, (exp.Neg, exp.Abs, exp.Add, exp.Sub, exp.Mul, exp.Max, exp.Min)):
+        inner = [_type_of(child, lookup) for child in node.iter_expressions()]
+        return next((oid for oid in inner if oid != e.TEXT), e.FLOAT8)
+    return e.TEXT

@@ -1,0 +1,307 @@
+"""One connection's questions: which go to the session, which to the catalog, and what comes back as columns and rows.
+
+`describe` never charges and never touches data; `run` is called once for each portal by `backend`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.catalog import Catalog, Place
+from dpsql.frontends.pgwire.catalog.asyncpg_types import TYPE_TREE, type_tree
+from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, read_postgres, tables_of
+from dpsql.frontends.pgwire.commands import Command
+from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_dummies, with_values
+from dpsql.frontends.pgwire.rows import OIDS, Answer, Field, oid_of
+from dpsql.frontends.pgwire.settings import Settings
+from dpsql.planning.planner import Memory
+from dpsql.release.release import Release
+from dpsql.session.session import Session
+
+_PARAMETER = re.compile(r"\$\d")
+_VECTORS = {"indkey": e.INT2VECTOR, "indoption": e.INT2VECTOR, "indclass": e.OIDVECTOR, "indcollation": e.OIDVECTOR}
+_NAG_SECONDS = 0.05
+
+
+@dataclass
+class Prepared:
+    """One statement that was understood: where it goes, its parameters' types, and its columns once they are known."""
+
+    sql: str
+    kind: str
+    oids: tuple[int, ...] = ()
+    command: Command | None = None
+    tree: exp.Expr | None = None
+    fields: tuple[Field, ...] | None = field(default=None)
+
+
+class Stop:
+    """What a cancel request does: it ends the waiting for the statement that runs on this connection now, and no other.
+    When the client is gone, nothing begins any more either."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._interrupt: Callable[[], None] | None = None
+        self.asked = False
+        self.late = False
+        self.gone = False
+
+    @contextmanager
+    def running(self, interrupt: Callable[[], None], seconds: float | None) -> Iterator[None]:
+        """While this is entered, `interrupt` is what stops; it is called after `seconds` in any case."""
+        with self._lock:
+            self._interrupt, self.asked, self.late = interrupt, self.gone, False
+        self.check()
+        timer = None if seconds is None else threading.Timer(seconds, self._expire, (interrupt,))
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+            with self._lock:
+                self._interrupt = None
+
+    def _expire(self, interrupt: Callable[[], None]) -> None:
+        with self._lock:
+            if self._interrupt is not interrupt:
+                return
+            self.late = True
+        self.ask()
+
+    def ask(self) -> None:
+        """Interrupt until the statement has ended: one interrupt between two steps of it would be lost."""
+        with self._lock:
+            mine = self._interrupt
+        while mine is not None:
+            with self._lock:
+                if self._interrupt is not mine:
+                    return
+                self.asked = True
+                mine()
+            time.sleep(_NAG_SECONDS)
+
+    def leave(self) -> None:
+        """The client is gone: stop what runs, and whatever would run next."""
+        with self._lock:
+            self.gone = True
+        self.ask()
+
+    def check(self) -> None:
+        """Raises wire_cancelled or wire_timeout when it was asked for."""
+        if self.asked:
+            raise self.refusal()
+
+    def refusal(self, charged: bool = False, hint: str = "") -> Error:
+        """What a statement that was stopped says."""
+        return refuse("wire_timeout" if self.late else "wire_cancelled", charged=charged, hint=hint)
+
+
+class Questions:
+    """Made for each connection; used by one thread at a time, except for `stop`."""
+
+    def __init__(
+        self,
+        session: Session,
+        catalog: Catalog,
+        settings: Settings,
+        process: int,
+        bars: Memory[str] | None = None,
+    ) -> None:
+        """`bars` keeps the words about error bars for all connections of a server."""
+        self.session, self.settings, self.stop = session, settings, Stop()
+        self._catalog = catalog
+        self._bars: Memory[str] = Memory() if bars is None else bars
+        self._place = Place(catalog.user, catalog.database, settings, process, catalog.oids)
+        self._tables = {name.lower() for name in session.policy.tables}
+
+    # --- understanding ------------------------------------------------------------------------------------------------
+
+    def prepare(self, sql: str, declared: Sequence[int]) -> Prepared:
+        """Where a question goes and what its parameters are. Raises refusals; nothing is charged."""
+        if TYPE_TREE.match(sql):
+            return Prepared(sql, "types", (1028,))
+        words = _words(sql)
+        about_data = not words.isdisjoint(self._tables)
+        about_catalog = any(
+            word.startswith("pg_") or word in ("information_schema", "_pg_expandarray") for word in words
+        )
+        if about_data and not about_catalog and not _PARAMETER.search(sql):
+            return Prepared(sql, "data", tuple(oid or e.TEXT for oid in declared))
+        tree = read_postgres(sql)
+        kind = self._kind(tree, about_data)
+        return Prepared(sql, kind, parameter_types(tree, declared, self.session.policy), tree=tree)
+
+    def _kind(self, tree: exp.Expr | None, about_data: bool) -> str:
+        if tree is None or not isinstance(tree, exp.Query):
+            return "data"
+        kinds = {catalog_schema(table) is not None for table in tables_of(tree)}
+        if kinds == {True, False} and about_data:
+            raise refuse("catalog_mixed")
+        return "data" if False in kinds else "catalog"
+
+    def describe(self, prepared: Prepared, values: Sequence[Any] | None = None) -> tuple[Field, ...]:
+        """The columns of a question, remembered; `values` stand in for parameters whose values are not known yet."""
+        if prepared.fields is None:
+            prepared.fields = self._described(prepared, values)
+        return prepared.fields
+
+    def _described(self, prepared: Prepared, values: Sequence[Any] | None) -> tuple[Field, ...]:
+        if prepared.kind == "types":
+            return _fields(type_tree([]).schema)
+        if prepared.kind == "catalog":
+            assert prepared.tree is not None
+            tree = prepared.tree
+            filled = with_dummies(tree, prepared.oids) if values is None else with_values(tree, values)
+            return _fields(self._catalog.describe(filled, self._place))
+        try:
+            given = list(dummies(prepared.oids) if values is None else values)
+            columns = self.session.describe(prepared.sql, given or None)
+        except Error as error:
+            return _fields(self._probe(prepared, error).schema)
+        return tuple(Field(column.name, OIDS[column.type]) for column in columns)
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    def run(self, prepared: Prepared, values: Sequence[Any]) -> Answer:
+        """Answer a question: this may charge. Raises refusals and faults; `charged` tells."""
+        if prepared.kind == "types":
+            return _answer(type_tree(values[0] if values else []))
+        if prepared.kind == "catalog":
+            return _answer(self._run_catalog(prepared, values))
+        with self.stop.running(self.session.interrupt, self.settings.statement_seconds()):
+            try:
+                release = self.session.execute(prepared.sql, list(values) or None)
+            except Error as error:
+                if self.stop.asked and error.slug == "stopped":
+                    raise self.stop.refusal(error.charged, error.hint) from None
+                return self._structure(prepared, error)
+        fields = tuple(Field(column.name, OIDS[column.type]) for column in release.columns)
+        tag = "SELECT" if fields else "SET"
+        return Answer(tag, fields, release.table if fields else None, self._notices(prepared, values, release))
+
+    def _run_catalog(self, prepared: Prepared, values: Sequence[Any]) -> pa.Table:
+        assert prepared.tree is not None
+        interrupt = _Interrupt()
+        with self.stop.running(interrupt, self.settings.statement_seconds()):
+            try:
+                return self._catalog.run(with_values(prepared.tree, values), self._place, interrupt.set)
+            except Error as error:
+                if self.stop.asked and error.slug == "sandbox_time":
+                    raise self.stop.refusal() from None
+                raise
+
+    def _structure(self, prepared: Prepared, error: Error) -> Answer:
+        """A tool that looks at a table's columns through LIMIT 1 gets columns without rows; anything else its
+        refusal."""
+        table = self._probe(prepared, error)
+        told = ("rows of people are not shown: these are the columns only", "ask for an aggregate: SELECT COUNT(*) ...")
+        return replace(_answer(table), notices=(told,))
+
+    def _probe(self, prepared: Prepared, error: Error) -> pa.Table:
+        tree = prepared.tree or read_postgres(prepared.sql)
+        if error.slug not in ("raw_rows", "rows_clause"):
+            raise error
+        if tree is None or not _is_probe(tree):
+            error.hint += (
+                "; a BI tool asks this for a preview of rows: choose a metric (count, average) and a dimension"
+            )
+            raise error
+        try:
+            return self._catalog.run(with_dummies(tree, prepared.oids), self._place).slice(0, 0)
+        except Error:
+            raise error from None
+
+    def _notices(self, prepared: Prepared, values: Sequence[Any], release: Release) -> tuple[tuple[str, str], ...]:
+        receipt = release.receipt
+        found = [(text, "") for text in release.notices]
+        if receipt.remaining:
+            left = "; ".join(f"{scope}: {words}" for scope, words in receipt.remaining.items())
+            paid = "nothing charged (answered from stored releases)" if receipt.reused else f"charged {receipt.charged}"
+            # A release never changes: what was said of it once is said again when a dashboard is refreshed.
+            key = (prepared.sql, repr(values), self.session.options, receipt.id)
+            bars = self._bars.get(key, lambda: self._measured(prepared.sql, list(values) or None))
+            # The price comes first: some clients show the first notice alone.
+            found.insert(0, (paid, f"{bars}remaining: {left}"))
+        return tuple(found)
+
+    def _measured(self, sql: str, values: list[Any] | None) -> str:
+        """Half-widths of what was measured, those of the stored release that the answer is now."""
+        session = self.session
+        planned = session.plan(session.planner.parse(sql, values), values)
+        confidence = float(planned.options.confidence)
+        parts = [
+            f"{one.output} \N{PLUS-MINUS SIGN} {one.error_95 if one.stored_error_95 is None else one.stored_error_95:.4g}"
+            for one in session.explain_planned(planned).outputs[:6] if one.l1_sensitivity and one.output
+        ]  # fmt: skip
+        return f"error bars ({confidence:.4g}): {', '.join(parts)}; " if parts else ""
+
+
+class _Interrupt:
+    """What interrupts a catalog question once it has begun."""
+
+    def __init__(self) -> None:
+        self._call: Callable[[], None] | None = None
+
+    def set(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def __call__(self) -> None:
+        if self._call is not None:
+            self._call()
+
+
+def _words(sql: str) -> set[str]:
+    """The words of a text that are no strings, in lower case."""
+    try:
+        tokens = sqlglot.tokenize(sql, read="postgres")
+    except SqlglotError:
+        return set()
+    return {token.text.lower() for token in tokens if token.token_type is not sqlglot.TokenType.STRING}
+
+
+def _is_probe(tree: exp.Expr) -> bool:
+    """SELECT ... LIMIT 0 or 1, or WHERE false: what tools send to learn the columns of a table or query."""
+    limit = tree.args.get("limit")
+    if isinstance(limit, exp.Limit) and limit.expression.name in ("0", "1"):
+        return True
+    where = tree.args.get("where")
+    conditions = (
+        where.this.flatten() if where is not None and isinstance(where.this, exp.And) else [where and where.this]
+    )
+    return any(_never(one) for one in conditions if one is not None)
+
+
+def _never(condition: exp.Expr) -> bool:
+    if isinstance(condition, exp.Boolean):
+        return not condition.this
+    if not isinstance(condition, exp.EQ):
+        return False
+    left, right = condition.left.unnest(), condition.right.unnest()
+    return isinstance(left, exp.Literal) and isinstance(right, exp.Literal) and left.name != right.name
+
+
+def _fields(schema: pa.Schema) -> tuple[Field, ...]:
+    return tuple(
+        Field(one.name, _VECTORS[one.name] if one.name in _VECTORS and pa.types.is_list(one.type) else oid_of(one.type))
+        for one in schema
+    )
+
+
+def _answer(table: pa.Table) -> Answer:
+    return Answer("SELECT", _fields(table.schema), table)

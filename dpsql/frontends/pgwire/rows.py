@@ -1,0 +1,138 @@
+"""Answers on their way to a client: columns with PostgreSQL's types, and rows of an Arrow table as messages."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.messages import message, row_description
+from dpsql.plan.intervals import Type
+
+BATCH = 1000
+"""Rows that become bytes in one go; what a slow reader makes us hold is bounded by it."""
+_NULL = struct.pack("!i", -1)
+_LENGTH = struct.Struct("!i")
+
+OIDS = {
+    Type.INTEGER: e.INT8, Type.REAL: e.FLOAT8, Type.TEXT: e.TEXT, Type.BOOLEAN: e.BOOL, Type.DATE: e.DATE,
+    Type.TIMESTAMP: e.TIMESTAMP, Type.NULL: e.TEXT,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column as a client sees it."""
+
+    name: str
+    oid: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a statement gave: rows (None for a statement without any), and what to say about it.
+
+    `tag` is the command tag; for rows it lacks the count, which is added when they have been sent.
+    """
+
+    tag: str
+    fields: tuple[Field, ...] = ()
+    table: pa.Table | None = None
+    notices: tuple[tuple[str, str], ...] = ()
+    statuses: tuple[tuple[str, str], ...] = ()
+
+
+def oid_of(type_: pa.DataType) -> int:
+    """The wire type of an Arrow type; unsigned 32 bits stand for oid in the catalog."""
+    kinds = (
+        (pa.types.is_boolean, e.BOOL), (pa.types.is_uint32, e.OID), (pa.types.is_int8, e.INT2), (pa.types.is_int16,
+        e.INT2),
+        (pa.types.is_uint8, e.INT2), (pa.types.is_int32, e.INT4), (pa.types.is_uint16, e.INT4), (pa.types.is_int64,
+        e.INT8),
+        (pa.types.is_integer, e.NUMERIC), (pa.types.is_decimal, e.NUMERIC), (pa.types.is_float32, e.FLOAT4),
+        (pa.types.is_floating, e.FLOAT8), (pa.types.is_date, e.DATE), (pa.types.is_time, e.TIME),
+        (pa.types.is_interval, e.INTERVAL), (pa.types.is_duration, e.INTERVAL), (pa.types.is_binary, e.BYTEA),
+    )  # fmt: skip
+    if pa.types.is_timestamp(type_):
+        return e.TIMESTAMP if type_.tz is None else e.TIMESTAMPTZ
+    if pa.types.is_list(type_):
+        return e.ARRAY_OF.get(oid_of(type_.value_type), e.ARRAY_OF[e.TEXT])
+    return next((oid for holds, oid in kinds if holds(type_)), e.TEXT)
+
+
+def formats_for(asked: Sequence[int], width: int) -> tuple[int, ...]:
+    """One format for each column, from none, one for all or one for each. Raises wire_formats."""
+    if len(asked) == width:
+        found = tuple(asked)
+    elif len(asked) <= 1:
+        found = (asked[0] if asked else 0,) * width
+    else:
+        raise refuse("wire_formats", got=len(asked), want=width)
+    if any(form not in (0, 1) for form in found):
+        raise refuse("wire_format")
+    return found
+
+
+def described(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
+    """RowDescription."""
+    return row_description([(one.name, one.oid, e.codec(one.oid).size) for one in fields], formats)
+
+
+def writers(fields: Sequence[Field], formats: Sequence[int]) -> list[Any]:
+    """For each column what turns a value that is not NULL into bytes."""
+    found: list[Any] = []
+    for one, form in zip(fields, formats, strict=True):
+        kind = e.codec(one.oid)
+        found.append(kind.send if form else _texts(kind))
+    return found
+
+
+def _texts(kind: e.Codec) -> Any:
+    write = kind.write
+    return lambda value: write(value).encode("utf-8", "replace")
+
+
+@dataclass
+class Rows:
+    """An answer's rows and how far they have been fetched; fetching never asks again."""
+
+    fields: tuple[Field, ...]
+    table: pa.Table
+    at: int = field(default=0)
+
+    @property
+    def left(self) -> int:
+        """Rows not fetched yet."""
+        return int(self.table.num_rows) - self.at
+
+    def fetch(self, most: int | None) -> Iterator[list[tuple[Any, ...]]]:
+        """The next `most` rows (all that are left for None) in batches of Python values."""
+        end = self.at + (self.left if most is None else min(most, self.left))
+        while self.at < end:
+            size = min(BATCH, end - self.at)
+            columns = [column.to_pylist() for column in self.table.slice(self.at, size).columns]
+            self.at += size
+            yield list(zip(*columns, strict=True)) if columns else [()] * size
+
+    def messages(self, most: int | None, formats: Sequence[int]) -> Iterator[bytes]:
+        """The next `most` rows as DataRow messages, many in each piece of bytes."""
+        to_bytes = writers(self.fields, formats)
+        for batch in self.fetch(most):
+            yield b"".join(message(b"D", data_row(row, to_bytes)) for row in batch)
+
+
+def data_row(row: Sequence[Any], to_bytes: Sequence[Any]) -> bytes:
+    """Body of a DataRow, which is a row of binary COPY too."""
+    parts = [struct.pack("!h", len(row))]
+    for value, write in zip(row, to_bytes, strict=True):
+        if value is None:
+            parts.append(_NULL)
+        else:
+            data = write(value)
+            parts += (_LENGTH.pack(len(data)), data)
+    return b"".join(parts)

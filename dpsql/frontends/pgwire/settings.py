@@ -1,0 +1,176 @@
+"""PostgreSQL's run-time settings as far as clients read or set them. None of them changes an answer.
+
+`dp.` options are not here: they belong to the session.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dpsql.errors.exceptions import refuse
+
+SERVER_VERSION = "16.14"
+"""The version whose catalogs are mirrored (catalog/postgresql.json)."""
+
+DEFAULTS: dict[str, str] = {
+    "application_name": "",
+    "bytea_output": "hex",
+    "client_encoding": "UTF8",
+    "client_min_messages": "notice",
+    "datestyle": "ISO, MDY",
+    "default_tablespace": "",
+    "default_table_access_method": "heap",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_read_only": "on",
+    "escape_string_warning": "on",
+    "extra_float_digits": "1",
+    "idle_in_transaction_session_timeout": "0",
+    "in_hot_standby": "off",
+    "integer_datetimes": "on",
+    "intervalstyle": "postgres",
+    "is_superuser": "off",
+    "jit": "off",
+    "lc_collate": "C",
+    "lc_ctype": "C",
+    "lc_messages": "C",
+    "lc_monetary": "C",
+    "lc_numeric": "C",
+    "lc_time": "C",
+    "lock_timeout": "0",
+    "max_identifier_length": "63",
+    "max_index_keys": "32",
+    "row_security": "on",
+    "search_path": '"$user", public',
+    "server_encoding": "UTF8",
+    "server_version": SERVER_VERSION,
+    "server_version_num": "160014",
+    "session_authorization": "",
+    "standard_conforming_strings": "on",
+    "statement_timeout": "0",
+    "synchronize_seqscans": "on",
+    "timezone": "UTC",
+    "transaction_isolation": "read committed",
+    "transaction_read_only": "on",
+    "work_mem": "4MB",
+}
+_FIXED = {
+    "in_hot_standby", "integer_datetimes", "is_superuser", "lc_collate", "lc_ctype", "max_identifier_length",
+    "max_index_keys", "server_encoding", "server_version", "server_version_num", "session_authorization",
+}  # fmt: skip
+_ONLY: dict[str, tuple[str, ...]] = {
+    "client_encoding": ("UTF8", "UNICODE", "UTF_8", "UTF-8"),
+    "client_min_messages": (
+        "DEBUG5", "DEBUG4", "DEBUG3", "DEBUG2", "DEBUG1", "DEBUG", "LOG", "NOTICE", "WARNING", "ERROR",
+    ),
+    "default_transaction_read_only": ("ON", "TRUE", "1", "YES"),
+    "standard_conforming_strings": ("ON", "TRUE", "1", "YES"),
+}  # fmt: skip
+"""Settings whose other values would need another behaviour, or mean nothing: they are refused rather than ignored."""
+
+REPORTED = {
+    "application_name": "application_name", "client_encoding": "client_encoding", "datestyle": "DateStyle",
+    "default_transaction_read_only": "default_transaction_read_only", "in_hot_standby": "in_hot_standby",
+    "integer_datetimes": "integer_datetimes", "intervalstyle": "IntervalStyle", "is_superuser": "is_superuser",
+    "server_encoding": "server_encoding", "server_version": "server_version", "timezone": "TimeZone",
+    "session_authorization": "session_authorization", "standard_conforming_strings": "standard_conforming_strings",
+}  # fmt: skip
+"""Settings that are told to the client at once when they change (GUC_REPORT), as they are spelt there."""
+
+
+class Settings:
+    """One connection's settings; `snapshot` and `restore` make SET part of a transaction."""
+
+    def __init__(self, user: str) -> None:
+        self._first = {**DEFAULTS, "session_authorization": user}
+        self._values = dict(self._first)
+
+    def start(self, name: str, value: str) -> None:
+        """A value given at connect: what RESET goes back to."""
+        self.set(name, value)
+        self._first[_key(name)] = self._values[_key(name)]
+
+    def set(self, name: str, value: str) -> None:
+        """Change one setting. Raises setting_fixed, setting_value; an unknown name with a dot is kept, as PostgreSQL
+        does."""
+        key = _key(name)
+        if key in _FIXED:
+            raise refuse("setting_fixed", name=name)
+        if key not in self._first and "." not in key:
+            raise refuse("setting_unknown", name=name)
+        allowed = _ONLY.get(key)
+        if allowed is not None and value.upper() not in allowed:
+            raise refuse("setting_value", name=name, value=value)
+        if key == "client_encoding":
+            value = "UTF8"
+        elif key == "client_min_messages":
+            value = value.lower()
+        elif key == "statement_timeout" and _seconds(value) is None:
+            raise refuse("setting_value", name=name, value=value)
+        elif key == "datestyle":
+            if "ISO" not in value.upper() and value.upper() not in ("MDY", "DMY", "YMD"):
+                raise refuse("setting_value", name=name, value=value)
+            value = "ISO, MDY"
+        self._values[key] = value[:1000]
+
+    def reset(self, name: str) -> None:
+        """Back to what it was at connect; "all" for every setting."""
+        key = _key(name)
+        if key == "all":
+            self._values = dict(self._first)
+        elif key in self._first:
+            self._values[key] = self._first[key]
+        elif "." in key:
+            self._values.pop(key, None)
+        else:
+            raise refuse("setting_unknown", name=name)
+
+    def get(self, name: str) -> str:
+        """The value of one setting. Raises setting_unknown."""
+        key = _key(name)
+        if key not in self._values:
+            raise refuse("setting_unknown", name=name)
+        return self._values[key]
+
+    def all(self) -> dict[str, str]:
+        """Every setting."""
+        return dict(sorted(self._values.items()))
+
+    def snapshot(self) -> dict[str, str]:
+        """What `restore` takes."""
+        return dict(self._values)
+
+    def restore(self, values: dict[str, str]) -> None:
+        """Back to a snapshot."""
+        self._values = dict(values)
+
+    def statement_seconds(self) -> float | None:
+        """How long a statement may take; None for as long as it likes (statement_timeout = 0)."""
+        return _seconds(self._values["statement_timeout"]) or None
+
+    def hears(self, severity: str) -> bool:
+        """Whether messages of a severity (NOTICE or WARNING) are wanted (client_min_messages)."""
+        least = self._values["client_min_messages"]
+        return least != "error" and (severity == "WARNING" or least != "warning")
+
+    def reported(self) -> dict[str, str]:
+        """The settings that clients follow, with the spelling they know."""
+        return {spelt: self._values[key] for key, spelt in REPORTED.items()}
+
+
+_DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(us|ms|s|min|h|d)?\s*")
+_UNITS = {"us": 1e-6, None: 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _seconds(value: str) -> float | None:
+    """Seconds of a duration as PostgreSQL writes it (milliseconds without a unit); None for what is none."""
+    found = _DURATION.fullmatch(value)
+    return None if found is None else float(found[1]) * _UNITS[found[2]]
+
+
+def _key(name: str) -> str:
+    key = name.lower()
+    return {
+        "time zone": "timezone",
+        "transaction isolation level": "transaction_isolation",
+        "names": "client_encoding",
+    }.get(key, key)

@@ -1,0 +1,53 @@
+"""TLS of the server: the owner's certificate, or one that is made for this data set and signs itself."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.scram import certificate_hash
+
+_YEARS_IN_DAYS = 3650
+
+
+@dataclass(frozen=True)
+class Tls:
+    """What the server needs: `binding` is tls-server-end-point of its certificate (None when it has none)."""
+
+    context: ssl.SSLContext
+    binding: bytes | None
+
+
+def load_tls(certificate: Path, key: Path) -> Tls:
+    """TLS 1.2 and later with a certificate (chain) and its key, both PEM. Raises serve_tls."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(certificate, key)
+        first = certificate.read_text(encoding="ascii").partition("-----END CERTIFICATE-----")
+        der = ssl.PEM_cert_to_DER_cert(first[0][first[0].index("-----BEGIN") :] + first[1] + "\n")
+    except (OSError, ValueError) as error:
+        raise refuse("serve_tls", problem=getattr(error, "strerror", None) or "it is not PEM") from None
+    return Tls(context, certificate_hash(der))
+
+
+def self_signed(folder: Path, host: str) -> Tls:
+    """The certificate kept in `folder`, made by openssl when there is none. Raises serve_tls."""
+    certificate, key = folder / "server.crt", folder / "server.key"
+    if not (certificate.exists() and key.exists()):
+        command = [
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-sha256",
+            "-days", str(_YEARS_IN_DAYS), "-subj", f"/CN={host}", "-keyout", str(key), "-out", str(certificate),
+        ]  # fmt: skip
+        mask = os.umask(0o077)
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=60)
+        except (OSError, subprocess.SubprocessError):
+            raise refuse("serve_tls", problem="openssl, which makes one, cannot be run") from None
+        finally:
+            os.umask(mask)
+    return load_tls(certificate, key)

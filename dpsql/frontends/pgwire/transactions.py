@@ -1,0 +1,144 @@
+"""Transactions and settings of one connection. Nothing is written here, so a transaction only ties settings together:
+ROLLBACK brings back those of BEGIN. A charge is not part of any transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.commands import Command
+from dpsql.frontends.pgwire.questions import Questions
+from dpsql.frontends.pgwire.rows import Answer, Field
+from dpsql.pricing.options import Options
+
+
+@dataclass(frozen=True)
+class _Before:
+    """Settings and options as they were."""
+
+    settings: dict[str, str]
+    options: Options
+
+
+class Transaction:
+    """The transaction state: `status` is I, T or E."""
+
+    ENDS = frozenset({"commit", "rollback", "rollback_to"})
+    """Commands that a failed transaction takes."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+        self._before: _Before | None = None
+        self._savepoints: dict[str, _Before] = {}
+        self._local: dict[str, str] = {}
+        self.status = "I"
+
+    def fail(self) -> None:
+        """An error: inside a transaction everything but its end is refused from now on."""
+        if self.status == "T":
+            self.status = "E"
+
+    def fields(self, command: Command) -> tuple[Field, ...]:
+        """Columns of a command's answer."""
+        if command.kind != "show":
+            return ()
+        if command.name == "all":
+            return (Field("name", e.TEXT), Field("setting", e.TEXT), Field("description", e.TEXT))
+        return (
+            Field(
+                command.name.replace("time zone", "TimeZone").replace(
+                    "transaction isolation level", "transaction_isolation"
+                ),
+                e.TEXT,
+            ),
+        )
+
+    def run(self, command: Command) -> Answer:
+        """Carry out one command. Raises refusals."""
+        told = self._questions.settings.reported()
+        notices: tuple[tuple[str, str], ...] = ()
+        kind = command.kind
+        tag = command.tag
+        if kind == "show":
+            return self._shown(command)
+        if kind == "begin":
+            notices = self._begin(command)
+        elif kind == "commit":
+            tag = "ROLLBACK" if self.status == "E" else tag
+            notices = self._end(back=self.status == "E")
+        elif kind == "rollback":
+            notices = self._end(back=True)
+        elif kind in ("savepoint", "release", "rollback_to"):
+            self._savepoint(command)
+        elif kind == "set":
+            self._set(command)
+        elif kind == "reset":
+            self._questions.settings.reset(command.name)
+            if command.name == "all":
+                self._questions.session.options = self._questions.session.first_options
+        now = self._questions.settings.reported()
+        return Answer(tag, notices=notices, statuses=tuple((k, v) for k, v in now.items() if told[k] != v))
+
+    def _here(self) -> _Before:
+        return _Before(self._questions.settings.snapshot(), self._questions.session.options)
+
+    def _restore(self, before: _Before) -> None:
+        self._questions.settings.restore(before.settings)
+        self._questions.session.options = before.options
+
+    def _begin(self, command: Command) -> tuple[tuple[str, str], ...]:
+        if "WRITE" in command.words:
+            raise refuse("read_write")
+        if self.status != "I":
+            return (("there is already a transaction in progress", ""),)
+        self.status, self._before = "T", self._here()
+        return ()
+
+    def _end(self, back: bool) -> tuple[tuple[str, str], ...]:
+        if self.status == "I":
+            return (("there is no transaction in progress", ""),)
+        if back and self._before is not None:
+            self._restore(self._before)
+        else:
+            self._questions.settings.restore({**self._questions.settings.snapshot(), **self._local})
+        self.status, self._before, self._savepoints, self._local = "I", None, {}, {}
+        return ()
+
+    def _savepoint(self, command: Command) -> None:
+        if self.status == "I":
+            raise refuse("transaction_none", what=command.tag)
+        if command.kind == "savepoint":
+            self._savepoints.pop(command.name, None)
+            self._savepoints[command.name] = self._here()
+            return
+        if command.name not in self._savepoints:
+            raise refuse("savepoint_unknown", name=command.name)
+        names = list(self._savepoints)
+        later = names[names.index(command.name) + (command.kind == "rollback_to") :]
+        if command.kind == "rollback_to":
+            self._restore(self._savepoints[command.name])
+            self.status = "T"
+        for name in later:
+            del self._savepoints[name]
+
+    def _set(self, command: Command) -> None:
+        settings = self._questions.settings
+        if "LOCAL" in command.words and self.status == "T":
+            key = "timezone" if command.name == "time zone" else command.name.lower()
+            self._local.setdefault(key, settings.all().get(key, ""))
+        settings.set(command.name, command.value)
+
+    def _shown(self, command: Command) -> Answer:
+        fields = self.fields(command)
+        settings = self._questions.settings
+        rows: list[tuple[str, ...]]
+        if command.name == "all":
+            rows = [(name, value, "") for name, value in settings.all().items()]
+            rows += [(name, value, "") for name, value in self._questions.session.options.show().items()]
+        else:
+            rows = [(settings.get(command.name),)]
+        columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
+        return Answer("SHOW", fields, pa.Table.from_arrays(columns, names=[one.name for one in fields]))

@@ -1,0 +1,330 @@
+"""PEP 249: connections and cursors over a session.
+
+There are no transactions to speak of: a charge is made durably before data is touched and is never given back, so
+`commit` and `rollback` do nothing. Connections may be shared between threads, cursors may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, time
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from dpsql.errors import exceptions as errors
+from dpsql.errors.exceptions import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from dpsql.policy import Policy
+    from dpsql.pricing.explain import PrivacyPlan
+    from dpsql.release.release import Release
+    from dpsql.session.budget import Budget
+    from dpsql.session.session import Session
+    from dpsql.tuning import Advice
+
+__all__ = [
+    "BINARY",
+    "Binary",
+    "Connection",
+    "Cursor",
+    "DATETIME",
+    "DataError",
+    "DatabaseError",
+    "Date",
+    "DateFromTicks",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NUMBER",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "ROWID",
+    "STRING",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
+    "Warning",
+    "apilevel",
+    "connect",
+    "paramstyle",
+    "threadsafety",
+]
+"""PEP 249, which SQLAlchemy reads from this module."""
+
+apilevel = "2.0"
+threadsafety = 2
+paramstyle = "qmark"
+
+Row = tuple[Any, ...]
+Description = tuple[str, str, None, None, None, None, None]
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+Date = date
+Time = time
+Timestamp = datetime
+Binary = bytes
+DateFromTicks = date.fromtimestamp
+TimestampFromTicks = datetime.fromtimestamp
+
+
+def TimeFromTicks(ticks: float) -> time:
+    """PEP 249: the time of day of a number of seconds since the epoch."""
+    return datetime.fromtimestamp(ticks).time()
+
+
+class TypeObject(frozenset[str]):
+    """PEP 249: compares equal to the type codes of the columns it stands for."""
+
+    def __eq__(self, other: object) -> bool:
+        return other in self if isinstance(other, str) else super().__eq__(other)
+
+    __hash__ = frozenset.__hash__
+
+
+STRING = TypeObject(("text", "null"))
+BINARY = TypeObject()
+NUMBER = TypeObject(("integer", "real", "boolean"))
+DATETIME = TypeObject(("date", "timestamp"))
+ROWID = TypeObject()
+
+
+def connect(
+    policy: str | Path | Policy,
+    analyst: str | None = None,
+    source: Any = None,
+    *,
+    project: str | None = None,
+    create_ledger: bool = False,
+) -> Connection:
+    """Open a policy file (or a loaded policy) as a connection.
+
+    `analyst` and `project`: whose accounts are charged beside the dataset's; `source`: a DuckDB connection or Arrow
+    tables instead of the policy's own source; `create_ledger`: the owner's explicit act for a data set that never had
+    a ledger.
+    Raises PolicyRefusal, Fault (data or ledger missing), IntegrityError (the ledger does not hold).
+    """
+    from dpsql.session.opening import open_session
+
+    session = open_session(policy, analyst=analyst, project=project, source=source, create_ledger=create_ledger)
+    return Connection(session)
+
+
+class Connection:
+    """A session behind PEP 249's interface."""
+
+    Warning = errors.Warning
+    Error = errors.Error
+    InterfaceError = errors.InterfaceError
+    DatabaseError = errors.DatabaseError
+    DataError = errors.DataError
+    OperationalError = errors.OperationalError
+    IntegrityError = errors.IntegrityError
+    InternalError = errors.InternalError
+    ProgrammingError = errors.ProgrammingError
+    NotSupportedError = errors.NotSupportedError
+
+    def __init__(self, session: Session) -> None:
+        """`session` is closed with the connection."""
+        self._session: Session | None = session
+
+    @property
+    def session(self) -> Session:
+        """The session underneath. Raises InterfaceError (connection_closed)."""
+        if self._session is None:
+            raise refuse("connection_closed", thing="connection")
+        return self._session
+
+    def cursor(self) -> Cursor:
+        """A new cursor."""
+        return Cursor(self, self.session)
+
+    def execute(self, operation: str, parameters: Parameters = None) -> Cursor:
+        """A new cursor on which `operation` has been executed."""
+        return self.cursor().execute(operation, parameters)
+
+    def explain(self, operation: str, parameters: Parameters = None) -> PrivacyPlan:
+        """The privacy plan and price of a query; nothing is charged and data is not touched."""
+        return self.session.explain(operation, parameters)
+
+    def tune(self, operation: str, *, epsilon: str | None = None, groups: int | None = None) -> Advice:
+        """Contribution bounds recommended for a query, from a measurement that is charged (docs/tune.md).
+
+        `epsilon`: what it may cost, as text or a number; `groups`: how many groups the answer has, where keys are private.
+        """
+        from dpsql.privacy.loss import exact_number
+        from dpsql.tuning import tune
+
+        cost = None if epsilon is None else exact_number(str(epsilon))
+        return tune(self.session, operation, epsilon=cost, groups=groups)
+
+    @property
+    def budget(self) -> Budget:
+        """Spent and remaining of each scope that this connection's charges must fit."""
+        return self.session.budget()
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The session's options as text; `SET dp.epsilon = 0.2` changes one."""
+        return self.session.options.show()
+
+    def interrupt(self) -> None:
+        """End the waiting for what runs now, from any thread. What was charged stays charged and goes on; asking again is
+        free once its release is stored."""
+        self.session.interrupt()
+
+    def commit(self) -> None:
+        """Nothing to do: a charge is durable before its answer is computed."""
+        self._require_open()
+
+    def rollback(self) -> None:
+        """Nothing to do: a rollback gives no budget back."""
+        self._require_open()
+
+    def close(self) -> None:
+        """Close the session. Cursors of a closed connection raise InterfaceError; closing again does nothing."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def __enter__(self) -> Connection:
+        self._require_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _require_open(self) -> None:
+        if self._session is None:
+            raise refuse("connection_closed", thing="connection")
+
+
+class Cursor:
+    """One statement at a time and its answer; used by one thread."""
+
+    def __init__(self, connection: Connection, session: Session) -> None:
+        self.connection = connection
+        self.arraysize = 1
+        self._session: Session | None = session
+        self._release: Release | None = None
+        self._rows: Iterator[Row] = iter(())
+
+    def execute(self, operation: str, parameters: Parameters = None) -> Cursor:
+        """Execute one statement with values for its ? or :name places, and return the cursor itself.
+
+        Raises refusals (nothing was charged) and faults, whose `charged` says whether the charge stays.
+        """
+        session = self._open()
+        self._release, self._rows = None, iter(())
+        release = session.execute(operation, parameters)
+        self._release, self._rows = release, release.rows()
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> None:
+        """Refused (NotSupportedError): each set of values is charged, and only the last answer would be kept."""
+        self._open()
+        raise refuse("executemany")
+
+    @property
+    def description(self) -> tuple[Description, ...] | None:
+        """(name, type code, None, ...) for each column; None before an answer and for statements without rows."""
+        if self._release is None or not self._release.columns:
+            return None
+        return tuple((c.name, c.type.value, None, None, None, None, None) for c in self._release.columns)
+
+    @property
+    def rowcount(self) -> int:
+        """Rows of the last answer, -1 when there is none."""
+        return len(self._release) if self.description is not None and self._release is not None else -1
+
+    @property
+    def release(self) -> Release:
+        """The last answer with error bars, price and receipt."""
+        self._open()
+        if self._release is None:
+            raise refuse("no_result")
+        return self._release
+
+    def fetchone(self) -> Row | None:
+        """The next row, None after the last."""
+        return next(self._fetchable(), None)
+
+    def fetchmany(self, size: int | None = None) -> list[Row]:
+        """The next `size` rows (`arraysize` when left out), fewer at the end."""
+        return list(islice(self._fetchable(), self.arraysize if size is None else size))
+
+    def fetchall(self) -> list[Row]:
+        """All rows that are left."""
+        return list(self._fetchable())
+
+    def arrow(self) -> pyarrow.Table:
+        """The whole answer as a pyarrow.Table, whatever was fetched before."""
+        return self.release.table
+
+    def df(self) -> pandas.DataFrame:
+        """The whole answer as a pandas DataFrame (pandas must be installed)."""
+        return self.release.to_pandas()
+
+    def pl(self) -> polars.DataFrame:
+        """The whole answer as a polars DataFrame (polars must be installed)."""
+        return self.release.to_polars()
+
+    def setinputsizes(self, sizes: Sequence[Any]) -> None:
+        """PEP 249: nothing to do."""
+        self._open()
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """PEP 249: nothing to do."""
+        self._open()
+
+    def close(self) -> None:
+        """Forget the answer; every later use raises InterfaceError."""
+        self._session, self._release, self._rows = None, None, iter(())
+
+    def __iter__(self) -> Cursor:
+        return self
+
+    def __next__(self) -> Row:
+        return next(self._fetchable())
+
+    def __enter__(self) -> Cursor:
+        self._open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self) -> Session:
+        if self._session is None:
+            raise refuse("connection_closed", thing="cursor")
+        return self.connection.session
+
+    def _fetchable(self) -> Iterator[Row]:
+        self._open()
+        if self.description is None:
+            raise refuse("no_result")
+        return self._rows

@@ -1,0 +1,170 @@
+"""SQLAlchemy in process: `create_engine("dpsql:///clinic.yaml?analyst=research")`, reflection from the policy.
+
+The SQL that SQLAlchemy writes for PostgreSQL is SQL that dpsql reads, so its compiler is used; everything that would
+ask a catalog is answered from the policy. On the wire no dialect of ours is needed: postgresql+psycopg and others work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from sqlalchemy import types
+from sqlalchemy.dialects.postgresql.base import PGCompiler, PGIdentifierPreparer, PGTypeCompiler
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.exc import ArgumentError, NoSuchTableError
+
+from dpsql.policy import Policy, Table
+
+SCHEMA = "public"
+_TYPES: dict[str, type[types.TypeEngine[Any]]] = {
+    "integer": types.BIGINT, "real": types.DOUBLE, "text": types.TEXT, "boolean": types.BOOLEAN, "date": types.DATE,
+    "timestamp": types.TIMESTAMP,
+}  # fmt: skip
+
+
+class DpsqlDialect(DefaultDialect):
+    """`dpsql:///PATH`: the database is the policy file; `?analyst=NAME&project=NAME` names whose accounts are charged."""
+
+    name = "dpsql"
+    driver = "dpsql"
+    statement_compiler = PGCompiler
+    type_compiler_cls = PGTypeCompiler
+    preparer = PGIdentifierPreparer
+    default_paramstyle = "qmark"
+    default_schema_name = SCHEMA
+    supports_statement_cache = True
+    supports_native_boolean = True
+    supports_sane_rowcount = False
+    supports_comments = True
+    supports_alter = False
+    insert_returning = False
+    # PostgreSQL's compiler asks its dialect for these.
+    _backslash_escapes = False
+    _supports_jsonb_subscripting = False
+
+    @classmethod
+    def import_dbapi(cls) -> ModuleType:
+        """The module of PEP 249."""
+        from dpsql.frontends.python import dbapi
+
+        return dbapi
+
+    def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
+        """The policy's path, the analyst and the project, as `dpsql.connect` takes them. Raises ArgumentError for
+        anything else in the address."""
+        for name in url.query:
+            if name not in ("analyst", "project"):
+                raise ArgumentError(f"dpsql knows analyst and project in an address, not {name}")
+        return [url.database], dict(url.query)
+
+    def initialize(self, connection: Connection) -> None:
+        """Nothing is asked of the server: there is none."""
+
+    def do_rollback(self, dbapi_connection: Any) -> None:
+        """A charge is not part of a transaction."""
+
+    def do_commit(self, dbapi_connection: Any) -> None:
+        """Nothing was written."""
+
+    def do_ping(self, dbapi_connection: Any) -> bool:
+        """Whether the connection is open."""
+        return dbapi_connection.session is not None
+
+    # --- reflection ---------------------------------------------------------------------------------------------------
+
+    def get_schema_names(self, connection: Connection, **kw: Any) -> list[str]:
+        """The one schema."""
+        return [SCHEMA]
+
+    def get_table_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
+        """The policy's tables."""
+        return list(_policy(connection).tables) if schema in (None, SCHEMA) else []
+
+    def get_view_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
+        """There are none."""
+        return []
+
+    def has_table(self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any) -> bool:
+        """Whether the policy names the table."""
+        return schema in (None, SCHEMA) and _policy(connection).table(table_name) is not None
+
+    def get_columns(  # type: ignore[override]
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> list[dict[str, Any]]:
+        """Name, type, nullability, and a comment with bounds, public keys and privacy unit."""
+        from dpsql.frontends.rendering.policy_comments import column_comment
+
+        policy, table = _table(connection, table_name, schema)
+        return [
+            {
+                "name": column.name, "type": _TYPES[column.type](), "default": None, "autoincrement": False,
+                "nullable": column.nullable and column.name not in table.primary_key,
+                "comment": column_comment(policy, table, column) or None,
+            }
+            for column in table.columns.values()
+        ]  # fmt: skip
+
+    def get_pk_constraint(  # type: ignore[override]
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> dict[str, Any]:
+        """The primary key."""
+        _, table = _table(connection, table_name, schema)
+        return {"constrained_columns": list(table.primary_key), "name": None}
+
+    def get_foreign_keys(  # type: ignore[override]
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> list[dict[str, Any]]:
+        """The foreign keys."""
+        _, table = _table(connection, table_name, schema)
+        return [
+            {
+                "name": None, "constrained_columns": [column], "referred_schema": schema, "referred_table": parent,
+                "referred_columns": [key], "options": {},
+            }
+            for column, (parent, key) in table.foreign_keys.items()
+        ]  # fmt: skip
+
+    def get_unique_constraints(  # type: ignore[override]
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> list[dict[str, Any]]:
+        """Column sets without repetition."""
+        _, table = _table(connection, table_name, schema)
+        return [{"name": None, "column_names": list(columns)} for columns in table.unique]
+
+    def get_indexes(  # type: ignore[override]
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> Sequence[dict[str, Any]]:
+        """There are none."""
+        _table(connection, table_name, schema)
+        return []
+
+    def get_check_constraints(  # type: ignore[override]
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> Sequence[dict[str, Any]]:
+        """There are none."""
+        _table(connection, table_name, schema)
+        return []
+
+    def get_table_comment(  # type: ignore[override]
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> dict[str, Any]:
+        """Description, protection and max_rows."""
+        from dpsql.frontends.rendering.policy_comments import table_comment
+
+        return {"text": table_comment(*_table(connection, table_name, schema))}
+
+
+def _policy(connection: Connection) -> Policy:
+    policy: Policy = connection.connection.dbapi_connection.session.policy  # type: ignore[union-attr]
+    return policy
+
+
+def _table(connection: Connection, name: str, schema: str | None) -> tuple[Policy, Table]:
+    policy = _policy(connection)
+    table = policy.table(name) if schema in (None, SCHEMA) else None
+    if table is None:
+        raise NoSuchTableError(name)
+    return policy, table

@@ -1,0 +1,265 @@
+"""Answers as text and files: tables for people; csv, json, parquet and arrow for programs; and what they cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TextIO
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.rendering.tables import draw, shown_value, write_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dpsql.release.release import Release
+    from dpsql.session.session import Session
+
+TEXT_FORMATS = ("table", "csv", "json")
+BINARY_FORMATS = ("parquet", "arrow")
+FORMATS = TEXT_FORMATS + BINARY_FORMATS
+_CSV_ROWS = 1 << 16
+_CSV_THREADS = 2
+
+# --- formats for programs -------------------------------------------------------------------------------------------
+
+
+def with_bars(release: Release) -> pa.Table:
+    """The answer with two more columns, NAME_low and NAME_high, after each noisy one."""
+    import pyarrow as pa
+
+    arrays: list[Any] = []
+    names: list[str] = []
+    for at, column in enumerate(release.columns):
+        arrays.append(release.table.column(at))
+        names.append(column.name)
+        if column.noisy:
+            arrays += [release.low.column(at), release.high.column(at)]
+            names += [f"{column.name}_low", f"{column.name}_high"]
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def write_csv(table: pa.Table, out: TextIO) -> None:
+    """RFC 4180 with a header; NULL is empty and unquoted, an empty text is quoted.
+
+    Rows are joined as columns of text, `_CSV_ROWS` at a time and on two cores: no Python object is made for a row or a
+    value.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    out.write(",".join(map(_csv_cell, table.column_names)) + "\n")
+    batches = iter(table.to_batches(max_chunksize=_CSV_ROWS) if table.num_columns else ())
+    with ThreadPoolExecutor(_CSV_THREADS) as pool:
+        ahead = deque(pool.submit(_csv_lines, batch) for batch in islice(batches, _CSV_THREADS))
+        while ahead:
+            out.write(ahead.popleft().result())
+            ahead.extend(pool.submit(_csv_lines, batch) for batch in islice(batches, 1))
+
+
+def _csv_lines(batch: pa.RecordBatch) -> str:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not batch.num_rows:
+        return ""
+    rows = pc.binary_join_element_wise(*map(_csv_column, batch.columns), ",")
+    together = pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows)
+    lines: str = pc.binary_join(together, "\n")[0].as_py()
+    return lines + "\n"
+
+
+def _csv_column(values: Any) -> Any:
+    """A column as texts without NULL. Reals show the shortest digits that read back as the same double."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = values.cast(pa.string())
+    if pa.types.is_floating(values.type):
+        texts = _with_points(texts, values)
+    elif pa.types.is_timestamp(values.type):
+        texts = pc.replace_substring_regex(texts, r"\.000000$", "")
+    elif pa.types.is_string(values.type) and _unquotable(texts):
+        quoted = pc.or_(pc.equal(texts, ""), pc.match_substring_regex(texts, '[,"\r\n]'))
+        texts = pc.if_else(quoted, _joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
+    return texts.fill_null("")
+
+
+def _with_points(texts: Any, values: Any) -> Any:
+    """Texts of reals: 2 is an integer, 2.0 a real. Only a number without a fraction can lack its point."""
+    import pyarrow.compute as pc
+
+    whole = pc.equal(values, pc.trunc(values)).fill_null(False)
+    numbers = texts.filter(whole)
+    pointed = pc.if_else(pc.match_substring_regex(numbers, "[.en]"), numbers, _joined(numbers, ".0"))
+    return pc.replace_with_mask(texts, whole, pointed)
+
+
+def _unquotable(texts: Any) -> bool:
+    """Whether one of the texts is empty or holds what must be quoted; read from their bytes, which stand in one row."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    if pc.min(pc.binary_length(texts)).as_py() == 0:
+        return True
+    together = b"" if texts.buffers()[2] is None else memoryview(texts.buffers()[2])
+    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, 4 * texts.offset)
+    ours = bytes(together[offsets[0] : offsets[-1]])
+    return any(mark in ours for mark in (b",", b'"', b"\r", b"\n"))
+
+
+def _joined(*parts: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def _csv_cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = value.isoformat(" ") if isinstance(value, datetime) else str(value)
+    quoted = text == "" or any(c in text for c in ',"\r\n')
+    return '"' + text.replace('"', '""') + '"' if quoted else text
+
+
+def write_json(release: Release, out: TextIO) -> None:
+    """One object: columns, rows, ends of the error bars, price and receipt; see `as_object`."""
+    json.dump({"rows": _records(release.table), **as_object(release)}, out, ensure_ascii=False, allow_nan=False)
+    out.write("\n")
+
+
+def as_object(release: Release) -> dict[str, Any]:
+    """What is known of an answer beside its rows: columns, error bars (noisy columns only), price and receipt.
+
+    Numbers that JSON lacks are the texts "NaN", "Infinity", "-Infinity"; an end of None is unknown.
+    """
+    noisy = [at for at, column in enumerate(release.columns) if column.noisy]
+    loss = release.loss
+    return {
+        "columns": [{"name": c.name, "type": c.type.value, "noisy": c.noisy} for c in release.columns],
+        "confidence": release.confidence,
+        **{end: _records(getattr(release, end), noisy) if noisy else [] for end in ("low", "high", "error")},
+        "notes": list(release.bars.notes) if noisy else [],
+        "charged": release.receipt.charged,
+        "loss": {name: None if v is None else str(v) for name, v in vars(loss).items()},
+        "receipt": release.receipt_id,
+        "reused": release.reused,
+        "remaining": dict(release.remaining),
+        "notices": list(release.notices),
+    }
+
+
+def _records(table: pa.Table, columns: Iterable[int] | None = None) -> list[dict[str, Any]]:
+    """Rows as objects; a repeated name gets a number (n, n_1)."""
+    at = list(range(table.num_columns)) if columns is None else list(columns)
+    names = unique_names(table.column_names)
+    values = [[_json_value(value) for value in table.column(i).to_pylist()] for i in at]
+    return [dict(zip([names[i] for i in at], row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _json_value(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Names made different for formats that know no repeated ones: n, n_1, n_2."""
+    found: list[str] = []
+    for name in names:
+        number, unique = 0, name
+        while unique in found:
+            number += 1
+            unique = f"{name}_{number}"
+        found.append(unique)
+    return found
+
+
+def write_binary(table: pa.Table, out: IO[bytes], format: str) -> None:
+    """Parquet, or an Arrow IPC stream."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = table.rename_columns(unique_names(table.column_names))
+    if format == "parquet":
+        pq.write_table(table, out)
+        return
+    with pa.ipc.new_stream(out, table.schema) as writer:
+        writer.write_table(table)
+
+
+def write_file(release: Release, place: Path, format: str, bars: bool) -> None:
+    """The answer as a file in any of `FORMATS`. Raises Fault (file_write)."""
+    table = with_bars(release) if bars else release.table
+    try:
+        if format in BINARY_FORMATS:
+            with place.open("wb") as file:
+                write_binary(table, file, format)
+            return
+        with place.open("w", encoding="utf-8", newline="") as text:
+            write_text(release, text, format, bars)
+    except OSError as error:
+        problem = error.strerror or "it failed"
+        raise refuse("file_write", place=str(place), problem=problem, charged=paid(release)) from None
+
+
+def write_text(release: Release, out: TextIO, format: str, bars: bool, width: int | None = None) -> None:
+    """The answer in one of `TEXT_FORMATS`; `bars` adds columns to csv, the other two always have error bars."""
+    if format == "csv":
+        write_csv(with_bars(release) if bars else release.table, out)
+    elif format == "json":
+        write_json(release, out)
+    elif release.columns:
+        write_table(release, out, width)
+
+
+def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO, format: str) -> None:
+    """Rows that are no answer (accounts, charges) in one of `TEXT_FORMATS`."""
+    if format == "csv":
+        out.writelines(",".join(map(_csv_cell, row)) + "\n" for row in (names, *rows))
+    elif format == "json":
+        json.dump([dict(zip(names, row, strict=True)) for row in rows], out, ensure_ascii=False)
+        out.write("\n")
+    else:
+        right = [all(isinstance(row[at], (int, float, type(None))) for row in rows) for at in range(len(names))]
+        draw(names, [[shown_value(row[at]) for row in rows] for at in range(len(names))], right, out)
+
+
+def paid(release: Release) -> bool:
+    """Whether something was charged for an answer."""
+    return not release.reused and release.receipt.charged != "nothing"
+
+
+# --- price ----------------------------------------------------------------------------------------------------------
+
+
+def price_lines(session: Session, release: Release) -> list[str]:
+    """What an answer cost and what is left, for people; nothing for statements that are no question."""
+    lines = [f"notice: {notice}" for notice in release.notices]
+    if not release.receipt_id:
+        return lines
+    noisy = any(column.noisy for column in release.columns)
+    if noisy:
+        lines += [f"note: {note}" for note in release.bars.notes]
+    if release.reused:
+        lines.append("price: nothing, answered from stored releases")
+    else:
+        bars = f"; error bars hold in {release.confidence * 100:g} % of cases" if noisy else ""
+        lines.append(f"price: {release.receipt.charged} (receipt {release.receipt_id}){bars}")
+    return [*lines, f"left: {left_text(session)}"]
+
+
+def left_text(session: Session) -> str:
+    """What each account has left, in epsilon: "dataset 9.36 of epsilon 10, analyst research 3.36 of 4"."""
+    parts = []
+    for scope, (spent, limit) in session.budget().epsilon.items():
+        parts.append(f"{scope.replace(':', ' ')} {max(0.0, limit - spent):.4g} of epsilon {limit:.4g}")
+    return ", ".join(parts)

@@ -1,0 +1,50 @@
+"""Comments on tables and columns of a policy, as catalogs show them to analysts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from dpsql.policy import Policy, Table
+from dpsql.policy.types import Column
+
+_MOST_LISTED = 12
+
+
+def table_comment(policy: Policy, table: Table) -> str:
+    """What a BI user should know of a table: its description, whether it is protected, and how much of a unit
+    counts."""
+    if table.public:
+        kind = "public table"
+    elif policy.privacy_unit is None:
+        kind = "protected table, each row by itself"
+    else:
+        unit = f"{policy.privacy_unit.table}.{policy.privacy_unit.column}"
+        kind = f"protected table: up to {table.max_rows} rows of one {unit} are counted"
+    return f"{table.description}; {kind}" if table.description else kind
+
+
+def column_comment(policy: Policy, table: Table, column: Column) -> str:
+    """Description, bounds, public keys and the column's part in the privacy unit; empty when there is nothing to
+    say."""
+    parts = [column.description] if column.description else []
+    if column.lower is not None:
+        parts.append(f"clamped to {_shown(column.lower)} .. {_shown(column.upper)}")
+    if column.domain is not None:
+        listed = [_shown(value) for value in column.domain[:_MOST_LISTED]]
+        more = f" ... ({len(column.domain)} in all)" if len(column.domain) > _MOST_LISTED else ""
+        parts.append("public keys: " + ", ".join(listed) + more)
+    if not policy.unit_joins(table.name) and policy.unit_column(table.name) == column.name:
+        parts.append("privacy unit")
+    return "; ".join(parts)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    denominator = getattr(value, "denominator", 1)
+    return str(value) if denominator == 1 else f"{float(value):g}"

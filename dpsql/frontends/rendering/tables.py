@@ -1,0 +1,112 @@
+"""Answers for people: cells, error bars beside noisy values, and tables."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from dpsql.release.release import Release
+
+_MOST_DECIMALS = 12
+
+
+def printable(text: str) -> str:
+    """Text from data on a terminal: control characters are spelled out, so that no cell moves the cursor."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def shown_value(value: object, error: float | None = None) -> str:
+    """A value as a person reads it; a number with an error bar is shown to the digits that the error leaves."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.{_decimals(error)}f}" if error and math.isfinite(value) else f"{value:.10g}"
+    return value.isoformat(" ") if isinstance(value, datetime) else printable(str(value))
+
+
+def shown_error(error: float | None, whole: bool) -> str:
+    """A half width, two digits, rounded up so that it never claims too much; "?" when it is unknown."""
+    if error is None or not math.isfinite(error):
+        return "?"
+    if error == 0:
+        return "0"
+    places = 0 if whole else _decimals(error)
+    return f"{math.ceil(round(error * 10**places, 9)) / 10**places:.{places}f}"
+
+
+def _decimals(error: float) -> int:
+    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(error)))) if math.isfinite(error) else 0
+
+
+def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
+    """The cells of an answer by column, error bars beside noisy values, aligned."""
+    columns = []
+    for at, column in enumerate(release.columns):
+        values = release.table.column(at).to_pylist()
+        if not column.noisy:
+            columns.append([shown_value(value) for value in values])
+            continue
+        errors = release.error.column(at).to_pylist()
+        whole = column.type.value == "integer"
+        left = [shown_value(value, error) for value, error in zip(values, errors, strict=True)]
+        right = ["" if value is None else shown_error(e, whole) for value, e in zip(values, errors, strict=True)]
+        widths = (max(map(len, left), default=0), max(map(len, right), default=0))
+        columns.append(
+            [
+                f"{value:>{widths[0]}} {between if bar else ' ' * len(between)} {bar:>{widths[1]}}"
+                for value, bar in zip(left, right, strict=True)
+            ]
+        )
+    return columns
+
+
+def write_table(release: Release, out: TextIO, width: int | None = None) -> None:
+    """The answer as a table, or line by line when it does not fit a terminal of `width` characters (None: no limit)."""
+    names = [printable(column.name) for column in release.columns]
+    right = [column.type.value in ("integer", "real") for column in release.columns]
+    draw(names, shown_columns(release, "±" if _writes(out, "±") else "+/-"), right, out, width)
+
+
+def draw(
+    names: Sequence[str], columns: Sequence[Sequence[str]], right: Sequence[bool], out: TextIO, width: int | None = None
+) -> None:
+    """Cells by column as a table; `right` says which columns are numbers."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    widths = [max([len(name), *map(len, cells)]) for name, cells in zip(names, columns, strict=True)]
+    if width is not None and sum(widths) + 2 * len(widths) > width:
+        _write_lines(names, columns, out)
+        return
+    table = Table(box=box.SIMPLE_HEAD if _writes(out, "─") else box.ASCII2, pad_edge=False, show_edge=False)
+    for name, number in zip(names, right, strict=True):
+        table.add_column(Text(name), justify="right" if number else "left", no_wrap=True)
+    for row in zip(*columns, strict=True):
+        table.add_row(*map(Text, row))
+    room = 2 * sum(widths) + 3 * len(widths) + 20  # a wide character takes two places
+    drawn = io.StringIO()
+    Console(file=drawn, width=room, highlight=False, markup=False).print(table)
+    out.writelines(line.rstrip() + "\n" for line in drawn.getvalue().splitlines())
+
+
+def _write_lines(names: Sequence[str], columns: Sequence[Sequence[str]], out: TextIO) -> None:
+    wide = max(map(len, names))
+    for number, row in enumerate(zip(*columns, strict=True), 1):
+        out.write(f"row {number}\n")
+        out.writelines(f"  {name:<{wide}}  {cell.strip()}\n" for name, cell in zip(names, row, strict=True))
+
+
+def _writes(out: TextIO, text: str) -> bool:
+    try:
+        text.encode(getattr(out, "encoding", None) or "ascii")
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return True

@@ -1,0 +1,393 @@
+"""The row functions a private block may use: argument types, result type, interval, nullability. Nothing else is known.
+
+Every function is total: for no data does it raise; where the engine's own function would (overflow, a text that is
+no number), the result is NULL. Binding refuses whatever has no entry here (an allow-list, privacy.md 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.functions.calendar import midnight
+from dpsql.functions.signatures import (
+    NUMERIC,
+    REGISTRY,
+    REPEATED,
+    Function,
+    WrongArguments,
+    any_nullable,
+    call,
+    common_type,
+    comparable,
+    function,
+    interval_of,
+    literal_int,
+    want,
+)
+from dpsql.functions.text import DATE_PARTS, DIFF_UNITS, MOST_PARTS, MOST_TEXT, TRUNC_UNITS
+from dpsql.plan import intervals as ranges
+from dpsql.plan.intervals import INT64, Facts, Interval, Type
+from dpsql.plan.plan import Expr, Literal
+
+__all__ = [
+    "DATE_PARTS", "DIFF_UNITS", "MOST_PARTS", "MOST_TEXT", "REGISTRY", "REPEATED", "TRUNC_UNITS", "Function",
+    "WrongArguments", "call", "common_type", "comparable",
+]  # fmt: skip
+
+LARGEST = Fraction(2**1024 - 2**970)
+_FINEST = 2**1200
+
+
+def _real(interval: Interval, nullable: bool) -> Facts:
+    """A real in `interval`; ends that no double holds are unknown, long fractions are rounded outward."""
+    low, high = interval
+    if low is not None:
+        low = Fraction(math.floor(low * _FINEST), _FINEST) if low.denominator > _FINEST else low
+    if high is not None:
+        high = Fraction(math.ceil(high * _FINEST), _FINEST) if high.denominator > _FINEST else high
+    low, high = (None if end is None or abs(end) > LARGEST else end for end in (low, high))
+    return Facts(Type.REAL, low, high, nullable=nullable)
+
+
+def _result_number(arguments: tuple[Expr, ...], interval: Interval) -> Facts:
+    """INTEGER if all arguments are, else REAL; an integer that may pass 64 bits becomes NULL there."""
+    nullable = any_nullable(arguments)
+    if any(argument.facts.type is Type.REAL for argument in arguments):
+        return _real(interval, nullable)
+    inside = None not in interval and INT64[0] <= interval[0] and interval[1] <= INT64[1]
+    low, high = interval if inside else (None, None)
+    return Facts(Type.INTEGER, low, high, nullable=nullable or not inside)
+
+
+def _arithmetic(name: str, combine: Callable[[Interval, Interval], Interval]) -> None:
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        want(arguments, NUMERIC, NUMERIC)
+        left, right = arguments
+        same = name == "mul" and left == right
+        interval = ranges.square(interval_of(left)) if same else combine(interval_of(left), interval_of(right))
+        return _result_number(arguments, interval)
+
+    REGISTRY[name] = Function(name, infer)
+
+
+_arithmetic("add", ranges.add)
+_arithmetic("sub", lambda a, b: ranges.add(a, ranges.negate(b)))
+_arithmetic("mul", ranges.multiply)
+
+
+@function("div")
+def _div(arguments: tuple[Expr, ...]) -> Facts:
+    """Division of reals; NULL where the divisor is zero."""
+    want(arguments, NUMERIC, NUMERIC)
+    interval = ranges.divide(interval_of(arguments[0]), interval_of(arguments[1]))
+    return _real(interval, any_nullable(arguments) or interval[0] is None)
+
+
+@function("intdiv")
+def _intdiv(arguments: tuple[Expr, ...]) -> Facts:
+    """Division of integers toward zero; NULL where the divisor is zero."""
+    want(arguments, Type.INTEGER, Type.INTEGER)
+    low, high = ranges.divide(interval_of(arguments[0]), interval_of(arguments[1]))
+    interval = (None, None) if low is None or high is None else (Fraction(math.trunc(low)), Fraction(math.trunc(high)))
+    known = _result_number(arguments, interval)
+    return replace(known, nullable=known.nullable or low is None)
+
+
+@function("mod")
+def _mod(arguments: tuple[Expr, ...]) -> Facts:
+    """Remainder with the sign of the dividend; NULL where the divisor is zero."""
+    want(arguments, Type.INTEGER, Type.INTEGER)
+    low, high = interval_of(arguments[1])
+    if low is None or high is None:
+        return Facts(Type.INTEGER)
+    most = max(abs(low), abs(high), Fraction(1)) - 1
+    least, greatest = interval_of(arguments[0])
+    floor = -most if least is None else min(max(least, -most), Fraction(0))
+    ceiling = most if greatest is None else max(min(greatest, most), Fraction(0))
+    return Facts(Type.INTEGER, floor, ceiling, nullable=any_nullable(arguments) or low <= 0 <= high)
+
+
+@function("neg")
+def _neg(arguments: tuple[Expr, ...]) -> Facts:
+    want(arguments, NUMERIC)
+    return _result_number(arguments, ranges.negate(interval_of(arguments[0])))
+
+
+@function("abs")
+def _abs(arguments: tuple[Expr, ...]) -> Facts:
+    want(arguments, NUMERIC)
+    return _result_number(arguments, ranges.absolute(interval_of(arguments[0])))
+
+
+@function("sign")
+def _sign(arguments: tuple[Expr, ...]) -> Facts:
+    want(arguments, NUMERIC)
+    return Facts(Type.INTEGER, Fraction(-1), Fraction(1), nullable=any_nullable(arguments))
+
+
+def _whole(name: str, whole: Callable[[Fraction], int]) -> None:
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        want(arguments, NUMERIC)
+        ends = (None if end is None else Fraction(whole(end)) for end in interval_of(arguments[0]))
+        lower, upper = ends
+        return replace(arguments[0].facts.without_values(), lower=lower, upper=upper)
+
+    REGISTRY[name] = Function(name, infer)
+
+
+_whole("floor", math.floor)
+_whole("ceil", math.ceil)
+
+
+@function("round")
+def _round(arguments: tuple[Expr, ...]) -> Facts:
+    """round(x) or round(x, digits) with a literal number of digits from 0 to 15."""
+    digits = 0
+    if len(arguments) == 2:
+        value = arguments[1].value if isinstance(arguments[1], Literal) else None
+        if type(value) is not int or not 0 <= value <= 15:
+            raise WrongArguments("takes a literal number of digits from 0 to 15")
+        digits = value
+    want(arguments[:1], NUMERIC)
+    step = Fraction(1, 10**digits)
+    low, high = interval_of(arguments[0])
+    return replace(
+        arguments[0].facts.without_values(),
+        lower=None if low is None else math.floor(low / step) * step,
+        upper=None if high is None else math.ceil(high / step) * step,
+    )
+
+
+@function("sqrt")
+def _sqrt(arguments: tuple[Expr, ...]) -> Facts:
+    """NULL for negative numbers."""
+    want(arguments, NUMERIC)
+    low, high = interval_of(arguments[0])
+    root = None if high is None else Fraction(math.isqrt(math.ceil(max(high, 0))) + 1)
+    return Facts(Type.REAL, Fraction(0), root, nullable=any_nullable(arguments) or low is None or low < 0)
+
+
+@function("ln", "log10", "exp")
+def _transcendental(arguments: tuple[Expr, ...]) -> Facts:
+    """NULL where there is no value. Without an interval: the question clamps the result itself."""
+    want(arguments, NUMERIC)
+    return Facts(Type.REAL)
+
+
+@function("power")
+def _power(arguments: tuple[Expr, ...]) -> Facts:
+    """x ** y as a real; an interval is known for a literal exponent from 1 to 8."""
+    want(arguments, NUMERIC, NUMERIC)
+    exponent = arguments[1].value if isinstance(arguments[1], Literal) else None
+    low, high = interval_of(arguments[0])
+    if type(exponent) is not int or not 1 <= exponent <= 8 or low is None or high is None:
+        return Facts(Type.REAL)
+    corners = [low**exponent, high**exponent, *([Fraction(0)] if low <= 0 <= high else [])]
+    return _real((min(corners), max(corners)), any_nullable(arguments))
+
+
+@function("clamp")
+def _clamp(arguments: tuple[Expr, ...]) -> Facts:
+    """clamp(x, lower, upper) with literal bounds; NULL (and NaN) stays NULL."""
+    want(arguments, NUMERIC, NUMERIC, NUMERIC)
+    low, high = (a.value if isinstance(a, Literal) else None for a in arguments[1:])
+    if low is None or high is None or low > high:
+        raise WrongArguments("takes a literal lower and a literal upper bound, lower first")
+    known = arguments[0].facts
+    lower = Fraction(low) if known.lower is None else min(max(known.lower, Fraction(low)), Fraction(high))
+    upper = Fraction(high) if known.upper is None else max(min(known.upper, Fraction(high)), Fraction(low))
+    real = any(a.facts.type is Type.REAL for a in arguments)
+    possibly_nan = arguments[0].facts.type is Type.REAL and not arguments[0].facts.bounded
+    return Facts(Type.REAL if real else Type.INTEGER, lower, upper, nullable=known.nullable or possibly_nan)
+
+
+def _widened(facts: Facts, type_: Type) -> Facts:
+    """Facts of a date that stands for its midnight among timestamps; the others as they are."""
+    if type_ is not Type.TIMESTAMP or facts.type is not Type.DATE:
+        return facts
+    values = None if facts.values is None else tuple(midnight(value) for value in facts.values)
+    return Facts(type_, midnight(facts.lower), midnight(facts.upper), values, facts.nullable)
+
+
+def _hull(arguments: Sequence[Expr]) -> Facts:
+    """Facts of a value that is one of `arguments`."""
+    type_ = common_type(tuple(arguments))
+    return ranges.hull([_widened(argument.facts, type_) for argument in arguments], type_)
+
+
+def _extreme(name: str) -> None:
+    """least/greatest skip NULL, so only an argument that is never NULL bounds the result from its side."""
+
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        type_ = common_type(arguments)
+        if not (type_.numeric or type_.temporal or type_ is Type.NULL) or len(arguments) < 2:
+            raise WrongArguments("takes two or more numbers or dates")
+        known_facts = [_widened(argument.facts, type_) for argument in arguments]
+        any_of = ranges.hull(known_facts, type_)
+        sure = [facts for facts in known_facts if not facts.nullable]
+        lower, upper = any_of.lower, any_of.upper
+        tight = [f.upper if name == "least" else f.lower for f in sure]
+        known = [bound for bound in tight if bound is not None]
+        if name == "least":
+            upper = min([*known, *([upper] if upper is not None else [])], default=None)
+        else:
+            lower = max([*known, *([lower] if lower is not None else [])], default=None)
+        return Facts(type_, lower, upper, nullable=not sure)
+
+    REGISTRY[name] = Function(name, infer)
+
+
+_extreme("least")
+_extreme("greatest")
+
+
+@function("coalesce")
+def _coalesce(arguments: tuple[Expr, ...]) -> Facts:
+    if not arguments:
+        raise WrongArguments("takes one or more arguments")
+    return replace(_hull(arguments), nullable=all(argument.facts.nullable for argument in arguments))
+
+
+@function("nullif")
+def _nullif(arguments: tuple[Expr, ...]) -> Facts:
+    if len(arguments) != 2:
+        raise WrongArguments("takes 2 arguments")
+    comparable(arguments)
+    return replace(arguments[0].facts, nullable=True)
+
+
+@function("case")
+def _case(arguments: tuple[Expr, ...]) -> Facts:
+    """Arguments: condition, value, condition, value, ..., value of ELSE."""
+    for condition in arguments[:-1:2]:
+        if condition.facts.type not in (Type.BOOLEAN, Type.NULL):
+            raise WrongArguments("conditions must be boolean")
+    results = (*arguments[1:-1:2], arguments[-1])
+    return _hull(results)
+
+
+@function("eq", "ne", "lt", "le", "gt", "ge")
+def _compare(arguments: tuple[Expr, ...]) -> Facts:
+    comparable(arguments)
+    return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
+
+
+@function("not_distinct")
+def _not_distinct(arguments: tuple[Expr, ...]) -> Facts:
+    comparable(arguments)
+    return Facts(Type.BOOLEAN, nullable=False)
+
+
+@function("in")
+def _in(arguments: tuple[Expr, ...]) -> Facts:
+    """x IN (literals)."""
+    for item in arguments[1:]:
+        if not isinstance(item, Literal):
+            raise WrongArguments("takes literals in its list")
+        comparable((arguments[0], item))
+    return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
+
+
+@function("and", "or")
+def _and(arguments: tuple[Expr, ...]) -> Facts:
+    want(arguments, *([Type.BOOLEAN] * len(arguments)))
+    return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
+
+
+@function("not")
+def _not(arguments: tuple[Expr, ...]) -> Facts:
+    want(arguments, Type.BOOLEAN)
+    return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
+
+
+@function("is_null")
+def _is_null(arguments: tuple[Expr, ...]) -> Facts:
+    return Facts(Type.BOOLEAN, nullable=False)
+
+
+@function("is_true", "is_false")
+def _is_true(arguments: tuple[Expr, ...]) -> Facts:
+    want(arguments, Type.BOOLEAN)
+    return Facts(Type.BOOLEAN, nullable=False)
+
+
+@function("width_bucket")
+def _width_bucket(arguments: tuple[Expr, ...]) -> Facts:
+    """width_bucket(x, low, high, buckets): 0 below low, buckets + 1 from high on; literal low < high and buckets."""
+    want(arguments, NUMERIC, NUMERIC, NUMERIC, Type.INTEGER)
+    low, high = (a.value if isinstance(a, Literal) else None for a in arguments[1:3])
+    if low is None or high is None or not low < high:
+        raise WrongArguments("takes literal bounds, the lower first")
+    literal_int(arguments[3], 1, 100_000)
+    assert isinstance(arguments[3], Literal)
+    nullable = any_nullable(arguments) or not math.isfinite(float(high) - float(low))
+    nullable = nullable or arguments[0].facts.type is Type.REAL
+    return Facts(Type.INTEGER, Fraction(0), Fraction(arguments[3].value + 1), nullable=nullable)
+
+
+_CASTS: dict[Type, tuple[Type, ...]] = {
+    Type.INTEGER: (Type.INTEGER, Type.REAL, Type.TEXT, Type.BOOLEAN),
+    Type.REAL: (Type.INTEGER, Type.REAL, Type.TEXT),
+    Type.TEXT: (Type.INTEGER, Type.TEXT, Type.BOOLEAN, Type.DATE),
+    Type.BOOLEAN: (Type.BOOLEAN, Type.INTEGER, Type.TEXT),
+    Type.DATE: (Type.DATE, Type.TIMESTAMP, Type.TEXT),
+    Type.TIMESTAMP: (Type.TIMESTAMP, Type.DATE, Type.TEXT),
+}
+
+
+def _cast(target: Type) -> None:
+    """A total cast: NULL where the value has no counterpart (a text that is no number, a real beyond 64 bits)."""
+
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        want(arguments, _CASTS[target])
+        facts = arguments[0].facts
+        if facts.type is Type.NULL:
+            return Facts(target)
+        if facts.type is target:
+            return facts
+        if target.numeric and facts.type.numeric:
+            low, high = facts.lower, facts.upper
+            if target is Type.INTEGER:
+                low = None if low is None else Fraction(math.floor(low))
+                high = None if high is None else Fraction(math.ceil(high))
+                return replace(_result_number((), (low, high)), nullable=True)
+            return Facts(target, low, high, nullable=facts.nullable)
+        if target is Type.INTEGER and facts.type is Type.BOOLEAN:
+            return Facts(target, Fraction(0), Fraction(1), nullable=facts.nullable)
+        if target is Type.TIMESTAMP and facts.type is Type.DATE:
+            return _widened(facts, target)
+        if target is Type.DATE and facts.type is Type.TIMESTAMP:
+            lower, upper = (None if end is None else end.date() for end in (facts.lower, facts.upper))
+            return Facts(target, lower, upper, nullable=facts.nullable)
+        return Facts(target, nullable=True)
+
+    REGISTRY[f"to_{target.value}"] = Function(f"to_{target.value}", infer)
+
+
+for _target in _CASTS:
+    _cast(_target)
+
+
+def clamped(value: Expr) -> Expr:
+    """A value within its own bounds; NULL for NaN."""
+    return call("clamp", value, constant(value.facts.lower, value), constant(value.facts.upper, value))
+
+
+def both(condition: Expr | None, other: Expr) -> Expr:
+    """The conjunction of a FILTER, if there is one, and another condition."""
+    return other if condition is None else call("and", condition, other)
+
+
+def constant(value: Fraction | float | int, like: Expr) -> Literal:
+    """A literal of the type of `like`."""
+    exact = int(value) if like.facts.type is Type.INTEGER else Fraction(value)
+    return Literal(exact, ranges.literal_facts(exact))
+
+
+def number(value: Fraction | float | int) -> str:
+    """A double as DuckDB text that reads back to the same double."""
+    text = repr(float(value))
+    return f"{text}::DOUBLE" if "e" in text else f"{text}e0::DOUBLE"

@@ -1,0 +1,258 @@
+"""Public keys of a GROUP BY expression: the finite set of values it can take, whatever the data (privacy.md 5).
+
+A set that is too wide costs empty groups, one that is too narrow loses rows; neither costs privacy, because rows
+outside the set belong to no group. NULL is in the set wherever the expression may be NULL, as far as the policy says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+from fractions import Fraction
+from functools import lru_cache
+from itertools import chain, product
+from typing import Any
+
+from dpsql.functions.calendar import moved_by_months, truncated
+from dpsql.functions.date_formats import unit_of
+from dpsql.functions.evaluate import evaluate
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, results_read
+
+MOST_VALUES = 100_000
+MOST_LABELLED = 4_000
+"""Values of a range that are listed beside the label of those outside. A wider range grows up to the label instead."""
+MOST_STEPS = 20_000
+"""Calls evaluated for one image: about 30 ms. Wider arguments get the range of the result, or private keys."""
+_STEPS = {
+    "week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1),
+    "second": timedelta(seconds=1),
+}  # fmt: skip
+_DAYS_UP = ("year", "month", "day")
+_MONTHS = {"year": 12, "quarter": 3, "month": 1}
+
+Values = tuple[Any, ...]
+
+
+def as_key(column: Column) -> Expr:
+    """What a column stands for in GROUP BY: itself, or the label of all values outside (policy key `outside`)."""
+    facts = column.facts
+    if facts.outside is None:
+        return column
+    truth = Facts(Type.BOOLEAN)
+    if facts.values is not None:
+        known = [value for value in facts.values if value is not None]
+        inside: tuple[Expr, ...] = (Call("in", (column, *map(_literal, known)), truth),) if known else ()
+    else:
+        ends = (int(end) if facts.type is Type.INTEGER else end for end in (facts.lower, facts.upper))
+        compared = (Call(word, (column, _literal(end)), truth) for word, end in zip(("ge", "le"), ends, strict=True))
+        inside = (Call("and", tuple(compared), truth),)
+    missing = Call("is_null", (column,), Facts(Type.BOOLEAN, nullable=False))
+    condition = Call("or", (missing, *inside), truth) if inside else missing
+    return Call("case", (condition, column, _literal(facts.outside)), _labelled(facts))
+
+
+def _literal(value: Any) -> Literal:
+    return Literal(value, literal_facts(value))
+
+
+def _labelled(facts: Facts) -> Facts:
+    """Facts of a column as a key: its label is one more value."""
+    lower, upper = facts.lower, facts.upper
+    label = Fraction(facts.outside) if facts.type is Type.INTEGER else facts.outside
+    if lower is not None and upper is not None:
+        lower, upper = min(lower, label), max(upper, label)
+    size, values = facts.size(), facts.values
+    if values is not None:
+        values = (*values, facts.outside)
+    elif size is not None and size <= MOST_LABELLED:
+        values = tuple(sorted((*(_range(facts) or ()), facts.outside)))
+    return Facts(facts.type, lower, upper, values, facts.nullable)
+
+
+def _leaves(expression: Expr) -> Expr:
+    """`expression` with plain columns, which may have their label too, in place of what they stand for in GROUP BY."""
+    if not isinstance(expression, Call):
+        return expression
+    value = expression.arguments[1] if expression.function == "case" else None
+    if isinstance(value, Column) and value.facts.outside is not None and expression == as_key(value):
+        return Column(value.name, expression.facts)
+    return replace(expression, arguments=tuple(map(_leaves, expression.arguments)))
+
+
+def domain_of(expression: Expr) -> Values | None:
+    """Values in key order, None when the set is not finite (or has more than `MOST_VALUES`): private keys then.
+
+    NULL is among them where the expression may be NULL: last, unless a column's declared domain lists it elsewhere. NaN
+    never is. Reals are doubles.
+    """
+    return _of_call(expression) if isinstance(expression, Call) else _of_expression(expression)
+
+
+@lru_cache(maxsize=32)
+def _of_call(expression: Call) -> Values | None:
+    """As `domain_of`, evaluated once: a dashboard groups by the same few expressions all day."""
+    return _of_expression(_leaves(expression))
+
+
+def _of_expression(expression: Expr) -> Values | None:
+    values = _domain(expression)
+    if values is None:
+        return None
+    known = [value for value in dict.fromkeys(values) if value is not None]
+    if expression.facts.type is Type.REAL:
+        known = [value for value in known if not _is_nan(value)]
+    if not isinstance(expression, Column):
+        known.sort()
+    elif None in (expression.facts.values or ()):
+        return tuple(dict.fromkeys(values))
+    return (*known, None) if None in values else tuple(known)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _domain(expression: Expr) -> Values | None:
+    facts = expression.facts
+    if isinstance(expression, Literal):
+        return (evaluate(expression, {}),)
+    if isinstance(expression, (Column, ReleasedValue)):
+        return _with_null(_range(facts), facts)
+    if facts.type is Type.BOOLEAN:
+        return _with_null((False, True), facts)
+    image = _image(expression)
+    return _with_null(_of_function(expression), facts) if image is None else image
+
+
+def _of_function(expression: Call) -> Values | None:
+    """Values of a call over columns of which some have no list; whether it may be NULL is left to its facts."""
+    facts = expression.facts
+    if expression.function in ("case", "coalesce"):
+        return _one_of(expression)
+    if expression.function == "date_trunc" and isinstance(unit := expression.arguments[0], Literal):
+        return _starts(facts, unit.value)
+    if expression.function in ("time_bucket", "last_day", "strftime"):
+        return _of_moments(expression)
+    if expression.function in ("floor", "ceil") and facts.type is Type.REAL and facts.bounded:
+        whole = Facts(Type.INTEGER, facts.lower, facts.upper)
+        return tuple(map(float, _range(whole) or ())) or None
+    return _over_arguments(expression) or _range(facts)
+
+
+def _range(facts: Facts) -> Values | None:
+    """The declared values, or all integers or dates between the bounds."""
+    size = facts.size()
+    if size is None or size > MOST_VALUES:
+        return None
+    if facts.values is None and facts.type is Type.DATE:
+        return tuple(map(date.fromordinal, range(facts.lower.toordinal(), facts.upper.toordinal() + 1)))
+    values = facts.domain()
+    if values is None or facts.type is not Type.REAL:
+        return values
+    return tuple(None if value is None else float(value) for value in values)
+
+
+def _few(facts: Facts) -> Values | None:
+    """The declared values or range with NULL where it may occur, if they are few enough to be evaluated."""
+    size = facts.size()
+    return _with_null(_range(facts), facts) if size is not None and size <= MOST_STEPS else None
+
+
+def _with_null(values: Values | None, facts: Facts) -> Values | None:
+    return (*values, None) if values is not None and facts.nullable and None not in values else values
+
+
+def _image(expression: Call) -> Values | None:
+    """The exact image when the expression reads columns with finite domains only."""
+    if results_read(expression):
+        return None
+    columns = {column.name: column for column in _columns(expression)}
+    domains = [_few(column.facts) for column in columns.values()]
+    return _evaluated(expression, tuple(columns), domains)
+
+
+def _evaluated(expression: Call, names: tuple[str, ...], domains: list[Values | None]) -> Values | None:
+    """Values of `expression` over all combinations, None where some domain is not known or they are too many."""
+    known = [domain for domain in domains if domain is not None]
+    if len(known) < len(domains) or math.prod(map(len, known)) * _calls(expression) > MOST_STEPS:
+        return None
+    rows: Iterable[Mapping[str, Any]] = (dict(zip(names, values, strict=True)) for values in product(*known))
+    return tuple(dict.fromkeys(evaluate(expression, row) for row in rows))
+
+
+def _one_of(expression: Call) -> Values | None:
+    """CASE and COALESCE: the union of what their results can be, as values of the type they share."""
+    parts = expression.arguments
+    results = (*parts[1:-1:2], parts[-1]) if expression.function == "case" else parts
+    domains = [_domain(result) for result in results]
+    known = [domain for domain in domains if domain is not None]
+    if len(known) < len(domains) or sum(map(len, known)) > MOST_VALUES:
+        return None
+    union = Column("x", expression.facts)
+    found = dict.fromkeys(evaluate(union, {"x": value}) for value in chain.from_iterable(known))
+    return tuple(value for value in found if value is not None)
+
+
+def _starts(facts: Facts, unit: str) -> Values | None:
+    """The starts of a unit of time between two bounds, one after the other."""
+    if not facts.bounded:
+        return None
+    step = _STEPS.get(unit, timedelta(days=28 * _MONTHS.get(unit, 1)))
+    if (facts.upper - facts.lower) / step >= MOST_VALUES:
+        return None
+    starts, last = [truncated(unit, facts.lower)], truncated(unit, facts.upper)
+    months = _MONTHS.get(unit)
+    if months is None:
+        return tuple(starts[0] + at * step for at in range((last - starts[0]) // step + 1))
+    while starts[-1] < last:
+        starts.append(moved_by_months(starts[-1], months))
+    return tuple(starts)
+
+
+def _of_moments(expression: Call) -> Values | None:
+    """Buckets, last days of months and texts of a bounded date or timestamp: each is one of a smallest unit's starts."""
+    moment, facts = expression.arguments[0], expression.arguments[0].facts
+    inner = _domain(moment) if isinstance(moment, Call) else None
+    if inner is None and expression.function == "time_bucket":
+        return _buckets(expression)
+    form = expression.arguments[1] if expression.function == "strftime" else None
+    unit = (unit_of(form.value) or "second") if isinstance(form, Literal) else "month"
+    inner = inner or _starts(facts, unit if facts.type is Type.TIMESTAMP or unit in _DAYS_UP else "day")
+    if inner is None or len(inner) > MOST_STEPS:
+        return None
+    shape = Call(expression.function, (Column("x", Facts(facts.type)), *expression.arguments[1:]), expression.facts)
+    return tuple(dict.fromkeys(evaluate(shape, {"x": value}) for value in inner))
+
+
+def _buckets(expression: Call) -> Values | None:
+    facts, width = expression.facts, expression.arguments[1]
+    assert isinstance(width, Literal)
+    step = timedelta(seconds=width.value)
+    if not facts.bounded or (facts.upper - facts.lower) / step >= MOST_VALUES:
+        return None
+    return tuple(facts.lower + at * step for at in range((facts.upper - facts.lower) // step + 1))
+
+
+def _over_arguments(expression: Call) -> Values | None:
+    """The image over the domains of the arguments, taken as if they had nothing to do with each other."""
+    arguments = expression.arguments
+    names = tuple(f"x{number}" for number in range(len(arguments)))
+    columns = (Column(name, Facts(argument.facts.type)) for name, argument in zip(names, arguments, strict=True))
+    shape = Call(expression.function, tuple(columns), expression.facts)
+    domains = [_few(a.facts) if isinstance(a, Column) else _with_null(_domain(a), a.facts) for a in arguments]
+    return _evaluated(shape, names, domains)
+
+
+def _calls(expression: Expr) -> int:
+    return 1 + sum(map(_calls, expression.arguments)) if isinstance(expression, Call) else 0
+
+
+def _columns(expression: Expr) -> list[Column]:
+    if isinstance(expression, Column):
+        return [expression]
+    if isinstance(expression, Call):
+        return [column for argument in expression.arguments for column in _columns(argument)]
+    return []

@@ -1,0 +1,289 @@
+"""What a row can cost at most: a bound in nanoseconds for every row expression, from its text and the policy alone.
+
+An expression whose time depends on the row is a way to make one person's row slow on purpose. So each text that a function
+reads has a bounded length, regular expressions are priced by the size of their program times that length, all branches of a
+CASE are added up, and a question whose rows could take longer is refused before data is touched.
+The constants are worst cases measured on one core (docs/privacy.md, section 10), rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from dpsql.functions.signatures import REPEATED, call
+from dpsql.functions.text import MOST_TEXT
+from dpsql.plan.intervals import Type, literal_facts
+from dpsql.plan.plan import (
+    OTHER,
+    Block,
+    Call,
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Project,
+    Relation,
+    SemiJoin,
+    Union_,
+    UnitAggregate,
+    UnitWindow,
+)
+
+MOST_NANOSECONDS = 1_000_000
+"""Of one call. A question's calls together may take twice as long."""
+MOST_OF_A_QUESTION = 2 * MOST_NANOSECONDS
+MOST_READ = 1_000
+"""Characters of a text that row functions read, where the question says no other number by left() or substr()."""
+MOST_MATCHED = 500
+"""The same for regular expressions."""
+_WIDEST = 4
+"""Bytes of a character in UTF-8."""
+_STEP = 10
+"""Nanoseconds of one instruction of a regular expression for one byte, when all of them are alive at once."""
+READS_TEXT = frozenset({
+    "like", "ilike", "starts_with", "ends_with", "contains", "lower", "upper", "trim", "ltrim", "rtrim", "concat",
+    "concat_ws", "replace", "length", "strlen", "strpos", "split_part", "regexp_matches", "regexp_replace",
+    "to_integer", "to_real", "to_boolean", "to_date", "to_timestamp",
+})  # fmt: skip
+"""Functions that read a text from its first character to its last."""
+_PER_BYTE = {
+    "lower": 30, "upper": 30, "trim": 15, "ltrim": 15, "rtrim": 15, "length": 5, "starts_with": 1, "ends_with": 1,
+    "left": 5, "right": 10, "substr": 10, "concat": 5, "concat_ws": 5, "replace": 50, "split_part": 50, "strlen": 5,
+    "to_integer": 10, "to_real": 10, "to_boolean": 60, "to_date": 20, "to_timestamp": 20,
+}  # fmt: skip
+_DEAR = {
+    "strftime": 1000, "time_bucket": 300, "date_trunc": 200, "date_part": 200, "date_diff": 200, "add_months": 200,
+    "add_days": 200, "add_seconds": 200, "last_day": 200, "to_text": 300, "ln": 100, "log10": 100, "exp": 100,
+    "power": 200, "sqrt": 50, "round": 100, "div": 50, "intdiv": 100, "mod": 100, "mul": 50,
+}  # fmt: skip
+_PLAIN = 20
+
+
+def size(node: Expr) -> int | None:
+    """Bytes of a text at most; None where nothing bounds it (a column), so that a part of it must be taken."""
+    if isinstance(node, Literal):
+        return len(str(node.value).encode()) if node.value is not None else 0
+    if not isinstance(node, Call):
+        return None if node.facts.type is Type.TEXT else 40
+    if node.facts.type is not Type.TEXT:
+        return 40
+    sizes = [size(argument) for argument in node.arguments]
+    own, most = sizes[0] if sizes else 0, _WIDEST * MOST_TEXT
+    if node.function in ("left", "right", "substr"):
+        count = node.arguments[-1] if node.function != "substr" or len(sizes) == 3 else None
+        taken = _WIDEST * count.value if isinstance(count, Literal) and isinstance(count.value, int) else None
+        return taken if own is None else own if taken is None else min(own, taken)
+    if node.function in ("case", "coalesce"):
+        chosen = [*sizes[1:-1:2], sizes[-1]] if node.function == "case" else sizes
+        return None if None in chosen else max(one for one in chosen if one is not None)
+    if node.function in ("concat", "concat_ws", "replace", "regexp_replace"):
+        if None in sizes:
+            return most
+        joined = sum(one for one in sizes if one is not None)
+        # Every byte of a text, and the place after it, may be replaced.
+        grown = (
+            (sizes[0] or 0) + ((sizes[0] or 0) + 1) * (1 + (sizes[2] or 0)) if "replace" in node.function else joined
+        )
+        # Each replacement of a pattern may hold what its groups matched; the text is cut in any case.
+        return most if node.function == "regexp_replace" else min(most, grown * max(1, len(sizes)))
+    if node.function in ("strftime", "to_text"):
+        return 1_000
+    if node.function in ("lower", "upper"):
+        return None if own is None else 2 * own
+    return own
+
+
+def cost(node: Expr, columns: Mapping[str, int] | None = None) -> int:
+    """Nanoseconds of one row at most, over all branches; `columns`: what columns cost that are expressions themselves."""
+    if isinstance(node, Column):
+        return (columns or {}).get(node.name, 1)
+    if not isinstance(node, Call):
+        return 1
+    below = sum(cost(argument, columns) for argument in node.arguments)
+    return _own(node) + REPEATED.get(node.function, 1) * below
+
+
+def part_read(function: str, argument: Expr) -> Expr:
+    """The part of a text that a function reads: all of it where it has a bound, else its first characters."""
+    if function in READS_TEXT and argument.facts.type is Type.TEXT and size(argument) is None:
+        return _first(argument, MOST_MATCHED if function.startswith("regexp") else MOST_READ)
+    return argument
+
+
+def way_out(made: Call) -> str:
+    """How to write a call that costs too much: for a pattern, how long its text may be."""
+    first, *others = made.arguments
+    if made.function.startswith("regexp"):
+        for most in (500, 250, 100, 50, 25, 10):
+            if cost(call(made.function, _first(first, most), *others)) <= MOST_NANOSECONDS:
+                return f"take a part of the text, as in left(x, {most}), or a shorter pattern"
+    return "take a part of each text, as in left(x, 100), or a shorter pattern"
+
+
+def _first(text: Expr, most: int) -> Call:
+    return call("left", text, Literal(most, literal_facts(most)))
+
+
+def _own(node: Call) -> int:
+    """What the function itself does with its arguments' values."""
+    name, arguments = node.function, node.arguments
+    texts = [argument for argument in arguments if argument.facts.type is Type.TEXT]
+    sizes = [MOST_READ * _WIDEST if (one := size(argument)) is None else one for argument in texts]
+    first = sizes[0] if sizes else 0
+    if name == "in":
+        return _PLAIN + 10 * len(arguments)
+    if name in ("like", "ilike"):
+        return _PLAIN + (30 * first if name == "ilike" else 0) + _like(first, str(_value(arguments[1])))
+    if name in ("contains", "strpos"):
+        return _PLAIN + first * (10 + (sizes[1] if len(sizes) > 1 else 0) // 32)
+    if name in ("regexp_matches", "regexp_replace"):
+        pattern = str(_value(arguments[1]))
+        scans = _scans(pattern, first) if name == "regexp_replace" and _value(arguments[3]) else 1
+        copied = 80 if scans > 1 else 5
+        return _PLAIN + (copied * first if name == "regexp_replace" else 0) + _STEP * program(pattern) * first * scans
+    return _PLAIN + _DEAR.get(name, 0) + _PER_BYTE.get(name, 0) * sum(sizes)
+
+
+def _value(node: Expr) -> object:
+    return node.value if isinstance(node, Literal) else ""
+
+
+def _like(length: int, pattern: str) -> int:
+    """Texts between % are looked for one after the other; an engine may try again for each % where _ stands among them."""
+    width = len(pattern.encode())
+    again = len(re.findall("%+(?=[^%])", pattern))
+    if "_" not in pattern or again <= 1:
+        return length * (10 + width)
+    return min(10**15, 10 * width * int(length**again) // math.factorial(min(again, 20)))
+
+
+def _scans(pattern: str, length: int) -> int:
+    """How often each byte is read when all matches are replaced: a search may look as far ahead as a match can be long."""
+    pattern = re.sub(r"^\(\?[a-z]+\)", "", pattern)
+    if re.fullmatch(r"(?:\\.|\[(?:\\.|[^\]\\\[])+\]|[^\\\[\](){}|*+?^$])[*+]?", pattern):
+        return 2  # one character, or a run of such: the search ends with the match
+    if not re.search(r"[*+?{|]", pattern):
+        return 3  # all matches have one length: the search ends with the match
+    if re.search(r"[*+]|\{\d*,\}", pattern):
+        return max(1, length)
+    return min(max(1, length), program(pattern) + 1)
+
+
+# --- regular expressions --------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"""(?P<class>\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]) | (?P<open>\((?:\?[^:)]*[:)>]?|)) | (?P<close>\))
+    | (?P<repeat>\{\d+(?:,\d*)?\}|[*+?]\??) | (?P<escape>\\(?:[pP]\{?\^?\w+\}?|x\{[0-9A-Fa-f]+\}|.)) | (?P<any>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_UNICODE = 4_000
+"""Instructions of a class of Unicode (\\pL): hundreds of ranges, each of up to four bytes."""
+_CHARACTER = 8
+"""Instructions of a character that may be in either case: up to four letters of one to three bytes (k is also the sign of
+Kelvin, s the long s); of other letters of ASCII there are two."""
+_ANY = 6
+"""Instructions of any character, or of a range of them, in UTF-8, as far as they are alive at once."""
+
+
+def program(pattern: str) -> int:
+    """The number of instructions of a pattern's program at most. A repetition repeats what it stands behind."""
+    folded = "(?i" in pattern or re.search(r"\(\?[a-zA-Z]*i", pattern) is not None
+    stack: list[list[int]] = [[]]
+    for token in _TOKEN.finditer(pattern):
+        kind, text = token.lastgroup, token.group()
+        if kind == "open":
+            if not text.startswith("(?") or not text.endswith(")"):
+                stack.append([])
+        elif kind == "close":
+            inner = sum(stack.pop()) if len(stack) > 1 else 0
+            stack[-1].append(inner + 2)
+        elif kind == "repeat" and stack[-1]:
+            stack[-1][-1] = stack[-1][-1] * _most(text) + 2
+        else:
+            stack[-1].append(_atom(str(kind), text, folded))
+    return 2 + sum(sum(level) for level in stack)
+
+
+def _most(text: str) -> int:
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    return max([*numbers, 1]) + (1 if text.endswith(",}") else 0)
+
+
+def _atom(kind: str, text: str, folded: bool) -> int:
+    if kind == "class":
+        inside = text[1:-1]
+        if re.search(r"\\[pP]", inside):
+            return _UNICODE * len(re.findall(r"\\[pP]", inside)) + _ANY * len(inside)
+        if inside.isascii() and not re.search(r"\\[DSWx]|\[:\^", inside) and not folded:
+            return (_ANY if inside.startswith("^") else 2) + len(
+                re.findall(r"\[:\w+:\]|\\.|.(?:-.)?", inside, re.DOTALL)
+            )
+        return _ANY * (1 + len(inside))
+    if kind == "escape":
+        if text[1] in "pP":
+            return _UNICODE
+        return _ANY * 4 if text[1] in "DSW" else _ANY if text[1] == "x" else 5 if text[1] in "dsw" else 2
+    if text == ".":
+        return _ANY
+    if folded and (text in "kKsS" or not text.isascii()):
+        return _CHARACTER
+    return 2 if folded else len(text.encode())
+
+
+# --- blocks ---------------------------------------------------------------------------------------------------------
+
+
+def block_cost(block: Block) -> int:
+    """Nanoseconds of one row of a block at most. A column of a subquery costs what its expression costs wherever it is
+    read, as an engine may write the expression out there."""
+    total, columns = _relation(block.source)
+    expressions = [key.expression for key in block.keys]
+    for measure in block.measures:
+        expressions += [*measure.arguments, *([measure.filter] if measure.filter is not None else [])]
+    return total + sum(cost(one, columns) for one in expressions)
+
+
+def _relation(source: Relation) -> tuple[int, dict[str, int]]:
+    """What the rows of a relation cost, and what reading each of its columns costs again."""
+    if isinstance(source, Union_):
+        alike = [_relation(one) for one in source.sources]
+        merged: dict[str, int] = {}
+        for _, columns in alike:
+            merged |= {name: max(price, merged.get(name, 1)) for name, price in columns.items()}
+        return max(total for total, _ in alike), merged
+    if isinstance(source, (Join, SemiJoin)):
+        return _joined(source)
+    if not isinstance(source, (Filter, Project, UnitAggregate, UnitWindow, Distinct)):
+        return 0, {}
+    total, columns = _relation(source.source)
+    if isinstance(source, Filter):
+        return total + cost(source.predicate, columns), columns
+    if isinstance(source, Distinct):
+        return total, columns
+    if isinstance(source, Project):
+        return total, {name: cost(value, columns) for name, value in source.columns}
+    if isinstance(source, UnitAggregate):
+        keys = {name: cost(value, columns) for name, value in source.keys}
+        parts = [one for _, _, *pair, _ in source.columns for one in pair if one is not None]
+        return total + sum(keys.values()) + sum(cost(one, columns) for one in parts), keys
+    for window in source.windows:
+        read = [*window.keys, *(one.by for one in window.order)]
+        read += [one for one in (window.argument, window.filter) if one is not None]
+        total += sum(cost(one, columns) for one in read)
+    return total, columns
+
+
+def _joined(source: Join | SemiJoin) -> tuple[int, dict[str, int]]:
+    (left, here), (right, there) = _relation(source.left), _relation(source.right)
+    total = left + right + sum(cost(a, here) + cost(b, there) for a, b in source.keys)
+    if isinstance(source, Join):
+        return total, {f"a.{name}": price for name, price in here.items()} | {
+            f"b.{name}": price for name, price in there.items()
+        }
+    if source.condition is not None:
+        total += cost(source.condition, here | {OTHER + name: price for name, price in there.items()})
+    return total, here

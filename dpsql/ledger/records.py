@@ -1,0 +1,166 @@
+"""What is said to the ledger and what it says back: plain frozen types, no storage.
+
+Amounts are plain integers by dimension: epsilon and delta in units of 10^-18, rho in units of 10^-36.  They exceed
+64 bits, so that wherever they are written they are decimal text, and they are added in Python.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from dpsql.errors.exceptions import refuse
+
+Units = dict[str, int]
+
+DECIMALS = {"epsilon": 18, "delta": 18, "rho": 36}
+DATASET = "dataset"
+_SCOPE = re.compile(r"dataset|(?:analyst|session|project):.+", re.DOTALL)
+_LONGEST_NAME = 200
+_LONGEST_ID = 2000
+_LONGEST_TEXT = 2000
+_TOO_MUCH = 10**400
+_ENCODED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+
+@dataclass(frozen=True)
+class ChargeRequest:
+    """One charge to be made: `charge` must fit in every one of `scopes`, or nothing is written.
+
+    `id` is the idempotency key: an id is charged at most once.  `what` is a short public text or a digest of the
+    private block; `policy_version` names the policy the price was computed from.
+    """
+
+    id: str
+    analyst: str
+    session: str
+    scopes: tuple[str, ...]
+    charge: Mapping[str, int]
+    what: str
+    policy_version: str
+
+    def __post_init__(self) -> None:
+        for name, longest in (("id", _LONGEST_ID), ("analyst", _LONGEST_NAME), ("session", _LONGEST_NAME)):
+            checked_text(name, getattr(self, name), longest)
+        checked_text("what", self.what, _LONGEST_TEXT)
+        checked_text("policy_version", self.policy_version, _LONGEST_NAME)
+        for scope in self.scopes:
+            checked_scope(scope)
+        if DATASET not in self.scopes or len(set(self.scopes)) != len(self.scopes):
+            raise refuse("ledger_request", problem="every charge names the dataset scope, and each scope once")
+        checked_units(self.charge)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger. `body` is the exact canonical text that `digest` (hexadecimal) authenticates.
+
+    `kind` is created, adopted, unit, account, limits, charge, committed or failed; `id` is the idempotency key of a charge
+    and `resolves` the number of the charge that committed or failed.
+    """
+
+    seq: int
+    kind: str
+    id: str | None
+    resolves: int | None
+    body: str
+    digest: str
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """`body` as an object; amounts are decimal text."""
+        facts: dict[str, Any] = json.loads(self.body)
+        return facts
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Outcome of a check of the whole ledger: `first_bad` is the number of the first entry that does not hold."""
+
+    entries: int
+    first_bad: int | None = None
+    problem: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """Whether every entry, total and head agrees."""
+        return not self.problem
+
+
+def asker(analyst: str | None) -> str:
+    """Who asks, in names that must not be taken for another's: an analyst may have any name, that of the owner too."""
+    return "owner" if analyst is None else f"analyst:{quote(analyst, safe='')}"
+
+
+def charge_id(analyst: str | None, request_id: str) -> str:
+    """The idempotency key under which a request is charged. It belongs to the asker: nobody else can use it up, or learn
+    that it is used."""
+    checked_text("a request id", request_id, _LONGEST_NAME)
+    return f"{asker(analyst)}/{request_id}"
+
+
+def request_of(charge: str) -> str:
+    """The request id in a `charge_id`, which is the receipt that the asker knows; any other id as it is."""
+    who, slash, request_id = charge.partition("/")
+    return request_id if slash and (who == "owner" or who.startswith("analyst:")) else charge
+
+
+def canonical(facts: Mapping[str, Any]) -> str:
+    """One text for one object: JSON, keys sorted, no spaces, ASCII only. This is what is authenticated."""
+    return _ENCODED(facts)
+
+
+def checked_text(name: str, text: object, longest: int) -> str:
+    """`text` when it is a non-empty text of at most `longest` characters; an internal error otherwise."""
+    if not isinstance(text, str) or not 0 < len(text) <= longest:
+        raise refuse("ledger_request", problem=f"{name} must be a text of 1 to {longest} characters")
+    return text
+
+
+def checked_scope(scope: str) -> str:
+    """`scope` when it is "dataset", "analyst:NAME", "session:ID" or "project:NAME"."""
+    checked_text("a scope", scope, _LONGEST_NAME + 10)
+    if _SCOPE.fullmatch(scope) is None:
+        raise refuse("ledger_request", problem="a scope is dataset, analyst:NAME, session:ID or project:NAME")
+    return scope
+
+
+def checked_units(units: Mapping[str, int]) -> Units:
+    """A copy of `units` when it has dimensions and every amount is an integer >= 0 (True is not an amount)."""
+    for dimension, amount in units.items():
+        if dimension not in DECIMALS or type(amount) is not int or not 0 <= amount < _TOO_MUCH:
+            raise refuse("ledger_request", problem="amounts are integers >= 0 of epsilon, delta or rho")
+    if not units:
+        raise refuse("ledger_request", problem="an amount without dimensions says nothing")
+    return dict(units)
+
+
+def to_text(units: Mapping[str, int]) -> dict[str, str]:
+    """Amounts as decimal text."""
+    return {dimension: str(amount) for dimension, amount in units.items()}
+
+
+def from_text(units: Mapping[str, str]) -> Units:
+    """Amounts read back from decimal text; raises ValueError for anything else."""
+    if not all(isinstance(amount, str) and amount.isascii() and amount.isdigit() for amount in units.values()):
+        raise ValueError("amounts are decimal digits")
+    return {dimension: int(amount) for dimension, amount in units.items()}
+
+
+def added(left: Mapping[str, int], right: Mapping[str, int]) -> Units:
+    """The sum by dimension; both must have the same dimensions, because an unknown dimension is not zero."""
+    if left.keys() != right.keys():
+        raise refuse("ledger_shape", left=", ".join(sorted(left)), right=", ".join(sorted(right)))
+    return {dimension: amount + right[dimension] for dimension, amount in left.items()}
+
+
+def decimal_text(dimension: str, amount: int) -> str:
+    """`amount` units as an exact decimal number: decimal_text("epsilon", 5 * 10**17) is "0.5"."""
+    places = DECIMALS[dimension]
+    whole, part = divmod(abs(amount), 10**places)
+    digits = f"{part:0{places}d}".rstrip("0")
+    return f"{'-' if amount < 0 else ''}{whole}{'.' + digits if digits else ''}"

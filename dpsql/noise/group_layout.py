@@ -1,0 +1,219 @@
+"""The cells of an answer: which groups are measured, in which order, and where each engine row belongs.
+
+The order of cells is that of the keys, never that in which the engine returned its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpsql.errors.exceptions import refuse
+from dpsql.noise.int128 import Int128, parts
+from dpsql.noise.samplers import LEAST_DRAW
+from dpsql.privacy.mechanisms.contract import KeyColumn
+
+Positions = NDArray[np.int64]
+Places = Callable[[slice], NDArray[Any]]
+"""Positions of some of the rows among the values of a public key."""
+
+_KEPT = 64
+_MOST_KEPT_CELLS = 1 << 15
+"""Public keys are laid out once for a plan that is asked again, unless there are more combinations than this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The cells that are measured: their keys (pyarrow.Table, in key order), how many, and whether that is public."""
+
+    keys: Any
+    count: int
+    public: bool
+
+    @property
+    def draws(self) -> int:
+        """How many values to draw: a private number of cells is rounded up, as the time of a draw tells its size."""
+        return self.count if self.public else max(LEAST_DRAW, 1 << (self.count - 1).bit_length())
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Engine row i goes to cell `cells[i]` of `groups`, or nowhere: cell `groups.count`. A cell without a row is 0."""
+
+    groups: Groups
+    cells: Positions
+
+    def integers(self, table: Any, name: str) -> Int128:
+        """Column `name` of the engine's `table`, one number per cell. Raises Fault noise_answer."""
+        return Int128.placed(plain_column(table, name), self.cells, self.groups.count)
+
+
+def lay_out(table: Any, keys: tuple[KeyColumn, ...]) -> Layout:
+    """The cells for the engine's `table` (pyarrow.Table).
+
+    No keys: one cell. Public keys alone: every combination of their values, first key slowest. Any private key: the
+    combinations in the table, public keys in the order of their values, private keys ascending, NULL last. Rows with a
+    public key outside its values belong to no cell. Raises Fault noise_answer for a table of the wrong shape.
+    """
+    if not keys:
+        if table.num_rows > 1:
+            raise refuse("noise_answer", charged=True)
+        return Layout(Groups(pa.table({}), 1, True), np.arange(table.num_rows))
+    domains = [key.values for key in keys]
+    columns = [plain_column(table, key.name) for key in keys]
+    places = [None if key.values is None else _places(column, key) for column, key in zip(columns, keys, strict=True)]
+    if None in domains:
+        return _observed(keys, columns, places)
+    return _product(keys, [place for place in places if place is not None], table.num_rows)
+
+
+def plain_column(table: Any, name: str) -> Any:
+    """One column as a plain pyarrow.Array; a missing column is the engine's mistake, not the data's."""
+    at = table.schema.get_field_index(name)  # -1 as well for a name that occurs twice
+    if at < 0:
+        raise refuse("noise_answer", charged=True)
+    column = table.column(at)
+    if column.num_chunks == 1:
+        return _plain(column.chunk(0))
+    return _plain(pa.concat_arrays([pa.array([], column.type), *column.chunks]))
+
+
+def _plain(values: Any) -> Any:
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def _places(column: Any, key: KeyColumn) -> Places:
+    """The position of elements of `column` among the key's values, or, for those outside, their number; NULL only where
+    it is listed."""
+    domain, first = _domain(key)
+    size = len(domain)
+    if first is not None and pa.types.is_signed_integer(column.type):
+        least, missing = first, first + size - 1 if domain.null_count else first - 1
+
+        def by_distance(at: slice) -> NDArray[Any]:
+            part = column.slice(at.start, at.stop - at.start).cast(pa.int64())
+            numbers = part.fill_null(missing).to_numpy()
+            if domain.null_count:  # NULL stands where the integer after the last one would be
+                outside = part.is_valid().to_numpy(zero_copy_only=False) & (numbers == missing)
+                numbers = np.where(outside, least - 1, numbers)
+            # Differences that wrap are huge without a sign, like those below 0.
+            distances: NDArray[Any] = np.minimum((numbers - least).view(np.uint64), np.uint64(size)).view(np.int64)
+            return distances
+
+        return by_distance
+    try:
+        found: NDArray[Any] = pc.index_in(column, value_set=domain.cast(column.type)).fill_null(size).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        # The types of the column and the values of the policy decide this, not rows.
+        raise refuse("noise_answer", charged=True) from None
+    return found.__getitem__
+
+
+@lru_cache(maxsize=_KEPT)
+def _domain(key: KeyColumn) -> tuple[Any, int | None]:
+    """A public key's values, and the first of them where they are integers that follow each other, NULL after the last."""
+    values = _plain(key.values)
+    known = values.drop_null()
+    if not pa.types.is_signed_integer(values.type) or not len(known) or (values.null_count and values[-1].is_valid):
+        return values, None
+    first, after = known[0].as_py(), known[0].as_py() + len(known)
+    follows = first > -(1 << 63) and after < 1 << 63
+    follows = follows and bool((known.cast(pa.int64()).to_numpy() == np.arange(first, after)).all())
+    return values, first if follows else None
+
+
+def _product(keys: tuple[KeyColumn, ...], places: list[Places], rows: int) -> Layout:
+    """Every combination of the values of public keys."""
+    sizes = [len(key.values) for key in keys if key.values is not None]
+    count, inside = prod(sizes), 0
+    cells = np.empty(rows, dtype=np.int64)
+    taken = np.zeros(count + 1, dtype=bool)
+    for at in parts(rows):
+        found = np.zeros(at.stop - at.start, dtype=np.int64)
+        nowhere = np.zeros(found.size, dtype=bool)
+        for place, size in zip(places, sizes, strict=True):
+            position = place(at)
+            found *= size
+            found += position
+            nowhere |= position == size
+        cells[at] = np.where(nowhere, count, found)  # as long for any number of rows outside
+        taken[cells[at]] = True
+        inside += int(found.size - np.count_nonzero(nowhere))
+    if np.count_nonzero(taken[:count]) != inside:
+        raise refuse("noise_answer", charged=True)
+    grid = _kept_grid(keys) if count <= _MOST_KEPT_CELLS else _grid(keys)
+    return Layout(Groups(grid, count, True), cells)
+
+
+def _grid(keys: tuple[KeyColumn, ...]) -> Any:
+    """All combinations of the values of public keys, as a table."""
+    domains = [key.values for key in keys if key.values is not None]
+    count = fastest = prod(len(domain) for domain in domains)
+    columns = {}
+    for key, domain in zip(keys, domains, strict=True):
+        fastest //= len(domain) or 1
+        once = domain.take(pa.array(np.repeat(np.arange(len(domain), dtype=np.int32), fastest if count else 0)))
+        times = count // (len(once) or 1)
+        columns[key.name] = pa.concat_arrays([once] * times) if times > 1 else once
+    return pa.table(columns)
+
+
+_kept_grid = lru_cache(maxsize=_KEPT)(_grid)
+
+
+def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Places | None]) -> Layout:
+    """The combinations that the engine saw, sorted."""
+    inside = np.ones(len(columns[0]), dtype=bool)
+    found = [None if place is None else place(slice(0, inside.size)) for place in places]
+    for key, place in zip(keys, found, strict=True):
+        if place is not None:
+            inside &= place < len(key.values or ())
+    sources = inside.nonzero()[0]
+    public = any(place is not None for place in found)
+    shown, ranks = {}, {}
+    for i, (key, column, place) in enumerate(zip(keys, columns, found, strict=True)):
+        if key.values is None or place is None:
+            shown[key.name] = ranks[str(i)] = column.take(pa.array(sources)) if public else column
+        else:
+            ranks[str(i)] = pa.array(place[sources])
+            shown[key.name] = key.values.take(ranks[str(i)])
+    try:
+        order = None if _ascending(list(ranks.values())) else _order(ranks)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
+        # A key type that has no order; types are the engine's, not the data's.
+        raise refuse("noise_answer", charged=True) from None
+    table = pa.table(shown)
+    if order is not None:
+        table, sources = table.take(order), sources[order.to_numpy()]
+    cells = np.full(inside.size, sources.size)
+    cells[sources] = np.arange(sources.size)
+    return Layout(Groups(table, sources.size, False), cells)
+
+
+def _order(ranks: dict[str, Any]) -> Any:
+    """The rows in ascending order; NULL is placed last."""
+    return pc.sort_indices(pa.table(ranks), sort_keys=[(name, "ascending") for name in ranks])
+
+
+def _ascending(columns: list[Any]) -> bool:
+    """Whether rows stand in the order that `_order` gives, each before the next: two passes instead of a sort.
+
+    The engine sorts on all cores, but nothing is taken on trust. NaN is above nothing here, so it leads to a sort.
+    """
+    tied = before = None
+    for column in columns:
+        this, following = column.slice(0, max(0, len(column) - 1)), column.slice(1)
+        less = pc.if_else(following.is_null(), this.is_valid(), pc.less(this, following)).fill_null(False)
+        before = less if tied is None else pc.or_(before, pc.and_(tied, less))
+        both = pc.and_(this.is_null(), following.is_null())
+        equal = pc.or_(both, pc.equal(this, following).fill_null(False))
+        tied = equal if tied is None else pc.and_(tied, equal)
+    return bool(pc.all(before, min_count=0).as_py())

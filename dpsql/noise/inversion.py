@@ -1,0 +1,102 @@
+"""Exact draws of a number V = 0, 1, 2, ... by inversion: V is how many of P(V >= 1), P(V >= 2), ... lie above a uniform U.
+
+U is read a few bits at a time. Bits that U begins with decide V unless one of these probabilities, which are irrational,
+begins with the same bits; then U is read further: 16 bits, 64, 192. Nothing is rounded, whatever is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from math import floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.noise.randomness import Randomness, Words, guard, words
+from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper
+
+Shorts = NDArray[np.uint16]
+
+_OPEN = (1 << 16) - 1
+"""In place of a V that 16 bits do not decide."""
+_SPARE_BITS = 64
+"""Sums are computed to as many bits more than are asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """The law P(V = v) proportional to exp(-(linear v + square v**2)).
+
+    `edges`: floor(2**64 P(V >= v)), ascending, from the first v where it is 0 to v = 1. `first`: V for each beginning of
+    16 bits, or `_OPEN`.
+    """
+
+    linear: Fraction
+    square: Fraction
+    edges: Words
+    first: Shorts
+
+    def draw(self, begins: Shorts, randomness: Randomness) -> Shorts:
+        """A V for each of `begins`, the uniform first 16 bits of its U."""
+        found: Shorts = self.first.take(begins)
+        further = (found == _OPEN).nonzero()[0]
+        if further.size:
+            rest = words(further.size, randomness) >> np.uint64(16)
+            read = (begins[further].astype(np.uint64) << np.uint64(48)) | rest
+            at = self.edges.searchsorted(read, side="right")
+            found[further] = self.edges.size - at
+            for still in (self.edges[at - 1] == read).nonzero()[0]:
+                found[further[still]] = self._longer(int(read[still]), randomness)
+        return found
+
+    def _longer(self, start: int, randomness: Randomness) -> int:
+        """One V whose U begins with the word `start`, read to 192 bits; it is open below a chance of 2**-180 only."""
+        second, third = words(2, randomness).tolist()
+        drawn = start << 128 | second << 64 | third
+        edges = tail_edges(self.linear, self.square, 192)
+        guard(drawn not in edges)
+        return sum(drawn < edge for edge in edges)
+
+
+@cache
+def tails(linear: Fraction, square: Fraction) -> Tails:
+    """The law of these weights; `linear` + `square` is at least 1/512 and at most 1, neither is below 0."""
+    edges = np.array(tail_edges(linear, square, 64), dtype=np.uint64)
+    begins = (edges >> np.uint64(48)).astype(np.int64)
+    above = edges.size - np.bincount(begins, minlength=1 << 16).cumsum()
+    above[begins] = _OPEN
+    return Tails(linear, square, edges, above.astype(np.uint16))
+
+
+@cache
+def tail_edges(linear: Fraction, square: Fraction, bits: int) -> tuple[int, ...]:
+    """floor(2**bits P(V >= v)) ascending, from the first v where it is 0 to v = 1.
+
+    Weights follow each other by factors, w(v + 1) = w(v) a(v) and a(v + 1) = a(v) exp(-2 square), which never rise: what
+    is left out from some v on is at most w(v) / (1 - a(v)). All in integers that bound the true numbers on both sides;
+    where the sides do not agree on a floor, the guard fires, at the first use of the law and for no draw.
+    """
+    one = 1 << bits + _SPARE_BITS
+    lows, highs = [one], [one]
+    low, high = _scaled_exp(-(linear + square), one)
+    falls = _scaled_exp(-2 * square, one)
+    while lows[-1]:
+        lows.append(lows[-1] * low // one)
+        highs.append(highs[-1] * high // one + 1)
+        low, high = low * falls[0] // one, high * falls[1] // one + 1
+    rest = highs[-1] * one // (one - high) + 1
+    below, above = sum(lows), sum(highs) + rest
+    tail_low, tail_high = 0, rest
+    found = []
+    for less, more in zip(lows[:0:-1], highs[:0:-1], strict=True):
+        tail_low, tail_high = tail_low + less, tail_high + more
+        edge = (tail_low << bits) // above
+        guard(edge == (tail_high << bits) // below)
+        found.append(edge)
+    return tuple(found[max(0, found.count(0) - 1) :])
+
+
+def _scaled_exp(x: Fraction, one: int) -> tuple[int, int]:
+    return floor(exp_lower(x) * one), floor(exp_upper(x) * one) + 1

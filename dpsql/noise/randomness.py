@@ -1,0 +1,100 @@
+"""Uniform words from the operating system, and coins with exact chances.
+
+Every decision compares a uniform word with an integer; no float touches a probability. A guard that fires raises (its
+chance is far below 2**-128 as long as the source is what it should be); nothing ever wraps.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.errors.exceptions import refuse
+
+LOOK_BITS = 12
+"""A first look at a coin decides in steps of 2**-12 (see `bernoulli_exp`)."""
+_MOST_STEPS = 1 << 12
+_TOP = np.uint64((1 << 64) - 1)
+
+Words = NDArray[np.uint64]
+Truths = NDArray[np.bool_]
+
+
+class Randomness(Protocol):
+    """A source of independent uniform bytes."""
+
+    def read(self, size: int) -> bytes:
+        """Exactly `size` bytes."""
+
+
+class KernelRandomness:
+    """The kernel's generator for small draws, OpenSSL's (seeded and reseeded by the kernel) from `openssl_from` bytes.
+
+    Both are safe after fork. The kernel's also survives the cloning of a virtual machine; OpenSSL's is about 18 times
+    faster, which only large draws need. `openssl_from=None` uses the kernel alone. Holds no state.
+    """
+
+    def __init__(self, openssl_from: int | None = 1 << 16) -> None:
+        self._openssl_from = openssl_from
+
+    def read(self, size: int) -> bytes:
+        """Exactly `size` bytes; raises what the operating system raises."""
+        if self._openssl_from is not None and size >= self._openssl_from:
+            return ssl.RAND_bytes(size)
+        return os.urandom(size)
+
+
+def guard(holds: bool) -> None:
+    """Raises Fault noise_guard, with the charge kept, when something does not hold that cannot but hold."""
+    if not holds:
+        raise refuse("noise_guard", charged=True)
+
+
+def words(count: int, randomness: Randomness, bits: int = 64) -> NDArray[Any]:
+    """`count` independent uniform integers in [0, 2**bits), unsigned and as wide; `bits`: 16, 32 or 64."""
+    raw = randomness.read(bits // 8 * count)
+    guard(len(raw) == bits // 8 * count)
+    return np.frombuffer(raw, dtype=f"<u{bits // 8}")
+
+
+def bernoulli(numerators: Words, bounds: Words | np.uint64, randomness: Randomness) -> Truths:
+    """True with probability numerator / bound, each for itself; numerator <= bound, 1 <= bound <= 2**62.
+
+    Words from share * bound on are drawn again, so that each of 0..bound-1 owns exactly `share` words.
+    """
+    shares = _TOP // bounds
+    drawn = words(numerators.size, randomness)
+    outside = (drawn >= shares * bounds).nonzero()[0]
+    if outside.size:
+        drawn, ends = drawn.copy(), np.broadcast_to(shares * bounds, drawn.shape)
+        while outside.size:
+            drawn[outside] = words(outside.size, randomness)
+            outside = outside[drawn[outside] >= ends[outside]]
+    return drawn < numerators * shares
+
+
+def bernoulli_exp(numerators: Words, denominator: int, looks: Words, randomness: Randomness) -> Truths:
+    """True with probability exp(-x), each for itself, given that a first look did not say so already.
+
+    x = numerator / denominator in [0, 1]. With A_k Bernoulli(x / k), the first k with A_k = 0 is odd with probability
+    exp(-x) (Canonne, Kamath, Steinke, arXiv 2004.00010, Algorithm 1). A_1 is two coins that must both succeed: the look,
+    Bernoulli(look / 2**12) for some look / 2**12 >= x, and one here, Bernoulli(x 2**12 / look). Who calls has tossed the
+    look: where it failed, A_1 = 0 and the answer is True; the others come here with their `looks` (1 to 2**12).
+    """
+    bounds = looks * np.uint64(denominator)
+    guard(denominator <= 1 << 62 - LOOK_BITS)
+    on = bernoulli(numerators << np.uint64(LOOK_BITS), bounds, randomness)
+    odd = ~on
+    index, numerators = on.nonzero()[0], numerators[on]
+    step = 2
+    while index.size:
+        guard(step < _MOST_STEPS and denominator * step <= 1 << 62)
+        on = bernoulli(numerators, np.uint64(denominator * step), randomness)
+        index, numerators = index[on], numerators[on]
+        step += 1
+        odd[index] = step % 2 == 1
+    return odd

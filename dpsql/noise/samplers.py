@@ -1,0 +1,175 @@
+"""Exact samplers: discrete Laplace and discrete Gaussian noise from the operating system's randomness, vectorised.
+
+Both are rejection samplers over blocks of equal width w. A magnitude y = j w + r has density proportional to exp(-f(y)),
+f rising. The number j of its block is drawn with P(J = j) proportional to exp(-e(j)), where e(j) <= f(j w), by inversion
+(`tails`); r is uniform in [0, w); and y is kept with probability exp(-(f(y) - e(j))). So y is kept with a chance
+proportional to exp(-e(j)) (1 / w) exp(-(f(y) - e(j))), which is exp(-f(y)) times a constant. With 16 blocks for a scale,
+f(y) - e(j) is about j / 256 or below 1 / 16, so that nearly all candidates are kept and few need a second look.
+
+Nothing is rounded: f(y) - e(j) is a fraction of integers, its exp is an exact coin (`uniform`), and each candidate is
+independent of all others. A sampler keeps the first accepted values of an endless stream of candidates, so drawing in
+batches changes no law. The chances are those of Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
+Privacy" (NeurIPS 2020, arXiv 2004.00010), Algorithms 2 and 3, which propose with j alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.noise.inversion import Shorts, Tails, tails
+from dpsql.noise.randomness import LOOK_BITS, Randomness, Truths, bernoulli_exp, guard, words
+
+LEAST_DRAW = 1024
+"""Fewer values are never drawn at a time: the time of one draw would tell its size (Jin et al. 2022)."""
+MOST_LAPLACE_SCALE = 1 << 40
+"""Bound of t and of s; there are at most 2,200 blocks of t/16, so that a magnitude stays below 2**48."""
+MOST_SIGMA = 1 << 20
+"""Bound of sigma: at most 300 blocks of sigma/16, so that (16 y)**2 stays below 2**57."""
+
+_BLOCKS = 16
+"""Blocks to a scale."""
+_FINE = 256
+"""From this t on a block of ceil(t / 16) is hardly wider than t / 16."""
+_BATCH = 1 << 16
+_MOST_BARREN = 64
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Magnitudes:
+    """Proposals for y >= 0 with density exp(-f(y)): block j of `blocks`, `width` values each.
+
+    excess(j, y) / denominator = f(y) - e(j). `caps[j]` + 1 is, in units of 2**-16 and a multiple of 2**-12, at least that
+    of any y of block j (at most 1; the last one is 1 and stands for all later blocks). About `tried` / `kept` candidates
+    are needed for a value.
+    """
+
+    blocks: Tails
+    width: int
+    denominator: int
+    excess: Callable[[Integers, Integers], Integers]
+    caps: Shorts
+    tried: int
+    kept: int
+
+
+@lru_cache(maxsize=256)
+def _geometric(t: int) -> _Magnitudes:
+    """f(y) = y / t and e(j) = j / b, b blocks to t: f(y) - e(j) = (b y - t j) / (b t). For small t, b divides it."""
+    blocks = gcd(t, _BLOCKS) if t < _FINE else _BLOCKS
+    width = -(-t // blocks)
+    law = tails(Fraction(1, blocks), Fraction(0))
+
+    def excess(j: Integers, y: Integers) -> Integers:
+        return y * blocks - j * t
+
+    caps = _caps(law, width, blocks * t, excess)
+    return _Magnitudes(law, width, blocks * t, excess, caps, width * (12 * blocks + 7), 12 * t + 6)
+
+
+@lru_cache(maxsize=256)
+def _half_gaussian(sigma: int) -> _Magnitudes:
+    """f(y) = y**2 / (2 sigma**2) and e(j) = j**2 / (2 16**2); their difference over 2 16**2 sigma**2."""
+    width = -(-sigma // _BLOCKS)
+    law = tails(Fraction(0), Fraction(1, 2 * _BLOCKS**2))
+    denominator = 2 * (_BLOCKS * sigma) ** 2
+
+    def excess(j: Integers, y: Integers) -> Integers:
+        return (y * _BLOCKS) ** 2 - (j * sigma) ** 2
+
+    return _Magnitudes(law, width, denominator, excess, _caps(law, width, denominator, excess), 84 * width, 5 * sigma)
+
+
+def _caps(law: Tails, width: int, denominator: int, excess: Callable[[Integers, Integers], Integers]) -> Shorts:
+    """`_Magnitudes.caps`: the excess rises with y, so that the last of a block bounds them all."""
+    j = np.arange(law.edges.size + 1)
+    worst = np.minimum(excess(j, (j + 1) * width - 1), denominator)
+    looks = np.maximum(1, -(-(worst << LOOK_BITS) // denominator))
+    looks[-1] = 1 << LOOK_BITS
+    caps: Shorts = ((looks << 16 - LOOK_BITS) - 1).astype(np.uint16)
+    return caps
+
+
+def discrete_laplace(count: int, t: int, s: int, randomness: Randomness) -> Integers:
+    """`count` independent integers, P(Z = z) proportional to exp(-|z| s / t): a geometric magnitude over s, and a sign.
+
+    1 <= t, s <= 2**40. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
+    """
+    guard(1 <= t <= MOST_LAPLACE_SCALE and 1 <= s <= MOST_LAPLACE_SCALE)
+    return _drawn(count, _geometric(t), s, randomness)
+
+
+def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integers:
+    """`count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 sigma**2)).
+
+    1 <= sigma <= 2**20. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
+    """
+    guard(1 <= sigma <= MOST_SIGMA)
+    return _drawn(count, _half_gaussian(sigma), 1, randomness)
+
+
+def _drawn(count: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:
+    """The first `count` values of the endless stream of signed floor(y / divisor), read in batches."""
+    needed = max(count, LEAST_DRAW)
+    found = np.empty(needed, dtype=np.int64)
+    filled = barren = 0
+    while filled < needed:
+        likely = (needed - filled) * law.tried // law.kept
+        part = _candidates(min(likely + likely // 64 + 64, _BATCH), law, divisor, randomness)[: needed - filled]
+        found[filled : filled + part.size] = part
+        filled += part.size
+        barren = 0 if part.size else barren + 1
+        guard(barren < _MOST_BARREN)
+    return found[:count]
+
+
+def _candidates(size: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:
+    """What is kept of `size` candidates, in their order. A candidate reads 16 bits for j, 16 for the look, and 32 or 64
+    that are r and the sign."""
+    begins, looks = words(2 * size, randomness, 16).reshape(2, size)
+    bits = 32 if 2 * law.width <= 1 << 17 else 64
+    places: Any = words(size, randomness, bits)
+    share = (1 << bits) // (2 * law.width)
+    sided = places // places.dtype.type(share)
+    j = law.blocks.draw(begins, randomness)
+    y = j.astype(np.int64)
+    y *= law.width
+    y += (sided >> places.dtype.type(1)).view(np.dtype(f"i{bits // 8}"))
+    # Words that would give some r a larger share are no candidates at all.
+    kept = places <= places.dtype.type(share * 2 * law.width - 1)
+    near = (kept & (looks <= law.caps.take(j, mode="clip"))).nonzero()[0]
+    kept[near] = _survives(j[near], y[near], law, randomness)
+    if divisor > 1:
+        y //= divisor
+    sign = -(sided & places.dtype.type(1)).astype(np.int64)
+    # Zero has two signs: one of them is rejected, or zero would come twice as often as it should.
+    kept &= (y != 0) | (sign == 0)
+    y ^= sign
+    y -= sign
+    accepted: Integers = y[kept]
+    return accepted
+
+
+def _survives(j: Shorts, y: Integers, law: _Magnitudes, randomness: Randomness) -> Truths:
+    """True with probability exp(-(f(y) - e(j))), given that the look at it, Bernoulli((caps[j] + 1) / 2**16), was True."""
+    looks = (law.caps.take(j, mode="clip").astype(np.uint64) + np.uint64(1)) >> np.uint64(16 - LOOK_BITS)
+    whole, rest = np.divmod(law.excess(j.astype(np.int64), y), law.denominator)
+    survives = bernoulli_exp(rest.view(np.uint64), law.denominator, looks, randomness)
+    far = whole.nonzero()[0]
+    if far.size:  # a run of at least n has probability exp(-n); the look at an excess of 1 or more is always True
+        survives[far] &= _runs(far.size, randomness) >= whole[far]
+    return survives
+
+
+def _runs(count: int, randomness: Randomness) -> Shorts:
+    """`count` lengths V with P(V >= v) = exp(-v)."""
+    return tails(Fraction(1), Fraction(0)).draw(words(count, randomness, 16), randomness)

@@ -1,0 +1,449 @@
+"""The relational language in which everything about privacy is proven: ten relations, four expressions, one block.
+
+Plans are frozen values: two questions are the same question exactly when their plans are equal. Column names inside
+a plan are ours (deterministic from the shape of the plan), never the analyst's aliases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any, Union
+
+from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts, Type
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+UNIT = "#unit"
+"""Name of the hidden column that carries the privacy unit's key through every entity-protected relation."""
+
+OTHER = "s.c."
+"""What stands before the names of the right side's columns in the condition of a semi-join."""
+
+
+# --- row expressions ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the relation below."""
+
+    name: str
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant of the question (None is SQL's NULL)."""
+
+    value: Any
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Call:
+    """A total row function of `dpsql.functions.numeric`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class ReleasedValue:
+    """The one value of the `Result` called `name`: a constant, not known before that is released."""
+
+    name: str
+    facts: Facts
+
+
+Expr = Union[Column, Literal, Call, ReleasedValue]
+
+
+# --- relations ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A base table of the policy; a protected one stands for its bounded view (at most max_rows rows of each unit)."""
+
+    table: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Rows for which `predicate` is true."""
+
+    source: Relation
+    predicate: Expr
+
+
+@dataclass(frozen=True)
+class Project:
+    """New columns computed row by row; the hidden unit column goes through."""
+
+    source: Relation
+    columns: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Join:
+    """`left` (always protected) with `right` on equal keys.
+
+    `kind` is "inner" or "left"; columns of the left side are renamed "a.<name>", of the right side "b.<name>", and so
+    they are named in `keys`. `on_unit`: both sides are protected and their units are compared too. `multiplicity` is
+    how many rows of `right` one row of `left` can meet at most (of the same unit, when `on_unit`), and `back` how many
+    of `left` one row of `right` can meet (None: nothing is promised).
+    """
+
+    left: Relation
+    right: Relation
+    kind: str
+    keys: tuple[tuple[Expr, Expr], ...]
+    on_unit: bool
+    multiplicity: int
+    back: int | None = None
+
+
+@dataclass(frozen=True)
+class SemiJoin:
+    """Rows of `left` for which `right` has (or, `negated`, has not) a row with equal keys.
+
+    Keys of `right` are over its own columns. `on_unit`: `right` is protected, and only rows of the same unit count.
+    `in_list`: NULLs count as in SQL's IN, else as in EXISTS. `condition` is asked of both rows besides the keys: it names
+    columns of `left` as they are, those of `right` OTHER + name.
+    """
+
+    left: Relation
+    right: Relation
+    keys: tuple[tuple[Expr, Expr], ...]
+    on_unit: bool
+    negated: bool
+    in_list: bool
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Union_:
+    """UNION ALL: rows of both, columns matched by position and named as in the first."""
+
+    sources: tuple[Relation, ...]
+
+
+@dataclass(frozen=True)
+class UnitAggregate:
+    """One row for each privacy unit and combination of `keys`: exact aggregates of the unit's own rows.
+
+    `keys` do not name the unit itself, which is there as the visible column "u". `columns` are (name, aggregate word,
+    argument or None, filter or None, facts of the result).
+    """
+
+    source: Relation
+    keys: tuple[tuple[str, Expr], ...]
+    columns: tuple[tuple[str, str, Expr | None, Expr | None, Facts], ...]
+
+
+@dataclass(frozen=True)
+class ReleasedRows:
+    """Rows of the `Result` called `name`: a public table once that is released.
+
+    `unique`: sets of columns, in each of which no two rows have the same values (but NULL); an empty set means at most
+    one row. `content` tells the rows apart: the name until they are known, then their digest (`filled`).
+    """
+
+    name: str = field(compare=False)
+    columns: tuple[Column, ...]
+    unique: tuple[tuple[str, ...], ...]
+    content: str
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """One expression of a window's ORDER BY."""
+
+    by: Expr
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window function over one unit's rows with equal `keys`: row_number, rank, dense_rank, lag, lead, first_value, or an
+    aggregate word of `UnitAggregate`. `offset` belongs to lag and lead."""
+
+    name: str
+    word: str
+    argument: Expr | None
+    filter: Expr | None
+    offset: int
+    keys: tuple[Expr, ...]
+    order: tuple[Sorting, ...]
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class UnitWindow:
+    """Rows of `source` with one more column for each window; every window holds rows of one unit alone."""
+
+    source: Relation
+    windows: tuple[Window, ...]
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Rows of `source` without repetitions. They belong to no unit: another unit may have had the same row."""
+
+    source: Relation
+
+
+Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate, ReleasedRows, UnitWindow, Distinct]
+
+
+# --- private blocks -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Key:
+    """One GROUP BY expression; `values`: its public keys in order, None when they are private. They follow from the expression
+    and `left` (fingerprint of those that conditions left; "": all). Not `whole`: HAVING leaves rows without a group.
+    `drops`: its columns, where rows that meet the conditions may have values that are none of the public keys."""
+
+    name: str
+    expression: Expr
+    values: tuple[Any, ...] | None = field(compare=False)
+    left: str = ""
+    whole: bool = True
+    drops: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One SQL aggregate: `aggregate` is the word of sql.md in lower case; `arguments` its row expressions."""
+
+    name: str
+    aggregate: str
+    arguments: tuple[Expr, ...]
+    distinct: bool
+    filter: Expr | None
+
+
+@dataclass(frozen=True)
+class Block:
+    """A lowest aggregation over a protected relation: what is measured with noise, all at once, over disjoint groups."""
+
+    name: str
+    source: Relation
+    keys: tuple[Key, ...]
+    measures: tuple[Measure, ...]
+
+
+class TermKind(str, Enum):
+    """What is summed per group, as an integer per row, per unit or per distinct value."""
+
+    COUNT = "count"
+    SUM = "sum"
+    UNITS = "units"
+    DISTINCT = "distinct"
+    DISTINCT_SUM = "distinct sum"
+
+
+class Norm(str, Enum):
+    """The norm in which a unit's vector of sums is clipped: the one that the noise is calibrated to."""
+
+    L1 = "L1"
+    L2 = "L2"
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A unit's vector of sums over all groups is scaled down to `norm` (None until pricing has chosen the mechanism) at most
+    `most` (grid units, an integer >= 1)."""
+
+    most: int
+    norm: Norm | None = None
+
+
+@dataclass(frozen=True)
+class Term:
+    """One basis term (privacy.md 4).
+
+    COUNT: rows that pass `filter` and whose `value` (when given) is not NULL. SUM: the integer
+    round(clamp(value, lower, upper) - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and
+    ints for integer columns. UNITS: distinct privacy units. DISTINCT: distinct values of `value`; DISTINCT_SUM: their SUM.
+    `magnitude` bounds the absolute value that one row (unit, value) adds, in grid units. `clip`: COUNT and SUM only; their
+    grid then lets nothing overflow (`basis.clipped`), `finer` bits finer than that of the rows' integers, of which a unit adds
+    a share in steps of 2**-finer. `shares`: a set to which any row adds one W in all (`sharing.Shared`, also for `absent`).
+    """
+
+    name: str
+    kind: TermKind
+    value: Expr | None
+    filter: Expr | None
+    magnitude: int
+    grid: int = 0
+    lower: float | int = 0
+    upper: float | int = 0
+    centre: float | int = 0
+    clip: Clip | None = None
+    finer: int = 0
+    shares: str = ""
+    absent: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Contribution bounds that a question asks for. `max_groups` and `max_rows_per_group` drop rows; `max_total` (in
+    the unit of what is summed) and `max_count` (rows) clip a unit's SUM and COUNT over all groups; None: not asked."""
+
+    max_groups: int | None = None
+    max_rows_per_group: int | None = None
+    max_total: Fraction | None = None
+    max_count: int | None = None
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Contribution bounds of one block. `rows_per_unit`: stability of the relation; `groups`: most groups of the answer
+    that one unit touches; `max_groups` and `max_rows_per_group` are enforced by the engine (None: they follow)."""
+
+    rows_per_unit: int
+    groups: int
+    max_groups: int | None
+    max_rows_per_group: int | None
+
+
+@dataclass(frozen=True)
+class BoundedBlock:
+    """A block reduced to its basis. `formulas` gives each measure as DuckDB SQL over the columns named like terms."""
+
+    name: str
+    source: Relation
+    keys: tuple[Key, ...]
+    terms: tuple[Term, ...]
+    formulas: tuple[tuple[str, str, Type], ...]
+    selection_term: str | None
+    caps: Caps
+    groups: GroupFacts = field(default=ANY_GROUPS, compare=False)
+
+
+# --- the whole question ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PublicInput:
+    """A public table that the remainder reads: its name in the sandbox and the columns it needs."""
+
+    name: str
+    scan: Scan
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A subquery whose rows a later block reads: `query` is like the remainder of a plan, over earlier blocks and public
+    tables, and returns `columns` in their types. `unique`: see `ReleasedRows`."""
+
+    name: str
+    query: exp.Query
+    columns: tuple[Column, ...]
+    unique: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A question cut into private blocks, results that later ones of them read, and the public remainder.
+
+    Each block reads results of blocks before it alone.
+    `remainder` is a validated sqlglot query over tables named like the blocks (columns: keys "k0".., measures
+    "m0"..) and like the public inputs. It may hold DP_INTERVAL_LOW/HIGH/ERROR(expr) as anonymous functions.
+    """
+
+    sql: str
+    blocks: tuple[Block, ...]
+    public_inputs: tuple[PublicInput, ...]
+    remainder: exp.Query
+    output_names: tuple[str, ...]
+    results: tuple[Result, ...] = ()
+
+
+def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
+    """A plan with its parts as `replaced` returns them (the part itself: look inside). Facts are left as they are."""
+    new = replaced(value)
+    if new is not value:
+        return new
+    if isinstance(value, tuple):
+        parts = tuple(filled(part, replaced) for part in value)
+        return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
+    kind: Any = type(value)
+    names = () if kind is Facts else _compared(kind) or ()
+    changed = {name: part for name in names if (part := filled(old := getattr(value, name), replaced)) is not old}
+    return replace(value, **changed) if changed else value
+
+
+def results_read(value: Any) -> tuple[str, ...]:
+    """Names of the results that a plan reads and that are not known yet, each once."""
+    found: dict[str, None] = {}
+
+    def note(part: Any) -> Any:
+        if isinstance(part, ReleasedValue) or (isinstance(part, ReleasedRows) and part.content == part.name):
+            found[part.name] = None
+        return part
+
+    filled(value, note)
+    return tuple(found)
+
+
+def fingerprint(value: Any) -> str:
+    """SHA-256 of a plan, hex: equal for equal plans, in every process (unlike `hash`)."""
+    return hashlib.sha256(canonical_text(value).encode()).hexdigest()
+
+
+def canonical_text(value: Any) -> str:
+    """A deterministic text of a frozen plan: type names, field names and values, nothing else."""
+    return _writer(type(value))(value)
+
+
+def _new_writer(kind: Any) -> Callable[[Any], str]:
+    """How values of one type are written."""
+    name, names = kind.__name__, _compared(kind)
+    if names is not None:
+        return _of_fields(name, names, _WRITTEN_ONCE.get(kind, 0))
+    if issubclass(kind, (tuple, list)):
+        return lambda value: f"[{','.join([_writer(type(item))(item) for item in value])}]"
+    if issubclass(kind, Enum):
+        return lambda value: f"{name}.{value.name}"
+    return lambda value: f"{name}:{value!r}"
+
+
+_writer: Callable[[Any], Callable[[Any], str]] = cache(_new_writer)
+
+
+def _of_fields(name: str, names: tuple[str, ...], most_kept: int) -> Callable[[Any], str]:
+    def write(value: Any) -> str:
+        parts = value.__dict__
+        if _TEXT in parts:
+            return str(parts[_TEXT])
+        text = f"{name}({','.join([f'{one}={_writer(type(part := parts[one]))(part)}' for one in names])})"
+        if len(text) <= most_kept:
+            parts[_TEXT] = text
+        return text
+
+    return write
+
+
+_TEXT = "#text"
+_WRITTEN_ONCE = {Facts: 4_000, Scan: 1 << 30}
+"""Values that keep their own text up to so many characters, beside their fields: every expression holds facts (domains among
+them), and the scan of a table is one value for all questions (`bind.relations.base_scan`). They are frozen, and a copy
+with other fields (`replace`) is made from fields alone, so a text never outlives what it says."""
+
+
+@cache
+def _compared(kind: Any) -> tuple[str, ...] | None:
+    """Names of the fields of a dataclass that take part in equality; None for any other type."""
+    return tuple(f.name for f in fields(kind) if f.compare) if is_dataclass(kind) else None

@@ -1,0 +1,210 @@
+"""How many rows of a relation one privacy unit can change: stability, node by node (privacy.md 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import (
+    Call,
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitWindow,
+)
+from dpsql.policy import Policy
+
+MOST_ROWS_PER_UNIT = 10**9
+
+
+def rows_per_unit(relation: Relation, policy: Policy) -> int:
+    """Most rows that appear or vanish when one unit is added or removed. Refuses what grows beyond all use.
+
+    Each line is one row of the table in privacy.md 3; the bounded view (Scan) is the only place where a number enters.
+    """
+    rows = _rows(relation, policy)
+    if rows > MOST_ROWS_PER_UNIT:
+        raise refuse("too_many_rows_per_unit", rows=rows, most=MOST_ROWS_PER_UNIT)
+    return rows
+
+
+def _rows(relation: Relation, policy: Policy) -> int:
+    if isinstance(relation, Scan):
+        if not policy.is_protected(relation.table):
+            return 0
+        if policy.privacy_unit is None:
+            return 1
+        most = policy.tables[relation.table].max_rows
+        if most is None:
+            raise refuse("no_max_rows", table=relation.table)
+        return most
+    if isinstance(relation, ReleasedRows):
+        return 0  # they were paid for when they were released; from then on nothing in them depends on a unit
+    if isinstance(relation, Filter):
+        rows = _rows(relation.source, policy)
+        # row_number() counts the unit's rows, so at most k of them have a number up to k.
+        return min(
+            [rows, *(most for part in _conjuncts(relation.predicate) if (most := _first(relation.source, part)))]
+        )
+    if isinstance(relation, (Project, Distinct)):
+        # Distinct: a row appears (or vanishes) only with a row of `source` that is equal to it, one for each at most.
+        return _rows(relation.source, policy)
+    if isinstance(relation, UnitWindow):
+        # A column more for each row, computed from rows of the same unit: the emitted window is over the unit.
+        if not owned(relation.source, policy):
+            raise refuse("internal", what="a window of one unit's rows over rows that belong to no unit")
+        return _rows(relation.source, policy)
+    if isinstance(relation, SemiJoin):
+        # Whether a row of `left` stays depends on public rows, or on rows of its own unit (the emitted join compares
+        # the units): adding a unit never changes another unit's rows.
+        _check_on_unit(relation, policy)
+        return _rows(relation.left, policy)
+    if isinstance(relation, Union_):
+        return sum(_rows(source, policy) for source in relation.sources)
+    if isinstance(relation, Join):
+        return _joined_rows(relation, policy)
+    # UnitAggregate: each of the unit's rows is in one group, so it has at most as many groups as rows. (The size of a
+    # declared domain is no bound here: nothing keeps values outside it from being groups of their own.)
+    return 1 if not relation.keys else _rows(relation.source, policy)
+
+
+def owned(relation: Relation, policy: Policy) -> bool:
+    """Whether each row belongs to one privacy unit, whose key it carries: entity privacy, and not above DISTINCT."""
+    if policy.privacy_unit is None or isinstance(relation, (Distinct, ReleasedRows)):
+        return False
+    if isinstance(relation, Scan):
+        return policy.is_protected(relation.table)
+    if isinstance(relation, (Join, SemiJoin)):
+        return owned(relation.left, policy)
+    return all(owned(part, policy) for part in parts(relation))
+
+
+def _conjuncts(predicate: Expr) -> tuple[Expr, ...]:
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return tuple(part for argument in predicate.arguments for part in _conjuncts(argument))
+    return (predicate,)
+
+
+def _first(source: Relation, condition: Expr) -> int:
+    """The most rows of one unit that pass `row_number() <= k`, `< k` or `= k`; 0 where nothing is known."""
+    if not isinstance(condition, Call) or condition.function not in ("le", "lt", "eq") or len(condition.arguments) != 2:
+        return 0
+    number, bound = condition.arguments
+    if not isinstance(bound, Literal) or type(bound.value) is not int or not _is_row_number(source, number):
+        return 0
+    return max(1, {"le": bound.value, "lt": bound.value - 1, "eq": 1}[condition.function])
+
+
+def _is_row_number(relation: Relation, expression: Expr) -> bool:
+    """Whether a column of `relation` numbers the rows of each unit from 1 on; some rows may have been left out since."""
+    while isinstance(expression, Column):
+        if isinstance(relation, Project):
+            expression = dict(relation.columns)[expression.name]
+        elif isinstance(relation, UnitWindow):
+            window = next((window for window in relation.windows if window.name == expression.name), None)
+            if window is not None:
+                return window.word == "row_number" and not window.keys
+        elif not isinstance(relation, Filter):
+            return False
+        relation = relation.source
+    return False
+
+
+def _check_on_unit(relation: Join | SemiJoin, policy: Policy) -> None:
+    """The binder's promise, checked once more: two protected sides meet on an entity's key, or not at all."""
+    both = relation.on_unit and owned(relation.left, policy) and owned(relation.right, policy)
+    if _rows(relation.right, policy) > 0 and not both:
+        raise refuse("internal", what="protected sides that do not meet on the privacy unit")
+
+
+def _joined_rows(relation: Join, policy: Policy) -> int:
+    """A row of `left` meets at most `multiplicity` rows of `right`; with on_unit only rows of the same unit meet.
+
+    Counted from the other side: each row of the unit in `right` meets at most `back` rows in `left`. An outer join also
+    keeps the rows of `left` that meet none. With j rows of `left` that meet some, pairs are at most right * min(back, j),
+    and left - j rows meet none: the sum is largest at j = min(back, left). Both counts hold, so the smaller one does.
+    """
+    _check_on_unit(relation, policy)
+    left = _rows(relation.left, policy)
+    if not relation.on_unit:
+        rows = unfiltered(relation.right)
+        if isinstance(rows, ReleasedRows) and not unique_on(rows, relation.keys, "b."):
+            raise refuse("internal", what="released rows whose keys are not unique")
+        return left * relation.multiplicity
+    right = _rows(relation.right, policy)
+    forward = left * min(relation.multiplicity, right)
+    if relation.back is None:
+        return forward
+    back = min(relation.back, left)
+    return min(forward, right * back + (left - back if relation.kind == "left" else 0))
+
+
+def unique_on(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: str = "") -> bool:
+    """Whether equal keys (second of each pair, named with `prefix`) are those of one row at most."""
+    names = {b.name.removeprefix(prefix) for a, b in keys if isinstance(b, Column) and told_apart(a, b)}
+    return any(names.issuperset(unique) for unique in rows.unique)
+
+
+def told_apart(a: Expr, b: Expr) -> bool:
+    """Whether a value of `a` equals one value of `b` at most. Engines compare an integer with a real as reals, where
+    2**53 and 2**53 + 1 are the same number; all other comparisons keep the values of `b` apart."""
+    return not (a.facts.type is Type.REAL and b.facts.type is Type.INTEGER)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the policy says of a table and stability relies on: at most `most` rows agree on `columns`."""
+
+    table: str
+    columns: tuple[str, ...]
+    most: int
+
+
+def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
+    """Every promise that `rows_per_unit` of a relation, or its way to the unit, relies on. The engine checks them."""
+    found: set[Promise] = set()
+    if isinstance(relation, Scan):
+        for _, _, parent, column in policy.unit_joins(relation.table):
+            found.add(Promise(parent, (column,), 1))
+        return frozenset(found)
+    if isinstance(relation, Join):
+        for side, at in ((unfiltered(relation.left), 0), (unfiltered(relation.right), 1)):
+            keys = [pair[at] for pair in relation.keys if told_apart(pair[1 - at], pair[at])]
+            names = tuple(sorted(key.name[2:] for key in keys if isinstance(key, Column)))
+            most = policy.tables[side.table].multiplicity(names) if isinstance(side, Scan) else None
+            if isinstance(side, Scan) and most is not None:
+                found.add(Promise(side.table, names, most))
+    return frozenset(found).union(*(promises(part, policy) for part in parts(relation)))
+
+
+def unfiltered(relation: Relation) -> Relation:
+    """The relation below all filters: leaving rows out breaks no promise about keys."""
+    while isinstance(relation, Filter):
+        relation = relation.source
+    return relation
+
+
+def parts(relation: Relation) -> tuple[Relation, ...]:
+    """The relations right below."""
+    if isinstance(relation, (Scan, ReleasedRows)):
+        return ()
+    if isinstance(relation, (Join, SemiJoin)):
+        return (relation.left, relation.right)
+    return relation.sources if isinstance(relation, Union_) else (relation.source,)
+
+
+def tables(relation: Relation) -> frozenset[str]:
+    """Names of all tables that a relation reads."""
+    if isinstance(relation, Scan):
+        return frozenset({relation.table})
+    return frozenset[str]().union(*(tables(part) for part in parts(relation)))

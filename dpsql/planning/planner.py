@@ -1,0 +1,217 @@
+"""One question planned to the end before data is touched: bound, priced, written for the engine, rehearsed.
+
+Everything here is a function of the text, its parameters, the policy and the options, so it is kept and used again
+when the same question comes back (a dashboard asks the same twelve all day).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from sqlglot import exp
+
+from dpsql.engine.contract import Engine
+from dpsql.errors.exceptions import refuse
+from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
+from dpsql.plan.plan import Plan, fingerprint, results_read
+from dpsql.plan.stability import tables
+from dpsql.policy import Column, Policy, Table
+from dpsql.pricing.bounding import bounded
+from dpsql.pricing.explain import describe_loss
+from dpsql.pricing.options import Options
+from dpsql.pricing.pricing import Price, PricedBlock, price
+from dpsql.privacy.accounting.contract import Accountant, make_accountant
+from dpsql.privacy.loss import PrivacyLoss, plain_decimal
+from dpsql.release.release import OutputColumn
+from dpsql.release.remainder import DIALECT
+from dpsql.sql.binder.bind import bind
+from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
+
+MOST_KEPT = 512
+MOST_DOMAIN = 2_000
+"""Columns of public tables with more values than this are grouped by as private keys are."""
+Value = TypeVar("Value")
+
+
+class QuestionToken:
+    """Stands for one planned question in caches that hold it weakly."""
+
+    __slots__ = ("__weakref__",)
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A priced question. `keys` names each block's release (without the version of the data), in block order.
+
+    A block that reads results which are not released yet (`waiting`) gets its name when they are, for what it measures
+    depends on them (`stages`).
+
+    `token` is the same for a question before and after its later blocks are filled in.
+    """
+
+    statement: Statement
+    options: Options
+    plan: Plan
+    price: Price
+    keys: tuple[str, ...]
+    token: QuestionToken = field(default_factory=QuestionToken)
+
+    @cached_property
+    def text(self) -> str:
+        """The public remainder as SQL."""
+        return self.plan.remainder.sql(dialect())
+
+    def waiting(self, at: int) -> tuple[str, ...]:
+        """Names of the results that block number `at` reads and that are not released yet."""
+        return results_read(self.price.blocks[at].block) if self.plan.results else ()
+
+
+def release_key(one: PricedBlock, policy: Policy) -> str:
+    """Names the release of a block: what is measured, over which rows, and with which noise."""
+    return fingerprint((replace(one.block, name="", formulas=()), one.noise.terms, one.noise.selection, policy.meaning))
+
+
+def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:
+    """Names of releases as far as they are known before anything is: of a block that waits, what its results are made of
+    stands for their rows."""
+    keys: dict[str, str] = {}
+    results = {one.name: one.query for one in plan.results}
+    for one in priced.blocks:
+        key = release_key(one, policy)
+        for name in results_read(one.block) if results else ():
+            made_of = sorted(keys[t.name] for t in results[name].find_all(exp.Table) if t.name in keys)
+            key = fingerprint((key, results[name].sql(dialect=DIALECT), tuple(made_of)))
+        keys[one.block.name] = key
+    return tuple(keys.values())
+
+
+class Memory(Generic[Value]):
+    """The last values made, by key; a value made twice at the same time is harmless."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Value] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value kept under `key`, made now when there is none."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        value = make()
+        with self._lock:
+            self._kept[key] = value
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return value
+
+
+class Planner:
+    """Plans statements for one policy; remembers the last `MOST_KEPT` of them. Thread-safe."""
+
+    def __init__(self, policy: Policy, engine: Engine) -> None:
+        self.policy = policy
+        self._engine = engine
+        self._public = tuple(name for name, table in policy.tables.items() if table.public)
+        self._widened: tuple[str, Policy] | None = None
+        budget = policy.budget
+        self.accountant: Accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
+        self._statements: Memory[Statement] = Memory()
+        self._plans: Memory[Planned] = Memory()
+        self.rehearsals: Memory[tuple[OutputColumn, ...]] = Memory()
+        self.columns: WeakKeyDictionary[QuestionToken, tuple[OutputColumn, ...]] = WeakKeyDictionary()
+        """Columns of questions whose remainder has been rehearsed."""
+
+    def parse(self, sql: str, parameters: Parameters) -> Statement:
+        """The statement of a text."""
+        if has_values(parameters) or not isinstance(sql, str):
+            return parse(sql, parameters)
+        return self._statements.get(sql, lambda: parse(sql))
+
+    def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
+        """The priced plan of a query (or of what is explained). Raises refusals only."""
+        for name, value in statement.options:
+            options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
+        policy, version = self._bound_policy(statement)
+        if not cacheable or _reads_the_clock(statement):
+            return self._plan(statement, options, policy)
+        return self._plans.get((statement.sql, options, version), lambda: self._plan(statement, options, policy))
+
+    def _bound_policy(self, statement: Statement) -> tuple[Policy, str]:
+        """The policy that names mean; where a public table is read, its columns have the values found in it as domain.
+
+        Public tables are public: grouping by their columns needs no partition selection, whoever the rows belong to.
+        """
+        assert statement.query is not None
+        read = {table.name.lower() for table in statement.query.find_all(exp.Table)}
+        if not any(name.lower() in read for name in self._public):
+            return self.policy, ""
+        version = self._engine.data_version(self._public)
+        if self._widened is None or self._widened[0] != version:
+            tables = dict(self.policy.tables)
+            for name in self._public:
+                tables[name] = _with_domains(tables[name], self._engine.public_domains(name, MOST_DOMAIN))
+            self._widened = (version, replace(self.policy, tables=tables))
+        return self._widened[1], version
+
+    def _plan(self, statement: Statement, options: Options, policy: Policy) -> Planned:
+        return self.priced(statement, bind(statement, policy), options)
+
+    def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
+        """A bound question with its mechanisms, its price, and the names of its releases."""
+        for block in plan.blocks:
+            if block_cost(block) > MOST_OF_A_QUESTION:
+                raise refuse(
+                    "slow_expression",
+                    way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
+                )
+        blocks = tuple(bounded(block, self.policy, options.asked) for block in plan.blocks)
+        priced = price(blocks, options, self.policy, self.accountant)
+        return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
+
+    def require_least(self, loss: PrivacyLoss) -> None:
+        """Raises option_floor for a measurement at less than the least epsilon, where it is a part of a question alone (the
+        rest is stored): its time tells as much as any other's. Rounding may take a part of the epsilon asked for."""
+        least = self.policy.per_query.min_epsilon
+        floor = self.accountant.units(self.accountant.request(least)) if least else {}
+        spent = self.accountant.units(loss)
+        if any(2 * spent.get(name, 0) < amount for name, amount in floor.items()):
+            limit = f"epsilon {plain_decimal(least)}"
+            raise refuse("option_floor", name="what is measured", value=describe_loss(loss), limit=limit)
+
+
+_BIGQUERY = {"max_groups_contributed": "max_groups", "max_rows_contributed": "max_rows_per_group"}
+
+
+def _with_domains(table: Table, found: Mapping[str, tuple[Any, ...]]) -> Table:
+    columns = {
+        name: _with_domain(column, found[name]) if column.domain is None and name in found else column
+        for name, column in table.columns.items()
+    }
+    return replace(table, columns=columns)
+
+
+def _with_domain(column: Column, found: tuple[Any, ...]) -> Column:
+    return replace(column, domain=tuple(v for v in found if v is not None), nullable=None in found)
+
+
+def _reads_the_clock(statement: Statement) -> bool:
+    if statement.has(exp.CurrentDate, exp.CurrentTimestamp):
+        return True
+    if statement.query is None or not statement.has(exp.Anonymous):
+        return False
+    named = (str(node.this).lower() for node in statement.query.find_all(exp.Anonymous))
+    return not {"now", "today"}.isdisjoint(named)
+
+
+def read_tables(planned: Planned, blocks: Sequence[int] | None = None) -> tuple[str, ...]:
+    """The tables that the public part and some blocks of a question read (None: all of its blocks)."""
+    chosen = range(len(planned.price.blocks)) if blocks is None else blocks
+    read = {table for at in chosen for table in tables(planned.price.blocks[at].block.source)}
+    return tuple(sorted(read | {entry.scan.table for entry in planned.plan.public_inputs}))

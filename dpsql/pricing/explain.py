@@ -1,0 +1,295 @@
+"""The privacy plan of a question: what would be measured, with what noise and error, at what price.
+
+A function of SQL, policy and options (and of whether a stored release answers); data is never touched for it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from dpsql.plan.plan import Block, Call, Column, Expr, Literal, Measure, Plan, ReleasedValue, Term, TermKind
+from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.pricing import PricedBlock
+from dpsql.privacy.loss import PrivacyLoss, plain_decimal
+
+
+@dataclass(frozen=True)
+class PlannedOutput:
+    """One noisy thing: a basis term, or the partition selection of a block. Columns as in EXPLAIN (docs/sql.md).
+
+    Sensitivities, `noise_scale` and `error_95` (half-width at the confidence asked for, 95 % by default) are in the unit
+    of the answer; `grid` is the width of one integer step in that unit; an epsilon or rho of None is infinite.
+    `bound` names the contribution bounds that the sensitivities follow from, with their values.
+    `stored_error_95` is that of the stored release that will answer, None where the output will be measured.
+    """
+
+    block: str
+    output: str
+    aggregate: str
+    keys: str
+    mechanism: str
+    l0: int
+    l1_sensitivity: float
+    l2_sensitivity: float
+    noise_scale: float
+    error_95: float
+    epsilon: float | None
+    delta: float
+    rho: float | None
+    rows_per_unit: int
+    grid: float
+    stored_error_95: float | None = None
+    bound: str = ""
+
+
+@dataclass(frozen=True)
+class PrivacyPlan:
+    """All noisy outputs of a question, its price, and what is known of it before it runs.
+
+    `loss` is the price without stored releases; `charged` what would be charged now; `remaining` what each scope has
+    left before the question; `engine_sql` the generated text for each block that would run.
+    """
+
+    outputs: tuple[PlannedOutput, ...]
+    loss: PrivacyLoss
+    charged: PrivacyLoss
+    remaining: tuple[tuple[str, str], ...]
+    stored: tuple[str, ...]
+    engine_sql: tuple[tuple[str, str], ...]
+    confidence: float
+    columns: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def price(self) -> str:
+        """The charge in words."""
+        return describe_loss(self.charged)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """One row for each output, in the order of the fields of `PlannedOutput`."""
+        return [tuple(getattr(output, field.name) for field in fields(PlannedOutput)) for output in self.outputs]
+
+    def to_text(self) -> str:
+        """The plan for a person."""
+        lines = []
+        for one in self.outputs:
+            what = f"{one.output}: {one.aggregate}" if one.output else one.aggregate
+            if one.mechanism in ("truncated_geometric", "threshold"):
+                lines.append(
+                    f"{one.block}  {what}, shown from about {one.noise_scale:.4g} units (delta {one.delta:.3g})"
+                )
+                continue
+            kept = "" if one.stored_error_95 is None else f" (from the store within +/- {one.stored_error_95:.4g})"
+            lines.append(
+                f"{one.block}  {what}, {one.keys} keys: {one.mechanism} noise of scale {one.noise_scale:.4g}, "
+                f"within +/- {one.error_95:.4g}{kept} in {self.confidence:.0%} of cases "
+                f"(L1 {one.l1_sensitivity:.4g}, L2 {one.l2_sensitivity:.4g}, {one.bound})"
+            )
+        lines.append(f"price: {describe_loss(self.loss)}")
+        if self.stored:
+            lines.append(f"stored releases answer {', '.join(self.stored)}; now charged: {describe_loss(self.charged)}")
+        lines += [f"remaining ({scope}): {left}" for scope, left in self.remaining]
+        return "\n".join([*lines, *self.notes])
+
+
+def describe_loss(loss: PrivacyLoss) -> str:
+    """A privacy loss in words, exact where it is short."""
+    if loss == PrivacyLoss.nothing():
+        return "nothing"
+    parts = []
+    if loss.epsilon is not None:
+        parts.append(f"epsilon {plain_decimal(loss.epsilon)}")
+    if loss.rho is not None:
+        parts.append(f"rho {plain_decimal(loss.rho)}")
+    if loss.delta:
+        parts.append(f"delta {plain_decimal(loss.delta)}")
+    return ", ".join(parts) or "infinite"
+
+
+def planned_outputs(
+    plan: Plan,
+    priced: Sequence[PricedBlock],
+    confidence: Fraction,
+    stored: Mapping[str, Mapping[str, tuple[float, float]]],
+) -> tuple[PlannedOutput, ...]:
+    """The rows of EXPLAIN. `stored`: for each block that is answered from the store, the errors of its terms."""
+    rows: list[PlannedOutput] = []
+    blocks = {block.name: block for block in plan.blocks}
+    for one in priced:
+        block = blocks[one.block.name]
+        rows += _terms(block, one, _used_by(plan, block.name), float(confidence), stored.get(block.name, {}))
+        if one.noise.selection is not None:
+            rows.append(_selection(one))
+    return tuple(rows)
+
+
+def _kind(one: PricedBlock) -> str:
+    if not one.block.keys:
+        return "no"
+    return "private" if any(key.values is None for key in one.block.keys) else "public"
+
+
+def _terms(
+    block: Block,
+    one: PricedBlock,
+    used: dict[str, list[str]],
+    confidence: float,
+    stored: Mapping[str, tuple[float, float]],
+) -> list[PlannedOutput]:
+    rows = []
+    named = {term.name: term for term in one.block.terms}
+    errors = term_errors(one.block, one.noise.terms, confidence)
+    for noisy in one.noise.terms:
+        term = named.get(noisy.name) or Term(noisy.name, TermKind.UNITS, None, None, 1)  # counted for selection alone
+        names = [name for measure in _made_of(term, block, one) for name in used.get(measure.name, [])]
+        step, error = errors[noisy.name].unit, errors[noisy.name].half_width
+        noise, loss = noisy.noise, noisy.noise.loss
+        if noisy.shares not in ("", noisy.name):  # the price of a set stands at its first term
+            loss = PrivacyLoss.nothing()
+        rows.append(
+            PlannedOutput(
+                block=block.name,
+                output=", ".join(dict.fromkeys(names)),
+                aggregate=_aggregate(term, one),
+                keys=_kind(one),
+                mechanism=noise.mechanism,
+                l0=noise.sensitivity.l0,
+                l1_sensitivity=noise.sensitivity.l1 * step,
+                l2_sensitivity=math.sqrt(noise.sensitivity.l2_squared) * step,
+                noise_scale=float(noise.noise_scale) * 2.0**noise.shift * step,
+                error_95=error,
+                epsilon=None if loss.epsilon is None else float(loss.epsilon),
+                delta=float(loss.delta),
+                rho=None if loss.rho is None else float(loss.rho),
+                rows_per_unit=one.block.caps.rows_per_unit,
+                grid=2.0**noise.shift * step,
+                stored_error_95=shown_errors(stored, one, confidence).get(noisy.name),
+                bound=_bound(term, one),
+            )
+        )
+    return rows
+
+
+def shown_errors(errors: Mapping[str, tuple[float, float]], one: PricedBlock, confidence: float) -> dict[str, float]:
+    """Half widths of what the terms of a released block stand for, from `errors`: those of the terms themselves, and
+    their deviations. The noise of a released term is taken for one of the law that is planned."""
+    fresh = {term.name: (term.noise.half_width(confidence) * 2.0**-term.grid) for term in one.noise.terms}
+    shown = term_errors(one.block, one.noise.terms, confidence)
+    return {
+        name: error * (shown[name].half_width / fresh[name] if fresh.get(name) else 1.0)
+        for name, (error, _) in errors.items()
+    }
+
+
+def _made_of(term: Term, block: Block, one: PricedBlock) -> list[Measure]:
+    """The measures that a term is in; of terms that share each row those that it stands for (`term_errors`)."""
+    found = [
+        measure
+        for measure, (_, text, _) in zip(block.measures, one.block.formulas, strict=True)
+        if re.search(rf"\b{term.name}\b", text)
+    ]
+    if not term.shares:
+        return found
+    summing = term.kind is TermKind.SUM and term.centre == term.lower
+    chosen = [measure for measure in found if (measure.aggregate == "count") is not summing]
+    last = next(
+        (other for other in one.block.terms if other.shares == term.shares and other.kind is TermKind.COUNT), None
+    )
+    if term.kind is TermKind.SUM and last is not None and not summing:
+        rows = {measure.name for measure in _made_of(last, block, one)}
+        chosen = [measure for measure in chosen if measure.name not in rows]
+    return chosen or [measure for measure in found if measure.aggregate == "avg"]
+
+
+def _aggregate(term: Term, one: PricedBlock) -> str:
+    """What a term stands for, as SQL-like text."""
+    if not term.shares:
+        return _term_text(term.kind.value, term.value, term.filter, bool(term.centre))
+    low = next(other for other in one.block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
+    if term.kind is TermKind.SUM and term.centre == term.lower:
+        return _term_text("sum", term.value, term.filter, False)
+    everything = term.kind is TermKind.COUNT or term.absent
+    return _term_text("count", None if everything else low.value, low.filter, False)
+
+
+def _bound(term: Term, one: PricedBlock) -> str:
+    """What bounds a unit's contribution to a term, in words."""
+    caps = one.block.caps
+    words = [f"{caps.rows_per_unit} rows per unit"]
+    if caps.max_groups is not None:
+        words.append(f"max_groups {caps.max_groups}")
+    if caps.max_rows_per_group is not None:
+        words.append(f"max_rows_per_group {caps.max_rows_per_group}")
+    if term.clip is not None and term.clip.norm is not None:
+        option = "max_count" if term.kind is TermKind.COUNT else "max_total"
+        most = plain_decimal(term.clip.most / Fraction(2) ** term.grid)
+        words.append(f"clipped to {option} {most} in {term.clip.norm.value}")
+    if term.shares:
+        first = next(other for other in one.block.terms if other.name == term.shares)
+        with_ = "the counts beside it" if first.name == term.name else _aggregate(first, one)
+        words.append(f"shares each row, and its price, with {with_}")
+    return ", ".join(words)
+
+
+def _selection(one: PricedBlock) -> PlannedOutput:
+    rule = one.noise.selection
+    assert rule is not None
+    loss = rule.loss
+    half = rule.half_point()
+    private = ", ".join(expression_text(key.expression) for key in one.block.keys if key.values is None)
+    return PlannedOutput(
+        one.block.name, "", f"partition selection of {private}", "private", rule.kind, 0, 0.0, 0.0, float(half), 0.0,
+        None if loss.epsilon is None else float(loss.epsilon), float(loss.delta),
+        None if loss.rho is None else float(loss.rho), one.block.caps.rows_per_unit, 1.0,
+    )  # fmt: skip
+
+
+def _used_by(plan: Plan, block: str) -> dict[str, list[str]]:
+    """Output names of the remainder that read a measure of `block` directly."""
+    used: dict[str, list[str]] = {}
+    for select in plan.remainder.find_all(exp.Select):
+        source = select.args.get("from_")
+        if source is None or not isinstance(source.this, exp.Table) or source.this.name != block:
+            continue
+        for item in select.expressions:
+            for column in item.find_all(exp.Column):
+                used.setdefault(column.name, []).append(item.alias_or_name)
+    return used
+
+
+def _term_text(kind: str, value: Expr | None, condition: Expr | None, centred: bool) -> str:
+    inside = "*" if value is None else expression_text(value)
+    text = {
+        "count": f"count({inside})", "sum": f"{'centred ' if centred else ''}sum({inside})",
+        "units": "count(distinct unit)", "distinct": f"count(distinct {inside})",
+        "distinct sum": f"{'centred ' if centred else ''}sum(distinct {inside})",
+    }[kind]  # fmt: skip
+    return text if condition is None else f"{text} filter (where {expression_text(condition)})"
+
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
+    "le": "<=", "gt": ">", "ge": ">=", "and": "and", "or": "or", "like": "like", "ilike": "ilike",
+}  # fmt: skip
+
+
+def expression_text(expression: Expr) -> str:
+    """A row expression as short text for people."""
+    if isinstance(expression, (Column, ReleasedValue)):
+        return expression.name
+    if isinstance(expression, Literal):
+        if isinstance(expression.value, Fraction):
+            return plain_decimal(expression.value)
+        return "null" if expression.value is None else repr(expression.value)
+    assert isinstance(expression, Call)
+    parts = [expression_text(argument) for argument in expression.arguments]
+    if expression.function in _INFIX:
+        return "(" + f" {_INFIX[expression.function]} ".join(parts) + ")"
+    return f"{expression.function}({', '.join(parts)})"

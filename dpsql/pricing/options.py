@@ -1,0 +1,201 @@
+"""Options of a session or of one query: `SET dp.<name> = value`, defaults and limits from the policy (sql.md)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.plan import Asked
+from dpsql.policy import Policy
+from dpsql.privacy.loss import exact_number, plain_decimal
+
+MECHANISMS = ("auto", "laplace", "gaussian")
+MOST_BOUND = 10**9
+
+
+class Reuse(StrEnum):
+    """Which answers are given from stored releases; true unless none are.
+
+    ON: the same measurement (or a more accurate one of the same numbers). DERIVE: also what can be computed from a
+    stored release.
+    """
+
+    OFF = "off"
+    ON = "on"
+    DERIVE = "derive"
+
+    def __bool__(self) -> bool:
+        return self is not Reuse.OFF
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
+    `project` names the account that is charged beside the dataset's and the analyst's."""
+
+    epsilon: Fraction
+    delta: Fraction
+    mechanism: str
+    max_groups: int | None
+    max_rows_per_group: int | None
+    confidence: Fraction
+    target_error: Fraction | None = None
+    nonnegative: bool = False
+    reuse: Reuse = Reuse.ON
+    max_total: Fraction | None = None
+    max_count: int | None = None
+    project: str | None = None
+
+    @property
+    def asked(self) -> Asked:
+        """The contribution bounds among them."""
+        return Asked(self.max_groups, self.max_rows_per_group, self.max_total, self.max_count)
+
+    @classmethod
+    def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
+        """The defaults of a policy. Raises project_unknown."""
+        _check_limit("project", project, policy)
+        given = policy.per_query
+        return cls(
+            given.epsilon, given.delta, given.mechanism, given.max_groups, given.max_rows_per_group, given.confidence,
+            reuse=Reuse(policy.reuse.default), project=project,
+        )  # fmt: skip
+
+    def with_value(self, name: str, text: str, policy: Policy) -> Options:
+        """These options with one changed. Raises option_unknown, option_value, option_limit or option_floor."""
+        key = name.lower().removeprefix("dp.")
+        if key not in _READERS:
+            raise _unknown(name)
+        reader, wanted = _READERS[key]
+        try:
+            value = reader(text)
+        except ValueError:
+            raise refuse("option_value", name=f"dp.{key}", value=text, wanted=wanted) from None
+        _check_limit(key, value, policy)
+        return replace(self, **{key: value})
+
+    def reset(self, name: str, first: Options) -> Options:
+        """These options with one (or "all") put back to what it was at first. Raises option_unknown."""
+        key = name.lower().removeprefix("dp.")
+        if key == "all":
+            return first
+        if key not in _READERS:
+            raise _unknown(name)
+        return replace(self, **{key: getattr(first, key)})
+
+    def show(self) -> dict[str, str]:
+        """Every option as text."""
+        return {f"dp.{entry.name}": show_value(getattr(self, entry.name)) for entry in fields(self)}
+
+
+def _unknown(name: str) -> Error:
+    known = [f"dp.{known}" for known in _READERS]
+    close = difflib.get_close_matches(f"dp.{name.lower().removeprefix('dp.')}", known, n=1)
+    hint = f"did you mean {close[0]}?" if close else "known here: " + ", ".join(known)
+    return refuse("option_unknown", name=name, hint=hint)
+
+
+def show_value(value: Any) -> str:
+    """An option's value as it would be written in SET."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return plain_decimal(value) if isinstance(value, Fraction) else str(value)
+
+
+def _check_limit(key: str, value: Any, policy: Policy) -> None:
+    if key == "project" and value is not None and value not in policy.projects:
+        raise refuse("project_unknown", name=value)
+    limits = policy.per_query
+    most: Any = None
+    if key in ("max_total", "max_count") and value is not None and policy.privacy_unit is None:
+        raise refuse("clip_rows", name=f"dp.{key}")
+    if key == "epsilon":
+        most = policy.budget.epsilon if limits.max_epsilon is None else limits.max_epsilon
+        if value < limits.min_epsilon:
+            least = plain_decimal(limits.min_epsilon)
+            raise refuse("option_floor", name=f"dp.{key}", value=plain_decimal(value), limit=least)
+    elif key == "delta":
+        most = limits.delta
+    if most is not None and value > most:
+        raise refuse("option_limit", name=f"dp.{key}", value=plain_decimal(value), limit=plain_decimal(most))
+
+
+def _positive(text: str) -> Fraction:
+    value = exact_number(text)
+    if value <= 0:
+        raise ValueError(text)
+    return value
+
+
+def _share(text: str) -> Fraction:
+    value = exact_number(text)
+    if not 0 <= value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _confidence(text: str) -> Fraction:
+    value = exact_number(text)
+    if not Fraction(1, 2) <= value <= Fraction(9999, 10000):
+        raise ValueError(text)
+    return value
+
+
+def _bound(text: str) -> int | None:
+    if text.lower() in ("none", "null", "default"):
+        return None
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:12]) <= MOST_BOUND:
+        raise ValueError(text)
+    return int(text)
+
+
+def _total(text: str) -> Fraction | None:
+    return None if text.lower() in ("none", "null", "default") else _positive(text)
+
+
+def _switch(text: str) -> bool:
+    known = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+    if text.lower() not in known:
+        raise ValueError(text)
+    return known[text.lower()]
+
+
+def _reuse(text: str) -> Reuse:
+    return Reuse({"true": "on", "1": "on", "false": "off", "0": "off"}.get(text.lower(), text.lower()))
+
+
+def _mechanism(text: str) -> str:
+    if text.lower() not in MECHANISMS:
+        raise ValueError(text)
+    return text.lower()
+
+
+def _target(text: str) -> Fraction | None:
+    return None if text.lower() in ("none", "null") else _positive(text)
+
+
+def _project(text: str) -> str | None:
+    return None if text.lower() in ("none", "null", "") else text
+
+
+_READERS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "epsilon": (_positive, "a number above 0"),
+    "delta": (_share, "a number from 0 to below 1"),
+    "mechanism": (_mechanism, "auto, laplace or gaussian"),
+    "max_groups": (_bound, "a whole number from 1, or none"),
+    "max_rows_per_group": (_bound, "a whole number from 1, or none"),
+    "max_total": (_total, "a number above 0 in the unit of what is summed, or none"),
+    "max_count": (_bound, "a whole number from 1, or none"),
+    "confidence": (_confidence, "a number from 0.5 to 0.9999"),
+    "target_error": (_target, "a half-width above 0 in the unit of the answer, or none"),
+    "nonnegative": (_switch, "on or off"),
+    "reuse": (_reuse, "off, on or derive"),
+    "project": (_project, "a project of the policy, or none"),
+}

@@ -1,0 +1,54 @@
+"""From contribution bounds to the sensitivity of one basis term (privacy.md 4)."""
+
+from __future__ import annotations
+
+from math import isqrt
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.plan import Caps, Clip, Norm, Term, TermKind
+from dpsql.privacy.loss import Neighbours
+from dpsql.privacy.mechanisms.contract import Sensitivity
+
+
+def groups_per_unit(caps: Caps, neighbours: Neighbours) -> int:
+    """Most groups whose sums one change of neighbours can move: a replaced unit leaves groups and enters others."""
+    return caps.groups * neighbours.factor
+
+
+def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
+    """L0, L1, L2 (squared) and Linf distance, in grid units, between the vectors of sums of two neighbours.
+
+    With c = rows_per_unit, k = groups, m = max_rows_per_group and b = magnitude of one row, a unit adds a vector
+    v over disjoint groups with at most k non-zero entries, each |v_g| <= n_g b, n_g <= m, sum of n_g <= c:
+    L1 = sum n_g b <= min(c, k m) b; L2^2 = sum n_g^2 b^2 <= b^2 max(n_g) sum(n_g) <= b^2 min(c, m) min(c, k m),
+    which is min(c^2, k m^2, c m) b^2 or less. UNITS adds 0 or 1 to each touched group, whatever the rows.
+    A clipped term adds a vector of norm at most C besides (`emit.clipping`), so the smaller bound of each norm holds:
+    clipped in L1, no norm exceeds C; clipped in L2, neither L2 nor Linf does, and L1 <= sqrt(k) L2 (Cauchy-Schwarz).
+    change_one moves v_old to v_new: the triangle inequality doubles every norm (and quadruples the square).
+    """
+    factor = neighbours.factor
+    groups = caps.groups
+    if term.kind is TermKind.UNITS:
+        return Sensitivity(groups * factor, groups * factor, groups * factor * factor, min(1, groups) * factor)
+    rows = caps.rows_per_unit
+    in_group = rows if caps.max_rows_per_group is None else min(rows, caps.max_rows_per_group)
+    total = min(rows, groups * in_group)
+    b = term.magnitude
+    if b == 0 or groups == 0:  # constants, and grids of public keys without any key (every value of them is NULL)
+        return Sensitivity(0, 0, 0, 0)
+    free = Sensitivity(
+        l0=groups * factor,
+        l1=total * b * factor,
+        l2_squared=in_group * total * b * b * factor * factor,
+        linf=in_group * b * factor,
+    )
+    return free if term.clip is None else _clipped(free, term.clip, groups, factor)
+
+
+def _clipped(free: Sensitivity, clip: Clip, groups: int, factor: int) -> Sensitivity:
+    """`free` of a vector that is clipped besides."""
+    if clip.norm is None:
+        raise refuse("internal", what="a clip without a norm")
+    most = clip.most * factor
+    l1 = most if clip.norm is Norm.L1 else isqrt(groups * clip.most * clip.most) * factor
+    return Sensitivity(free.l0, min(free.l1, l1), min(free.l2_squared, most * most), min(free.linf, most))

@@ -1,0 +1,1 @@
+"""Noise mechanisms and partition selection as data: scale, exact loss, expected error; no randomness."""

@@ -1,0 +1,199 @@
+"""Mechanisms as data: what is added, what it costs, how far off an answer may be. No randomness lives here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Protocol
+
+from dpsql.privacy.loss import PrivacyLoss
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far one unit can move a vector of integer sums, over all groups together (privacy.md 4).
+
+    Units: row-grid units, integers rounded up. `l0` is the most entries that move, `linf` the most one entry moves.
+    `l2_squared` bounds the square of the L2 distance. The factor of `neighbours` is already inside.
+    """
+
+    l0: int
+    l1: int
+    l2_squared: int
+    linf: int
+
+    def __post_init__(self) -> None:
+        for value in (self.l0, self.l1, self.l2_squared, self.linf):
+            if type(value) is not int or value < 0:
+                raise ValueError(f"sensitivities are integers >= 0, not {value!r}")
+        norms = (self.l1, self.l2_squared, self.linf)
+        if any(norms) != all(norms) or (self.l1 > 0 and self.l0 == 0):
+            raise ValueError(f"one norm is zero and another is not: {self}")
+
+    @property
+    def is_zero(self) -> bool:
+        """No unit can move any entry."""
+        return self.l1 == 0
+
+
+class Noise(Protocol):
+    """One law of additive integer noise, fully determined before data is touched.
+
+    The noise grid is the row grid times 2**shift: the exact sum is divided (floor) by 2**shift before the noise when
+    shift > 0 and multiplied by 2**-shift when shift < 0; `noise_scale` is in noise-grid units.
+    """
+
+    def __hash__(self) -> int:
+        """Of a frozen value: what follows from a law is worked out once."""
+
+    @property
+    def mechanism(self) -> str:
+        """The word used in SQL, EXPLAIN and the ledger: "laplace" or "gaussian"."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The sensitivity it was calibrated to, in row-grid units."""
+
+    @property
+    def shift(self) -> int:
+        """Power of two between the row grid and the noise grid."""
+
+    @property
+    def noise_scale(self) -> Fraction:
+        """Laplace: b = t/s; Gaussian: sigma; in noise-grid units."""
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """The exact cost of the noise really added."""
+
+    def recomputed_loss(self) -> PrivacyLoss:
+        """`loss` again, written independently from the definition; pricing compares the two (a difference: fault)."""
+
+    def upper_tail(self, k: int) -> Fraction:
+        """An upper bound of P(noise >= k), k >= 1, in noise-grid units."""
+
+    def tail_point(self, probability: Fraction) -> int:
+        """The smallest k >= 1 with `upper_tail(k)` <= probability, in noise-grid units."""
+
+    def standard_deviation(self) -> float:
+        """In row-grid units."""
+
+    def half_width(self, confidence: float) -> float:
+        """h in row-grid units with P(|noise| <= h) >= confidence, the rounding of a coarser noise grid included."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The answer to a term that no unit can move (SUM of a column clamped to [0, 0]): the integer 0, for nothing.
+
+    Under add_remove every database is reached from the empty one by adding units, so a sum of zero sensitivity is the
+    sum of the empty database: 0. (Under change_one dpsql doubles the add_remove sensitivity, which keeps this true.)
+    The answer is that constant and not the engine's number: if ever a sensitivity were wrongly found to be zero, the
+    answer would be wrong, but the data would not be seen.
+    """
+
+    sensitivity: Sensitivity
+
+    def __post_init__(self) -> None:
+        if not self.sensitivity.is_zero:
+            raise ValueError("a term that can move needs noise")
+
+    mechanism = "constant"
+    shift = 0
+    noise_scale = Fraction(0)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Nothing: the answer does not depend on data."""
+        return PrivacyLoss.nothing()
+
+    def recomputed_loss(self) -> PrivacyLoss:
+        """Nothing."""
+        return PrivacyLoss.nothing()
+
+    def upper_tail(self, k: int) -> Fraction:
+        """Zero for k >= 1."""
+        return Fraction(0)
+
+    def tail_point(self, probability: Fraction) -> int:
+        """1."""
+        return 1
+
+    def standard_deviation(self) -> float:
+        """Zero."""
+        return 0.0
+
+    def half_width(self, confidence: float) -> float:
+        """Zero."""
+        return 0.0
+
+
+@lru_cache(maxsize=1024, typed=True)
+def scaled_half_width(noise: Noise, confidence: float) -> float:
+    """Two-sided half width in row-grid units from the one-sided `tail_point` of a symmetric law.
+
+    `confidence` in [0, 1). With a coarser noise grid the exact sum was rounded down by up to 2**shift - 1.
+    """
+    if not 0 <= confidence < 1:
+        raise ValueError("confidence must be in [0, 1)")
+    steps = noise.tail_point((1 - Fraction(confidence)) / 2) - 1
+    rounding = (1 << noise.shift) - 1 if noise.shift > 0 else 0
+    return float(steps * Fraction(2) ** noise.shift + rounding)
+
+
+@dataclass(frozen=True)
+class TermNoise:
+    """One basis term to be measured: engine column `name`, its noise, and how the noisy integer is read.
+
+    The released number is noisy_integer * 2**noise.shift * 2**-grid; with `whole` it is rounded to an integer
+    (post-processing of counts). Terms that name the same set in `shares` are charged together (`mechanisms.shared`).
+    """
+
+    name: str
+    noise: Noise
+    grid: int
+    whole: bool
+    shares: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class KeyColumn:
+    """One group key: engine column `name`; `values` (a pyarrow.Array in key order, nulls allowed) when it is public.
+
+    Compared by identity.
+    """
+
+    name: str
+    values: Any | None
+
+
+class Selection(Protocol):
+    """How private keys are admitted (partition selection), fully determined before data is touched."""
+
+    @property
+    def kind(self) -> str:
+        """The word used in EXPLAIN: "truncated_geometric" or "threshold"."""
+
+    @property
+    def column(self) -> str:
+        """The engine column that is looked at: units per group (entity) or rows per group (row privacy)."""
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What admission costs, the noise of a count that is released anyway not included."""
+
+    def recomputed_loss(self) -> PrivacyLoss:
+        """`loss` again, from the finished table or threshold; pricing compares the two (a difference: fault)."""
+
+    def half_point(self) -> int:
+        """The smallest exact count that is admitted with probability >= 1/2."""
+
+
+@dataclass(frozen=True)
+class NoisePlan:
+    """All that `perturb` needs for one private block; a function of SQL, policy and options only."""
+
+    keys: tuple[KeyColumn, ...]
+    terms: tuple[TermNoise, ...]
+    selection: Selection | None

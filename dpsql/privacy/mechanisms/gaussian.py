@@ -1,0 +1,126 @@
+"""Discrete Gaussian noise: P(Z = z) proportional to exp(-z**2 / (2 sigma**2))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, isqrt
+from statistics import NormalDist
+
+from dpsql.errors.exceptions import refuse
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity, scaled_half_width
+from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, normal_tail_upper, smallest_within
+
+MOST_SIGMA = 1 << 20
+"""Bound of sigma (`samplers.MOST_SIGMA`)."""
+FINEST = -40
+"""The noise grid is at most 2**40 times finer than the row grid."""
+MOST_SHIFT = 127
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Noise of integer `sigma` on the row grid times 2**shift, which may be finer (shift < 0) or coarser.
+
+    Independent noise on every entry costs rho = l2**2 / (2 sigma**2) of zCDP (CKS20, arXiv 2004.00010, Theorem 14).
+    """
+
+    sensitivity: Sensitivity
+    shift: int
+    sigma: int
+
+    def __post_init__(self) -> None:
+        if self.sensitivity.is_zero:
+            raise ValueError("zero sensitivity has no scale; use Constant")
+        if not (1 <= self.sigma <= MOST_SIGMA and FINEST <= self.shift <= MOST_SHIFT):
+            raise ValueError(f"not a Gaussian scale: sigma={self.sigma}, shift={self.shift}")
+
+    mechanism = "gaussian"
+
+    @property
+    def noise_scale(self) -> Fraction:
+        """sigma in noise-grid units."""
+        return Fraction(self.sigma)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """rho of zCDP; no finite pure epsilon."""
+        return PrivacyLoss.concentrated(Fraction(square_moved(self.sensitivity, self.shift), 2 * self.sigma**2))
+
+    def recomputed_loss(self) -> PrivacyLoss:
+        """The largest square of an integer distance that the triangle inequality allows, found by bisection.
+
+        n is allowed when sqrt(n) <= l2 / 2**shift + sqrt(l0), compared squared; without coarsening n = l2**2 exactly.
+        """
+        unit = Fraction(2) ** self.shift
+        if self.shift <= 0:
+            return PrivacyLoss.concentrated(self.sensitivity.l2_squared / (unit * self.sigma) ** 2 / 2)
+        straight = self.sensitivity.l2_squared / unit**2 + self.sensitivity.l0
+        crossed = 4 * self.sensitivity.l0 * self.sensitivity.l2_squared / unit**2
+        low, high = 0, ceil(2 * straight) + 1  # (a + b)**2 <= 2 (a**2 + b**2)
+        while high - low > 1:
+            middle = (low + high) // 2
+            allowed = middle <= straight or (middle - straight) ** 2 <= crossed
+            low, high = (middle, high) if allowed else (low, middle)
+        return PrivacyLoss.concentrated(Fraction(low) / self.sigma**2 / 2)
+
+    def upper_tail(self, k: int) -> Fraction:
+        """An upper bound of P(Z >= k), k >= 1: P(N(0, sigma**2) >= k - 1).
+
+        The falling sum over z >= k is below the integral from k - 1, and the normaliser (the sum over all integers) is
+        at least sigma sqrt(2 pi) by Poisson summation.
+        """
+        return normal_tail_upper(Fraction(k - 1, self.sigma))
+
+    def tail_point(self, probability: Fraction) -> int:
+        """The smallest k >= 1 with `upper_tail(k)` <= probability: at most one step above the exact quantile."""
+        return _tail_point(self, probability)
+
+    def standard_deviation(self) -> float:
+        """In row-grid units; sigma bounds it from above (CKS20, section 3), and is it up to exp(-2 pi**2 sigma**2)."""
+        return float(self.sigma * Fraction(2) ** self.shift)
+
+    def half_width(self, confidence: float) -> float:
+        """h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the smallest."""
+        return scaled_half_width(self, confidence)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def noise_for(sensitivity: Sensitivity, rho: Fraction) -> Noise:
+    """The least Gaussian noise whose loss is at most `rho` (> 0) of zCDP; `Constant` for zero sensitivity.
+
+    The finest noise grid on which sigma <= 2**20 is taken, so that rounding sigma up costs at most a millionth.
+    Raises ValueError for a rho that is not a positive Fraction, Refusal noise_too_large when no grid helps.
+    """
+    if not isinstance(rho, Fraction) or rho <= 0:
+        raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
+    if sensitivity.is_zero:
+        return Constant(sensitivity)
+    for shift in range(FINEST, MOST_SHIFT + 1):
+        sigma = ceil_sqrt(ceil(square_moved(sensitivity, shift) / (2 * rho)))
+        if sigma <= MOST_SIGMA:
+            return Gaussian(sensitivity, shift, sigma)
+    raise refuse("noise_too_large", mechanism="gaussian")
+
+
+def square_moved(sensitivity: Sensitivity, shift: int) -> int:
+    """Square of the L2 sensitivity on the row grid times 2**shift.
+
+    Multiplying by 2**-shift is exact. Flooring to multiples of 2**shift moves every touched entry by less than one
+    step more, so l2 / 2**shift + sqrt(l0) bounds the distance; its square is an integer, so it is rounded down.
+    """
+    if shift <= 0:
+        return sensitivity.l2_squared << (-2 * shift)
+    straight = sensitivity.l2_squared + (sensitivity.l0 << (2 * shift))
+    crossed = isqrt((sensitivity.l2_squared * sensitivity.l0) << (2 * shift + 2))
+    return (straight + crossed) >> (2 * shift)
+
+
+@lru_cache(maxsize=1024)
+def _tail_point(noise: Gaussian, probability: Fraction) -> int:
+    if probability >= Fraction(1, 2):
+        return 1
+    guess = ceil(-NormalDist().inv_cdf(max(float(probability), 1e-300)) * noise.sigma) + 1
+    return smallest_within(noise.upper_tail, probability, guess, 1)

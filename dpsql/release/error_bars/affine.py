@@ -1,0 +1,163 @@
+"""Expressions that are linear in noisy terms: their error is a weighted sum of known noise laws.
+
+value = constant + sum over parts of factor * (sum over terms of weight * term), where a part may be rounded to an
+integer (SUM over integers, formula ``CAST(round(...) AS BIGINT)``). Weights are exact: keys, literals, public columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from sqlglot import exp
+
+from dpsql.release.error_bars.draws import Floats, deviates, stratified
+from dpsql.release.remainder import NoisyTerm
+
+_DRAWS = 20_000
+_MOST_WEIGHTINGS = 64
+_REALS = (exp.DType.DOUBLE, exp.DType.FLOAT)
+_WHOLE = (exp.DType.BIGINT, exp.DType.INT, exp.DType.INT128)
+
+
+@dataclass(frozen=True)
+class Part:
+    """`weights`: an exact expression for each term; `factor`: an exact expression in front of the (rounded) sum."""
+
+    weights: dict[str, exp.Expr]
+    factor: exp.Expr
+    rounded: bool
+
+
+def parts(node: exp.Expr, terms: Mapping[str, NoisyTerm]) -> list[Part] | None:
+    """`node` (over keys and terms) as a sum of parts, None when it is not linear. No parts: exact."""
+    if not any(column.name in terms for column in node.find_all(exp.Column)):
+        return []
+    if isinstance(node, exp.Column):
+        return [Part({node.name: exp.Literal.number(1)}, exp.Literal.number(1), False)]
+    if isinstance(node, exp.Paren):
+        return parts(node.this, terms)
+    if isinstance(node, exp.Neg):
+        return _scaled(parts(node.this, terms), exp.Literal.number(-1))
+    if isinstance(node, (exp.Add, exp.Sub)):
+        left, right = parts(node.this, terms), parts(node.expression, terms)
+        if isinstance(node, exp.Sub):
+            right = _scaled(right, exp.Literal.number(-1))
+        return None if left is None or right is None else _merged([*left, *right])
+    if isinstance(node, (exp.Mul, exp.Div)):
+        return _product(node, terms)
+    if isinstance(node, exp.Cast) and node.to.this in _REALS:
+        return parts(node.this, terms)
+    if isinstance(node, exp.Cast) and node.to.this in _WHOLE and isinstance(node.this, exp.Round):
+        return parts(node.this, terms)
+    if isinstance(node, exp.Round) and node.args.get("decimals") is None:
+        return _rounded(parts(node.this, terms), terms)
+    return None
+
+
+def _product(node: exp.Mul | exp.Div, terms: Mapping[str, NoisyTerm]) -> list[Part] | None:
+    left, right = parts(node.this, terms), parts(node.expression, terms)
+    if left is None or right is None or (right and (left or isinstance(node, exp.Div))):
+        return None
+    if right:
+        return _scaled(right, node.this)
+    weight = node.expression
+    return _scaled(left, weight if isinstance(node, exp.Mul) else _call(exp.Div, exp.Literal.number("1.0"), weight))
+
+
+def _scaled(known: list[Part] | None, weight: exp.Expr) -> list[Part] | None:
+    if known is None:
+        return None
+    return [
+        Part(part.weights, _call(exp.Mul, part.factor, weight), True) if part.rounded
+        else Part({name: _call(exp.Mul, w, weight) for name, w in part.weights.items()}, part.factor, False)
+        for part in known
+    ]  # fmt: skip
+
+
+def _merged(known: list[Part]) -> list[Part]:
+    """All parts that are not rounded as one."""
+    weights: dict[str, exp.Expr] = {}
+    for part in known:
+        for name, weight in part.weights.items() if not part.rounded else ():
+            weights[name] = _call(exp.Add, weights[name], weight) if name in weights else weight
+    straight = [Part(weights, exp.Literal.number(1), False)] if weights else []
+    return [*straight, *(part for part in known if part.rounded)]
+
+
+def _rounded(known: list[Part] | None, terms: Mapping[str, NoisyTerm]) -> list[Part] | None:
+    if known is None or len(known) != 1 or known[0].rounded:
+        return None
+    part = known[0]
+    alone = len(part.weights) == 1 and all(terms[n].whole and w.is_number for n, w in part.weights.items())
+    if alone and next(iter(part.weights.values())).name == "1":
+        return known  # a whole number is its own rounding
+    return [Part(part.weights, part.factor, True)]
+
+
+def _call(kind: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return kind(this=exp.Paren(this=left.copy()), expression=exp.Paren(this=right.copy()))
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A part with numbers: for each term its weight, and the factor, one for each row."""
+
+    weights: dict[str, Floats]
+    factor: Floats
+    rounded: bool
+
+
+def half_widths(known: Sequence[Weighed], terms: Mapping[str, NoisyTerm], confidence: float, key: str) -> Floats | None:
+    """For each row h with P(|error| <= h) >= confidence, in the units of the expression.
+
+    Exact for one term (the quantile of its law); normal for sums of Gaussian noise (a sum of independent normal laws
+    is normal); else the quantile of a sum of drawn noise, None when the rows have too many different weights.
+    """
+    if len(known) == 1:
+        part = known[0]
+        inner = _closed(part, terms, confidence)
+        if inner is not None:
+            if part.rounded:  # the exact number is whole: |round(e)| <= h if |e| < h + 1/2
+                inner = np.floor(inner + 0.5)
+            return np.asarray(np.abs(part.factor) * inner)
+    return _drawn(known, terms, confidence, key)
+
+
+def _closed(part: Weighed, terms: Mapping[str, NoisyTerm], confidence: float) -> Floats | None:
+    if len(part.weights) == 1:
+        ((name, weight),) = part.weights.items()
+        return np.asarray(np.abs(weight) * terms[name].half_width(confidence))
+    if any(terms[name].noise.mechanism not in ("gaussian", "constant") for name in part.weights):
+        return None
+    variance = sum(weight**2 * _variance(terms[name]) for name, weight in part.weights.items())
+    return np.asarray(NormalDist().inv_cdf((1 + confidence) / 2) * np.sqrt(variance))
+
+
+def _variance(term: NoisyTerm) -> float:
+    """Of the error of a released term; rounding adds at most 1/12 to noise on a fine grid."""
+    spread = term.standard_deviation() ** 2
+    return spread + 1 / 12 if term.whole and spread > 0 else spread
+
+
+def _drawn(known: Sequence[Weighed], terms: Mapping[str, NoisyTerm], confidence: float, key: str) -> Floats | None:
+    columns = [column for part in known for column in (part.factor, *part.weights.values())]
+    weightings, of_row = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+    if len(weightings) > _MOST_WEIGHTINGS:
+        return None
+    noise = {name: deviates(terms[name], stratified(f"{key}/{name}", _DRAWS))
+             for name in {name for part in known for name in part.weights}}  # fmt: skip
+    rank = min(math.ceil(confidence * (_DRAWS + 1)), _DRAWS) - 1
+    widths = []
+    for weighting in weightings:
+        numbers = iter(weighting)
+        error = np.zeros(_DRAWS)
+        for part in known:
+            factor = next(numbers)
+            inner = sum((next(numbers) * noise[name] for name in part.weights), np.zeros(_DRAWS))
+            error += factor * (np.rint(inner) if part.rounded else inner)
+        widths.append(np.partition(np.abs(error), rank)[rank])
+    return np.asarray(widths)[of_row.reshape(-1)]

@@ -1,0 +1,292 @@
+"""Running a public remainder, and putting error bars on what comes out."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.release.error_bars.bootstrap import Rerun, Unmatched, bootstrap
+from dpsql.release.error_bars.direct import Direct, direct
+from dpsql.release.error_bars.draws import Floats
+from dpsql.release.error_bars.intervals import Groups, Interval, intervals
+from dpsql.release.error_bars.lineage import Field, Level, Lineage, lineage
+from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
+from dpsql.release.remainder import ROW, Remainder, runnable
+from dpsql.release.sandbox import Sandbox, numeric, plain
+from dpsql.sql.parse import place
+
+Extra = dict[str, dict[str, Floats]]
+_Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
+_MOST_SHAPES = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Rows of a remainder. `noisy`: one flag for each column; `place`: what tells the rows apart besides exact columns
+    (row-wise: the number of the group that each row is; UNION ALL: the number of the branch); `of_groups`: positions of
+    columns that depend on which groups exist, so that their errors are not known (`lineage`)."""
+
+    remainder: Remainder
+    table: pa.Table
+    noisy: tuple[bool, ...]
+    place: npt.NDArray[np.int64] | None
+    confidence: float
+    extra: Extra
+    of_groups: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Ends and half widths (doubles, NULL: unknown or exact) for each row and column of an answer, and remarks."""
+
+    low: pa.Table
+    high: pa.Table
+    error: pa.Table
+    notes: tuple[str, ...]
+
+
+def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal: bool = False) -> Answer:
+    """Run `remainder`, with DP_INTERVAL_LOW/HIGH/ERROR at `confidence`.
+
+    A rehearsal (over blocks without rows) refuses what the sandbox would refuse. Without ORDER BY, rows leave in the
+    order of the block's keys (row-wise) or of the exact columns (grouped, joined, set operations other than UNION ALL).
+    Raises the refusals of the sandbox and interval_place.
+    """
+    run = _Run(sandbox, remainder, confidence)
+    table, place = run.directly() or run.in_sandbox()
+    if run.pending and not rehearsal:
+        found, _ = run.replicated(table, place, [at for at in run.pending if at not in run.of_groups])
+        nothing = Interval.unknown(len(table))
+        for at, word in run.pending.items():
+            found.setdefault(at, nothing)
+            table = table.set_column(at, table.field(at).with_type(pa.float64()), _nullable(_end(found[at], word)))
+    return Answer(remainder, table, run.noisy, place, confidence, run.extra, run.of_groups)
+
+
+def bars(sandbox: Sandbox, answered: Answer) -> Bars:
+    """Intervals of every noisy column; NULL with a remark where they cannot be known."""
+    run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra)
+    table, notes = answered.table, []
+    numbers = [at for at, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(at).type)]
+    asked = [at for at in numbers if at not in answered.of_groups]
+    for at, noisy in enumerate(answered.noisy):
+        if at in answered.of_groups and len(table):
+            notes.append(f"no error bar for {table.field(at).name}: it depends on which groups exist")
+        elif noisy and at not in numbers and len(table):
+            notes.append(f"no error bar for {table.field(at).name}: it is no number")
+    found: dict[int, Interval] = {}
+    if run.traced is not None:
+        traced = {at: tree for at in asked if (tree := run.traced.outputs[at]) is not None}
+        found |= dict(zip(traced, run.rowwise(list(traced.values()), answered.place), strict=True))
+    rest = [at for at in asked if at not in found]
+    if rest and len(table):
+        more, problem = run.replicated(table, answered.place, rest)
+        found |= more
+        notes += [f"no error bar for {table.field(at).name}: {problem}" for at in rest if problem]
+    nothing = Interval.unknown(len(table))
+    ordered = [found.get(at, nothing) for at in range(len(answered.noisy))]
+    low, high, error = (
+        pa.Table.from_arrays([_nullable(_end(one, end)) for one in ordered], names=table.column_names)
+        for end in ("dp_interval_low", "dp_interval_high", "dp_error")
+    )
+    return Bars(low, high, error, tuple(dict.fromkeys(notes)))
+
+
+def _end(interval: Interval, word: str) -> Floats:
+    return {"dp_interval_low": interval.low, "dp_interval_high": interval.high}.get(word, interval.error)
+
+
+def _nullable(values: Floats) -> pa.Array:
+    return pa.array(values, pa.float64(), from_pandas=True)
+
+
+class _Shape:
+    """What is known of a remainder before its numbers: which columns are noisy, how rows are traced, its text."""
+
+    def __init__(self, remainder: Remainder) -> None:
+        width = len(remainder.names)
+        known = lineage(remainder)
+        if len(known.columns) != width:  # a star over JOIN ... USING has fewer columns than its tables
+            known = Lineage((Field("", max([known.rows, *known.levels, Level.NOISE])),) * width, known.rows)
+        self.noisy = known.noisy
+        self.traced: Traced | None = trace(remainder)
+        self.tree = _numbered(remainder.tree) if self.traced is None else self.traced.tree
+        self.pending = _pending(self.tree)
+        # The number of a DP_ function is exact as it stands; the error it stands for may not be known.
+        inner = lineage(replace(remainder, tree=self.tree, written="")).of_groups if self.pending else frozenset[int]()
+        self.of_groups = known.of_groups | (inner & self.pending.keys())
+        self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
+        self.sql = runnable(self.ordered(), remainder, self.hidden)
+        self.direct: Direct | None = direct(remainder, self.traced)
+
+    def ordered(self) -> exp.Query:
+        """The tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
+        tree = self.tree.copy()
+        mixes = any(tree.args.get(part) for part in ("group", "distinct", "joins"))
+        mixes = mixes or (isinstance(tree, exp.SetOperation) and not isinstance(tree, exp.Union))
+        exact = [at for at, noisy in enumerate(self.noisy, 1) if not noisy]
+        if self.traced is None and mixes and exact and tree.args.get("order") is None:
+            items = [exp.Ordered(this=exp.Literal.number(at)) for at in exact if at - 1 not in self.pending]
+            tree.set("order", exp.Order(expressions=items) if items else None)
+        return tree
+
+
+_shapes: OrderedDict[Hashable, _Shape] = OrderedDict()
+_shapes_lock = threading.Lock()
+
+
+def _shape(remainder: Remainder) -> _Shape:
+    """The shape of a remainder; the last `_MOST_SHAPES` are kept, because questions that differ inside their private
+    blocks alone share one."""
+    blocks = tuple((block.name, block.columns, block.formulas, block.groups) for block in remainder.blocks)
+    public = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items())
+    key = (remainder.text, remainder.names, blocks, public)
+    with _shapes_lock:
+        if key in _shapes:
+            _shapes.move_to_end(key)
+            return _shapes[key]
+    shape = _Shape(remainder)
+    with _shapes_lock:
+        _shapes[key] = shape
+        if len(_shapes) > _MOST_SHAPES:
+            _shapes.popitem(last=False)
+    return shape
+
+
+class _Run:
+    """One remainder with its numbers, traced and ready to run."""
+
+    def __init__(self, sandbox: Sandbox, remainder: Remainder, confidence: float, extra: Extra | None = None) -> None:
+        self.sandbox = sandbox
+        self.remainder = remainder
+        self.confidence = confidence
+        self.shape = _shape(remainder)
+        self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
+        self.of_groups = self.shape.of_groups
+        self.extra: Extra = self._extra() if extra is None else extra
+        self.hidden = self.shape.hidden
+
+    def _extra(self) -> Extra:
+        """Values of the DP_ functions over row-wise expressions: hidden columns of the block."""
+        if self.traced is None or not self.traced.intervals:
+            return {}
+        columns: dict[str, Floats] = {}
+        for at, (word, tree) in enumerate(self.traced.intervals):  # one may stand inside the next
+            (interval,) = self._intervals([tree], None, columns)
+            columns[interval_name(at)] = _end(interval, word)
+        return {self.traced.block: columns}
+
+    def _intervals(
+        self, trees: list[exp.Expr], rows: npt.NDArray[np.int64] | None, columns: dict[str, Floats]
+    ) -> list[Interval]:
+        assert self.traced is not None
+        block = self.remainder.block(self.traced.block)
+        assert block is not None
+        with self.sandbox.room() as room:
+            return intervals(room, Groups(block, columns, rows, self.confidence, self.remainder.seed), trees)
+
+    def rowwise(self, trees: list[exp.Expr], rows: npt.NDArray[np.int64] | None) -> list[Interval]:
+        """Intervals of row-wise expressions at the groups shown."""
+        assert self.traced is not None
+        return self._intervals(trees, rows, self.extra.get(self.traced.block, {})) if trees else []
+
+    def directly(self) -> _Rows | None:
+        """The rows without the sandbox, where that is possible and they are not too many for it."""
+        how = self.shape.direct
+        block = None if how is None else self.remainder.block(how.block)
+        if how is None or block is None or block.rows > self.sandbox.most_rows:
+            return None
+        return how.run(block, self.remainder.names)
+
+    def in_sandbox(self) -> _Rows:
+        """The rows, and their numbers where they carry some."""
+        result = self.sandbox.query(self.shape.sql, self.tables())
+        count = len(self.remainder.names)
+        place = np.asarray(result.column(count).to_numpy(), dtype=np.int64) if result.num_columns > count else None
+        columns = [plain(values) for values in result.columns[:count]]
+        return pa.Table.from_arrays(columns, names=list(self.remainder.names)), place
+
+    def tables(self) -> dict[str, pa.Table]:
+        """All that the remainder reads."""
+        blocks = {block.name: block.table(self.extra.get(block.name, {})) for block in self.remainder.blocks}
+        return dict(self.remainder.public) | blocks
+
+    def replicated(
+        self, table: pa.Table, place: npt.NDArray[np.int64] | None, wanted: list[int]
+    ) -> tuple[dict[int, Interval], str]:
+        """Intervals from replicates of the whole remainder; unknown, and the reason, where rows cannot be matched."""
+        keys = tuple(at for at, noisy in enumerate(self.noisy) if not noisy and at not in self.pending)
+        tree = self.shape.ordered()
+        if place is not None:
+            keys = (table.num_columns,) if self.traced is not None else (*keys, table.num_columns)
+            table = table.append_column(ROW, pa.array(place))
+        if keys:  # rows are told apart by their keys, so those that noise would cut off may stay
+            for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
+                tree.set(part, None)
+        rerun = Rerun(
+            self.remainder, tree, table.num_columns, keys, self.hidden, self.extra, self.confidence, self.remainder.seed
+        )
+        try:
+            return bootstrap(self.sandbox, rerun, table, wanted), ""
+        except Unmatched as reason:
+            problem = str(reason)
+        except Error as error:
+            problem = error.message
+        return {at: Interval.unknown(len(table)) for at in wanted}, problem
+
+
+def _numbered(tree: exp.Query) -> exp.Query:
+    """A copy; the branches of UNION ALL carry their number as a last column, so that equal rows can be told apart."""
+    copy = tree.copy()
+    branches = _branches(copy)
+    if branches is not None and isinstance(copy, exp.Union):
+        for number, branch in enumerate(branches):
+            literal = exp.Literal.number(number)
+            branch.append("expressions", exp.Alias(this=literal, alias=exp.to_identifier(ROW, quoted=True)))
+    return copy
+
+
+def _branches(tree: exp.Expr) -> list[exp.Select] | None:
+    """The SELECTs of nested UNION ALL, None when there is anything else."""
+    if isinstance(tree, exp.Subquery):
+        return _branches(tree.this)
+    if isinstance(tree, exp.Select):
+        return None if tree.args.get("distinct") else [tree]
+    if not isinstance(tree, exp.Union) or tree.args.get("distinct") or tree.args.get("by_name"):
+        return None
+    left, right = _branches(tree.this), _branches(tree.expression)
+    return None if left is None or right is None else [*left, *right]
+
+
+def _pending(tree: exp.Query) -> dict[int, str]:
+    """Take DP_ functions that are output columns of their own out of `tree` (their bars come from replicates): column
+    and word. Refuses the ones that stand anywhere else."""
+    pending: dict[int, str] = {}
+    names: set[str] = set()
+    for at, item in enumerate(tree.expressions if isinstance(tree, exp.Select) else ()):
+        node = item.unalias()
+        word = interval_function(node)
+        if word is not None:
+            node.replace(node.expressions[0])
+            pending[at] = word
+            names.add(item.alias_or_name.lower())
+    for node in tree.find_all(exp.Anonymous, exp.Column, exp.Ordered):
+        word = interval_function(node) or (next(iter(pending.values())) if _refers(node, names, pending) else None)
+        if word is not None:
+            raise refuse("interval_place", function=word.upper(), position=place(node))
+    return pending
+
+
+def _refers(node: exp.Expr, names: set[str], pending: Mapping[int, str]) -> bool:
+    """Whether an ORDER BY, WHERE or QUALIFY names one of the `pending` columns, which are filled in afterwards."""
+    if isinstance(node, exp.Column):
+        return node.name.lower() in names and not node.table
+    return isinstance(node, exp.Ordered) and node.this.is_number and int(node.this.name) - 1 in pending

@@ -1,0 +1,222 @@
+"""Tracing a row-wise remainder: which group of which block each of its rows is, and what each column is made of.
+
+A remainder is row-wise when it is a chain of SELECTs, each over the one below, with a single block at the bottom and
+nothing on the way that mixes rows (no GROUP BY, DISTINCT, join, set operation). Windows and subqueries may stand in
+the select list; the columns they make are *opaque*: their rows are known, their formula is not row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from dpsql.release.remainder import ROW, Remainder, column, identifier
+
+INTERVALS = ("dp_interval_low", "dp_interval_high", "dp_error")
+_MIXING = ("group", "having", "distinct", "joins")
+MOST_NODES = 2_000
+"""Of one column written out over its block; a longer one is opaque. x + x AS x doubles with every SELECT of the chain."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A row-wise remainder. `tree` has the columns of the question and then ROW, the group's number in `block`.
+
+    `outputs` gives each column as an expression over the block's keys, measures and `intervals` (None: opaque).
+    `intervals` are (function, expression over the block): hidden columns `interval_name(0)`.. of the block.
+    """
+
+    tree: exp.Select
+    block: str
+    outputs: tuple[exp.Expr | None, ...]
+    intervals: tuple[tuple[str, exp.Expr], ...]
+
+    @property
+    def extra(self) -> dict[str, tuple[str, ...]]:
+        """Hidden columns besides ROW, by block (see `remainder.runnable`)."""
+        return {self.block: tuple(interval_name(at) for at in range(len(self.intervals)))}
+
+
+def interval_name(at: int) -> str:
+    """Hidden column of a block that holds the value of one DP_INTERVAL_LOW/HIGH/ERROR."""
+    return f"dp#b{at}"
+
+
+def interval_function(node: exp.Expr) -> str | None:
+    """The word of a DP_ function, None for any other node."""
+    word = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
+    return word if word in INTERVALS else None
+
+
+def trace(remainder: Remainder) -> Traced | None:
+    """The trace of a row-wise remainder, None for any other. DP_ functions over opaque expressions are left in."""
+    tree = remainder.tree
+    if not isinstance(tree, exp.Select) or not any(True for _ in tree.find_all(exp.From)):
+        return None
+    tree = tree.copy()
+    clause = tree.args.get("with_")
+    common = {entry.alias: entry for entry in clause.expressions} if clause is not None else {}
+    tracer = _Tracer(remainder, common)
+    level = tracer.select(tree)
+    if level is None:
+        return None
+    tracer.finish()
+    return Traced(tree, level.block, tuple(known for _, known in level.columns), tuple(tracer.intervals))
+
+
+@dataclass
+class _Level:
+    """Columns of one relation of the chain: name and expression over the block (None: opaque)."""
+
+    block: str
+    columns: list[tuple[str, exp.Expr | None]]
+    alias: str = ""
+    names: dict[str, exp.Expr | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.names = {}
+        for name, known in self.columns:
+            self.names[name.lower()] = None if name.lower() in self.names else known
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Names an expression may use: those of the relation below and of the select list, in the order of `names`."""
+
+    below: _Level
+    names: tuple[dict[str, exp.Expr | None], ...]
+
+    def find(self, node: exp.Column) -> exp.Expr | None:
+        name = node.name.lower()
+        if node.table:
+            return self.below.names.get(name) if node.table.lower() == self.below.alias.lower() else None
+        return next((known[name] for known in self.names if name in known), None)
+
+
+class _Tracer:
+    """Walks the chain from the outside in; on the way out columns are resolved and DP_ functions replaced."""
+
+    def __init__(self, remainder: Remainder, common: dict[str, exp.CTE]) -> None:
+        self.remainder = remainder
+        self.common = common
+        self.selects: list[exp.Select] = []
+        self.intervals: list[tuple[str, exp.Expr]] = []
+
+    def select(self, node: exp.Select) -> _Level | None:
+        source = node.args.get("from_")
+        if source is None or any(node.args.get(part) for part in _MIXING):
+            return None
+        if any(_aggregates(item) for item in node.expressions):
+            return None
+        below = self.source(source.this)
+        if below is None:
+            return None
+        items = _expanded(node.expressions, below)
+        if items is None:
+            return None
+        node.set("expressions", items)
+        here: dict[str, exp.Expr | None] = {}
+        scope = _Scope(below, (below.names, here))
+        columns: list[tuple[str, exp.Expr | None]] = []
+        for item in node.expressions:
+            self.replace_intervals(item, scope)
+            known = self.resolve(item.unalias(), scope)
+            columns.append((item.alias_or_name, known))
+            here.setdefault(item.alias_or_name.lower(), known)
+        for part in ("where", "qualify"):
+            self.replace_intervals(node.args.get(part), scope)
+        self.replace_intervals(node.args.get("order"), _Scope(below, (here, below.names)))
+        self.selects.append(node)
+        return _Level(below.block, columns)
+
+    def source(self, node: exp.Expr) -> _Level | None:
+        if isinstance(node, exp.Table):
+            block = self.remainder.block(node.name)
+            if block is not None:
+                return _Level(block.name, [(name, column(name)) for name in block.columns], node.alias_or_name)
+            entry = self.common.get(node.name)
+            if entry is None or not isinstance(entry.this, exp.Select):
+                return None
+            # The entry is copied in here, because its other users must not see the hidden columns.
+            alias = node.args.get("alias") or exp.TableAlias(this=identifier(node.name))
+            inlined = exp.Subquery(this=entry.this.copy(), alias=alias.copy())
+            node.replace(inlined)
+            node = inlined
+        if not isinstance(node, exp.Subquery) or not isinstance(node.this, exp.Select):
+            return None
+        level = self.select(node.this)
+        if level is None:
+            return None
+        alias = node.args.get("alias")
+        renamed = [name.name for name in alias.args.get("columns") or ()] if alias is not None else []
+        names = renamed + [name for name, _ in level.columns[len(renamed) :]]
+        columns = [(name, known) for name, (_, known) in zip(names, level.columns, strict=True)]
+        return _Level(level.block, columns, node.alias)
+
+    def resolve(self, node: exp.Expr, scope: _Scope) -> exp.Expr | None:
+        """`node` over the block's columns, None when it is opaque."""
+        if any(isinstance(part, (exp.Query, exp.Window, exp.Star)) for part in node.walk()):
+            return None
+        copy = exp.Paren(this=node.copy())
+        written = 0
+        for part in list(copy.find_all(exp.Column)):
+            known = part if part.name.startswith("dp#") else scope.find(part)
+            written += 0 if known is None else sum(1 for _ in known.walk())
+            if known is None or written > MOST_NODES:
+                return None
+            if known is not part:
+                part.replace(exp.Paren(this=known.copy()))
+        return copy
+
+    def replace_intervals(self, inside: exp.Expr | None, scope: _Scope) -> None:
+        """Put a hidden column of the block where a DP_ function of a row-wise expression stands."""
+        for part in [] if inside is None else list(inside.find_all(exp.Anonymous)):
+            word = interval_function(part)
+            if word is None or inside is None or part.find_ancestor(exp.Query) is not inside.find_ancestor(exp.Query):
+                continue
+            argument = self.resolve(part.expressions[0], scope)
+            if argument is not None:
+                part.replace(column(interval_name(len(self.intervals))))
+                self.intervals.append((word, argument))
+
+    def finish(self) -> None:
+        """Carry the hidden columns through the chain, and break ties by key order."""
+        hidden = [ROW, *(interval_name(at) for at in range(len(self.intervals)))]
+        outermost = self.selects[-1]
+        ordered_below = any(select.args.get("order") for select in self.selects[:-1])
+        for select in self.selects:
+            carried = [ROW] if select is outermost else hidden
+            select.set("expressions", [*select.expressions, *(column(name) for name in carried)])
+            order = select.args.get("order")
+            if order is not None:
+                order.append("expressions", exp.Ordered(this=column(ROW)))
+            elif select.args.get("limit") or select.args.get("offset") or (select is outermost and not ordered_below):
+                select.set("order", exp.Order(expressions=[exp.Ordered(this=column(ROW))]))
+
+
+def _expanded(items: list[exp.Expr], below: _Level) -> list[exp.Expr] | None:
+    """The select list with stars written out; None for a star with EXCLUDE and the like, or repeated names under it."""
+    expanded: list[exp.Expr] = []
+    for item in items:
+        star = item.this if isinstance(item, exp.Column) else item
+        if not isinstance(star, exp.Star):
+            word = interval_function(item)
+            expanded.append(exp.Alias(this=item, alias=identifier(word)) if word else item)
+            continue
+        if any(star.args.values()) or len(below.names) < len(below.columns):
+            return None
+        expanded += [exp.Alias(this=column(name, below.alias), alias=identifier(name)) for name, _ in below.columns]
+    return expanded
+
+
+def _aggregates(item: exp.Expr) -> bool:
+    """Whether an item aggregates the rows of its SELECT (functions we do not know are taken to)."""
+    for node in item.find_all(exp.AggFunc, exp.Anonymous):
+        if isinstance(node, exp.Anonymous) and str(node.this).lower() not in ("mean",):
+            continue
+        if isinstance(node.find_ancestor(exp.Window, exp.Query), exp.Window):
+            continue
+        if node.find_ancestor(exp.Query) is item.find_ancestor(exp.Query):
+            return True
+    return False

@@ -1,0 +1,287 @@
+"""The release: an immutable, public answer with error bars, price and receipt.
+
+Everything here was computed from noisy numbers, so a release may be shown, stored, pickled and computed with freely.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dpsql.errors.exceptions import Error
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Block
+from dpsql.privacy.loss import PrivacyLoss, plain_decimal
+from dpsql.release.error_bars import Answer, Bars, answer, bars
+from dpsql.release.remainder import Remainder
+from dpsql.release.sandbox import Sandbox, shared_sandbox
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+_SHOWN_ROWS = 20
+_SHOWN_WIDTH = 28
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """One column of an answer: its name (names may repeat), SQL type, whether noise is in it, and whether it depends on
+    which groups there are (`of_groups`: then it is noisy, and its error is not known)."""
+
+    name: str
+    type: Type
+    noisy: bool
+    of_groups: bool = False
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What was paid. `id` names the entry in the ledger; `charged` is the text an analyst reads; `remaining` maps each
+    scope to what is left of it; `reused` says that stored answers were given again and nothing was charged."""
+
+    id: str
+    loss: PrivacyLoss
+    remaining: Mapping[str, str]
+    charged: str = ""
+    reused: bool = False
+    notices: tuple[str, ...] = ()
+
+
+class _Once:
+    """A value computed by the first who asks; the lock is not pickled."""
+
+    def __init__(self, value: Bars | None = None) -> None:
+        self.value = value
+        self.lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Once, (self.value,))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """Rows with their error bars and receipt. Compared by identity; pickled without the engine."""
+
+    answered: Answer
+    receipt: Receipt
+    sandbox: Sandbox | None = None
+    _bars: _Once = field(default_factory=_Once)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "sandbox": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    # --- the answer -----------------------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows as a pyarrow.Table; column names may repeat."""
+        return self.answered.table
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        """Name, type and noisiness of each column."""
+        return _columns(self.answered)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows as tuples of Python values (int, float, str, bool, date, datetime, None)."""
+        for batch in self.table.to_batches():
+            yield from zip(*(values.to_pylist() for values in batch.columns), strict=True)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas DataFrame (pandas must be installed); repeated names stay."""
+        frame: pandas.DataFrame = self.table.to_pandas()
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars DataFrame (polars must be installed), which knows no repeated names: n, n_1, n_2."""
+        import polars
+
+        frame = polars.from_arrow(self.table.rename_columns(_distinct(self.table.column_names)))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    # --- error bars -----------------------------------------------------------------------------------------------
+
+    @property
+    def confidence(self) -> float:
+        """How often an interval covers the exact answer (of the bounded, clamped data; bias of bounds not included)."""
+        return self.answered.confidence
+
+    @property
+    def bars(self) -> Bars:
+        """Error bars, computed at first use from released numbers only; later uses are free."""
+        with self._bars.lock:
+            if self._bars.value is None:
+                self._bars.value = bars(self.sandbox or shared_sandbox(), self.answered)
+            return self._bars.value
+
+    @property
+    def low(self) -> pa.Table:
+        """Lower ends, aligned with `table`: doubles, NULL for exact columns and where unknown (see `bars.notes`)."""
+        return self.bars.low
+
+    @property
+    def high(self) -> pa.Table:
+        """Upper ends, like `low`."""
+        return self.bars.high
+
+    @property
+    def error(self) -> pa.Table:
+        """Half widths, like `low`: value - error to value + error covers low to high."""
+        return self.bars.error
+
+    # --- the receipt ----------------------------------------------------------------------------------------------
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """The privacy loss charged for this release (nothing when it was answered from stored releases)."""
+        return self.receipt.loss
+
+    @property
+    def epsilon(self) -> str | None:
+        """Charged epsilon as text, None where there is no finite one (Gaussian noise)."""
+        return None if self.loss.epsilon is None else plain_decimal(self.loss.epsilon)
+
+    @property
+    def delta(self) -> str:
+        """Charged delta as text."""
+        return plain_decimal(self.loss.delta)
+
+    @property
+    def rho(self) -> str | None:
+        """Charged rho of zCDP as text, None where there is no finite one."""
+        return None if self.loss.rho is None else plain_decimal(self.loss.rho)
+
+    @property
+    def receipt_id(self) -> str:
+        """The id of the charge in the ledger."""
+        return self.receipt.id
+
+    @property
+    def remaining(self) -> Mapping[str, str]:
+        """What is left of each scope, as text."""
+        return dict(self.receipt.remaining)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Remarks for the analyst."""
+        return (*self.receipt.notices, *group_notices(self.columns))
+
+    @property
+    def reused(self) -> bool:
+        """Whether stored answers were given again, at no charge."""
+        return self.receipt.reused
+
+    # --- Python ---------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        body = _text_table(self.table.column_names, [*self.table.slice(0, _SHOWN_ROWS).to_batches()])
+        more = "" if len(self) <= _SHOWN_ROWS else f"\n... {len(self)} rows"
+        paid = "nothing charged" if self.reused else f"charged {self.receipt.charged or _priced(self.loss)}"
+        return f"{body}{more}\n{paid}, receipt {self.receipt_id}"
+
+
+def group_notices(columns: Sequence[OutputColumn], blocks: Iterable[Block] = ()) -> tuple[str, ...]:
+    """What to know of columns that are computed over the groups of a block, and how to ask instead; then of `blocks`."""
+    names = dict.fromkeys(column.name for column in columns if column.of_groups)
+    if not names:
+        return drop_notices(blocks)
+    return (
+        f"{', '.join(names)}: computed over the groups shown, which may be others than those of the data "
+        "(public keys are all there, private ones where enough units share them), so the error is not known; "
+        "HAVING COUNT(*) > n leaves groups of public keys that the data has, COUNT(DISTINCT key) counts keys",
+        *drop_notices(blocks),
+    )
+
+
+def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
+    """Which rows may belong to no group: those with values that the policy does not name (policy key `outside`)."""
+    names = dict.fromkeys(
+        name for block in blocks for key in block.keys if key.values is not None for name in key.drops
+    )
+    if not names:
+        return ()
+    return (f"rows whose {', '.join(names)} is no public key of the policy belong to no group and are left out",)
+
+
+def make_release(sandbox: Sandbox, remainder: Remainder, confidence: float, receipt: Receipt) -> Release:
+    """Run the public remainder over the released tables; the end of every question.
+
+    `confidence` in (0, 1). Raises the refusals of the sandbox, with `charged` set when the receipt holds a charge.
+    """
+    try:
+        return Release(answer(sandbox, remainder, confidence), receipt, sandbox)
+    except Error as error:
+        error.charged = not receipt.reused and receipt.loss != PrivacyLoss.nothing()
+        raise
+
+
+def rehearse(sandbox: Sandbox, remainder: Remainder, confidence: float) -> tuple[OutputColumn, ...]:
+    """Run a remainder over blocks without rows (`remainder.unanswered`), before anything is charged.
+
+    Refuses what the sandbox would refuse for its shape (types that do not meet, DP_ functions out of place); returns
+    the columns the answer will have. Depends on SQL, policy and public tables only.
+    """
+    answered = answer(sandbox, remainder, confidence, rehearsal=True)
+    return _columns(answered)
+
+
+def _columns(answered: Answer) -> tuple[OutputColumn, ...]:
+    named = enumerate(zip(answered.table.schema, answered.noisy, strict=True))
+    return tuple(
+        OutputColumn(one.name, sql_type(one.type), noisy, at in answered.of_groups) for at, (one, noisy) in named
+    )
+
+
+def sql_type(type_: pa.DataType) -> Type:
+    """The word for an Arrow type that `sandbox.plain` lets through."""
+    kinds = (
+        (pa.types.is_boolean, Type.BOOLEAN), (pa.types.is_integer, Type.INTEGER), (pa.types.is_floating, Type.REAL),
+        (pa.types.is_date, Type.DATE), (pa.types.is_timestamp, Type.TIMESTAMP), (pa.types.is_null, Type.NULL),
+    )  # fmt: skip
+    return next((word for holds, word in kinds if holds(type_)), Type.TEXT)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    taken: set[str] = set()
+    found = []
+    for name in names:
+        number, unique = 0, name
+        while unique in taken:
+            number += 1
+            unique = f"{name}_{number}"
+        taken.add(unique)
+        found.append(unique)
+    return found
+
+
+def _priced(loss: PrivacyLoss) -> str:
+    parts = [("epsilon", loss.epsilon), ("delta", loss.delta), ("rho", loss.rho if loss.epsilon is None else None)]
+    return ", ".join(f"{name} {plain_decimal(value)}" for name, value in parts if value) or "nothing"
+
+
+def _text_table(names: list[str], batches: list[pa.RecordBatch]) -> str:
+    rows = [row for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
+    texts = [names, *([_cell(value) for value in row] for row in rows)]
+    cut = [[text if len(text) <= _SHOWN_WIDTH else text[: _SHOWN_WIDTH - 3] + "..." for text in row] for row in texts]
+    widths = [max(len(row[at]) for row in cut) for at in range(len(names))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cut]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "NULL" if value is None else str(value)

@@ -1,0 +1,213 @@
+"""The public remainder of a question with its released tables: what the sandbox runs, and how its rows are told apart.
+
+A released block enters the sandbox as its keys and noisy terms; its measures are computed there. Every row carries a
+hidden number, so that an answer in which each row is one group of one block (a *row-wise* remainder: projections,
+filters, orders and limits) can be traced back to the groups it shows, whatever the analyst named things.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from dpsql.plan.intervals import ANY_GROUPS, GroupFacts, Type
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+
+DIALECT = "duckdb"
+ROW = "dp#row"
+"""Hidden column: the number of a group in its block (0..); "#" keeps it apart from names of ours like k0."""
+
+ARROW: dict[Type, pa.DataType] = {
+    Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
+    Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"), Type.NULL: pa.null(),
+}  # fmt: skip
+
+
+class NoisyTerm(Protocol):
+    """One noisy basis term, a number for each group (see `perturb.NoisyTerm`).
+
+    `values` differ from the exact numbers by integer noise times `noise_unit`, rounded to an integer when `whole`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def values(self) -> npt.NDArray[Any]: ...
+
+    @property
+    def noise(self) -> Noise: ...
+
+    @property
+    def noise_unit(self) -> float: ...
+
+    @property
+    def whole(self) -> bool: ...
+
+    def half_width(self, confidence: float) -> float: ...
+
+    def standard_deviation(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedBlock:
+    """The noisy answer of one private block: `keys` (columns k0..) and `terms`, one row for each group in key order.
+
+    `formulas` gives each measure as DuckDB SQL over columns named like the terms. Public: it may be pickled and stored.
+    """
+
+    name: str
+    keys: pa.Table
+    terms: tuple[NoisyTerm, ...]
+    formulas: tuple[tuple[str, str, Type], ...]
+    rows: int
+    groups: GroupFacts = ANY_GROUPS
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "measures"}
+
+    @cached_property
+    def measures(self) -> dict[str, exp.Expr]:
+        """Each measure as an expression over terms."""
+        return {name: _formula(text) for name, text, _ in self.formulas}
+
+    def table(
+        self, extra: Mapping[str, npt.NDArray[Any]], less: Sequence[npt.NDArray[Any]] = (), times: int = 1
+    ) -> pa.Table:
+        """Keys, terms, row numbers and `extra` columns, `times` over; each term minus its entry of `less`, if given."""
+        once = times == 1
+        again = np.arange(self.rows, dtype=np.int64) if once else np.tile(np.arange(self.rows, dtype=np.int64), times)
+        keys = self.keys if once else self.keys.take(pa.array(again))
+        columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
+        for at, term in enumerate(self.terms):
+            noisy = np.asarray(term.values, dtype=np.float64)
+            values = noisy if once else noisy[again]
+            columns[term.name] = pa.array(values - less[at] if less else values)
+        columns[ROW] = pa.array(again)
+        for name, values in extra.items():
+            columns[name] = pa.array(values if once else values[again], pa.float64(), from_pandas=True)
+        return pa.table(columns)
+
+    def query(self, extra: Sequence[str] = ()) -> exp.Select:
+        """Keys, measures and hidden columns over the registered table, which is named like the block."""
+        items: list[exp.Expr] = [column(name) for name in self.keys.column_names]
+        items += [exp.Alias(this=tree.copy(), alias=identifier(name)) for name, tree in self.measures.items()]
+        items += [column(name) for name in (ROW, *extra)]
+        return exp.Select(expressions=items, from_=exp.From(this=exp.Table(this=identifier(self.name))))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the remainder may name: keys and measures."""
+        return (*self.keys.column_names, *(name for name, _, _ in self.formulas))
+
+
+@lru_cache(maxsize=1024)
+def _formula(text: str) -> exp.Expr:
+    """The tree of a formula, in brackets. Nobody changes it: whoever builds with it copies it."""
+    return exp.Paren(this=sqlglot.parse_one(text, read=DIALECT))
+
+
+def unanswered(
+    name: str,
+    key_types: Sequence[Type],
+    terms: Sequence[str],
+    formulas: tuple[tuple[str, str, Type], ...],
+    groups: GroupFacts = ANY_GROUPS,
+) -> ReleasedBlock:
+    """A block without rows, to rehearse a remainder before anything is charged."""
+    keys = pa.table({f"k{at}": pa.array([], ARROW[type_]) for at, type_ in enumerate(key_types)})
+    return ReleasedBlock(name, keys, tuple(_Unanswered(term) for term in terms), formulas, 0, groups)
+
+
+@dataclass(frozen=True)
+class _Unanswered:
+    """A term before anything is measured: no groups, no noise."""
+
+    name: str
+    values: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    noise: Noise = field(default_factory=lambda: Constant(Sensitivity(0, 0, 0, 0)))
+    noise_unit: float = 1.0
+    whole: bool = False
+
+    def half_width(self, confidence: float) -> float:
+        return self.noise.half_width(confidence)
+
+    def standard_deviation(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Remainder:
+    """The public remainder (a tree over tables named like the blocks and the public tables) and all its tables.
+
+    `written` is the tree's text where it is known already.
+    """
+
+    tree: exp.Query
+    names: tuple[str, ...]
+    blocks: tuple[ReleasedBlock, ...]
+    public: Mapping[str, pa.Table]
+    written: str = ""
+
+    @property
+    def text(self) -> str:
+        """The tree as SQL."""
+        return self.written or self.tree.sql(dialect=DIALECT)
+
+    def block(self, name: str) -> ReleasedBlock | None:
+        """The block of that name."""
+        return next((block for block in self.blocks if block.name == name), None)
+
+    @cached_property
+    def seed(self) -> str:
+        """Names the draws of error bars: a function of the released numbers, so that an answer given again from
+        stored releases shows the same error bars."""
+        digest = hashlib.sha256()
+        for block in self.blocks:
+            digest.update(f"{block.name}/{block.rows}/".encode())
+            for term in block.terms:
+                digest.update(np.ascontiguousarray(term.values).tobytes())
+        return digest.hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Trees travel as text: shorter, and independent of the parser's build."""
+        return {**self.__dict__, "tree": self.text, "public": dict(self.public)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({**state, "tree": sqlglot.parse_one(state["tree"], read=DIALECT)})
+
+
+def runnable(
+    tree: exp.Query,
+    remainder: Remainder,
+    extra: Mapping[str, Sequence[str]],
+    adapt: Callable[[exp.Select], exp.Select] = lambda query: query,
+) -> str:
+    """The SQL text of `tree`, which is used up: every block in it is replaced by its query, as `adapt` returns it;
+    `extra` names hidden columns of each block."""
+    for table in list(tree.find_all(exp.Table)):
+        block = remainder.block(table.name)
+        if block is None:
+            continue
+        alias = table.args.get("alias") or exp.TableAlias(this=identifier(block.name))
+        table.replace(exp.Subquery(this=adapt(block.query(extra.get(block.name, ()))), alias=alias))
+    return tree.sql(dialect=DIALECT)
+
+
+def column(name: str, table: str = "") -> exp.Column:
+    """A quoted column reference."""
+    return exp.Column(this=identifier(name), table=identifier(table) if table else None)
+
+
+def identifier(name: str) -> exp.Identifier:
+    """A quoted name."""
+    return exp.Identifier(this=name, quoted=True)

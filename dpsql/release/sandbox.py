@@ -1,0 +1,235 @@
+"""The second engine: an in-memory DuckDB that holds released numbers and public tables and can reach nothing else.
+
+The binder has allow-listed every node of the public remainder. This is the second defence: even a statement that the
+binder should never have let through finds no file, no network, no extension, no setting to change, no Python object
+and no other analyst's table, and stops when its time, its memory or its number of rows is used up.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsql.engine.duckdb.statements import Statements
+from dpsql.engine.watchdog import watchdog
+from dpsql.errors.exceptions import Error, refuse
+
+TIMEOUT_SECONDS = 30.0
+MEMORY_MEGABYTES = 1024
+MOST_ROWS = 1_000_000
+
+# GLOBAL, because a plain SET of some of these holds for one connection only, and every room has its own. Order matters:
+# external access goes last but one, because the settings before it need a database that still listens.
+_LOCKDOWN = (
+    "SET GLOBAL autoinstall_known_extensions = false",
+    "SET GLOBAL autoload_known_extensions = false",
+    "SET GLOBAL allow_community_extensions = false",
+    "SET GLOBAL python_enable_replacements = false",  # or a table name finds Python variables of the callers
+    "SET GLOBAL temp_directory = ''",  # nothing is spilled to disk
+    "SET GLOBAL enable_external_access = false",
+    "SET GLOBAL lock_configuration = true",
+)
+
+
+class Room:
+    """One analyst's statement(s) in the sandbox: a connection of its own, so that no table is shared or left behind."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, most_rows: int, statements: Statements | None = None
+    ) -> None:
+        """`statements`: texts that were run before, parsed."""
+        self._connection = connection
+        self._statements = statements or Statements()
+        self._most_rows = most_rows
+        self.expired = False
+
+    def interrupt(self) -> None:
+        """Stop the running statement and refuse further ones; called by the watchdog."""
+        self.expired = True
+        self._connection.interrupt()
+
+    def query(self, sql: str, tables: Mapping[str, pa.Table], most_rows: int | None = None) -> pa.Table:
+        """Rows of one SELECT over `tables`, as DuckDB types them; at most `most_rows` (the sandbox's own limit).
+
+        Raises a refusal (sandbox_time, sandbox_memory, sandbox_rows, sandbox_value, sandbox_query) whose text holds a
+        category, never the engine's own words.
+        """
+        if self.expired:
+            raise refuse("sandbox_time")
+        try:
+            for name, table in tables.items():
+                self._connection.register(name, table)
+            return self._fetch(sql, self._most_rows if most_rows is None else most_rows)
+        except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, MemoryError) as error:
+            raise _own(error, self.expired) from None
+
+    def _fetch(self, sql: str, most_rows: int) -> pa.Table:
+        """All rows; the engine stops after one too many, so that a result too long does not fill the process's memory.
+
+        The order of `sql` stays: DuckDB keeps that of a subquery, and of equal rows its one thread always finds the
+        same first.
+        """
+        table = self._statements.table(self._connection, f"SELECT * FROM ({sql}\n) LIMIT {most_rows + 1}")
+        if table.num_rows > most_rows:
+            raise refuse("sandbox_rows", most=most_rows)
+        return table
+
+
+class Sandbox:
+    """A warm, locked DuckDB shared by threads; each use opens a `Room` of its own (microseconds)."""
+
+    def __init__(self, *, memory_megabytes: int = MEMORY_MEGABYTES, most_rows: int = MOST_ROWS) -> None:
+        self._memory_megabytes = memory_megabytes
+        self.most_rows = most_rows
+        self._statements = Statements()
+        self._lock = threading.Lock()
+        self._base: duckdb.DuckDBPyConnection | None = None
+        self._process = 0
+        self._inherited: list[object] = []
+
+    @contextmanager
+    def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> Iterator[Room]:
+        """A room whose statements together may run `timeout_seconds`; then they are interrupted."""
+        base = self._open()
+        connection = base.cursor()
+        room = Room(connection, self.most_rows, self._statements)
+        watchdog().enter(room, timeout_seconds)
+        try:
+            yield room
+        except Error as error:
+            if error.slug == "sandbox_broken":
+                self._discard(base)
+            raise
+        finally:
+            watchdog().leave(room)
+            connection.close()
+
+    def query(self, sql: str, tables: Mapping[str, pa.Table], timeout_seconds: float = TIMEOUT_SECONDS) -> pa.Table:
+        """One statement in a room of its own; see `Room.query`."""
+        with self.room(timeout_seconds) as room:
+            return room.query(sql, tables)
+
+    def close(self) -> None:
+        """Let the engine go, once no room is open; the next use starts another."""
+        with self._lock:
+            self._base = None
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            forked = self._process != os.getpid()
+            if forked:  # its threads stayed behind in the parent: it can be neither used nor, without hanging, freed
+                self._inherited.append(self._base)
+                self._statements = Statements()
+            if forked or self._base is None:
+                # One thread for each statement: the same rows in the same order every time, and callers side by side.
+                limit = f"{self._memory_megabytes}MB"
+                self._base = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": limit})
+                for statement in _LOCKDOWN:
+                    self._base.execute(statement)
+                self._process = os.getpid()
+            return self._base
+
+    def _discard(self, broken: duckdb.DuckDBPyConnection) -> None:
+        """After an internal error DuckDB answers nothing any more; other threads may have replaced it already."""
+        with self._lock:
+            if self._base is broken:
+                self._base = None
+
+
+@cache
+def shared_sandbox() -> Sandbox:
+    """The process's sandbox: releases that were pickled elsewhere compute their error bars here."""
+    return Sandbox()
+
+
+_CATEGORIES = {
+    "Conversion": "a value cannot be converted to the type asked for",
+    "Out of Range": "a number is out of range",
+    "Invalid Input": "a function does not take this value (a division by zero, perhaps)",
+}
+_SHAPES = ("Binder", "Catalog", "Parser", "Permission", "Not implemented", "Mismatch Type", "Syntax")
+
+
+def _own(error: Exception, expired: bool) -> Error:
+    """Our refusal for an engine error; the engine quotes values, so its sentence stays here.
+
+    An error in the middle of a stream reaches us as Arrow's OSError, with DuckDB's kind only in front of its text.
+    """
+    kind = str(error).partition(" Error:")[0]
+    if expired or kind == "INTERRUPT":
+        return refuse("sandbox_time")
+    if kind == "Out of Memory" or isinstance(error, MemoryError):
+        return refuse("sandbox_memory")
+    if kind in _CATEGORIES:
+        return refuse("sandbox_value", category=_CATEGORIES[kind])
+    if kind in _SHAPES:
+        return refuse("sandbox_query", category=kind.lower())
+    return refuse("sandbox_broken")
+
+
+# --- types of results -------------------------------------------------------------------------------------------------
+
+_INT64 = (-(2**63), 2**63 - 1)
+
+
+def numeric(type_: pa.DataType) -> bool:
+    """Whether values of this type are numbers (booleans are not)."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_))
+
+
+def floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """A column as doubles, NaN for NULL and for what is no number."""
+    if not numeric(values.type):
+        return np.full(len(values), np.nan)
+    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+
+def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A result column in one of the types of `ranges.Type`, with zeros under its NULLs.
+
+    Integers of any width become BIGINT (DuckDB sums BIGINT to HUGEINT); what does not fit becomes DOUBLE, as does every
+    DECIMAL: released numbers are noisy, and clients know doubles. Anything else (TIME, INTERVAL, lists) becomes text.
+    """
+    return _without_remains(_typed(values))
+
+
+def _typed(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    type_ = values.type
+    if pa.types.is_integer(type_) or (pa.types.is_decimal(type_) and type_.scale == 0):
+        low, high = (bound.as_py() for bound in pc.min_max(values).values())
+        fits = low is None or (_INT64[0] <= low and high <= _INT64[1])
+        return values.cast(pa.int64() if fits else pa.float64(), safe=False)
+    if pa.types.is_decimal(type_) or pa.types.is_floating(type_):
+        return values.cast(pa.float64(), safe=False)
+    if pa.types.is_dictionary(type_):
+        return _typed(values.cast(type_.value_type))
+    if pa.types.is_timestamp(type_):
+        return values.cast(pa.timestamp("us"))
+    if pa.types.is_large_string(type_):
+        return values.cast(pa.string())
+    if pa.types.is_boolean(type_) or pa.types.is_string(type_) or pa.types.is_date32(type_) or pa.types.is_null(type_):
+        return values
+    return pa.chunked_array([pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.string())])
+
+
+def _without_remains(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Zeros under NULLs of fixed width: the engine leaves there whatever was in that memory before, and Arrow's formats
+    hand it on. (A NULL text has no bytes.)
+    """
+    type_ = values.type
+    if values.null_count == 0 or not (pa.types.is_boolean(type_) or pa.types.is_primitive(type_)):
+        return values
+    whole = pa.concat_arrays(values.chunks)
+    numbers = whole if pa.types.is_boolean(type_) else whole.view(pa.int64() if type_.bit_width == 64 else pa.int32())
+    filled = numbers.fill_null(pa.scalar(0).cast(numbers.type)).to_numpy(zero_copy_only=False)
+    again = pa.array(filled, numbers.type, mask=whole.is_null().to_numpy(zero_copy_only=False))
+    return pa.chunked_array([again.view(type_)])

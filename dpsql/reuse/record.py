@@ -1,0 +1,308 @@
+"""A released block as it is written down: its numbers, what they measure, and the noise that is in them.
+
+The description makes a stored release usable without the question that made it: expressions are named by their
+fingerprints, noise laws are written out, and the keys say which groups there are. Nothing exact is ever written.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from dpsql.errors.exceptions import refuse
+from dpsql.functions.public_domains import domain_of
+from dpsql.noise.perturb import NoisyAnswer
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import (
+    BoundedBlock,
+    Call,
+    Column,
+    Expr,
+    Filter,
+    Key,
+    Literal,
+    Relation,
+    ReleasedValue,
+    Term,
+    TermKind,
+    fingerprint,
+)
+from dpsql.pricing.explain import expression_text
+from dpsql.pricing.joint_sums import can_be_missing
+from dpsql.pricing.pricing import PricedBlock
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.gaussian import Gaussian
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.reuse.store import StoredRelease
+
+SELECTION = "selection"
+"""Kind of a hidden count that only admitted keys."""
+COMPRESSED_FROM = 1 << 16
+"""Bytes of an answer from which it is compressed in the store."""
+
+
+@dataclass(frozen=True)
+class StoredKey:
+    """A group key: fingerprint and text of its expression; `public`: its groups follow from the policy alone.
+
+    `complete`: no value lies outside the groups, as far as the policy's lists hold; `nulls`: nor does a NULL.
+    """
+
+    name: str
+    expression: str
+    text: str
+    public: bool
+    complete: bool
+    nulls: bool
+
+
+@dataclass(frozen=True)
+class StoredTerm:
+    """A noisy sum: `measure` names what is summed, `conditions` the conjuncts of its FILTER, `centre` is subtracted
+    from every row's value before it is summed (with `absent`, from 0 for a row without one). `shares` names a set of terms
+    that share each row; `everything`: its sums have a part of every row."""
+
+    name: str
+    kind: str
+    measure: str
+    conditions: frozenset[str]
+    centre: Fraction
+    noise: Noise
+    grid: int
+    whole: bool
+    shares: str = ""
+    absent: bool = False
+    everything: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A stored release, read back. `conditions`: conjuncts of WHERE above the relation that is the same for all
+    releases of one family (`base_of`)."""
+
+    key: str
+    created: str
+    receipt: str
+    loss: str
+    conditions: frozenset[str]
+    caps: tuple[int | None, ...]
+    selection: tuple[Any, ...]
+    keys: tuple[StoredKey, ...]
+    terms: tuple[StoredTerm, ...]
+    table: pa.Table
+
+
+# --- what a block measures ------------------------------------------------------------------------------------------
+
+
+def base_of(relation: Relation) -> tuple[Relation, dict[str, Expr]]:
+    """The relation below the filters on top, and their conjuncts by fingerprint."""
+    found: dict[str, Expr] = {}
+    while isinstance(relation, Filter):
+        found |= conjuncts(relation.predicate)
+        relation = relation.source
+    return relation, found
+
+
+def conjuncts(condition: Expr | None) -> dict[str, Expr]:
+    """The parts of an AND (all must be true for it to be true), by fingerprint."""
+    if condition is None:
+        return {}
+    if isinstance(condition, Call) and condition.function == "and":
+        return {mark: part for argument in condition.arguments for mark, part in conjuncts(argument).items()}
+    return {fingerprint(condition): condition}
+
+
+def measure_of(term: Term) -> str:
+    """Names what a term sums, whatever its name, its condition, its centre and the grid of its integers.
+
+    Sums that were clipped, and how, are different numbers from those that were not; a count that shares each row with
+    sums is in steps of theirs.
+    """
+    clip = () if term.clip is None else (term.clip, term.grid)
+    step: tuple[float, ...] = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
+    if term.kind is TermKind.DISTINCT_SUM:
+        step = (float(term.centre), term.grid)  # no count of rows moves it to another centre
+    return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip, *step))
+
+
+def complete(key: Key) -> bool:
+    """Whether every value that the expression can take is one of the key's, as far as the policy's lists hold.
+
+    Bounds are no list: they clamp what is summed and promise nothing about the data.
+    """
+    # Values that conditions of the question left out have no rows in it.
+    return key.values is not None and key.whole and _complete(key.expression, set(domain_of(key.expression) or ()))
+
+
+def _complete(expression: Expr, values: set[Any]) -> bool:
+    if expression.facts.type is Type.BOOLEAN:
+        return True
+    if isinstance(expression, (Column, ReleasedValue)):
+        return expression.facts.values is not None
+    if isinstance(expression, Literal):
+        return expression.value in values
+    if expression.function in ("case", "coalesce"):
+        case = expression.function == "case"
+        results = (*expression.arguments[1:-1:2], expression.arguments[-1]) if case else expression.arguments
+        if all(isinstance(result, Literal) and result.value in values for result in results):
+            return True
+    return all(isinstance(argument, Literal) or _complete(argument, values) for argument in expression.arguments)
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def description(one: PricedBlock) -> dict[str, Any]:
+    """What a release of this block measures and with which noise, as plain JSON."""
+    block = one.block
+    named = {term.name: term for term in block.terms}
+    return {
+        "conditions": sorted(base_of(block.source)[1]),
+        "caps": list(caps_of(block)),
+        "selection": list(selection_of(one)),
+        "keys": [
+            {
+                "name": key.name, "expression": fingerprint(key.expression), "text": expression_text(key.expression),
+                "public": key.values is not None, "complete": complete(key),
+                "nulls": key.values is not None and key.whole,
+            }
+            for key in block.keys
+        ],
+        "terms": [
+            {
+                "name": term.name, **_measured(named.get(term.name)), "noise": _noise_facts(term.noise),
+                "grid": term.grid, "whole": term.whole,
+            }
+            for term in one.noise.terms
+        ],
+    }  # fmt: skip
+
+
+def shape_of(block: BoundedBlock) -> str:
+    """Names the keys, and for each sum the conditions of its rows (a FILTER is as good as a WHERE), in any order."""
+    rows = set(base_of(block.source)[1])
+    sums = sorted(tuple(sorted(rows | conjuncts(term.filter).keys())) for term in block.terms)
+    return fingerprint((tuple(sorted(fingerprint(key.expression) for key in block.keys)), tuple(sums)))
+
+
+def caps_of(block: BoundedBlock) -> tuple[int | None, ...]:
+    """Contribution bounds that depend on the groups."""
+    return (block.caps.max_groups, block.caps.max_rows_per_group)
+
+
+def selection_of(one: PricedBlock) -> tuple[Any, ...]:
+    """The rule that admitted private keys: its kind, its fingerprint, and the group size shown half of the time."""
+    rule = one.noise.selection
+    return () if rule is None else (rule.kind, fingerprint(rule), rule.half_point())
+
+
+def _measured(term: Term | None) -> dict[str, Any]:
+    if term is None:
+        return {"kind": SELECTION, "measure": "", "conditions": [], "centre": "0"}
+    conditions = sorted(conjuncts(term.filter))
+    centre = str(Fraction(term.centre))
+    found: dict[str, Any] = {
+        "kind": term.kind.value,
+        "measure": measure_of(term),
+        "conditions": conditions,
+        "centre": centre,
+    }
+    if term.shares:
+        everything = term.value is not None and (term.absent or not can_be_missing(term.value))
+        found |= {"shares": term.shares, "absent": term.absent, "everything": everything}
+    return found
+
+
+def _noise_facts(noise: Noise) -> dict[str, Any]:
+    moved = noise.sensitivity
+    facts: dict[str, Any] = {
+        "mechanism": noise.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
+        "shift": noise.shift,
+    }  # fmt: skip
+    if isinstance(noise, Laplace):
+        facts |= {"t": noise.t, "s": noise.s}
+    elif isinstance(noise, Gaussian):
+        facts |= {"sigma": noise.sigma}
+    elif not isinstance(noise, Constant):
+        raise refuse("internal", what=f"noise of a law that cannot be stored: {noise.mechanism}")
+    return facts
+
+
+def packed(noisy: NoisyAnswer) -> bytes:
+    """Keys and noisy terms as an Arrow stream; nothing else of an answer is ever written down.
+
+    Long answers are compressed (a fifth of their size, and less time than writing the rest would take).
+    """
+    columns = {name: noisy.keys.column(name) for name in noisy.keys.column_names}
+    for term in noisy.terms:
+        columns[term.name] = pa.array(term.values)
+    columns["#row"] = pa.nulls(noisy.row_count)  # takes no room, and keeps the number of rows where there is no column
+    table = pa.table(columns)
+    sink = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression="zstd" if table.nbytes >= COMPRESSED_FROM else None)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def opened(release: StoredRelease) -> Stored | None:
+    """A stored release with its description; None for what is stored and is no release (see `reuse`).
+
+    Raises Fault release_unknown for one that this version cannot read: an unknown law of noise is not taken for another.
+    """
+    if "terms" not in release.note.metadata:
+        return None
+    try:
+        return _read(release, release.note.metadata)
+    except (KeyError, TypeError, ValueError) as error:
+        raise refuse("release_unknown", receipt=str(release.note.metadata.get("receipt", ""))) from error
+
+
+def _read(release: StoredRelease, facts: Mapping[str, Any]) -> Stored:
+    with pa.ipc.open_stream(release.payload) as reader:
+        table = reader.read_all()
+    return Stored(
+        release.note.key,
+        release.note.created,
+        facts["receipt"],
+        facts["loss"],
+        frozenset(facts["conditions"]),
+        tuple(facts["caps"]),
+        tuple(facts["selection"]),
+        tuple(StoredKey(**key) for key in facts["keys"]),
+        tuple(_term(term) for term in facts["terms"]),
+        table,
+    )
+
+
+def _term(facts: Mapping[str, Any]) -> StoredTerm:
+    read = {
+        "conditions": frozenset(facts["conditions"]), "centre": Fraction(facts["centre"]),
+        "noise": _noise(facts["noise"]),
+    }  # fmt: skip
+    return StoredTerm(**{**facts, **read})
+
+
+def _noise(facts: Mapping[str, Any]) -> Noise:
+    """The law that is written down. Raises KeyError, TypeError, ValueError when there is no such law."""
+    moved = Sensitivity(*facts["sensitivity"])
+    if facts["mechanism"] == Laplace.mechanism:
+        return Laplace(moved, facts["shift"], facts["t"], facts["s"])
+    if facts["mechanism"] == Gaussian.mechanism:
+        return Gaussian(moved, facts["shift"], facts["sigma"])
+    if facts["mechanism"] == Constant.mechanism:
+        return Constant(moved)
+    raise ValueError(f"no law of noise is called {facts['mechanism']}")
+
+
+ADDITIVE = (TermKind.COUNT.value, TermKind.SUM.value)
+"""Kinds whose sums over disjoint groups are the sum of the union; distinct units and values are not."""

@@ -1,0 +1,235 @@
+"""Stored releases: the noisy result of a private block, so that the same block over the same data is not charged twice.
+
+What is stored has been released or is about to be: noisy keys and terms, never anything exact.  It is stored before
+the answer leaves.  With a SQLite ledger the releases are in a file of their own beside it (its name ends in
+`.releases`): large answers neither grow the ledger nor make a charge wait for the disk, pruning cannot touch it, and
+a lost or damaged store costs only free repeats.  With a PostgreSQL ledger they are a table in the same database, so
+that all machines share them.  Every row is authenticated under the ledger's key; one that does not hold is absent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, bindparam, select, union_all
+from sqlalchemy.engine import Connection
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.ledger.chain import mac, same
+from dpsql.ledger.driver_statements import Prepared
+from dpsql.ledger.entries import now
+from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.opening import touch
+from dpsql.ledger.records import canonical
+from dpsql.ledger.store import Place, Store
+from dpsql.ledger.tables import release_tables, releases
+
+_log = logging.getLogger("dpsql.releases")
+_KEY = re.compile(r"[0-9a-f]{64}")
+_COLUMNS = ("key", "block", "created", "metadata", "payload", "mac")
+_ROWS = select(*(releases.c[name] for name in _COLUMNS))
+_ALL = _ROWS.order_by(releases.c.created, releases.c.key)
+_BY_KEY = Prepared(_ALL.where(releases.c.key == bindparam("key")))
+_BY_BLOCK = Prepared(_ALL.where(releases.c.block == bindparam("block")))
+# The release under a key, or if there is none those of a block: one statement, so that a new question is one look.
+_NEAREST = Prepared(
+    union_all(
+        _ROWS.where(releases.c.key == bindparam("key")),
+        _ROWS.where(
+            releases.c.block == bindparam("block"),
+            ~select(releases.c.key).where(releases.c.key == bindparam("absent")).correlate(None).exists(),
+        ),
+    ).order_by("created", "key")
+)
+_DELETE = Prepared(releases.delete().where(releases.c.key == bindparam("key")))
+_INSERT = Prepared(releases.insert())
+
+
+@cache
+def _insert_new(count: int) -> Prepared:
+    """Writes as many rows, but none under a key that is there (SQLite)."""
+    rows: list[dict[str, Any]] = [{name: bindparam(f"{name}{at}") for name in _COLUMNS} for at in range(count)]
+    return Prepared(releases.insert().prefix_with("OR IGNORE").values(rows))
+
+
+@dataclass(frozen=True)
+class ReleaseNote:
+    """What is known about a stored release without its rows; `metadata` is what was given to `put`."""
+
+    key: str
+    block: str
+    created: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredRelease:
+    """A stored release: its note and its rows as an Arrow IPC stream."""
+
+    note: ReleaseNote
+    payload: bytes
+
+
+class ReleaseStore:
+    """Made by `open_releases`. Every method raises `Fault` when the storage fails (releases_damaged: unreadable)."""
+
+    def __init__(self, store: Store, key: bytes) -> None:
+        self._store = store
+        self._key = key
+
+    def put(
+        self,
+        key: str,
+        payload: bytes,
+        metadata: Mapping[str, Any],
+        *,
+        block: str = "",
+        notes: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> StoredRelease:
+        """Store a release under 64 hexadecimal digits, whole or not at all, and return what stands there.
+
+        `block` names the question without its noise, for `of_block`; `notes` (metadata by key) are releases without
+        rows, stored with it or not at all.  When another process was first, its release stands and is returned, so
+        that everybody sees the same numbers; a row that does not hold is replaced.
+        """
+        rows = [self._row(key, block, metadata, payload)]
+        rows += [self._row(name, "", note, b"") for name, note in (notes or {}).items()]
+        if self._store.is_sqlite:  # what waits for its turn here waits for one statement and not for six
+            values = {f"{name}{at}": value for at, row in enumerate(rows) for name, value in row.items()}
+            with _in_words():
+                if self._store.write(_insert_new(len(rows)), **values) == len(rows):
+                    return StoredRelease(_note(rows[0]), payload)
+        with self._writing() as connection:
+            standing, *_ = [self._placed(connection, row) for row in rows]
+        return standing
+
+    def get(self, key: str) -> StoredRelease | None:
+        """The release under `key`; None when there is none, or when it does not hold (told to the owner's log)."""
+        _checked(key)
+        with _in_words():
+            rows = self._store.rows(_BY_KEY, key=key)
+        return self._checked_row(rows[0]) if rows else None
+
+    def nearest(self, key: str, block: str) -> list[StoredRelease]:
+        """The release under `key` alone; all of `block`, oldest first, where there is none that holds."""
+        _checked(key)
+        with _in_words():
+            rows = self._store.rows(_NEAREST, key=key, block=block, absent=key)
+        found = [one for one in map(self._checked_row, rows) if one is not None]
+        return found if found or not rows or rows[0][0] != key else self.of_block(block)
+
+    def notes(self) -> list[ReleaseNote]:
+        """The notes of all releases that hold, oldest first."""
+        with self._reading() as connection:
+            return [release.note for release in self._all(connection)]
+
+    def of_block(self, block: str, *, start: bool = False) -> list[StoredRelease]:
+        """All releases of one question, whatever their noise, oldest first; `start`: of all whose `block` starts so."""
+        if start:
+            with self._reading() as connection:
+                return list(self._all(connection, releases.c.block.startswith(block, autoescape=True)))
+        with _in_words():
+            rows = self._store.rows(_BY_BLOCK, block=block)
+        return [one for one in map(self._checked_row, rows) if one is not None]
+
+    def prune(self, keep: Callable[[ReleaseNote], bool]) -> int:
+        """Delete the releases that `keep` does not keep and those that do not hold; returns how many went."""
+        with self._writing() as connection:
+            kept = {release.note.key for release in self._all(connection) if keep(release.note)}
+            present = connection.execute(select(releases.c.key)).scalars().all()
+            gone = [key for key in present if key not in kept]
+            for key in gone:
+                _DELETE.run(connection, key=key)
+        return len(gone)
+
+    def close(self) -> None:
+        """Close the connection. A closed store connects again when it is used."""
+        self._store.close()
+
+    def _all(self, connection: Connection, named: ColumnElement[bool] | None = None) -> Iterator[StoredRelease]:
+        for row in connection.execute(_ALL if named is None else _ALL.where(named)):
+            release = self._checked_row(tuple(row))
+            if release is not None:
+                yield release
+
+    def _row(self, key: str, block: str, metadata: Mapping[str, Any], payload: bytes) -> dict[str, Any]:
+        facts = {"key": _checked(key), "block": block, "created": now(), "metadata": canonical(metadata)}
+        return {**facts, "payload": payload, "mac": self._mac(facts, payload)}
+
+    def _placed(self, connection: Connection, row: Mapping[str, Any]) -> StoredRelease:
+        """What stands under the key of `row` after that was to be written there."""
+        rows = _BY_KEY.rows(connection, key=row["key"])
+        standing = self._checked_row(rows[0]) if rows else None
+        if standing is not None:
+            return standing
+        if rows:
+            _DELETE.run(connection, key=row["key"])
+        _INSERT.run(connection, **row)
+        return StoredRelease(_note(row), row["payload"])
+
+    def _checked_row(self, row: tuple[Any, ...]) -> StoredRelease | None:
+        facts = dict(zip(_COLUMNS, row, strict=True))
+        found, payload = facts.pop("mac"), facts.pop("payload")
+        with suppress(TypeError, ValueError):
+            if same(self._mac(facts, payload), found):
+                return StoredRelease(_note(facts), payload)
+        _log.warning("stored release %.64s does not hold and is not used", facts["key"])
+        return None
+
+    def _mac(self, facts: Mapping[str, Any], payload: bytes) -> str:
+        return mac(self._key, "dpsql release", canonical(facts).encode(), payload)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        # Not flushed by itself: a release lost with the power is asked, and charged, again.
+        with _in_words(), self._store.writing(durable=False) as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with _in_words(), self._store.reading() as connection:
+            yield connection
+
+
+def open_releases(ledger: Ledger) -> ReleaseStore:
+    """The store that belongs to `ledger`, made when it is not there yet."""
+
+    place = ledger.store.place
+    if place.path is not None:
+        path = place.path.with_name(place.path.name + ".releases")
+        touch(path, "the store of releases")
+        place = Place(place.url, path, f"sqlite:///{path}")
+    store = Store(place, ledger.store.timeout_seconds, name="the store of releases")
+    with _in_words():
+        if "dpsql_releases" not in store.table_names():
+            with store.writing() as connection:
+                release_tables.create_all(connection)
+    return ReleaseStore(store, ledger.witness.key)
+
+
+def _note(facts: Mapping[str, Any]) -> ReleaseNote:
+    return ReleaseNote(facts["key"], facts["block"], facts["created"], json.loads(facts["metadata"]))
+
+
+def _checked(key: str) -> str:
+    if _KEY.fullmatch(key) is None:
+        raise refuse("release_key")
+    return key
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """A damaged store of releases is less than a damaged ledger, and says what to do about it."""
+    try:
+        yield
+    except Error as error:
+        if error.slug == "ledger_damaged":
+            raise refuse("releases_damaged") from error
+        raise

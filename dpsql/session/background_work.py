@@ -1,0 +1,204 @@
+"""Measurements in threads of their own. Who asked may stop waiting; what has been charged runs to its end all the same.
+
+An analyst who could stop a scan would learn, at a threshold of their own, whether it had ended by then. So a timeout or a
+cancel ends the waiting alone. Before anything is charged it ends the question; afterwards the only limits are the policy's,
+the release is stored, and asking again is free. The owner's acts (closing, shutdown, the end of the process) stop scans.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from dpsql.errors.exceptions import refuse
+from dpsql.session.response_times import Pace
+
+if TYPE_CHECKING:
+    from dpsql.release.release import Release
+
+_LOOK_SECONDS = 0.1
+_NAG_SECONDS = 0.02
+_STOPPING_SECONDS = 10.0
+GOES_ON = "its measurement goes on; once it is stored, asking again is free"
+
+
+class Work:
+    """The measurement of one question. Three threads meet here: the one that waits, the one that measures, and whoever
+    makes the first one leave."""
+
+    def __init__(self, interrupt: Callable[[], None], *, asker: str, session: str, pace: Pace) -> None:
+        """`interrupt` stops the engine; `asker` and `session`: whose question it is."""
+        self.interrupt, self.pace = interrupt, pace
+        self.asker, self.session = asker, session
+        self._changed = threading.Condition()
+        self._begun = False
+        self._charged: bool | None = None
+        self._closed = False
+        self._release: Release | None = None
+        self._error: BaseException | None = None
+        self.left = False
+        self.ended = False
+
+    # --- the thread that measures -------------------------------------------------------------------------------------
+
+    def start(self, measure: Callable[[], Release]) -> None:
+        """Measure in a thread. A daemon: the end of the process stops what runs (`Room`), and waits for nothing else."""
+        threading.Thread(target=self._run, args=(measure,), name="dpsql-measure", daemon=True).start()
+
+    def _run(self, measure: Callable[[], Release]) -> None:
+        try:
+            self._release = measure()
+        except BaseException as error:
+            self._error = error
+        with self._changed:
+            self.ended = True
+            self._changed.notify_all()
+
+    def check(self) -> None:
+        """Raises `stopped` when nobody waits any more and nothing has begun."""
+        if self.left and not self._begun:
+            raise refuse("stopped", charge="")
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """Entered to charge; from then on nothing but the policy and the owner stops the question. Raises `stopped`."""
+        with self._changed:
+            self.check()
+            self._begun = True
+        try:
+            yield
+        except BaseException:
+            self._decide(charged=False)
+            raise
+        self._decide(charged=True)
+
+    def _decide(self, charged: bool) -> None:
+        with self._changed:
+            self._charged = charged
+            self._changed.notify_all()
+
+    def require_open(self) -> None:
+        """Raises answer_late when the response had to be given before the measurement ended: it is not stored, so that
+        nobody learns later how late it was."""
+        if self._closed:
+            raise refuse("answer_late", charged=True)
+
+    # --- the thread that waits ----------------------------------------------------------------------------------------
+
+    def result(self) -> Release:
+        """The answer at its time of response. Raises what the measurement raised; `stopped` when it goes on without us;
+        answer_late when the time of response comes first."""
+        with self._changed:
+            while not self._answerable():
+                seconds = None if self.pace.latest is None else self.pace.latest - time.monotonic()
+                if seconds is not None and seconds <= 0:
+                    break
+                self._changed.wait(seconds)
+        self.pace.hold()
+        with self._changed:
+            if self.ended:
+                return self._given()
+            late = not self.left
+            self.left = True
+            # Whoever asks again would learn how late it was if it were stored after its only time of response.
+            self._closed = self.pace.latest is not None
+            charged = self._begun and self._charged is not False
+        if late:
+            raise refuse("answer_late", charged=charged)
+        if not charged:
+            raise refuse("stopped", charge="")
+        charge, hint = "; its charge stays", "" if self._closed else GOES_ON
+        raise refuse("stopped", charge=charge, hint=hint, charged=True)
+
+    def _answerable(self) -> bool:
+        return self.ended or (self.left and (not self._begun or self._charged is not None))
+
+    def _given(self) -> Release:
+        if self._release is None:
+            assert self._error is not None
+            raise self._error
+        return self._release
+
+    # --- other threads ------------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Nobody waits any more."""
+        with self._changed:
+            self.left = True
+            self._changed.notify_all()
+
+
+class Room:
+    """Who measures at this moment: at most `most` questions at once (None: no limit), and at most `most_left` of one asker
+    that nobody waits for any more. A session with such a one waits for it before it measures again, so that leaving
+    questions behind never makes more work than waiting for them."""
+
+    def __init__(self, most: int | None = None, most_left: int = 1) -> None:
+        self._most, self._most_left = most, most_left
+        self._changed = threading.Condition()
+        self._running: set[Work] = set()
+        _rooms.add(self)
+
+    @contextmanager
+    def place(self, work: Work) -> Iterator[None]:
+        """A place for `work` while this is entered. Raises `stopped` when nobody waits for it any more."""
+        with self._changed:
+            while not self._has_place(work):
+                self._changed.wait(_LOOK_SECONDS)
+                work.check()
+            work.check()
+            self._running.add(work)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running.discard(work)
+                self._changed.notify_all()
+
+    def _has_place(self, work: Work) -> bool:
+        if self._most is not None and len(self._running) >= self._most:
+            return False
+        left = [one for one in self._running if one.left]
+        same = sum(one.asker == work.asker for one in left)
+        return same < self._most_left and all(one.session != work.session for one in left)
+
+    def stop(self, session: str | None = None) -> None:
+        """Stop the engine under the questions of one session, or of all, and wait until they have ended."""
+        deadline = time.monotonic() + _STOPPING_SECONDS
+        with self._changed:
+            while time.monotonic() < deadline:
+                running = [one for one in self._running if session in (None, one.session)]
+                if not running:
+                    return
+                for one in running:
+                    one.interrupt()  # again and again: an interrupt between two statements is lost
+                self._changed.wait(_NAG_SECONDS)
+
+    def forget(self) -> None:
+        """In a forked child: the threads that measure are the parent's."""
+        self._changed = threading.Condition()
+        self._running = set()
+
+
+_rooms: WeakSet[Room] = WeakSet()
+
+
+def _forget_all() -> None:
+    for room in list(_rooms):
+        room.forget()
+
+
+def _stop_all() -> None:
+    """A process that ends under a working engine is aborted."""
+    for room in list(_rooms):
+        room.stop()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+atexit.register(_stop_all)

@@ -1,0 +1,37 @@
+"""Open a session from a policy: its engine, its ledger and its store of releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dpsql.engine.duckdb.engine import open_duckdb
+from dpsql.errors.exceptions import Error
+from dpsql.ledger import open_ledger
+from dpsql.policy import Policy, load_policy
+from dpsql.reuse.store import open_releases
+from dpsql.session.session import Session
+
+
+def open_session(
+    policy: str | Path | Policy,
+    *,
+    analyst: str | None = None,
+    project: str | None = None,
+    source: Any = None,
+    create_ledger: bool = False,
+) -> Session:
+    """Open a policy, its data and its ledger.
+
+    `analyst` and `project`: whose accounts are charged beside the dataset's. `source`: a DuckDB connection or Arrow
+    tables instead of the policy's own source. `create_ledger` is the owner's explicit act for a data set that never
+    had a ledger. Raises PolicyRefusal, Fault, IntegrityError.
+    """
+    checked = policy if isinstance(policy, Policy) else load_policy(policy)
+    engine = open_duckdb(checked, source)
+    try:
+        ledger = open_ledger(checked.ledger_url(), checked.dataset, create=create_ledger)
+        return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst, project=project)
+    except Error:
+        engine.close()
+        raise

@@ -1,0 +1,185 @@
+"""Statements that are no question about data: EXPLAIN, SET, RESET, SHOW, SHOW TABLES, DESCRIBE, BEGIN and the like.
+
+Their answers come from the policy, the options and the ledger; nothing is charged and data is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.planning.planner import Planned
+from dpsql.policy import Policy, Table
+from dpsql.pricing.explain import PlannedOutput, PrivacyPlan
+from dpsql.pricing.options import Options
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.release.error_bars import Answer
+from dpsql.release.release import OutputColumn, Receipt, Release
+from dpsql.release.remainder import Remainder
+from dpsql.release.sandbox import Sandbox
+from dpsql.session.budget import Budget
+from dpsql.sql.binder.scope import meant
+from dpsql.sql.parse import Parameters, Statement
+
+_TEXT = pa.string()
+_SCHEMAS: dict[str, pa.Schema] = {
+    "show_tables": pa.schema([("table", _TEXT), ("kind", _TEXT), ("max_rows", pa.int64()), ("description", _TEXT)]),
+    "describe": pa.schema([
+        ("column", _TEXT), ("type", _TEXT), ("nullable", pa.bool_()), ("lower", _TEXT), ("upper", _TEXT),
+        ("domain", _TEXT), ("keys", _TEXT), ("description", _TEXT),
+    ]),
+    "show": pa.schema([("name", _TEXT), ("value", _TEXT)]),
+    "budget": pa.schema([
+        ("scope", _TEXT), ("dimension", _TEXT), ("spent", _TEXT), ("remaining", _TEXT),
+        ("epsilon_spent", pa.float64()), ("epsilon_limit", pa.float64()),
+    ]),
+    "none": pa.schema([]),
+}  # fmt: skip
+_ARROW = {"str": _TEXT, "int": pa.int64(), "float": pa.float64(), "float | None": pa.float64()}
+_SCHEMAS["explain"] = pa.schema([(field.name, _ARROW[str(field.type)]) for field in fields(PlannedOutput)])
+
+
+class StatementContext(Protocol):
+    """What a statement that is no question may ask of, and change in, the session that it was sent to."""
+
+    options: Options
+
+    @property
+    def policy(self) -> Policy: ...
+
+    @property
+    def first_options(self) -> Options: ...
+
+    @property
+    def sandbox(self) -> Sandbox: ...
+
+    def set_option(self, name: str, value: str) -> None:
+        """Set an option of `SHOW dp.all`. Raises option_unknown, option_value, option_limit."""
+
+    def budget(self) -> Budget:
+        """Return what is spent and what remains."""
+
+    def plan(self, statement: Statement, parameters: Parameters = None) -> Planned:
+        """Return the priced plan of a query."""
+
+    def explain_planned(self, planned: Planned) -> PrivacyPlan:
+        """Return the privacy plan of what is planned."""
+
+
+def answer_statement(session: StatementContext, statement: Statement) -> Release:
+    """Answer one statement that is not a query; SET and RESET change the session's options."""
+    kind, notices = statement.kind, []
+    rows: Sequence[tuple[Any, ...]] = ()
+    if kind == "set":
+        _set(session, statement)
+    elif kind == "reset":
+        if statement.name == "all" or statement.name.startswith("dp."):
+            session.options = session.options.reset(statement.name, session.first_options)
+    elif kind == "transaction":
+        if statement.name in ("ROLLBACK", "ABORT"):
+            notices.append("a rollback gives no budget back")
+    elif kind == "show":
+        rows = _show(session, statement.name)
+    elif kind == "show_tables":
+        rows = [_table_row(table) for table in session.policy.tables.values()]
+    elif kind == "describe":
+        rows = _describe(session.policy, statement)
+    else:
+        rows, notices = _explain(session, statement)
+    schema = _SCHEMAS[_schema_of(statement)]
+    columns = [pa.array(values, field.type) for field, values in zip(schema, _turned(rows, schema), strict=True)]
+    return _plain(session, pa.Table.from_arrays(columns, schema=schema), tuple(notices))
+
+
+def statement_columns(session: StatementContext, statement: Statement) -> tuple[OutputColumn, ...]:
+    """The columns that `answer_statement` returns, without doing anything."""
+    schema = _SCHEMAS[_schema_of(statement)]
+    return _plain(session, schema.empty_table(), ()).columns
+
+
+def _schema_of(statement: Statement) -> str:
+    if statement.kind == "show" and statement.name == "dp.budget":
+        return "budget"
+    return statement.kind if statement.kind in _SCHEMAS else "none"
+
+
+def _turned(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> list[list[Any]]:
+    return [[row[at] for row in rows] for at in range(len(schema))]
+
+
+def _plain(session: StatementContext, table: pa.Table, notices: tuple[str, ...]) -> Release:
+    """A table without noise as a release that cost nothing."""
+    names = tuple(table.column_names)
+    remainder = Remainder(exp.select("1"), names, (), {})
+    confidence = float(session.options.confidence)
+    answered = Answer(remainder, table, (False,) * len(names), None, confidence, {})
+    receipt = Receipt("", PrivacyLoss.nothing(), {}, "nothing", False, notices)
+    return Release(answered, receipt, session.sandbox)
+
+
+def _set(session: StatementContext, statement: Statement) -> None:
+    if not statement.name.startswith("dp."):
+        raise refuse("option_unknown", name=statement.name, hint="options start with dp., SHOW dp.all lists them").at(
+            statement.sql, 1
+        )
+    value = statement.value
+    if value.lower() == "default":
+        session.options = session.options.reset(statement.name, session.first_options)
+    else:
+        session.set_option(statement.name, value)
+
+
+def _show(session: StatementContext, name: str) -> list[tuple[Any, ...]]:
+    options = session.options.show()
+    if name == "dp.budget":
+        budget = session.budget()
+        return [
+            (scope, dimension, amount, budget.remaining[scope][dimension], *budget.epsilon[scope])
+            for scope, amounts in budget.spent.items()
+            for dimension, amount in amounts.items()
+        ]
+    if name in ("dp.all", "all"):
+        return list(options.items())
+    if name not in options:
+        raise refuse("option_unknown", name=name, hint=meant(name, [*options, "dp.budget", "dp.all"]))
+    return [(name, options[name])]
+
+
+def _table_row(table: Table) -> tuple[Any, ...]:
+    return (table.name, "public" if table.public else "protected", table.max_rows, table.description)
+
+
+def _describe(policy: Policy, statement: Statement) -> list[tuple[Any, ...]]:
+    table = policy.table(statement.name)
+    if table is None:
+        position = statement.sql.find(statement.name) + 1
+        raise refuse("unknown_table", name=statement.name, hint=meant(statement.name, policy.tables)).at(
+            statement.sql, position
+        )
+    unit = None if policy.unit_joins(table.name) else policy.unit_column(table.name)
+    rows = []
+    for column in table.columns.values():
+        domain = None if column.domain is None else ", ".join("null" if v is None else str(v) for v in column.domain)
+        keys = ["privacy unit"] if column.name == unit else []
+        keys += ["primary key"] if column.name in table.primary_key else []
+        if column.name in table.foreign_keys:
+            keys.append("references " + ".".join(table.foreign_keys[column.name]))
+        ends = [None if end is None else str(end) for end in (column.lower, column.upper)]
+        rows.append((column.name, column.type, column.nullable, *ends, domain, ", ".join(keys), column.description))
+    return rows
+
+
+def _explain(session: StatementContext, statement: Statement) -> tuple[list[tuple[Any, ...]], list[str]]:
+    plan = session.explain_planned(session.plan(statement))
+    notices = [f"price: {plan.price}"]
+    if plan.stored:
+        notices.append(f"stored releases answer {', '.join(plan.stored)} for free")
+    notices += plan.notes
+    notices += [f"remaining ({scope}): {left}" for scope, left in plan.remaining]
+    notices += [f"engine SQL of {block}: {sql}" for block, sql in plan.engine_sql]
+    return plan.rows(), notices

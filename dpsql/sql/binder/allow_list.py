@@ -1,0 +1,94 @@
+"""What the public remainder may contain: an allow-list of sqlglot nodes and function names.
+
+The remainder runs over released and public tables in an engine that holds nothing else (`sandbox`), so this list is
+about resources and surprises (files, settings, randomness, endless series), not about privacy.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.sql.binder.scope import lacks_argument
+from dpsql.sql.parse import place
+
+NODES: frozenset[type[exp.Expr]] = frozenset({
+    # clauses; tables, joins, subqueries and set operations are bound one by one (`cut`), never copied
+    exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Fetch, exp.Alias,
+    exp.Identifier, exp.Column, exp.Star, exp.Distinct, exp.Tuple, exp.Rollup, exp.Cube,
+    exp.GroupingSets, exp.Paren, exp.Filter, exp.Window, exp.WindowSpec, exp.WithinGroup, exp.IgnoreNulls,
+    exp.RespectNulls, exp.Var, exp.DataType, exp.Interval,
+    # literals and operators
+    exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow,
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And, exp.Or, exp.Not, exp.Is,
+    exp.In, exp.Between, exp.Like, exp.ILike, exp.DPipe, exp.Case, exp.If, exp.Exists, exp.Any, exp.All,
+    # scalar functions
+    exp.Abs, exp.Sign, exp.Round, exp.Floor, exp.Ceil, exp.Trunc, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Least,
+    exp.Greatest, exp.Coalesce, exp.Nullif, exp.Cast, exp.TryCast, exp.Lower, exp.Upper, exp.Trim, exp.Substring,
+    exp.Left, exp.Right, exp.Length, exp.Concat, exp.Replace, exp.StartsWith, exp.EndsWith, exp.Contains, exp.StrPosition,
+    exp.TimestampTrunc, exp.DateTrunc, exp.Extract, exp.DateDiff, exp.TimestampDiff, exp.DateAdd, exp.Year, exp.Quarter,
+    exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear,
+    exp.Hour, exp.Minute, exp.Second, exp.LastDay, exp.IsNan, exp.TimeToStr, exp.Initcap,
+    exp.Dayname, exp.Monthname, exp.ConcatWs, exp.SplitPart, exp.RegexpLike, exp.DateBin,
+    # aggregates and window functions over results
+    exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.Quantile, exp.PercentileCont,
+    exp.PercentileDisc, exp.ApproxQuantile, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp,
+    exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept, exp.ArgMax, exp.ArgMin, exp.Mode,
+    exp.LogicalAnd, exp.LogicalOr, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank,
+    exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
+})  # fmt: skip
+NAMES = frozenset({
+    "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "iff", "mean", "date_part", "isfinite",
+    "log2", "cbrt", "to_char", "strftime", "strlen",
+})  # fmt: skip
+OTHER_DIALECTS = frozenset({
+    "accuracy", "binary", "casts_non_integer_decimals", "culture", "deterministic", "encoding",
+    "fractions_supported", "full_match", "json_scope", "mode", "negative_length_returns_empty",
+    "null_on_zero_variance", "occurrence", "position", "to", "truncate", "zero_on_all_null", "zero_start", "zone",
+})  # fmt: skip
+"""Slots of sqlglot's nodes that only other dialects fill. An argument too many ends there, and the engine's text may leave
+it out: length(x, y) would be length(x)."""
+_MORE_SLOTS: dict[type[exp.Expr], str] = {exp.LastDay: "unit", exp.Ceil: "decimals", exp.Floor: "decimals"}
+DISTANCE = {"dp_interval_low", "dp_interval_high", "dp_error"}
+
+
+def check_node(node: exp.Expr) -> None:
+    """Refuse one node of the remainder that is not on the list."""
+    if isinstance(node, exp.Anonymous):
+        name = str(node.this).lower()
+        if name == "clamp":
+            raise refuse("clamp_over_results", position=place(node))
+        if name not in NAMES:
+            raise refuse("unknown_function", name=name, position=place(node))
+        if name in DISTANCE and len(node.expressions) != 1:
+            reason = "takes one output expression"
+            raise refuse("wrong_arguments", function=name.upper(), reason=reason, position=place(node))
+        return
+    if type(node) not in NODES:
+        if isinstance(node, exp.Func):
+            raise refuse("unknown_function", name=node.sql_name().lower(), position=place(node))
+        raise refuse("clause", what=node.key.upper().replace("_", " "), position=place(node))
+    if isinstance(node, exp.Func) and node.arg_types.get("this") and node.args.get("this") is None:
+        raise lacks_argument(node)  # the parser lets some such calls pass, and cannot write them down
+    if isinstance(node, exp.TimeToStr):
+        check_format(node)
+    for slot, value in node.args.items():
+        foreign = slot in OTHER_DIALECTS and not isinstance(node, exp.Cast)
+        foreign |= slot == _MORE_SLOTS.get(type(node))
+        if foreign and isinstance(value, exp.Expr):
+            raise refuse(
+                "wrong_arguments", function=node.key.upper(), reason="takes fewer arguments", position=place(value)
+            )
+
+
+def check_format(node: exp.Expr) -> None:
+    """Refuse an empty format of a date, which the parser makes the word None of."""
+    format_ = node.args.get("format")
+    if isinstance(format_, exp.Literal) and format_.name == "None":
+        raise refuse("wrong_arguments", function="STRFTIME", reason="needs a format", position=place(node))
+
+
+def check_all(tree: exp.Expr) -> None:
+    """Refuse a remainder part with any node that is not on the list."""
+    for node in tree.walk():
+        check_node(node)

@@ -1,0 +1,63 @@
+"""Names, types and ranges attached; private blocks cut out; the public remainder kept (privacy.md 6)."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.plan import Block, Filter, Plan, Project, Relation, Result, UnitAggregate, results_read
+from dpsql.policy import Policy
+from dpsql.sql.binder import function_calls  # noqa: F401 (enters its handlers)
+from dpsql.sql.binder.base_tables import SCHEMAS
+from dpsql.sql.binder.query import QueryBinder
+from dpsql.sql.binder.scope import Environment, Protected
+from dpsql.sql.binder.trees import as_query, put_in_front
+from dpsql.sql.parse import Statement, place
+
+
+def bind(statement: Statement, policy: Policy) -> Plan:
+    """Bind one query or explained query to the policy. Raises a refusal with the place in the text."""
+    assert statement.query is not None
+    try:
+        _unqualified(statement.query)
+        binder = QueryBinder(policy, statement.query)
+        bound = binder.query(statement.query, Environment())
+        if isinstance(bound, Protected):
+            raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(statement.query))
+        query = as_query(bound)
+        put_in_front(query, binder.common)
+        blocks, results, read = _read(binder, query)
+        public = tuple(entry for entry in binder.public.values() if entry.name in read)
+        return Plan(statement.sql, blocks, public, query, tuple(bound.columns), results)
+    except Error as error:
+        raise error.at(statement.sql) from None
+    except RecursionError:
+        raise refuse("too_deep", most=150).at(statement.sql) from None
+
+
+def _read(binder: QueryBinder, query: exp.Query) -> tuple[tuple[Block, ...], tuple[Result, ...], set[str]]:
+    """What the remainder needs: tables, blocks, results that these blocks read, and so on. Nothing else is measured."""
+    named = {one.name: one for one in binder.results.values()}
+    read = {table.name for table in query.find_all(exp.Table)}
+    for block in reversed(binder.blocks.values()):  # each reads results of blocks before it
+        for name in results_read(block) if named and block.name in read else ():
+            read |= {name} | {table.name for table in named[name].query.find_all(exp.Table)}
+    blocks = tuple(block for block in binder.blocks.values() if block.name in read)
+    return blocks, tuple(one for one in named.values() if one.name in read), read
+
+
+def _unqualified(query: exp.Query) -> None:
+    """Columns written schema.table.column, as BI tools do: the schema says no more than the table, so it is dropped.
+
+    Any schema but ours stays, and is refused with its place.
+    """
+    for column in query.find_all(exp.Column):
+        if column.db.lower() in SCHEMAS and not column.catalog:
+            column.set("db", None)
+
+
+def _per_unit(relation: Relation) -> bool:
+    """Whether rows are results of one privacy unit each."""
+    while isinstance(relation, (Filter, Project)):
+        relation = relation.source
+    return isinstance(relation, UnitAggregate)

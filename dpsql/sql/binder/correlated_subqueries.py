@@ -1,0 +1,170 @@
+"""Subqueries of WHERE that stand for one value and name columns of the row around them.
+
+(SELECT f(...) FROM t WHERE t.k = outer.k AND ...) has one value for each k: it is grouped by k, and joined. What is
+then proven, measured and charged is that join and that aggregation; a correlation that is no equality is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.context import BindingContext
+from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope
+from dpsql.sql.parse import place
+
+Sources = list[tuple[str, Bound]]
+_CLAUSES = ("expressions", "from_", "joins", "where", "with_")
+
+
+def joined(
+    context: BindingContext, node: exp.Select, bound: Sources, environment: Environment
+) -> tuple[exp.Select, Sources]:
+    """`node` with its correlated values as columns of subqueries that are joined in FROM, and all its sources."""
+    where = node.args.get("where")
+    if where is None or where.find(exp.Subquery) is None:
+        return node, bound
+    protected = any(isinstance(source, Protected) for _, source in bound)
+    copy, added = node.copy(), list(bound)
+    for subquery in list(_values(copy.args["where"])):
+        inner = _Inner(context, subquery, environment)
+        if not inner.around or not (protected or inner.protected):
+            continue  # without a name from around it is a value of its own; over results the sandbox can do it
+        alias = f"{HIDDEN}{len(added)}"
+        join = inner.join(alias)
+        copy.append("joins", join)
+        added.append((alias, context.source(join.this, environment)[1]))
+        subquery.replace(inner.value(alias))
+    if len(added) > len(bound) and not protected:
+        for join in copy.args["joins"]:
+            if not any(join.args.get(name) for name in ("on", "using", "side", "kind", "method")):
+                join.set("kind", "CROSS")  # a comma would hide its sides from the ON of the joins behind it
+    return copy, added
+
+
+def named_around(node: exp.Expr, around: Scope, error: Error) -> Error:
+    """The refusal of a subquery by itself, in better words where the name it does not know is one of the row around."""
+    if error.slug in ("unknown_column", "unknown_table"):
+        for column in node.find_all(exp.Column):
+            if place(column) == error.position and around.has(column):
+                return _refused("it names a column of the row around it", column)
+    return error
+
+
+def _refused(reason: str, node: exp.Expr) -> Error:
+    return refuse("correlated", reason=reason, position=place(node))
+
+
+def _values(node: exp.Expr) -> Iterator[exp.Subquery]:
+    """Subqueries that stand for a value, outside of other subqueries."""
+    for part in node.iter_expressions():
+        if isinstance(part, exp.Subquery):
+            if not isinstance(node, (exp.In, exp.Exists, exp.Any, exp.All)):
+                yield part
+        elif not isinstance(part, (exp.Select, exp.SetOperation)):
+            yield from _values(part)
+
+
+def _own(node: exp.Expr) -> Iterator[exp.Column]:
+    """Columns named in an expression, outside of subqueries."""
+    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+        yield node
+    for part in node.iter_expressions():
+        if not isinstance(part, (exp.Subquery, exp.Select, exp.SetOperation)):
+            yield from _own(part)
+
+
+class _Inner:
+    """One subquery, and what it names from around (`around`)."""
+
+    def __init__(self, context: BindingContext, subquery: exp.Subquery, environment: Environment) -> None:
+        self.select = subquery.this
+        self.around: list[exp.Column] = []
+        self.protected = False
+        if not isinstance(self.select, exp.Select) or self.select.args.get("from_") is None:
+            return
+        within = context.environment(self.select, environment)
+        items = [self.select.args["from_"].this, *(join.this for join in self.select.args.get("joins") or ())]
+        sources = [context.source(item, within) for item in items]
+        self.protected = any(isinstance(source, Protected) for _, source in sources)
+        self._labels = [(alias.lower(), _labels(source)) for alias, source in sources]
+        clauses = [self.select.args.get("where"), *self.select.expressions]
+        self.around = [c for clause in clauses if clause is not None for c in _own(clause) if not self._knows(c)]
+
+    def _knows(self, column: exp.Column) -> bool:
+        named = [labels for alias, labels in self._labels if not column.table or alias == column.table.lower()]
+        return any(column.name.lower() in labels for labels in named)
+
+    def join(self, alias: str) -> exp.Join:
+        """LEFT JOIN (the subquery, grouped by what it compares with the row around) ON these are equal."""
+        for name, value in self.select.args.items():
+            if name not in _CLAUSES and value:
+                raise _refused("only WHERE with equalities can be", self.around[0])
+        if len(self.select.expressions) != 1:
+            raise _refused("it returns several columns", self.around[0])
+        item = self.select.expressions[0].unalias()
+        if self.protected and not has_aggregate(item):
+            raise _refused("it returns rows of people", self.around[0])
+        pairs, rest = self._pairs()
+        keys = [exp.alias_(key.copy(), f"k{at}") for at, (_, key) in enumerate(pairs)]
+        grouped = self.select.copy()
+        grouped.set("expressions", [*keys, exp.alias_(item.copy(), "v")])
+        grouped.set("where", exp.Where(this=exp.and_(*rest, copy=True)) if rest else None)
+        if has_aggregate(item):
+            grouped.set("group", exp.Group(expressions=[key.copy() for _, key in pairs]))
+        on = [
+            exp.EQ(this=exp.column(f"k{at}", table=exp.to_identifier(alias, quoted=True)), expression=outer.copy())
+            for at, (outer, _) in enumerate(pairs)
+        ]
+        name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+        return exp.Join(this=exp.Subquery(this=grouped, alias=name), side="LEFT", on=exp.and_(*on))
+
+    def value(self, alias: str) -> exp.Expr:
+        """What stands in the subquery's place. Of no rows COUNT is 0, other aggregates are NULL."""
+        item = self.select.expressions[0].unalias()
+        column = exp.column("v", table=exp.to_identifier(alias, quoted=True))
+        if item.find(exp.Count, exp.CountIf) is None:
+            return exp.Paren(this=column)
+        if not isinstance(item, (exp.Count, exp.CountIf)):
+            raise _refused("COUNT is part of an expression", self.around[0])
+        return exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])
+
+    def _pairs(self) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
+        """Equalities of WHERE between the row around and the subquery's own rows, and the other conditions."""
+        where = self.select.args.get("where")
+        parts = [] if where is None else list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+        pairs: list[tuple[exp.Expr, exp.Expr]] = []
+        rest: list[exp.Expr] = []
+        for part in parts:
+            bare = part.unnest()
+            if not self._names_around(bare):
+                rest.append(part)
+                continue
+            sides = [bare.this, bare.expression] if isinstance(bare, exp.EQ) else []
+            outer = [side for side in sides if self._names_around(side) and not self._names_own(side)]
+            own = [side for side in sides if self._names_own(side) and not self._names_around(side)]
+            if len(outer) != 1 or len(own) != 1:
+                raise _refused("only = between a column of each can be", next(self._from_around(bare)))
+            pairs.append((outer[0], own[0]))
+        item = self.select.expressions[0]
+        if not pairs or self._names_around(item):
+            raise _refused("only its WHERE can be", self.around[0])
+        return pairs, rest
+
+    def _from_around(self, node: exp.Expr) -> Iterator[exp.Column]:
+        return (column for column in _own(node) if not self._knows(column))
+
+    def _names_around(self, node: exp.Expr) -> bool:
+        return any(True for _ in self._from_around(node))
+
+    def _names_own(self, node: exp.Expr) -> bool:
+        return any(self._knows(column) for column in _own(node))
+
+
+def _labels(source: Bound) -> Sequence[str]:
+    if isinstance(source, Protected):
+        return [*(label.lower() for label, _ in source.columns), *source.untyped]
+    return [label.lower() for label in source.columns]

@@ -1,0 +1,342 @@
+"""Functions of row expressions, one handler per node type: rounding, text, dates, casts, and names sqlglot does not know."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from fractions import Fraction
+from math import isfinite
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.functions.calendar import BUCKETS, midnight
+from dpsql.functions.date_formats import of_words
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.numeric import REGISTRY
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Expr, Literal
+from dpsql.privacy.loss import exact_number
+from dpsql.sql.binder.allow_list import check_format
+from dpsql.sql.binder.scalars import Scalars, handles, literal, literal_interval, not_allowed, now, temporal
+from dpsql.sql.binder.scope import only
+from dpsql.sql.parse import place
+
+
+@handles(exp.Round)
+def _round(self: Scalars, node: exp.Round) -> Expr:
+    only(node, "this", "decimals")
+    digits = node.args.get("decimals")
+    return self.call("round", node, self.bind(node.this), *([] if digits is None else [self.bind(digits)]))
+
+
+@handles(exp.Log)
+def _log(self: Scalars, node: exp.Log) -> Expr:
+    """log10(x) and log(x), both of base 10 as in DuckDB and PostgreSQL."""
+    only(node, "this", "expression")
+    if node.expression is None or node.args.get("expression") is None:
+        return self.call("log10", node, self.bind(node.this))
+    if isinstance(node.this, exp.Literal) and node.this.name == "10":
+        return self.call("log10", node, self.bind(node.expression))
+    raise not_allowed(node)
+
+
+@handles(exp.Trim)
+def _trim(self: Scalars, node: exp.Trim) -> Expr:
+    only(node, "this", "position")
+    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "trim")
+    return self.call(name, node, self.bind(node.this))
+
+
+@handles(exp.Substring)
+def _substring(self: Scalars, node: exp.Substring) -> Expr:
+    only(node, "this", "start", "length")
+    parts = [node.this, node.args.get("start"), node.args.get("length")]
+    return self.call("substr", node, *(self.bind(part) for part in parts if part is not None))
+
+
+@handles(exp.DPipe)
+def _pipe(self: Scalars, node: exp.DPipe) -> Expr:
+    only(node, "this", "expression", "safe")
+    return self.call("concat", node, *(self.bind(part) for part in node.flatten()))
+
+
+@handles(exp.Concat)
+def _concat(self: Scalars, node: exp.Concat) -> Expr:
+    """concat(a, b) skips NULL (|| does not)."""
+    only(node, "expressions", "safe", "coalesce")
+    parts = [self.call("coalesce", node, self.bind(part), literal("")) for part in node.expressions]
+    return self.call("concat", node, *parts)
+
+
+@handles(exp.Replace)
+def _replace(self: Scalars, node: exp.Replace) -> Expr:
+    only(node, "this", "expression", "replacement")
+    parts = (node.this, node.expression, node.args.get("replacement") or exp.Literal.string(""))
+    return self.call("replace", node, *(self.bind(part) for part in parts))
+
+
+@handles(exp.TimestampTrunc, exp.DateTrunc)
+def _trunc(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "unit", "input_type_preserved", "unabbreviate")
+    return self.call("date_trunc", node, literal(node.text("unit").lower()), self.bind(node.this))
+
+
+_PARTS: dict[type[exp.Expr], str] = {
+    exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Week: "week", exp.WeekOfYear: "week",
+    exp.Day: "day", exp.DayOfMonth: "day", exp.DayOfWeek: "dow", exp.DayOfWeekIso: "isodow", exp.DayOfYear: "doy",
+    exp.Hour: "hour", exp.Minute: "minute", exp.Second: "second",
+}  # fmt: skip
+_PART_NAMES = {"dayofweek": "dow", "dayofyear": "doy", "weekofyear": "week", "weekday": "dow", "dayofmonth": "day"}
+
+
+@handles(*_PARTS)
+def _part(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this")
+    return self.call("date_part", node, literal(_PARTS[type(node)]), self.bind(node.this))
+
+
+@handles(exp.Extract)
+def _extract(self: Scalars, node: exp.Extract) -> Expr:
+    only(node, "this", "expression")
+    return _part_of(self, node, node.this.name.lower(), node.expression)
+
+
+def _part_of(self: Scalars, node: exp.Expr, part: str, moment: exp.Expr) -> Expr:
+    if part == "epoch":
+        return self.call("epoch", node, self.bind(moment))
+    return self.call("date_part", node, literal(_PART_NAMES.get(part, part)), self.bind(moment))
+
+
+@handles(exp.DateDiff, exp.TimestampDiff)
+def _date_diff(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "expression", "unit", "date_part_boundary")
+    unit = literal((node.text("unit") or "day").lower())
+    return self.call("date_diff", node, unit, self.bind(node.expression), self.bind(node.this))
+
+
+@handles(exp.WidthBucket)
+def _bucket(self: Scalars, node: exp.WidthBucket) -> Expr:
+    only(node, "this", "min_value", "max_value", "num_buckets")
+    parts = (node.this, *(node.args.get(name) for name in ("min_value", "max_value", "num_buckets")))
+    return self.call("width_bucket", node, *(self.bind(part) for part in parts))
+
+
+_TYPES = {
+    Type.INTEGER: ("INT", "BIGINT", "SMALLINT", "TINYINT"), Type.REAL: ("DOUBLE", "FLOAT"),
+    Type.TEXT: ("TEXT", "VARCHAR"), Type.BOOLEAN: ("BOOLEAN",), Type.DATE: ("DATE",),
+    Type.TIMESTAMP: ("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"),
+}  # fmt: skip
+
+
+@handles(exp.Cast, exp.TryCast)
+def _cast(self: Scalars, node: exp.Cast) -> Expr:
+    only(node, "this", "to", "safe")
+    name = node.to.this.name if isinstance(node.to.this, exp.DType) else str(node.to.this)
+    if name == "DECIMAL" and len(node.to.expressions) == 2:
+        digits = literal(int(node.to.expressions[1].name))
+        real = _to(self, node, self.bind(node.this), Type.REAL)
+        if isinstance(real, Literal) and (real.value * 10**digits.value).denominator == 1:
+            return real
+        return self.call("round", node, real, digits)
+    target = next((type_ for type_, names in _TYPES.items() if name in names), None)
+    if target is None or node.to.expressions or node.to.args.get("nested"):
+        raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
+    inner = self.bind(node.this)
+    if isinstance(inner, Literal) and isinstance(inner.value, str) and target.temporal:
+        value = temporal(inner.value, target, node)
+        return literal(value.date() if target is Type.DATE and isinstance(value, datetime) else value)
+    return _to(self, node, inner, target)
+
+
+def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:
+    """A cast; of a literal, the literal that it means: '5'::int4 (as drivers write parameters) is the question 5 is."""
+    made = self.call(f"to_{target.value}", node, inner)
+    if not isinstance(inner, Literal) or isinstance(made, Literal):
+        return made
+    value = evaluate(made, {})
+    if not isinstance(value, float):
+        return made if value is None else literal(value)
+    if not isfinite(value):
+        return made
+    try:  # exact, as the literal 0.1 is
+        return literal(exact_number(inner.value) if isinstance(inner.value, str) else Fraction(inner.value))
+    except ValueError:
+        return literal(Fraction(value))
+
+
+_DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US", "YYYY-MM-DD HH24:MI:SS.MS"}
+
+
+@handles(exp.UnixToTime)
+def _to_timestamp(self: Scalars, node: exp.UnixToTime) -> Expr:
+    """PostgreSQL's to_timestamp('2024-01-31 00:00:00', 'YYYY-MM-DD HH24:MI:SS') with literals: a timestamp."""
+    only(node, "this", "scale")
+    return _formatted(node, [node.this, node.args.get("scale")], Type.TIMESTAMP)
+
+
+def _formatted(node: exp.Expr, parts: list[exp.Expr | None], wanted: Type) -> Expr:
+    texts = [part.name for part in parts if isinstance(part, exp.Literal) and part.is_string]
+    if len(texts) != 2 or texts[1] not in _DATE_FORMATS:
+        reason = "takes a literal text and a literal format such as 'YYYY-MM-DD HH24:MI:SS.US'"
+        raise refuse("wrong_arguments", function=f"TO_{wanted.value.upper()}", reason=reason, position=place(node))
+    return literal(temporal(texts[0], wanted, node))
+
+
+@handles(exp.DateBin)
+def _bin(self: Scalars, node: exp.DateBin) -> Expr:
+    """date_bin(width, t[, origin]) and time_bucket, with literal interval and origin."""
+    only(node, "this", "expression", "unit")
+    width = node.this
+    if isinstance(width, exp.Literal) and width.is_string:
+        width = exp.Interval(this=width)
+    if not isinstance(width, exp.Interval):
+        raise refuse("bad_interval", position=place(node))
+    function, steps = literal_interval(_with_unit(width), node)
+    moment, given = self.bind(node.expression), node.args.get("unit")
+    if function == "add_months":
+        unit = {1: "month", 3: "quarter", 12: "year"}.get(steps)
+        if unit is None or given is not None:
+            raise refuse("bad_interval", position=place(node))
+        return self.call("date_trunc", node, literal(unit), moment)
+    if isinstance(given, exp.Var):
+        given = exp.Literal.string(given.name)  # what sqlglot makes of a text in this place
+    origin = BUCKETS if given is None else _literal_moment(self.bind(given), given)
+    seconds = steps * 86400 if function == "add_days" else steps
+    return self.call("time_bucket", node, moment, literal(seconds), literal(origin))
+
+
+def _with_unit(interval: exp.Interval) -> exp.Interval:
+    """'5 minutes' as PostgreSQL's date_bin takes it, a text: the interval it says."""
+    words = interval.this.name.split() if isinstance(interval.this, exp.Literal) else []
+    if interval.args.get("unit") is None and len(words) == 2:
+        return exp.Interval(this=exp.Literal.string(words[0]), unit=exp.Var(this=words[1].upper()))
+    return interval
+
+
+def _literal_moment(bound: Expr, node: exp.Expr) -> object:
+    """A literal point in time; a text is one."""
+    value = bound.value if isinstance(bound, Literal) else None
+    return midnight(temporal(value, Type.TIMESTAMP, node) if isinstance(value, str) else value)
+
+
+@handles(exp.AtTimeZone)
+def _at_time_zone(self: Scalars, node: exp.AtTimeZone) -> Expr:
+    """Timestamps are in UTC: there they are what they are."""
+    only(node, "this", "zone")
+    zone = node.args["zone"]
+    moment = self.bind(node.this)
+    if not (isinstance(zone, exp.Literal) and zone.is_string and zone.name.upper() in _UTC):
+        raise refuse("wrong_arguments", function="AT TIME ZONE", reason="takes 'UTC' alone", position=place(zone))
+    return self.call("to_timestamp", node, moment)
+
+
+_UTC = ("UTC", "ETC/UTC", "GMT", "Z")
+
+
+@handles(exp.TimeToStr, exp.ToChar)
+def _to_text(self: Scalars, node: exp.Expr) -> Expr:
+    """strftime(t, '%Y-%m') and to_char(t, 'YYYY-MM')."""
+    only(node, "this", "format")
+    check_format(node)
+    form = node.args.get("format")
+    text = form.name if isinstance(form, exp.Literal) and form.is_string else None
+    if isinstance(node, exp.ToChar) and text is not None:
+        text = of_words(text)
+    if text is None:
+        words = "YYYY, MM, DD, HH24, MI, SS, DDD, Mon, Dy, FMMonth, FMDay" if isinstance(node, exp.ToChar) else "%Y"
+        reason = f"takes a literal format of words such as {words}"
+        raise refuse("wrong_arguments", function=node.key.upper(), reason=reason, position=place(form) or place(node))
+    return self.call("strftime", node, self.bind(node.this), literal(text))
+
+
+@handles(exp.Dayname, exp.Monthname)
+def _name(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this")
+    return self.call("strftime", node, self.bind(node.this), literal("%A" if isinstance(node, exp.Dayname) else "%B"))
+
+
+@handles(exp.RegexpLike, exp.RegexpILike)
+def _matches(self: Scalars, node: exp.Expr) -> Expr:
+    """t ~ 'pattern', t ~* 'pattern' (without regard to case), regexp_matches(t, 'pattern', 'i'): anywhere in t."""
+    only(node, "this", "expression", "flag")
+    options = _options(node, "flag", "cis") + ("i" if isinstance(node, exp.RegexpILike) else "")
+    return self.call("regexp_matches", node, self.bind(node.this), _with_options(self.bind(node.expression), options))
+
+
+@handles(exp.RegexpReplace)
+def _regexp_replace(self: Scalars, node: exp.RegexpReplace) -> Expr:
+    """regexp_replace(t, 'pattern', 'replacement'[, 'g']): the first match, or all."""
+    only(node, "this", "expression", "replacement", "modifiers", "single_replace")
+    options = _options(node, "modifiers", "cisg")
+    pattern = _with_options(self.bind(node.expression), options.replace("g", ""))
+    replacement = self.bind(node.args.get("replacement") or exp.Literal.string(""))
+    return self.call("regexp_replace", node, self.bind(node.this), pattern, replacement, literal("g" in options))
+
+
+def _options(node: exp.Expr, slot: str, allowed: str) -> str:
+    given = node.args.get(slot)
+    if given is None:
+        return ""
+    if not (isinstance(given, exp.Literal) and given.is_string and set(given.name) <= set(allowed)):
+        reason = f"takes the options {', '.join(allowed)} as a literal"
+        raise refuse("wrong_arguments", function=node.key.upper(), reason=reason, position=place(given) or place(node))
+    return given.name
+
+
+def _with_options(pattern: Expr, options: str) -> Expr:
+    """The options in the pattern itself, where every RE2 reads them alike; c is what is anyway, unless i comes after."""
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return pattern
+    inside = ("i" if options.rfind("i") > options.rfind("c") else "") + ("s" if "s" in options else "")
+    return literal(f"(?{inside}){pattern.value}") if inside else pattern
+
+
+@handles(exp.SplitPart)
+def _split_part(self: Scalars, node: exp.SplitPart) -> Expr:
+    only(node, "this", "delimiter", "part_index")
+    parts = (node.this, node.args.get("delimiter"), node.args.get("part_index"))
+    return self.call("split_part", node, *(self.bind(part) for part in parts if part is not None))
+
+
+@handles(exp.StrPosition)
+def _position(self: Scalars, node: exp.StrPosition) -> Expr:
+    """strpos(t, u), instr(t, u), position(u IN t)."""
+    only(node, "this", "substr")
+    return self.call("strpos", node, self.bind(node.this), self.bind(node.args["substr"]))
+
+
+@handles(exp.ConcatWs)
+def _concat_ws(self: Scalars, node: exp.ConcatWs) -> Expr:
+    only(node, "expressions", "safe", "coalesce")
+    return self.call("concat_ws", node, *(self.bind(part) for part in node.expressions))
+
+
+@handles(exp.Date)
+def _date(self: Scalars, node: exp.Date) -> Expr:
+    only(node, "this")
+    return _cast(self, exp.Cast(this=node.this, to=exp.DataType.build("date")))
+
+
+_ANONYMOUS = {
+    "clamp": "clamp", "strlen": "strlen", "octet_length": "strlen", "prefix": "starts_with", "suffix": "ends_with",
+    "iff": "case",
+}  # fmt: skip
+
+
+@handles(exp.Anonymous)
+def _anonymous(self: Scalars, node: exp.Anonymous) -> Expr:
+    name = str(node.this).lower()
+    parts = node.expressions
+    if name in ("date_part", "datepart", "date_trunc") and len(parts) == 2 and isinstance(parts[0], exp.Literal):
+        part = parts[0].name.lower()
+        if name != "date_trunc":
+            return _part_of(self, node, part, parts[1])
+        return self.call("date_trunc", node, literal(_PART_NAMES.get(part, part)), self.bind(parts[1]))
+    if name == "to_date":
+        return _formatted(node, list(parts), Type.DATE)
+    if name in ("now", "today") and not parts:
+        return now(self, exp.CurrentDate() if name == "today" else exp.CurrentTimestamp())
+    ours = _ANONYMOUS.get(name)
+    if ours is None or ours not in REGISTRY:
+        raise not_allowed(node)
+    return self.call(ours, node, *(self.bind(part) for part in parts))

@@ -1,0 +1,88 @@
+"""ROLLUP, CUBE and GROUPING SETS: every set of keys is a private block of its own (privacy.md 4), their results a union."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations, product
+from math import prod
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.plan import Key
+from dpsql.sql.binder.base_tables import named_table
+from dpsql.sql.binder.trees import SQL_TYPES
+from dpsql.sql.parse import place
+
+MOST_SETS = 16
+GROUPING = "#grouping "
+
+
+def grouping_sets(items: list[exp.Expr]) -> list[tuple[exp.Expr, ...]]:
+    """The key sets that GROUP BY items stand for: their cross product (SQL:1999), repeated sets kept."""
+    parts = [_expanded(item) for item in items]
+    if prod(map(len, parts)) > MOST_SETS:
+        raise refuse("clause", what=f"more than {MOST_SETS} grouping sets", position=place(items[0]))
+    return [tuple(chain.from_iterable(combination)) for combination in product(*parts)]
+
+
+def _expanded(item: exp.Expr) -> list[tuple[exp.Expr, ...]]:
+    if isinstance(item, exp.Rollup):
+        parts = [_flat(part) for part in item.expressions]
+        return [tuple(chain.from_iterable(parts[:count])) for count in range(len(parts), -1, -1)]
+    if isinstance(item, exp.Cube):
+        parts = [_flat(part) for part in item.expressions]
+        if len(parts) > 4:
+            raise refuse("clause", what=f"more than {MOST_SETS} grouping sets", position=place(item))
+        chosen = [c for count in range(len(parts), -1, -1) for c in combinations(parts, count)]
+        return [tuple(chain.from_iterable(c)) for c in chosen]
+    if isinstance(item, exp.GroupingSets):
+        return [found for part in item.expressions for found in _expanded(part)]
+    return [_flat(item)]
+
+
+def _flat(item: exp.Expr) -> tuple[exp.Expr, ...]:
+    """(a, b) is two keys, () none, (a) and a are one."""
+    if isinstance(item, exp.Tuple):
+        return tuple(item.expressions)
+    return (item.this,) if isinstance(item, exp.Paren) else (item,)
+
+
+def grouping_call(keys: list[str]) -> exp.Column:
+    """GROUPING(a, b) as a column that `over_set` turns into its number."""
+    return exp.column(GROUPING + " ".join(keys), quoted=True)
+
+
+def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key]) -> exp.Select:
+    """The SELECT over the block of one set: its keys under the names they have there, NULL for the others."""
+    names = {key.name: f"k{at}" for at, key in enumerate(chosen)}
+    types = {key.name: SQL_TYPES[key.expression.facts.type] for key in keys}
+    copy = select.copy()
+    for column in list(copy.find_all(exp.Column)):
+        if column.name.startswith(GROUPING):
+            bits = ["0" if name in names else "1" for name in column.name[len(GROUPING) :].split()]
+            column.replace(exp.Literal.number(int("".join(bits), 2)))
+        elif column.name in names:
+            column.replace(exp.column(names[column.name], quoted=True))
+        elif column.name in types:
+            column.replace(exp.cast(exp.Null(), types[column.name], dialect="duckdb"))
+    copy.set("from_", exp.From(this=named_table(block)))
+    return copy
+
+
+def united(selects: list[exp.Select], node: exp.Select, order: exp.Expr | None) -> exp.Query:
+    """All sets under one another; ORDER BY names outputs or positions, because it stands over the union."""
+    union: exp.Query = selects[0]
+    for select in selects[1:]:
+        union = exp.Union(this=union, expression=select, distinct=False)
+    outer = exp.select("*").from_(exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("q"))))
+    if order is not None:
+        outputs = {item.alias_or_name.lower() for item in selects[0].expressions}
+        for ordered in order.expressions:
+            by = ordered.this
+            plain = isinstance(by, exp.Literal) or (isinstance(by, exp.Column) and by.name.lower() in outputs)
+            if not plain:
+                raise refuse(
+                    "clause", what="ORDER BY an expression over grouping sets", position=place(node.args["order"])
+                )
+        outer.set("order", order)
+    return outer

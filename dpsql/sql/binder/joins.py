@@ -1,0 +1,386 @@
+"""FROM with several sources, and UNION ALL of protected relations: only what keeps rows_per_unit known (privacy.md 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.numeric import WrongArguments, call, common_type
+from dpsql.plan.intervals import Type, hull
+from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Project, Relation, ReleasedRows, Scan, SemiJoin, Union_
+from dpsql.plan.stability import rows_per_unit, told_apart, unfiltered, unique_on
+from dpsql.policy import Policy
+from dpsql.sql.binder.base_tables import project
+from dpsql.sql.binder.context import BindingContext
+from dpsql.sql.binder.scalars import Scalars
+from dpsql.sql.binder.scope import Bound, Kind, Protected, Scope, only, same_unit, using, using_name
+from dpsql.sql.parse import place
+
+MOST_SOURCES = 12
+_UNITS_WAY = "join on the privacy unit's key, or along a foreign key that the policy declares"
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of a join: the names it offers, its relation, and the base table when it is one as it stands."""
+
+    sources: tuple[tuple[str, Protected], ...]
+    relation: Relation
+    protected: bool
+
+    @property
+    def table(self) -> str | None:
+        """The base table whose rows these are, some of them perhaps filtered out."""
+        scan = unfiltered(self.relation)
+        return scan.table if isinstance(scan, Scan) else None
+
+    @property
+    def unit_names(self) -> frozenset[str]:
+        return frozenset(name for _, source in self.sources for name in source.unit_names)
+
+    def renamed(self, prefix: str, nullable: bool = False) -> tuple[tuple[str, Protected], ...]:
+        """The sources with the names that their columns have above a join.
+
+        `nullable`: an outer join may leave them out, so that the unit's key on that side may be missing.
+        """
+        return tuple(
+            (alias, Protected(
+                source.relation,
+                tuple((label, _column(prefix, column, nullable)) for label, column in source.columns),
+                frozenset() if nullable else frozenset(prefix + name for name in source.unit_names),
+                source.untyped,
+                {prefix + name: min(known, Kind.MIXED) if nullable else known
+                 for name, known in source.units.items() if nullable or known is not Kind.KEY},
+            ))
+            for alias, source in self.sources
+        )  # fmt: skip
+
+
+def _column(prefix: str, column: Column, nullable: bool) -> Column:
+    facts = replace(column.facts, nullable=True) if nullable and not column.facts.nullable else column.facts
+    return Column(prefix + column.name, facts)
+
+
+def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bound]]) -> tuple[Scope, Relation]:
+    """The relation of FROM and the names it offers. Refuses every join that is not proven."""
+    policy = context.policy
+    items = [node.args["from_"].this, *(join.this for join in node.args.get("joins") or ())]
+    if len(items) > MOST_SOURCES:
+        raise refuse("clause", what=f"FROM with more than {MOST_SOURCES} sources", position=place(items[-1]))
+    sides = [_side(context, alias, source, item) for (alias, source), item in zip(bound, items, strict=True)]
+    aliases = [alias.lower() for alias, _ in bound]
+    for number, alias in enumerate(aliases):
+        if alias and alias in aliases[:number]:
+            raise refuse("duplicate_name", name=alias, position=place(items[number]))
+    joins, equalities = node.args.get("joins") or [], _where_equalities(node)
+    commas = len(list(takewhile(_is_comma, joins)))
+    if not any(side.protected for side in sides[: commas + 1]):
+        commas = 0
+    left = _any_order(sides[: commas + 1], joins[:commas], equalities, policy)
+    for join, right in zip(joins[commas:], sides[commas + 1 :], strict=True):
+        left = _join(left, right, join, equalities if _is_comma(join) else None, policy)
+    order = {alias: at for at, (alias, _) in enumerate(bound)}  # SELECT * shows the sources as FROM names them
+    return Scope(sorted(left.sources, key=lambda source: order[source[0]]), *using(joins, aliases)), left.relation
+
+
+def _is_comma(join: exp.Join) -> bool:
+    """FROM a, b (or CROSS JOIN): the keys stand in WHERE."""
+    told = [join.args.get(name) for name in ("on", "using", "side", "method")]
+    return not any(told) and str(join.args.get("kind") or "").upper() in ("", "CROSS")
+
+
+def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.Expr], policy: Policy) -> _Side:
+    """Comma joins in an order in which each is proven. They start at the protected table furthest from the
+    unit: its parents then join on unique keys, and rows_per_unit stays its own instead of the product of all."""
+    if not joins:
+        return sides[0]
+    first = max((at for at, side in enumerate(sides) if side.protected), key=lambda at: (_hops(sides[at], policy), -at))
+    nodes = [joins[0], *joins]
+    left, waiting = sides[first], [at for at in range(len(sides)) if at != first]
+    while waiting:
+        failure: Error | None = None
+        for at in waiting:
+            try:
+                left = _join(left, sides[at], nodes[at], equalities, policy)
+            except Error as error:
+                failure = failure or error
+                continue
+            waiting.remove(at)
+            failure = None
+            break
+        if failure is not None:
+            raise failure
+    return left
+
+
+def _hops(side: _Side, policy: Policy) -> int:
+    return 0 if side.table is None else len(policy.unit_path(side.table))
+
+
+def _where_equalities(node: exp.Select) -> list[exp.Expr]:
+    """Equalities that every row passing WHERE fulfils: conjuncts, and what all alternatives of an OR share."""
+    where = node.args.get("where")
+    return [] if where is None else _certain(where.this)
+
+
+def _certain(part: exp.Expr) -> list[exp.Expr]:
+    bare = part.unnest()
+    if isinstance(bare, exp.And):
+        return [found for inner in bare.flatten() for found in _certain(inner)]
+    if isinstance(bare, exp.Or):
+        first, *others = [_certain(inner) for inner in bare.flatten()]
+        return [found for found in first if all(found in other for other in others)]
+    return [bare] if isinstance(bare, exp.EQ) else []
+
+
+def _side(context: BindingContext, alias: str, source: Bound, node: exp.Expr) -> _Side:
+    if isinstance(source, Protected):
+        return _Side(((alias, source),), source.relation, True)
+    scan = next((entry.scan for entry in context.public.values() if entry.name == source.tree.name), None)
+    if scan is None or not isinstance(source.tree, exp.Table):
+        rows = context.rows(source, node)
+        return _Side(((alias, rows),), rows.relation, False)
+    columns = tuple((label, column) for label, column in zip(source.columns, scan.columns, strict=True))
+    return _Side(((alias, Protected(scan, columns)),), scan, False)
+
+
+def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy) -> _Side:
+    """One more source; `equalities` of WHERE are the keys of a comma join (they are filtered by WHERE as well)."""
+    only(node, "this", "side", "kind", "on", "using")
+    kind = "inner" if equalities is not None else _kind(node)
+    if kind == "right":
+        left, right, kind = right, left, "left"
+    if not left.protected and right.protected:
+        if kind == "left":
+            way = "let the protected table be the side that is preserved, or use an inner join"
+            raise refuse(
+                "join", reason="an outer join would keep public rows without people", way=way, position=place(node)
+            )
+        left, right = right, left
+    pairs, rest = _condition(left, right, node, equalities)
+    if kind == "left":
+        right, rest = _filtered(right, rest)
+    if kind == "left" and rest:
+        way = "add an equality that has the condition: CASE WHEN condition THEN left_side.key END = right_side.key"
+        raise refuse("join", reason="an outer join takes equalities only", way=way, position=place(rest[0]))
+    if not left.protected:
+        raise refuse(
+            "join", reason="two public tables come first", way="name the protected table first", position=place(node)
+        )
+    on_unit = right.protected
+    most = (
+        _unit_multiplicity(left, right, pairs, policy, node)
+        if on_unit
+        else _public_multiplicity(right, pairs, policy, node)
+    )
+    keys = tuple((_moved("a.", a), _moved("b.", b)) for a, b in pairs)
+    back = _promised(left, _swapped(pairs), policy) if on_unit else None
+    relation: Relation = Join(left.relation, right.relation, kind, keys, on_unit, most, back)
+    sources = left.renamed("a.") + right.renamed("b.", kind == "left")
+    if rest:
+        scalars = Scalars(Scope(sources))
+        for part in rest:
+            relation = Filter(relation, scalars.boolean(part))
+    return _Side(sources, relation, True)
+
+
+def _filtered(right: _Side, rest: list[exp.Expr]) -> tuple[_Side, list[exp.Expr]]:
+    """Conditions of an outer join's ON that name its right side alone filter that side first."""
+    scalars, left_over = Scalars(Scope(right.sources)), []
+    relation = right.relation
+    for part in rest:
+        try:
+            relation = Filter(relation, scalars.boolean(part))
+        except Error:
+            left_over.append(part)
+    return replace(right, relation=relation), left_over
+
+
+def _kind(node: exp.Join) -> str:
+    side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
+    if kind not in ("", "INNER", "OUTER") or side not in ("", "LEFT", "RIGHT"):
+        way = "use INNER JOIN or LEFT JOIN with ON"
+        raise refuse("join", reason=f"{side or kind} JOIN over protected rows", way=way, position=place(node))
+    if node.args.get("on") is None and not node.args.get("using"):
+        raise refuse("join", reason="a cross join has no bound", way="add ON with equal keys", position=place(node))
+    return side.lower() if side else "inner"
+
+
+def _condition(
+    left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None
+) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
+    """Equalities between the two sides, and the conditions that are something else."""
+    shared = frozenset(using_name(name).lower() for name in node.args.get("using") or ())
+    here, there = Scalars(Scope(left.sources, shared)), Scalars(Scope(right.sources))
+    pairs: list[tuple[Expr, Expr]] = []
+    rest: list[exp.Expr] = []
+    for name in node.args.get("using") or ():
+        column = exp.column(using_name(name))
+        pairs.append((here.bind(column), there.bind(column)))
+    on = node.args.get("on")
+    parts = equalities or (on.flatten() if isinstance(on, exp.And) else [on] if on is not None else [])
+    for part in parts:
+        bare = part.unnest()
+        found = None
+        if isinstance(bare, exp.EQ):
+            found = _pair(here, there, bare.this, bare.expression) or _pair(here, there, bare.expression, bare.this)
+        if found is None:
+            rest += [part] if equalities is None else []
+        else:
+            here.call("eq", bare, *found)
+            pairs.append(found)
+    if not pairs and not _one_row(right):
+        way = "add ON with equal keys"
+        raise refuse("join", reason="no key of one side equals a key of the other", way=way, position=place(node))
+    return pairs, rest
+
+
+def _one_row(side: _Side) -> bool:
+    """Whether a side is a result of one row, which every row may meet."""
+    rows = unfiltered(side.relation)
+    return isinstance(rows, ReleasedRows) and unique_on(rows, ())
+
+
+def _pair(here: Scalars, there: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr, Expr] | None:
+    if a.find(exp.Column) is None or b.find(exp.Column) is None:
+        return None
+    if any(isinstance(part, exp.Column) and not side.scope.has(part) for side, part in ((here, a), (there, b))):
+        return None
+    try:
+        return here.bind(a), there.bind(b)
+    except Error:
+        return None
+
+
+def _names(pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
+    return tuple(b.name for a, b in pairs if isinstance(b, Column) and told_apart(a, b))
+
+
+def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join) -> int:
+    """How many rows of a public table share the key: what the policy declares and the engine has checked.
+
+    A result has one row for each value of its unique columns, whatever is released.
+    """
+    rows = unfiltered(right.relation)
+    if isinstance(rows, ReleasedRows):
+        if not unique_on(rows, tuple(pairs)):
+            reason, way = "several rows of the result may have the same key", "compare all keys of its GROUP BY"
+            raise refuse("join", reason=reason, way=way, position=place(node))
+        return 1
+    assert right.table is not None
+    most = policy.tables[right.table].multiplicity(_names(pairs))
+    if most is None:
+        names = ", ".join(_names(pairs)) or "these expressions"
+        raise refuse(
+            "join",
+            reason=f"several rows of {right.table} may have the same {names}",
+            way=f"the owner can declare primary_key, unique or max_multiplicity for {right.table}.{names}",
+            position=place(node),
+        )
+    return most
+
+
+def _unit_multiplicity(
+    left: _Side, right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join
+) -> int:
+    """Rows of one unit that one row of the same unit can meet; the emitted join compares the units in any case."""
+    if policy.privacy_unit is None:
+        way = "under row privacy every row is somebody else; join with public tables"
+        raise refuse("join", reason="each row of both tables is a privacy unit", way=way, position=place(node))
+    same = any(same_unit(a, left.unit_names) and same_unit(b, right.unit_names) for a, b in pairs)
+    if not same and not along_key(left.relation, right.relation, pairs, policy):
+        raise refuse("join", reason="rows of different people could meet", way=_UNITS_WAY, position=place(node))
+    most = _promised(right, pairs, policy)
+    return rows_per_unit(right.relation, policy) if most is None else most
+
+
+def _promised(side: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy) -> int | None:
+    """How many rows of a base table share the keys (second of each pair), None where the policy promises nothing."""
+    return None if side.table is None else policy.tables[side.table].multiplicity(_names(pairs))
+
+
+def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
+    return [(b, a) for a, b in pairs]
+
+
+def along_key(one: Relation, other: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
+    """Whether some pair is a foreign key that the policy declares between protected tables, in either direction, or two
+    foreign keys to the same one: equal keys then belong to one unit."""
+    for a, b in pairs:
+        here, there = origin(one, a), origin(other, b)
+        if here is None or there is None or not (policy.is_protected(here[0]) and policy.is_protected(there[0])):
+            continue
+        targets = [policy.tables[table].foreign_keys.get(column) for table, column in (here, there)]
+        if targets[0] == there or targets[1] == here:
+            return True
+        if targets[0] is not None and targets[0] == targets[1] and policy.is_protected(targets[0][0]):
+            return True
+    return False
+
+
+def origin(relation: Relation, expression: Expr) -> tuple[str, str] | None:
+    """The policy's table and column that an expression over `relation` is, unchanged; None for anything computed."""
+    if not isinstance(expression, Column):
+        return None
+    name = expression.name
+    if isinstance(relation, Scan):
+        return relation.table, name
+    if isinstance(relation, Join):
+        side = relation.left if name.startswith("a.") else relation.right
+        return origin(side, Column(name[2:], expression.facts))
+    if isinstance(relation, SemiJoin):
+        return origin(relation.left, expression)
+    if isinstance(relation, Filter):
+        return origin(relation.source, expression)
+    if isinstance(relation, Project):
+        return origin(relation.source, dict(relation.columns)[name])
+    return None
+
+
+def _moved(prefix: str, expression: Expr) -> Expr:
+    """The expression over columns as they are named above the join."""
+    if isinstance(expression, Column):
+        return Column(prefix + expression.name, expression.facts)
+    if isinstance(expression, Call):
+        return replace(expression, arguments=tuple(_moved(prefix, argument) for argument in expression.arguments))
+    return expression
+
+
+def union(node: exp.SetOperation, sides: list[Protected]) -> Protected:
+    """UNION ALL of protected relations, matched by position, in the types they share."""
+    if not isinstance(node, exp.Union) or node.args.get("distinct"):
+        way = "use UNION ALL, or aggregate each side first"
+        raise refuse("set_of_rows", reason="only UNION ALL is", way=way, position=place(node))
+    for clause in ("order", "limit", "offset", "by_name"):
+        if node.args.get(clause):
+            raise refuse("rows_clause", what=clause.upper(), position=place(node))
+    if len({len(side.columns) for side in sides}) != 1:
+        raise refuse("set_of_rows", reason="the sides have different numbers of columns", way="", position=place(node))
+    items: list[list[tuple[str, Expr]]] = [[] for _ in sides]
+    for columns in zip(*(side.columns for side in sides), strict=True):
+        try:
+            type_ = common_type(tuple(column for _, column in columns))
+        except WrongArguments as wrong:
+            raise refuse("set_of_rows", reason=f"a column {wrong}", way="cast it", position=place(node)) from None
+        for side, (_, column) in zip(items, columns, strict=True):
+            cast = column.facts.type is not type_ and type_ is not Type.NULL
+            side.append((columns[0][0], call(f"to_{type_.value}", column) if cast else column))
+    parts = [project(side, item) for side, item in zip(sides, items, strict=True)]
+    facts = [_merged([part.columns[n][1] for part in parts]) for n in range(len(parts[0].columns))]
+    visible = tuple((label, column) for (label, _), column in zip(parts[0].columns, facts, strict=True))
+    units = frozenset.intersection(*(part.unit_names for part in parts))
+    # Two sides may have computed the same value from different keys.
+    kinds = {name: Kind.MIXED for part in parts for name in part.units if name not in units}
+    return Protected(Union_(tuple(part.relation for part in parts)), visible, units, unit_kinds=kinds)
+
+
+def _merged(columns: list[Column]) -> Column:
+    facts = [column.facts for column in columns]
+    alike = len({(one.outside, one.values, one.lower, one.upper) for one in facts}) == 1
+    merged = hull(facts, facts[0].type)
+    return Column(
+        columns[0].name, replace(merged, values=facts[0].values, outside=facts[0].outside) if alike else merged
+    )

@@ -1,0 +1,122 @@
+"""Per-unit aggregation: GROUP BY with the privacy unit's key gives one row (or few) for each person, still protected.
+
+Such a SELECT may stand in FROM; what it computes is an exact function of the unit's own rows, so removing a unit
+removes its rows and touches no others (privacy.md 3). Results have intervals derived from those of the rows.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.intervals import INT64, Facts, Type
+from dpsql.plan.plan import Column, Expr, Filter, Measure, Relation, UnitAggregate
+from dpsql.plan.stability import rows_per_unit
+from dpsql.policy import Policy
+from dpsql.sql.binder.aggregates import bind_measure, is_aggregate
+from dpsql.sql.binder.base_tables import project
+from dpsql.sql.binder.scalars import KeyScalars, Scalars
+from dpsql.sql.binder.scope import Kind, Protected, Scope
+from dpsql.sql.binder.trees import output_name
+from dpsql.sql.binder.unit_keys import kind
+from dpsql.sql.parse import place
+
+UNIT_KEY = "u"
+WORDS = ("count", "sum", "avg", "min", "max", "count_distinct")
+
+
+def per_unit(
+    policy: Policy, node: exp.Select, scope: Scope, source: Relation, keys: list[Expr], units: list[Expr], whole: bool
+) -> Protected:
+    """The relation of a SELECT that groups by `units`, which have a value of their own for each unit, and by `keys`.
+    `whole`: it is all that was asked."""
+    if whole:
+        raise refuse("unit_key", position=place(node.args.get("group")) or place(node))
+    for clause in ("order", "limit", "offset", "qualify"):
+        if node.args.get(clause) is not None:
+            raise refuse("rows_clause", what=clause.upper(), position=place(node.args[clause]) or place(node))
+    scalars = _UnitScalars(scope, keys, units, rows_per_unit(source, policy))
+    items = [(output_name(item), scalars.bind(item.unalias())) for item in node.expressions]
+    having = node.args.get("having")
+    condition = None if having is None else scalars.boolean(having.this)
+    names = tuple((f"g{number}", key) for number, key in enumerate(keys))
+    relation: Relation = UnitAggregate(source, names, tuple(scalars.columns))
+    if condition is not None:
+        relation = Filter(relation, condition)
+    images = {column.name: Kind.IMAGE for column in scalars.images.values()}
+    return project(Protected(relation, (), frozenset({UNIT_KEY}), unit_kinds=images), items)
+
+
+class _UnitScalars(Scalars):
+    """Row expressions over the rows of a per-unit aggregation: keys, aggregates, and functions of them."""
+
+    def __init__(self, scope: Scope, keys: list[Expr], units: list[Expr], rows: int) -> None:
+        super().__init__(scope)
+        self.rows_below = Scalars(scope)
+        self.keys_below = KeyScalars(scope)
+        self.keys = keys
+        self.units = units
+        self.images: dict[Expr, Column] = {}
+        self.rows = rows
+        self.columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = []
+
+    def bind(self, node: exp.Expr | None) -> Expr:
+        """As `Scalars.bind`, with aggregates and keys replaced by columns of the aggregation."""
+        if node is None:
+            return super().bind(node)
+        if is_aggregate(node):
+            return self._aggregate(node)
+        if node.find(exp.Column) is not None and not any(is_aggregate(part) for part in node.walk()):
+            try:
+                below = self.keys_below.bind(node)
+            except Error:
+                below = None
+            if below is not None and below in self.units:
+                return self._unit(below)
+            if below in self.keys and below is not None:
+                return Column(f"g{self.keys.index(below)}", below.facts)
+            if isinstance(node, exp.Column):
+                self.scope.resolve(node)
+                raise refuse("not_grouped", name=node.name, position=place(node))
+        return super().bind(node)
+
+    def _unit(self, expression: Expr) -> Column:
+        """The unit's key; an injective function of it (or the key of another table, perhaps in another type) is the same in
+        all rows of a unit, so that it is their smallest."""
+        if expression == next((unit for unit in self.units if kind(unit, self.scope) is Kind.KEY), None):
+            return Column(UNIT_KEY, expression.facts)
+        if expression not in self.images:
+            name = f"a{len(self.columns)}"
+            self.columns.append((name, "min", expression, None, expression.facts))
+            self.images[expression] = Column(name, expression.facts)
+        return self.images[expression]
+
+    def _aggregate(self, node: exp.Expr) -> Expr:
+        measure = bind_measure("", node, self.rows_below, per_unit=True)
+        if measure.aggregate not in WORDS or (measure.distinct and measure.aggregate in ("sum", "avg")):
+            word = f"{measure.aggregate.upper()}{'(DISTINCT ...)' if measure.distinct else ''} per person"
+            raise refuse("unknown_aggregate", function=word, position=place(node))
+        argument = measure.arguments[0] if measure.arguments else None
+        facts = result_facts(measure, argument, self.rows)
+        name = f"a{len(self.columns)}"
+        self.columns.append((name, measure.aggregate, argument, measure.filter, facts))
+        return Column(name, facts)
+
+
+def result_facts(measure: Measure, argument: Expr | None, rows: int) -> Facts:
+    """The interval of an aggregate over 1 to `rows` rows of one unit."""
+    if measure.aggregate in ("count", "count_distinct"):
+        always = argument is None and measure.filter is None
+        return Facts(Type.INTEGER, Fraction(1 if always else 0), Fraction(rows), nullable=False)
+    assert argument is not None
+    known = argument.facts
+    nullable = measure.filter is not None or known.nullable or known.type is Type.REAL
+    if measure.aggregate == "sum":
+        low, high = min(known.lower * rows, known.lower), max(known.upper * rows, known.upper)
+        inside = known.type is not Type.INTEGER or (INT64[0] <= low and high <= INT64[1])
+        return Facts(known.type, low if inside else None, high if inside else None, nullable=nullable or not inside)
+    if measure.aggregate == "avg":
+        return Facts(Type.REAL, known.lower, known.upper, nullable=nullable)
+    return Facts(known.type, known.lower, known.upper, nullable=nullable)

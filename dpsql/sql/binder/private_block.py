@@ -1,0 +1,339 @@
+"""A SELECT that aggregates protected rows: its private block, and the SELECT over the block that is left of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.key_narrowing import leaves_out, remaining
+from dpsql.functions.public_domains import domain_of
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation, fingerprint
+from dpsql.sql.binder import result_facts as results
+from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate
+from dpsql.sql.binder.allow_list import check_node
+from dpsql.sql.binder.base_tables import named_table
+from dpsql.sql.binder.context import BindingContext
+from dpsql.sql.binder.grouping_sets import grouping_call, grouping_sets, over_set, united
+from dpsql.sql.binder.per_unit_aggregation import per_unit
+from dpsql.sql.binder.scalars import KeyScalars, Scalars
+from dpsql.sql.binder.scope import Bound, Environment, Kind, Scope, only
+from dpsql.sql.binder.trees import output_name, rebuild
+from dpsql.sql.binder.unit_keys import kind
+from dpsql.sql.parse import place
+
+MOST_MEASURES = 100
+MOST_KEYS = 20
+MOST_WRITTEN = 20_000
+"""Nodes written in place of outputs that are referred to by name: a + a AS b, b + b AS c, ... doubles with every step."""
+
+
+def aggregates(node: exp.Select) -> bool:
+    """Whether a SELECT groups rows: GROUP BY, DISTINCT, HAVING, or an aggregate outside windows and subqueries."""
+    return any(node.args.get(clause) is not None for clause in ("group", "distinct", "having")) or measures(node)
+
+
+def measures(node: exp.Select) -> bool:
+    """Whether an aggregate stands in a SELECT, outside windows and subqueries."""
+    order = node.args.get("order")
+    return any(has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
+
+
+def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relation, environment: Environment) -> Bound:
+    """Enter the private block of `node` and return the SELECT over it; per-unit results stay protected."""
+    work = _Cut(context, node, scope, environment)
+    work.find_keys()
+    units, others = _by_unit(work, node)
+    if units:
+        return per_unit(context.policy, node, scope, source, others, units, node is context.whole)
+    work.narrow(source)
+    copy = exp.Select(expressions=[work.output(item) for item in node.expressions])
+    for clause, target in (("having", "where"), ("qualify", "qualify")):
+        if node.args.get(clause) is not None:
+            part = work.part(node.args[clause])
+            copy.set(target, exp.Where(this=part.this) if clause == "having" else part)
+    order = None if node.args.get("order") is None else work.order(node.args["order"])
+    tree = _over_blocks(context, work, source, copy, order)
+    for clause in ("limit", "offset"):
+        if node.args.get(clause) is not None:
+            tree.set(clause, context.released_part(node.args[clause], environment))
+    if node.args.get("distinct") is not None and work.grouped:
+        tree.set("distinct", context.released_part(node.args["distinct"], environment))
+    known = results.over_block(copy.expressions, work.keys, work.measures, len(work.sets))
+    names = tuple(str(item.alias) for item in copy.expressions)
+    return results.limited(node, replace(known, tree=tree, columns=names))
+
+
+def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
+    """Keys with a value of its own for each unit, and the others. Refuses what may be either."""
+    kinds = [kind(key.expression, work.scope) for key in work.keys]
+    position = place(node.args.get("group")) or place(node)
+    units = [key.expression for key, one in zip(work.keys, kinds, strict=True) if one >= Kind.IMAGE]
+    if units and len(work.sets) > 1:
+        raise refuse("unit_sets", position=position)
+    for key, one in zip(work.keys, kinds, strict=True):
+        if one is Kind.MIXED and key.values is None and not units:
+            raise refuse("unit_expression", position=position)
+    return units, [key.expression for key in work.keys if key.expression not in units]
+
+
+def _over_blocks(
+    context: BindingContext, work: _Cut, source: Relation, copy: exp.Select, order: exp.Expr | None
+) -> exp.Query:
+    """Enter the block of every key set, and put the SELECT over it (over their union, when there are several)."""
+    measures = tuple(work.measures)
+    if len(work.sets) == 1:
+        name = context.add_block(Block("", source, tuple(work.keys), measures))
+        copy.set("from_", exp.From(this=named_table(name)))
+        if order is not None:
+            copy.set("order", order)
+        return copy
+    selects = []
+    for chosen in work.sets:
+        keys = [key for key in work.keys if key.name in chosen]
+        own = tuple(replace(key, name=f"k{at}") for at, key in enumerate(keys))
+        selects.append(over_set(copy, context.add_block(Block("", source, own, measures)), work.keys, keys))
+    return united(selects, work.node, order)
+
+
+def _over(expression: Expr, keys: list[Expr]) -> bool:
+    """Whether an expression is one of keys and constants alone."""
+    if expression in keys:
+        return True
+    if isinstance(expression, Call):
+        return all(_over(argument, keys) for argument in expression.arguments)
+    return isinstance(expression, Literal)
+
+
+_AS_THEY_ARE = (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)
+"""Nodes that are no key and no aggregate, whatever stands in them."""
+
+
+class _Cut:
+    """Rewrites the parts of one SELECT: keys become columns k0.., aggregates become columns m0.. of the block."""
+
+    def __init__(self, context: BindingContext, node: exp.Select, scope: Scope, environment: Environment) -> None:
+        self.context = context
+        self.node = node
+        self.scope = scope
+        self.environment = environment
+        self.scalars = Scalars(scope)
+        self.key_scalars = KeyScalars(scope)
+        self.keys: list[Key] = []
+        self.measures: list[Measure] = []
+        self.sets: list[set[str]] = []
+        self.named: dict[str, tuple[str, ...]] = {}
+        self.grouped = True
+        self._expanding: set[str] = set()
+        self._written = 0
+        self.aliases = {item.alias.lower() for item in node.expressions if item.alias}
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def find_keys(self) -> None:
+        """GROUP BY expressions: columns, aliases, positions, ALL; SELECT DISTINCT without aggregates groups by its items."""
+        group, distinct = self.node.args.get("group"), self.node.args.get("distinct")
+        sets: list[tuple[exp.Expr, ...]] = [()]
+        if group is not None:
+            only(group, "expressions", "all", "rollup", "cube", "grouping_sets")
+            items = [*group.expressions]
+            for name in ("rollup", "cube", "grouping_sets"):
+                items += [part for part in group.args.get(name) or () if isinstance(part, exp.Expr)]
+            if group.args.get("all"):
+                items += [item.unalias() for item in self.node.expressions if not has_aggregate(item)]
+            sets = grouping_sets(items)
+        elif distinct is not None and not any(has_aggregate(item) for item in self.node.expressions):
+            only(distinct)
+            self.grouped = False
+            sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
+        for items_of_set in sets:
+            self.sets.append({self._add_key(self._grouping(item)) for item in items_of_set})
+
+    def narrow(self, source: Relation) -> None:
+        """Leave out the public keys that the question's own conditions exclude, before the grid's size is looked at."""
+        public = [key for key in self.keys if key.values is not None]
+        shown = self._conditions_on_keys()
+        asked = [(key.expression, key.values or ()) for key in public]
+        within = remaining(source, asked, ())
+        every = {key.name: key.values or () for key in public}
+        for key, inside, left in zip(public, within, remaining(source, asked, shown) if shown else within, strict=True):
+            if left != key.values:
+                narrowed = replace(key, values=left, left=fingerprint(left), whole=left == inside)
+                self.keys[self.keys.index(key)] = narrowed
+        for at, key in enumerate(self.keys):
+            if key.values is not None and leaves_out(source, key.expression, every[key.name]):
+                self.keys[at] = replace(key, drops=self.named[key.name])
+        self._shorten_grid()
+
+    def _conditions_on_keys(self) -> list[Expr]:
+        """What HAVING says of keys alone: groups for which it is not true are not shown."""
+        having = self.node.args.get("having")
+        if having is None or len(self.sets) != 1:
+            return []
+        found = []
+        for part in having.this.flatten() if isinstance(having.this, exp.And) else [having.this]:
+            if has_aggregate(part):
+                continue
+            try:
+                condition = self.key_scalars.boolean(self._named(part))
+            except Error:
+                continue
+            if _over(condition, [key.expression for key in self.keys]):
+                found.append(condition)
+        return found
+
+    def _named(self, part: exp.Expr) -> exp.Expr:
+        """A condition of HAVING, outputs that it calls by their alias written out; source columns go first."""
+        outputs = {item.alias.lower(): item.unalias() for item in self.node.expressions if item.alias}
+
+        def written_out(column: exp.Expr) -> exp.Expr:
+            if not isinstance(column, exp.Column) or column.table or self.scope.has(column):
+                return column
+            return exp.Paren(this=outputs[name].copy()) if (name := column.name.lower()) in outputs else column
+
+        return part.copy().transform(written_out)
+
+    def _shorten_grid(self) -> None:
+        """Where all combinations of public keys would be too many, the widest keys appear as private keys do."""
+        limits = self.context.policy.per_query
+        while limits.delta and math.prod(len(key.values or ()) or 1 for key in self.keys) > limits.max_public_groups:
+            widest = max(self.keys, key=lambda key: len(key.values or ()))
+            self.keys[self.keys.index(widest)] = replace(widest, values=None)
+
+    def _not_star(self, item: exp.Expr) -> exp.Expr:
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            raise refuse("raw_rows", position=place(item))
+        return item
+
+    def _grouping(self, item: exp.Expr) -> exp.Expr:
+        """What a GROUP BY item refers to: a position, an alias (source columns go first), or itself."""
+        if isinstance(item, exp.Literal) and not item.is_string:
+            number = int(item.name) if item.name.isdigit() else 0
+            if not 1 <= number <= len(self.node.expressions):
+                raise refuse("group_position", number=item.name, most=len(self.node.expressions), position=place(item))
+            return self._not_star(self.node.expressions[number - 1].unalias())
+        if isinstance(item, exp.Column) and not item.table and not self.scope.has(item):
+            for output in self.node.expressions:
+                if output.alias.lower() == item.name.lower():
+                    return output.unalias()  # type: ignore[no-any-return]
+        return item
+
+    def _add_key(self, item: exp.Expr) -> str:
+        if has_aggregate(item):
+            raise refuse("nested_aggregate", function="GROUP BY", position=place(item))
+        expression = self.key_scalars.bind(item)
+        for key in self.keys:
+            if key.expression == expression:
+                return key.name
+        if len(self.keys) >= MOST_KEYS:
+            raise refuse("many_keys", most=MOST_KEYS, position=place(item))
+        if expression.facts.type is Type.NULL:
+            raise refuse("null_key", position=place(item))
+        name = f"k{len(self.keys)}"
+        self.keys.append(Key(name, expression, domain_of(expression)))
+        self.named[name] = tuple(dict.fromkeys(column.name for column in item.find_all(exp.Column)))
+        return name
+
+    # --- outputs ------------------------------------------------------------------------------------------------------
+
+    def output(self, item: exp.Expr) -> exp.Expr:
+        """One item of the select list over the block, under the name the analyst expects."""
+        self._not_star(item)
+        alias = exp.to_identifier(output_name(item), quoted=True)
+        return exp.Alias(this=self.part(item.unalias()), alias=alias)
+
+    def order(self, value: exp.Expr) -> exp.Expr:
+        """ORDER BY: an output's own expression is named by its position, so that it may stand over a union."""
+        order = self.part(value)
+        if len(self.sets) > 1:
+            outputs = [self.part(item.unalias()) for item in self.node.expressions]
+            for ordered in order.expressions:
+                if ordered.this in outputs:
+                    ordered.set("this", exp.Literal.number(outputs.index(ordered.this) + 1))
+        return order
+
+    def part(self, value: exp.Expr) -> exp.Expr:
+        """A part of the SELECT, rewritten over the block."""
+        result = rebuild(value, self._special)
+        assert isinstance(result, exp.Expr)
+        return result
+
+    def _special(self, node: exp.Expr) -> exp.Expr | None:
+        if isinstance(node, _AS_THEY_ARE):
+            return None
+        if isinstance(node, exp.Column):
+            key = self._key_of(node)
+            return self._alias(node) if key is None else exp.column(key, quoted=True)
+        subquery = self.context.subquery(node, self.environment)
+        if subquery is not None:
+            return subquery
+        if isinstance(node, exp.Window):
+            return self._window(node)
+        if is_aggregate(node):
+            return exp.column(self._measure(node), quoted=True)
+        if (isinstance(node, exp.Anonymous) and str(node.this).lower() == "grouping") or isinstance(node, exp.Grouping):
+            return self._grouping_number(node)
+        key = self._key_of(node)
+        return None if key is None else exp.column(key, quoted=True)
+
+    def _alias(self, node: exp.Column) -> exp.Expr:
+        """An output that is referred to by name: its expression, so that no name of ours can be meant instead."""
+        name = node.name.lower()
+        if not node.table and name in self.aliases and name not in self._expanding:
+            self._expanding.add(name)
+            item = next(item for item in self.node.expressions if item.alias.lower() == name)
+            self._written += sum(1 for _ in item.walk())
+            if self._written > MOST_WRITTEN:
+                raise refuse("heavy_expression", position=place(node))
+            expanded = self.part(item.unalias())
+            self._expanding.discard(name)
+            return exp.Paren(this=expanded)
+        self.scope.resolve(node)
+        raise refuse("not_grouped", name=node.name, position=place(node))
+
+    def _window(self, node: exp.Window) -> exp.Expr:
+        """A window over groups: its own function stays, what is inside refers to the block."""
+        inner = node.this
+        if isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
+            raise refuse("clause", what=f"{inner.key.upper()} in a window", position=place(node))
+        function = type(inner)(**{name: rebuild(part, self._special) for name, part in inner.args.items()})
+        check_node(inner)
+        parts = {name: rebuild(part, self._special) for name, part in node.args.items() if name != "this"}
+        return exp.Window(this=function, **parts)
+
+    def _grouping_number(self, node: exp.Expr) -> exp.Expr:
+        keys = [self._key_of(part) for part in node.expressions]
+        if not keys or None in keys:
+            raise refuse("wrong_arguments", function="GROUPING", reason="takes keys of GROUP BY", position=place(node))
+        if len(self.sets) == 1:
+            return exp.Literal.number(0)
+        return grouping_call([key for key in keys if key is not None])
+
+    def _measure(self, node: exp.Expr) -> str:
+        measure = bind_measure("", node, self.scalars)
+        for known in self.measures:
+            if replace(measure, name=known.name) == known:
+                return known.name
+        if len(self.measures) >= MOST_MEASURES:
+            raise refuse("many_measures", most=MOST_MEASURES, position=place(node))
+        name = f"m{len(self.measures)}"
+        self.measures.append(Measure(name, measure.aggregate, measure.arguments, measure.distinct, measure.filter))
+        return name
+
+    def _key_of(self, node: exp.Expr) -> str | None:
+        """The key that `node` as a whole is equal to; a constant is one only where sets of keys leave it out (as NULL)."""
+        if not self.keys:
+            return None
+        if isinstance(node, exp.Column):
+            if not self.scope.has(node):
+                return None
+        elif has_aggregate(node) or (len(self.sets) == 1 and node.find(exp.Column) is None):
+            return None
+        try:
+            expression: Expr = self.key_scalars.bind(node)
+        except Error:
+            return None
+        return next((key.name for key in self.keys if key.expression == expression), None)

@@ -1,0 +1,431 @@
+"""Cutting a query at its lowest aggregations over protected relations (privacy.md 6).
+
+`QueryBinder.query` walks down to the tables. On the way up each SELECT is one of three: it still has protected rows
+(`Protected`: filter and projection of the plan), it aggregates them (a private block, from here on `Released`), or it
+works on released and public tables only (`Released`: the text of the public remainder).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import (
+    Block,
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    PublicInput,
+    Relation,
+    ReleasedRows,
+    ReleasedValue,
+    Result,
+    canonical_text,
+)
+from dpsql.plan.stability import parts, rows_per_unit
+from dpsql.policy import Policy
+from dpsql.sql.binder import correlated_subqueries as correlated
+from dpsql.sql.binder import joins, semijoins
+from dpsql.sql.binder import private_block as blocks
+from dpsql.sql.binder import result_facts as results
+from dpsql.sql.binder.base_tables import base_table, named_table, project
+from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, only
+from dpsql.sql.binder.trees import (
+    SQL_TYPES,
+    aliased,
+    as_query,
+    asks_no_rows,
+    check_names,
+    no_rows,
+    order_by_all,
+    output_name,
+    put_in_front,
+    rebuild,
+    rename,
+    with_names,
+)
+from dpsql.sql.binder.windows import WindowScalars
+from dpsql.sql.parse import dialect, place
+
+MOST_BLOCKS = 50
+MOST_SCANS = 200
+_SELECT = (
+    "expressions",
+    "from_",
+    "where",
+    "group",
+    "having",
+    "qualify",
+    "order",
+    "limit",
+    "offset",
+    "distinct",
+    "with_",
+    "joins",
+)
+
+
+def _scans(relation: Relation) -> int:
+    """How many tables are read for a relation, each as often as it is read."""
+    return sum(map(_scans, parts(relation))) or 1
+
+
+class QueryBinder:
+    """Walks one statement; collects its private blocks, the public tables it reads and the hoisted CTEs."""
+
+    def __init__(self, policy: Policy, whole: exp.Query) -> None:
+        self.policy = policy
+        self.whole = whole.unnest()  # the statement itself, of which the parts are bound
+        self.blocks: dict[str, Block] = {}
+        self._texts: dict[str, str] = {}
+        self.public: dict[str, PublicInput] = {}
+        self.common: list[tuple[str, exp.Expr]] = []
+        self.results: dict[str, Result] = {}
+        self._inside = 0  # depth of subqueries in expressions, which may name columns of the query around them
+
+    def query(self, tree: exp.Expr, environment: Environment) -> Bound:
+        """Bind a SELECT, a set operation or a bracketed query.
+
+        A WITH entry that is used twice stands twice in the relation, and its users may be used twice: what stays
+        protected is kept small at every step, so that nothing ever has to walk 2**30 tables.
+        """
+        bound = self._query(tree, environment)
+        if isinstance(bound, Protected) and _scans(bound.relation) > MOST_SCANS:
+            raise refuse("clause", what=f"a relation over more than {MOST_SCANS} tables", position=place(tree))
+        return bound
+
+    def _query(self, tree: exp.Expr, environment: Environment) -> Bound:
+        if isinstance(tree, exp.Subquery):
+            if any(value for name, value in tree.args.items() if name not in ("this", "alias")):
+                return self._wrapped(tree, environment)
+            return self.query(tree.this, environment)
+        if isinstance(tree, exp.SetOperation):
+            return self._set_operation(tree, environment)
+        if isinstance(tree, exp.Select):
+            return self._select(tree, environment)
+        raise refuse("clause", what=tree.key.upper(), position=place(tree))
+
+    def _wrapped(self, tree: exp.Subquery, environment: Environment) -> Bound:
+        """(query) ORDER BY ... LIMIT ...: the brackets become a table of their own."""
+        outer = exp.Select(expressions=[exp.Star()])
+        for name, value in tree.args.items():
+            if name not in ("this", "alias"):
+                outer.set(name, value)
+        outer.set(
+            "from_", exp.From(this=exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("q"))))
+        )
+        return self.query(outer, environment)
+
+    def add_block(self, block: Block) -> str:
+        """Enter a private block; equal blocks are one release. Returns its name."""
+        if len(self.blocks) == 1:  # a question's only block is never written down to be told apart
+            self._texts = {canonical_text(replace(one, name="")): name for name, one in self.blocks.items()}
+        text = canonical_text(replace(block, name="")) if self.blocks else ""
+        known = self._texts.get(text)
+        if known is not None:
+            return known
+        if len(self.blocks) >= MOST_BLOCKS:
+            raise refuse("many_blocks", most=MOST_BLOCKS)
+        name = f"dp_{len(self.blocks)}"
+        self.blocks[name] = replace(block, name=name)
+        if text:
+            self._texts[text] = name
+        return name
+
+    # --- WITH ---------------------------------------------------------------------------------------------------------
+
+    def environment(self, tree: exp.Query, outer: Environment) -> Environment:
+        """The entries of WITH in front of `tree`, unbound until used."""
+        clause = tree.args.get("with_")
+        if clause is None:
+            return outer
+        only(clause, "expressions")
+        here = outer
+        for entry in clause.expressions:
+            only(entry, "this", "alias")
+            name = entry.alias
+            if name.lower() in here.entries and here is not outer:
+                raise refuse("duplicate_name", name=name, position=place(entry))
+            columns = tuple(column.name for column in entry.args["alias"].args.get("columns") or ())
+            common = Common(name, entry.this, here, columns)
+            here = Environment({name.lower(): common}, here)
+        return here
+
+    def common_table(self, common: Common, node: exp.Expr) -> Bound:
+        """A WITH entry, bound on first use; a released one is hoisted in front of the remainder."""
+        if common.binding:
+            raise refuse("clause", what="recursive WITH", position=place(node))
+        if common.bound is None:
+            common.binding = True
+            bound = rename(self.query(common.tree, common.environment), common.column_names, node)
+            if isinstance(bound, Released):
+                name = f"dp_cte_{len(self.common)}"
+                self.common.append((name, with_names(bound, common.column_names)))
+                bound = replace(bound, tree=named_table(name))
+            common.bound, common.binding = bound, False
+        return common.bound
+
+    # --- FROM ---------------------------------------------------------------------------------------------------------
+
+    def source(self, node: exp.Expr, environment: Environment, rows: bool = False) -> tuple[str, Bound]:
+        """One item of FROM: its alias and what it is. `rows`: aggregates stand above, so DISTINCT rows are rows."""
+        if isinstance(node, exp.Table):
+            only(node, "this", "alias", "db", "catalog")
+            alias = node.alias or node.name
+            common = None if node.args.get("db") else environment.find(node.name)
+            bound = self.common_table(common, node) if common else base_table(self.policy, node, self.public)
+        elif isinstance(node, exp.Subquery):
+            alias = node.alias
+            bare = exp.Subquery(this=node.this)
+            only(node, "this", "alias")
+            bound = (self._distinct_rows(node.this, environment) if rows else None) or self.query(bare, environment)
+        else:
+            raise refuse("clause", what=f"{node.key.upper()} in FROM", position=place(node))
+        columns = node.args["alias"].args.get("columns") if node.args.get("alias") else None
+        names = tuple(column.name for column in columns or ())
+        bound = rename(bound, names, node)
+        if names and isinstance(bound, Released):
+            bound = replace(bound, tree=with_names(bound, names))
+        return alias, bound
+
+    # --- results that a later block reads -----------------------------------------------------------------------------
+
+    def alone(self, node: exp.Expr, environment: Environment, around: Scope) -> Bound:
+        """A subquery of an expression over protected rows: it may not name columns of the query around it."""
+        inside, self._inside = self._inside, 0
+        try:
+            return self.query(node, environment)
+        except Error as error:
+            raise correlated.named_around(node, around, error) from None
+        finally:
+            self._inside = inside
+
+    def rows(self, bound: Released, node: exp.Expr) -> Protected:
+        """A result as a relation of the plan: a public table for the block that reads it."""
+        one = self._result(bound, node)
+        columns = tuple((bound.columns[_position(column)], column) for column in one.columns)
+        names = frozenset(label.lower() for label in bound.columns) - {label.lower() for label, _ in columns}
+        return Protected(ReleasedRows(one.name, one.columns, one.unique, one.name), columns, untyped=names)
+
+    def value(self, node: exp.Expr, environment: Environment, around: Scope) -> Expr:
+        """A subquery that stands for a value over protected rows: the one value of a result."""
+        asked = node.this if isinstance(node, exp.Exists) else node
+        bound = self.alone(asked, environment, around)
+        if isinstance(bound, Protected):
+            raise refuse("subquery_in_rows", position=place(node))
+        if isinstance(node, exp.Exists):
+            counted = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
+            tree = exp.Select(expressions=[counted], from_=exp.From(this=aliased(as_query(bound), "q")))
+            bound = Released(tree, ("exists",), (Facts(Type.BOOLEAN, nullable=False),), results.ONE_ROW)
+        if len(bound.columns) != 1:
+            reason = "the subquery returns several columns"
+            raise refuse("semi_join", reason=reason, way="select one", position=place(node))
+        if not bound.unique >= results.ONE_ROW:
+            raise refuse("several_rows", position=place(node))
+        one = self._result(bound, node)
+        return ReleasedValue(one.name, replace(one.columns[0].facts, values=None, nullable=True))
+
+    def _result(self, bound: Released, node: exp.Expr) -> Result:
+        """Enter a result; equal ones are released once. Values that do not fit the type of their column are NULL."""
+        typed = [(at, facts) for at, facts in enumerate(bound.known) if facts is not None]
+        if not typed:
+            raise refuse("untyped_column", name=bound.columns[0] if bound.columns else "*", position=place(node))
+        names = [exp.to_identifier(f"c{at}") for at in range(len(bound.columns))]
+        alias = exp.TableAlias(this=exp.to_identifier("q"), columns=names)
+        items = [
+            exp.alias_(exp.TryCast(this=exp.column(f"c{at}"), to=exp.DataType.build(SQL_TYPES[facts.type])), f"c{at}")
+            for at, facts in typed
+        ]
+        inner = exp.Subquery(this=as_query(bound).copy(), alias=alias)
+        query = exp.Select(expressions=items, from_=exp.From(this=inner))
+        put_in_front(query, self.common)
+        columns = tuple(Column(f"c{at}", facts) for at, facts in typed)
+        known = {at for at, _ in typed}
+        unique = tuple(sorted(tuple(f"c{at}" for at in sorted(one)) for one in bound.unique if one <= known))
+        text = query.sql(dialect())
+        if text not in self.results:
+            if len(self.results) >= MOST_BLOCKS:
+                raise refuse("many_blocks", most=MOST_BLOCKS)
+            self.results[text] = Result(f"dp_result_{len(self.results)}", query, columns, unique)
+        return self.results[text]
+
+    def _distinct_rows(self, node: exp.Expr, environment: Environment) -> Protected | None:
+        """SELECT DISTINCT a, b FROM rows, below an aggregate: rows without repetitions. None for everything else.
+
+        With the unit's key among its columns it is an aggregation by unit, whose rows still belong to somebody.
+        """
+        if not isinstance(node, exp.Select) or not isinstance(node.args.get("distinct"), exp.Distinct):
+            return None
+        others = ("group", "having", "qualify", "order", "limit", "offset", "with_")
+        if any(node.args.get(clause) is not None for clause in others) or node.args["distinct"].args.get("on"):
+            return None
+        plain = exp.Select(**{name: value for name, value in node.args.items() if name != "distinct"})
+        if blocks.aggregates(plain):
+            return None
+        bound = self.query(plain, environment)
+        if not isinstance(bound, Protected) or max(bound.units.values(), default=Kind.OTHER) >= Kind.IMAGE:
+            return None
+        columns = tuple((label, Column(c.name, replace(c.facts, max_total=None))) for label, c in bound.columns)
+        return Protected(Distinct(bound.relation), columns)
+
+    # --- SELECT -------------------------------------------------------------------------------------------------------
+
+    def _select(self, node: exp.Select, outer: Environment) -> Bound:
+        only(node, *_SELECT)
+        if not node.expressions or (node.args.get("joins") and node.args.get("from_") is None):
+            lacking = "JOIN stands without FROM" if node.expressions else "SELECT takes at least one expression"
+            raise refuse("syntax", detail=lacking, position=place(node))
+        if not any(item.is_star for item in node.expressions):
+            order_by_all(node, len(node.expressions))
+        environment = self.environment(node, outer)
+        items = [] if node.args.get("from_") is None else [node.args["from_"].this]
+        items += [join.this for join in node.args.get("joins") or ()]
+        only_rows = len(items) == 1 and blocks.measures(node)  # beside others it is a result to join with
+        bound = [self.source(item, environment, only_rows) for item in items]
+        node, bound = correlated.joined(self, node, bound, environment)
+        if not any(isinstance(source, Protected) for _, source in bound):
+            return self._released(node, bound, environment)
+        scope, relation = joins.joined(self, node, bound)
+        scope.subquery = lambda inner: self.value(inner, environment, scope)
+        where = node.args.get("where")
+        if where is not None:
+            relation = semijoins.filtered(self, where, scope, relation, environment)
+        if blocks.aggregates(node):
+            return blocks.cut(self, node, scope, relation, environment)
+        rows = Protected(relation, (), scope.unit_names(), unit_kinds=scope.units)
+        if asks_no_rows(node):
+            bare = exp.Select(expressions=node.expressions)
+            return no_rows(self._rows(bare, scope, rows))
+        return self._rows(node, scope, rows)
+
+    def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:
+        """A SELECT without aggregates over protected rows: a projection; what looks at other people's rows is refused."""
+        for clause in ("limit", "offset", "having"):
+            if node.args.get(clause) is not None:
+                what = clause.upper()
+                raise refuse("rows_clause", what=what, position=place(node.args[clause]) or place(node))
+        scalars = WindowScalars(scope, rows_per_unit(below.relation, self.policy))
+        bound: list[tuple[str, Expr]] = []
+        for ordered in node.args["order"].expressions if node.args.get("order") is not None else ():
+            # Without LIMIT the order of a set of rows means nothing: it is left out, its names must exist all the same.
+            if not isinstance(ordered.this, exp.Literal) and ordered.this.name not in node.named_selects:
+                scalars.bind(ordered.this)
+        for item in node.expressions:
+            star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) else None
+            if isinstance(star, exp.Star):
+                only(star)
+                qualifier = item.table if isinstance(item, exp.Column) else ""
+                bound += [(label, column) for label, column in scope.star(qualifier, item)]
+                continue
+            bound.append((output_name(item), scalars.bind(item.unalias())))
+        qualify = node.args.get("qualify")
+        condition = None if qualify is None else scalars.boolean(_named(qualify.this, node))
+        relation = scalars.relation(below.relation)
+        if condition is not None:
+            relation = Filter(relation, condition)
+        return project(replace(below, relation=relation), bound)
+
+    # --- released -----------------------------------------------------------------------------------------------------
+
+    def _released(self, node: exp.Select, bound: list[tuple[str, Bound]], environment: Environment) -> Released:
+        """A SELECT over released and public tables: its text, with every table replaced by the sandbox's own."""
+        if not self._inside:
+            check_names(node, [(alias, source.columns) for alias, source in bound if isinstance(source, Released)])
+        trees = iter([aliased(source.tree, alias) for alias, source in bound if isinstance(source, Released)])
+        copy = exp.Select()
+        for name, value in node.args.items():
+            if name == "with_" or value is None:
+                continue
+            if name == "from_":
+                copy.set("from_", exp.From(this=next(trees)))
+            elif name == "joins":
+                copy.set("joins", [self._released_join(join, next(trees), environment) for join in value])
+            else:
+                copy.set(name, self.released_part(value, environment))
+        sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
+        written = [part for item in node.expressions for part in _written_out(item, sources)]
+        if any(alias.startswith(HIDDEN) for alias, _ in sources):
+            copy.set("expressions", [self.released_part(item, environment) for item in written])
+        known = results.over_results(node, sources, written)
+        columns = tuple(output_name(item) for item in written)
+        order_by_all(copy, len(columns))
+        return replace(known, tree=copy, columns=columns)
+
+    def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment) -> exp.Join:
+        only(join, "this", "side", "kind", "on", "using", "method")
+        copy = exp.Join(this=tree)
+        for name in ("side", "kind", "on", "using", "method"):
+            if join.args.get(name) is not None:
+                copy.set(name, self.released_part(join.args[name], environment))
+        return copy
+
+    def released_part(self, value: object, environment: Environment) -> object:
+        """A part of the remainder: nodes on the allow-list, subqueries bound in their own right."""
+        return rebuild(value, lambda node: self.subquery(node, environment))
+
+    def subquery(self, node: exp.Expr, environment: Environment) -> exp.Expr | None:
+        """The released form of a subquery inside an expression, None for any other node."""
+        if not isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
+            return None
+        self._inside += 1
+        bound = self.query(node, environment)
+        self._inside -= 1
+        if isinstance(bound, Protected):
+            raise refuse("raw_rows", position=place(node))
+        query = as_query(bound)
+        return exp.Subquery(this=query) if isinstance(node, exp.Subquery) else query
+
+    def _set_operation(self, node: exp.SetOperation, outer: Environment) -> Bound:
+        only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset", "by_name")
+        environment = self.environment(node, outer)
+        sides = [self.query(side, environment) for side in (node.this, node.expression)]
+        if all(isinstance(side, Protected) for side in sides):
+            return joins.union(node, [side for side in sides if isinstance(side, Protected)])
+        copy = type(node)()
+        for name, side, original in zip(("this", "expression"), sides, (node.this, node.expression), strict=True):
+            if isinstance(side, Protected):
+                raise refuse("raw_rows", position=place(original))
+            query = as_query(side)
+            copy.set(name, exp.Subquery(this=query) if query.args.get("order") or query.args.get("limit") else query)
+        for name in ("distinct", "by_name", "order", "limit", "offset"):
+            if node.args.get(name) is not None:
+                copy.set(name, self.released_part(node.args[name], environment))
+        released = [side for side in sides if isinstance(side, Released)]
+        columns = released[0].columns
+        if node.args.get("by_name"):
+            known = {name.lower() for name in columns}
+            columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in known)
+        order_by_all(copy, len(columns))
+        return replace(results.united(node, released), tree=copy, columns=columns)
+
+
+def _position(column: Column) -> int:
+    return int(column.name.removeprefix("c"))
+
+
+def _written_out(item: exp.Expr, sources: list[tuple[str, Released]]) -> list[exp.Expr]:
+    """An item of a SELECT over results, or the columns that a star stands for."""
+    if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+        return [item]
+    qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
+    return [
+        exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True) if alias else None)
+        for alias, source in sources
+        if not alias.startswith(HIDDEN) and (not qualifier or alias.lower() == qualifier)
+        for name in source.columns
+    ]
+
+
+def _named(condition: exp.Expr, node: exp.Select) -> exp.Expr:
+    """A condition of QUALIFY, outputs that it calls by their alias written out."""
+    outputs = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
+
+    def written_out(part: exp.Expr) -> exp.Expr:
+        alias = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
+        return exp.Paren(this=outputs[alias].copy()) if alias in outputs else part
+
+    return condition.transform(written_out)

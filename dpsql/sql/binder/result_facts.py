@@ -1,0 +1,266 @@
+"""What is known of a result before it is released: types and intervals of its columns, and which of them are unique.
+
+All of it follows from the text and the policy, so that neither the plan nor the price of a later block depends on
+released numbers. Nothing can multiply rows in the remainder but a join, and its nodes are listed (`allowed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error
+from dpsql.functions.public_domains import domain_of
+from dpsql.plan.intervals import Facts, Type, hull
+from dpsql.plan.plan import Call, Column, Expr, Key, Measure, ReleasedRows
+from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.scalars import Scalars
+from dpsql.sql.binder.scope import Protected, Released, Scope, using
+
+Sources = Sequence[tuple[str, Released]]
+Unique = frozenset[frozenset[int]]
+ONE_ROW: Unique = frozenset({frozenset()})
+MOST_UNIQUE = 16
+_WHOLE = ("count", "count_units", "count_distinct", "regr_count")
+_COUNTING = (exp.Count, exp.CountIf, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
+_REAL = (
+    exp.Avg, exp.Median, exp.Quantile, exp.PercentileCont, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop,
+    exp.StddevSamp, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept, exp.PercentRank,
+    exp.CumeDist,
+)  # fmt: skip
+_OF_ARGUMENT = (
+    exp.Sum,
+    exp.Min,
+    exp.Max,
+    exp.AnyValue,
+    exp.First,
+    exp.Last,
+    exp.Lag,
+    exp.Lead,
+    exp.FirstValue,
+    exp.LastValue,
+)
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of a SELECT over results: its facts (None: not known), and the source's column that it is, unchanged."""
+
+    facts: Facts | None
+    origin: str = ""
+
+
+# --- facts ----------------------------------------------------------------------------------------------------------
+
+
+def key_facts(key: Key, listed: bool = True) -> Facts:
+    """Facts of a released group key. Public ones keep their list (`listed`), so that they are public keys again.
+
+    What the policy says of a unit's total of a column is not true of a result's.
+    """
+    facts = replace(key.expression.facts, max_total=None)
+    if not listed:
+        return replace(facts, values=None, nullable=True)
+    computed = isinstance(key.expression, Call)
+    if key.values is None:
+        return replace(facts, values=None) if computed else facts
+    nullable = None in key.values
+    whole = not computed and facts.size() == len(key.values) - nullable
+    return replace(facts, values=facts.values if whole else key.values, nullable=nullable)
+
+
+def measure_facts(measure: Measure) -> Facts:
+    """Facts of a released measure. Noise leaves no interval, but where the formula keeps the result in one."""
+    argument = measure.arguments[0].facts if measure.arguments else None
+    if measure.aggregate in _WHOLE:
+        return Facts(Type.INTEGER)
+    if measure.aggregate in ("bool_and", "bool_or"):
+        return Facts(Type.BOOLEAN)
+    if measure.aggregate == "avg" and argument is not None:
+        return Facts(Type.REAL, argument.lower, argument.upper)
+    if measure.aggregate == "sum" and argument is not None and argument.type is Type.INTEGER:
+        small = max(abs(argument.lower), abs(argument.upper)) < 2**31
+        return Facts(Type.INTEGER if small else Type.REAL)
+    return Facts(Type.REAL)
+
+
+def scope_of(sources: Sources, merged: frozenset[str], preserved: Mapping[str, str]) -> Scope:
+    """The columns of results as names: "n.m" is column m of source n. Those of unknown type cannot be named."""
+    named = [(alias, visible(source, f"{number}.")) for number, (alias, source) in enumerate(sources)]
+    return Scope(named, merged, preserved)
+
+
+def visible(source: Released, prefix: str) -> Protected:
+    """The columns of a result whose types are known."""
+    named = [(at, label, facts) for at, (label, facts) in enumerate(zip(source.columns, source.known, strict=True))]
+    columns = tuple((label, Column(f"{prefix}{at}", facts)) for at, label, facts in named if facts is not None)
+    untyped = frozenset(label.lower() for _, label, facts in named if facts is None)
+    return Protected(ReleasedRows("", (), (), ""), columns, untyped=untyped)
+
+
+def output(node: exp.Expr, scope: Scope) -> Output:
+    """What is known of one item of a SELECT over results."""
+    bound = _bound(node, scope)
+    if bound is None:
+        return Output(_typed(node, scope))
+    if isinstance(bound, Column):
+        return Output(bound.facts, bound.name)
+    facts = bound.facts
+    if facts.type is Type.NULL:
+        return Output(None)
+    return Output(replace(facts, values=domain_of(bound)) if isinstance(bound, Call) else facts)
+
+
+def _bound(node: exp.Expr, scope: Scope) -> Expr | None:
+    if isinstance(node, exp.Column) and not scope.has(node):
+        return None
+    try:
+        return Scalars(scope).bind(node)
+    except Error:
+        return None
+
+
+def _typed(node: exp.Expr, scope: Scope) -> Facts | None:
+    """The type of what is no row expression of ours: aggregates and windows over results, and arithmetic with them."""
+    while isinstance(node, (exp.Paren, exp.Alias, exp.Window, exp.Filter)):
+        node = node.this
+    if isinstance(node, (exp.Cast, exp.TryCast)):
+        cast = node.copy()
+        cast.set("this", exp.null())
+        bound = _bound(cast, scope)
+        return None if bound is None else Facts(bound.facts.type)
+    if isinstance(node, _COUNTING):
+        return Facts(Type.INTEGER)
+    if isinstance(node, _REAL):
+        return Facts(Type.REAL)
+    if isinstance(node, _OF_ARGUMENT):
+        facts = output(node.this, scope).facts
+        keeps = facts is not None and not isinstance(node, exp.Sum)
+        return facts if keeps or facts is None else Facts(facts.type)
+    if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Div)):
+        sides = [output(side, scope).facts for side in (node.this, node.expression)]
+        if not all(side is not None and side.type.numeric for side in sides):
+            return None
+        whole = not isinstance(node, exp.Div) and all(side is not None and side.type is Type.INTEGER for side in sides)
+        return Facts(Type.INTEGER if whole else Type.REAL)
+    return None
+
+
+# --- SELECTs --------------------------------------------------------------------------------------------------------
+
+
+def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequence[Measure], sets: int) -> Released:
+    """Facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several).
+
+    A block has one row for each group, the groups of its keys are disjoint (of equal reals and of NaN there is one),
+    and HAVING, QUALIFY, ORDER BY and LIMIT above it only leave rows out.
+    """
+    columns = [(key.name, Column(key.name, key_facts(key, sets == 1))) for key in keys]
+    columns += [(measure.name, Column(measure.name, measure_facts(measure))) for measure in measures]
+    scope = Scope([("", Protected(ReleasedRows("", (), (), ""), tuple(columns)))])
+    outputs = [output(item.unalias(), scope) for item in items]
+    unique = _kept({frozenset(key.name for key in keys)} if sets == 1 else set(), outputs)
+    return Released(exp.Select(), (), tuple(one.facts for one in outputs), unique)
+
+
+def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]) -> Released:
+    """Facts and unique columns of a SELECT over results. `starred`: its items with stars written out."""
+    joins = node.args.get("joins") or []
+    scope = scope_of(sources, *using(joins, [alias for alias, _ in sources]))
+    outputs = [output(item.unalias(), scope) for item in starred]
+    found: set[frozenset[str]] = set()
+    if node.args.get("group") is not None:
+        found |= _grouped(node, outputs, starred, scope)
+    elif node.args.get("having") is not None or any(has_aggregate(item) for item in node.expressions):
+        return Released(node, (), tuple(one.facts for one in outputs), ONE_ROW)
+    elif all(_pairs_rows(join) for join in joins):
+        # A row is a combination of one row of each source, so it is told by what tells those apart.
+        each = [
+            [frozenset(f"{number}.{at}" for at in one) for one in source.unique]
+            for number, (_, source) in enumerate(sources)
+        ]
+        found |= {frozenset().union(*combination) for combination in list(product(*each))[:MOST_UNIQUE]}
+    unique = _kept(found, outputs)
+    distinct = node.args.get("distinct")
+    if distinct is not None and distinct.args.get("on") is None:
+        unique |= _distinct(outputs)
+    return Released(node, (), tuple(one.facts for one in outputs), unique | _limited(node))
+
+
+def _pairs_rows(join: exp.Join) -> bool:
+    """Inner, left and cross joins. (FULL and NATURAL ones, and merged columns, are left out: nothing is claimed.)"""
+    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+    return (
+        side in ("", "LEFT") and kind in ("", "INNER", "OUTER", "CROSS")
+        and not join.args.get("using") and not join.args.get("method")
+    )  # fmt: skip
+
+
+def _grouped(
+    node: exp.Select, outputs: Sequence[Output], items: Sequence[exp.Expr], scope: Scope
+) -> set[frozenset[str]]:
+    """GROUP BY plain columns: one row for each combination of their values."""
+    group = node.args["group"]
+    if any(group.args.get(name) for name in ("all", "rollup", "cube", "grouping_sets")):
+        return set()
+    names = set()
+    for item in group.expressions:
+        one = None
+        if isinstance(item, exp.Literal) and not item.is_string:
+            one = dict(zip(map(str, range(1, len(outputs) + 1)), outputs, strict=True)).get(item.name)
+        elif isinstance(item, exp.Column):
+            one = output(item, scope)
+            if not one.origin:
+                aliased = [at for at, other in enumerate(items) if other.alias.lower() == item.name.lower()]
+                one = outputs[aliased[0]] if aliased and not item.table else None
+        if one is None or not _told_apart(one):
+            return set()
+        names.add(one.origin)
+    return {frozenset(names)}
+
+
+def _told_apart(one: Output) -> bool:
+    """A plain column whose different values stay different: two zeros are equal reals and may be two groups."""
+    return bool(one.origin) and one.facts is not None and one.facts.type is not Type.REAL
+
+
+def _distinct(outputs: Sequence[Output]) -> Unique:
+    return frozenset({frozenset(range(len(outputs)))}) if all(map(_told_apart, outputs)) else frozenset()
+
+
+def _kept(unique: set[frozenset[str]], outputs: Sequence[Output]) -> Unique:
+    """Sets of source columns as sets of output positions, where all of them are outputs."""
+    place = {one.origin: at for at, one in reversed(list(enumerate(outputs))) if one.origin}
+    return frozenset(frozenset(place[name] for name in names) for names in unique if names <= place.keys())
+
+
+def _limited(node: exp.Expr) -> Unique:
+    """LIMIT 1."""
+    limit = node.args.get("limit")
+    number = limit.expression if isinstance(limit, exp.Limit) else None
+    return ONE_ROW if isinstance(number, exp.Literal) and number.name == "1" else frozenset()
+
+
+def limited(node: exp.Expr, known: Released) -> Released:
+    """What a LIMIT of `node` adds."""
+    return replace(known, unique=known.unique | _limited(node))
+
+
+def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
+    """Facts of UNION, INTERSECT and EXCEPT, column by column; without ALL whole rows are unique."""
+    if node.args.get("by_name") or len({len(side.columns) for side in sides}) != 1:
+        return Released(node, ())
+    facts = [_both(columns) for columns in zip(*(side.known for side in sides), strict=True)]
+    outputs = [Output(one, f"0.{at}") for at, one in enumerate(facts)]
+    unique = _distinct(outputs) if node.args.get("distinct") else frozenset()
+    return Released(node, (), tuple(facts), unique | _limited(node))
+
+
+def _both(columns: Sequence[Facts | None]) -> Facts | None:
+    known = [one for one in columns if one is not None]
+    if len(known) != len(columns) or len({one.type for one in known}) != 1:
+        return None
+    return hull(known, known[0].type)

@@ -1,0 +1,443 @@
+"""Row expressions: from sqlglot nodes on an allow-list to calls of `dpsql.functions.numeric.numeric`, with types and ranges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.numeric import REPEATED, WrongArguments, call
+from dpsql.functions.public_domains import as_key
+from dpsql.functions.row_costs import MOST_NANOSECONDS, READS_TEXT, cost, part_read, way_out
+from dpsql.plan.intervals import Type, literal_facts
+from dpsql.plan.plan import Call, Column, Expr, Literal
+from dpsql.privacy.loss import exact_number
+from dpsql.sql.binder.scope import Scope, lacks_argument, only
+from dpsql.sql.parse import place
+
+MOST_IN_LIST = 2_000
+MOST_WEIGHT = 30_000
+
+
+def literal(value: Any) -> Literal:
+    """A constant with its facts."""
+    return Literal(value, literal_facts(value))
+
+
+class MissingArgument(Exception):
+    """An argument that is not there was to be bound."""
+
+
+class Scalars:
+    """Binds row expressions over one scope. Every refusal carries the place of the node it is about."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self._weights: dict[int, tuple[Call, int]] = {}
+
+    def bind(self, node: exp.Expr | None) -> Expr:
+        """The row expression of `node`. Refuses whatever is not on the allow-list.
+
+        sqlglot reads a function without some of its arguments; the one that is missing (None) is noticed here and refused
+        at the node that lacks it.
+        """
+        if node is None:
+            raise MissingArgument
+        handler = HANDLERS.get(type(node))
+        if handler is None:
+            raise not_allowed(node)
+        try:
+            return handler(self, node)
+        except MissingArgument:
+            raise lacks_argument(node) from None
+
+    def boolean(self, node: exp.Expr) -> Expr:
+        """A condition."""
+        bound = self.bind(node)
+        if bound.facts.type not in (Type.BOOLEAN, Type.NULL):
+            raise refuse("not_boolean", type=bound.facts.type.value, position=place(node))
+        return bound
+
+    def call(self, name: str, node: exp.Expr, *arguments: Expr) -> Expr:
+        """The call of our function `name`, texts read as dates where they meet dates; refused with the reason."""
+        try:
+            made = call(name, *(part_read(name, argument) for argument in _meet(name, arguments, node)))
+        except WrongArguments as wrong:
+            raise refuse("wrong_arguments", function=_word(name), reason=str(wrong), position=place(node)) from None
+        if made.facts.type.temporal and all(isinstance(argument, Literal) for argument in made.arguments):
+            # now() cut to its month is the same question all month long, and is answered from the store.
+            constant = evaluate(made, {})
+            if constant is not None:
+                return literal(constant)
+        if name in READS_TEXT and cost(made) > MOST_NANOSECONDS:
+            raise refuse("slow_expression", way=way_out(made), position=place(node))
+        weight = 1 + REPEATED.get(name, 1) * sum(self._weight(argument) for argument in made.arguments)
+        if weight > MOST_WEIGHT:
+            raise refuse("heavy_expression", position=place(node))
+        self._weights[id(made)] = (made, weight)
+        return made
+
+    def _weight(self, bound: Expr) -> int:
+        """How long an expression is when it is written out: BETWEEN, and what `REPEATED` lists, write parts twice."""
+        known = self._weights.get(id(bound))
+        if known is not None:
+            return known[1]
+        return 1 + sum(map(self._weight, bound.arguments)) if isinstance(bound, Call) else 1
+
+
+def _word(name: str) -> str:
+    return {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "eq": "=", "ne": "<>",
+            "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.get(name, name.upper())  # fmt: skip
+
+
+def not_allowed(node: exp.Expr) -> Exception:
+    if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)):
+        return refuse("subquery_in_rows", position=place(node))
+    if isinstance(node, exp.Window):
+        return refuse("window_over_rows", position=place(node))
+    if isinstance(node, exp.AggFunc):
+        return refuse("nested_aggregate", function=node.key.upper(), position=place(node))
+    if isinstance(node, exp.Func):
+        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+        return refuse("unknown_function", name=str(name).lower(), position=place(node))
+    return refuse("unknown_expression", what=node.key.upper(), position=place(node))
+
+
+# --- texts that stand for dates -------------------------------------------------------------------------------------
+
+_MEETING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif", "coalesce", "case", "least", "greatest"}
+
+
+def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr, ...]:
+    """'2024-01-31' beside a date is that date (as in PostgreSQL); dates beside timestamps are their midnight."""
+    types = {argument.facts.type for argument in arguments}
+    wanted = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
+    date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}
+    if name not in _MEETING and name not in date_arguments:
+        return arguments
+    if wanted is None:
+        return arguments
+    chosen = range(len(arguments))[date_arguments.get(name, slice(None))]
+    return tuple(_as_temporal(a, wanted, node) if i in chosen else a for i, a in enumerate(arguments))
+
+
+def _as_temporal(argument: Expr, wanted: Type, node: exp.Expr) -> Expr:
+    if isinstance(argument, Literal) and isinstance(argument.value, str):
+        return literal(temporal(argument.value, wanted, node))
+    if argument.facts.type is Type.DATE and wanted is Type.TIMESTAMP:
+        if isinstance(argument, Literal):
+            return literal(datetime.combine(argument.value, datetime.min.time()))
+        return call("to_timestamp", argument)
+    return argument
+
+
+def temporal(text: str, wanted: Type, node: exp.Expr | None) -> date | datetime:
+    """A date or timestamp written as text. Refuses what is neither."""
+    try:
+        parsed = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise refuse("bad_date", text=text, type=wanted.value, position=place(node)) from None
+    if parsed.tzinfo is not None:
+        if parsed.utcoffset():
+            raise refuse("bad_date", text=text, type=wanted.value, position=place(node))
+        parsed = parsed.replace(tzinfo=None)  # 'Z' as JavaScript writes it; the engine's timestamps are in UTC too
+    if wanted is Type.DATE:
+        if parsed.time() != datetime.min.time():
+            return parsed
+        return parsed.date()
+    return parsed
+
+
+# --- one handler per node type --------------------------------------------------------------------------------------
+
+Handler = Callable[[Scalars, Any], Expr]
+HANDLERS: dict[type[exp.Expr], Handler] = {}
+
+
+def handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
+    def enter(handler: Handler) -> Handler:
+        for type_ in types:
+            HANDLERS[type_] = handler
+        return handler
+
+    return enter
+
+
+class KeyScalars(Scalars):
+    """Expressions of GROUP BY: columns with a group of other values (policy key `outside`) stand for their label there."""
+
+    def bind(self, node: exp.Expr | None) -> Expr:
+        """As `Scalars.bind`."""
+        bound = super().bind(node)
+        return as_key(bound) if isinstance(node, exp.Column) and isinstance(bound, Column) else bound
+
+
+@handles(exp.Column)
+def _column(self: Scalars, node: exp.Column) -> Expr:
+    if isinstance(node.this, exp.Star):
+        raise refuse("raw_rows", position=place(node))
+    only(node, "this", "table")
+    return self.scope.resolve(node)
+
+
+@handles(exp.Subquery, exp.Exists)
+def _subquery(self: Scalars, node: exp.Expr) -> Expr:
+    """A subquery that stands for a value, where the scope allows one."""
+    if self.scope.subquery is None:
+        raise not_allowed(node)
+    return self.scope.subquery(node)
+
+
+@handles(exp.Paren)
+def _paren(self: Scalars, node: exp.Paren) -> Expr:
+    only(node, "this")
+    return self.bind(node.this)
+
+
+@handles(exp.Literal)
+def _literal(self: Scalars, node: exp.Literal) -> Expr:
+    return literal(literal_value(node))
+
+
+def literal_value(node: exp.Literal) -> Any:
+    """Text, int or Fraction of a literal node. Refuses numbers beyond what the engine can hold."""
+    if node.is_string:
+        return str(node.this)
+    text = str(node.this).replace("_", "")
+    try:
+        number = exact_number(text)
+    except ValueError:
+        raise refuse("bad_number", text=text, position=place(node)) from None
+    if text.isdigit():
+        if number >= 2**63:
+            raise refuse("bad_number", text=text, position=place(node))
+        return int(number)
+    if abs(number) > Fraction(10) ** 300:
+        raise refuse("bad_number", text=text, position=place(node))
+    return number
+
+
+@handles(exp.Boolean)
+def _boolean(self: Scalars, node: exp.Boolean) -> Expr:
+    return literal(bool(node.this))
+
+
+@handles(exp.Null)
+def _null(self: Scalars, node: exp.Null) -> Expr:
+    return literal(None)
+
+
+@handles(exp.CurrentDate, exp.CurrentTimestamp)
+def now(self: Scalars, node: exp.Expr) -> Expr:
+    """The clock at planning time is a constant of the question; `Planner` keeps no such plan."""
+    only(node)
+    now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    return literal(now.date() if isinstance(node, exp.CurrentDate) else now)
+
+
+@handles(exp.Neg)
+def _neg(self: Scalars, node: exp.Neg) -> Expr:
+    only(node, "this")
+    inner = self.bind(node.this)
+    if isinstance(inner, Literal) and isinstance(inner.value, (int, Fraction)) and not isinstance(inner.value, bool):
+        return literal(-inner.value)
+    return self.call("neg", node, inner)
+
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.Mul: "mul", exp.IntDiv: "intdiv", exp.Mod: "mod", exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt",
+    exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.Nullif: "nullif", exp.Like: "like", exp.ILike: "ilike",
+    exp.StartsWith: "starts_with", exp.EndsWith: "ends_with", exp.Contains: "contains", exp.Left: "left",
+    exp.Right: "right", exp.Pow: "power", exp.NullSafeEQ: "not_distinct", exp.Div: "div",
+}  # fmt: skip
+
+
+@handles(*_BINARY)
+def _binary(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "expression", "typed", "safe", "negate")
+    left, right = self.bind(node.this), self.bind(node.expression)
+    found = _folded(node, left, right) or self.call(_BINARY[type(node)], node, left, right)
+    return self.call("not", node, found) if node.args.get("negate") else found
+
+
+def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
+    """Sums and products of literal numbers are exact, as those of DECIMALs are in the engine: 0.06 + 0.01 is 0.07."""
+    if not (isinstance(left, Literal) and isinstance(right, Literal)):
+        return None
+    a, b = left.value, right.value
+    if type(a) not in (int, Fraction) or type(b) not in (int, Fraction):
+        return None
+    found = a + b if isinstance(node, exp.Add) else a - b if isinstance(node, exp.Sub) else a * b
+    exact = isinstance(node, (exp.Add, exp.Sub, exp.Mul)) and abs(found) < 2**53
+    return literal(found) if exact else None
+
+
+@handles(exp.NullSafeNEQ)
+def _distinct_from(self: Scalars, node: exp.NullSafeNEQ) -> Expr:
+    only(node, "this", "expression")
+    return self.call("not", node, self.call("not_distinct", node, self.bind(node.this), self.bind(node.expression)))
+
+
+@handles(exp.Add, exp.Sub)
+def _add(self: Scalars, node: exp.Expr) -> Expr:
+    """Numbers; date + days, date - date (days); point in time +/- INTERVAL."""
+    only(node, "this", "expression")
+    sign = 1 if isinstance(node, exp.Add) else -1
+    if isinstance(node.expression, exp.Interval):
+        return _shift(self, node, self.bind(node.this), node.expression, sign)
+    if sign == 1 and isinstance(node.this, exp.Interval):
+        return _shift(self, node, self.bind(node.expression), node.this, sign)
+    by = _multiplied(node.expression)
+    if by is not None:
+        return _shift_by(self, node, self.bind(node.this), by, sign)
+    left, right = self.bind(node.this), self.bind(node.expression)
+    if sign == 1 and left.facts.type is Type.INTEGER and right.facts.type is Type.DATE:
+        left, right = right, left
+    if left.facts.type is Type.DATE and right.facts.type is Type.INTEGER:
+        days = right if sign == 1 else self.call("neg", node, right)
+        return self.call("add_days", node, left, days)
+    if left.facts.type is Type.DATE and sign == -1 and right.facts.type in (Type.DATE, Type.TEXT):
+        return self.call("date_diff", node, literal("day"), right, left)
+    return _folded(node, left, right) or self.call("add" if sign == 1 else "sub", node, left, right)
+
+
+_INTERVALS = {
+    "second": ("add_seconds", 1), "minute": ("add_seconds", 60), "hour": ("add_seconds", 3600),
+    "day": ("add_days", 1), "week": ("add_days", 7), "month": ("add_months", 1), "quarter": ("add_months", 3),
+    "year": ("add_months", 12),
+}  # fmt: skip
+
+
+def _shift(self: Scalars, node: exp.Expr, base: Expr, interval: exp.Interval, sign: int) -> Expr:
+    function, steps = literal_interval(interval, node)
+    return self.call(function, node, base, literal(sign * steps))
+
+
+def literal_interval(interval: exp.Interval, node: exp.Expr) -> tuple[str, int]:
+    """What a literal INTERVAL does: our function (add_days, ...) and its number of steps."""
+    only(interval, "this", "unit")
+    unit = str(interval.text("unit")).lower().rstrip("s")
+    amount = interval.this.unnest() if isinstance(interval.this, exp.Expr) else None
+    negative = isinstance(amount, exp.Neg)
+    inner = amount.this if isinstance(amount, exp.Neg) else amount
+    number = inner.name if isinstance(inner, exp.Literal) else ""
+    if unit not in _INTERVALS or not re.fullmatch("-?[0-9]{1,9}", number):
+        raise refuse("bad_interval", position=place(interval) or place(node))
+    function, factor = _INTERVALS[unit]
+    return function, factor * int(number) * (-1 if negative else 1)
+
+
+def _multiplied(node: exp.Expr) -> tuple[exp.Interval, exp.Expr] | None:
+    """INTERVAL '1 minute' * expression, either way round."""
+    product = node.unnest()
+    if not isinstance(product, exp.Mul):
+        return None
+    for interval, times in ((product.this, product.expression), (product.expression, product.this)):
+        if isinstance(interval, exp.Interval):
+            only(product, "this", "expression")
+            return interval, times
+    return None
+
+
+_WHOLE = ("floor", "ceil", "round")
+
+
+def _shift_by(self: Scalars, node: exp.Expr, base: Expr, by: tuple[exp.Interval, exp.Expr], sign: int) -> Expr:
+    """As many intervals as an integer expression says; floor(x) of a real is one too."""
+    function, steps = literal_interval(by[0], node)
+    times = self.bind(by[1])
+    if isinstance(times, Call) and times.function in _WHOLE and len(times.arguments) == 1:
+        times = self.call("to_integer", node, times)
+    return self.call(function, node, base, self.call("mul", node, literal(sign * steps), times))
+
+
+@handles(exp.And, exp.Or)
+def _logic(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "expression")
+    parts = tuple(self.boolean(part) for part in node.flatten())
+    return self.call("and" if isinstance(node, exp.And) else "or", node, *parts)
+
+
+@handles(exp.Not)
+def _not(self: Scalars, node: exp.Not) -> Expr:
+    only(node, "this")
+    return self.call("not", node, self.boolean(node.this))
+
+
+@handles(exp.Is)
+def _is(self: Scalars, node: exp.Is) -> Expr:
+    only(node, "this", "expression")
+    if isinstance(node.expression, exp.Null):
+        return self.call("is_null", node, self.bind(node.this))
+    if isinstance(node.expression, exp.Boolean):
+        return self.call("is_true" if node.expression.this else "is_false", node, self.bind(node.this))
+    raise not_allowed(node)
+
+
+@handles(exp.Between)
+def _between(self: Scalars, node: exp.Between) -> Expr:
+    only(node, "this", "low", "high")
+    value = self.bind(node.this)
+    low = self.call("ge", node, value, self.bind(node.args["low"]))
+    return self.call("and", node, low, self.call("le", node, value, self.bind(node.args["high"])))
+
+
+@handles(exp.In)
+def _in(self: Scalars, node: exp.In) -> Expr:
+    if node.args.get("query") is not None:
+        raise refuse("subquery_in_rows", position=place(node))
+    only(node, "this", "expressions")
+    if len(node.expressions) > MOST_IN_LIST:
+        raise refuse("long_list", most=MOST_IN_LIST, position=place(node))
+    return self.call("in", node, self.bind(node.this), *(self.bind(item) for item in node.expressions))
+
+
+@handles(exp.Case)
+def _case(self: Scalars, node: exp.Case) -> Expr:
+    only(node, "this", "ifs", "default")
+    arguments: list[Expr] = []
+    compared = None if node.this is None else self.bind(node.this)
+    for branch in node.args["ifs"]:
+        only(branch, "this", "true")
+        if compared is None:
+            arguments.append(self.boolean(branch.this))
+        else:
+            arguments.append(self.call("eq", branch, compared, self.bind(branch.this)))
+        arguments.append(self.bind(branch.args["true"]))
+    default = node.args.get("default")
+    arguments.append(literal(None) if default is None else self.bind(default))
+    return self.call("case", node, *arguments)
+
+
+@handles(exp.If)
+def _if(self: Scalars, node: exp.If) -> Expr:
+    only(node, "this", "true", "false")
+    other = node.args.get("false")
+    arguments = (self.boolean(node.this), self.bind(node.args["true"]))
+    return self.call("case", node, *arguments, literal(None) if other is None else self.bind(other))
+
+
+@handles(exp.Coalesce, exp.Least, exp.Greatest)
+def _many(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this", "expressions", "ignore_nulls", "is_nvl", "is_null")
+    names: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
+    return self.call(names[type(node)], node, *(self.bind(part) for part in (node.this, *node.expressions)))
+
+
+_UNARY: dict[type[exp.Expr], str] = {
+    exp.Abs: "abs", exp.Sign: "sign", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sqrt: "sqrt", exp.Ln: "ln",
+    exp.Exp: "exp", exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.LastDay: "last_day",
+    exp.TimeToUnix: "epoch",
+}  # fmt: skip
+
+
+@handles(*_UNARY)
+def _unary(self: Scalars, node: exp.Expr) -> Expr:
+    only(node, "this")
+    return self.call(_UNARY[type(node)], node, self.bind(node.this))

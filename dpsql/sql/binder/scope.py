@@ -1,0 +1,232 @@
+"""Names in scope while a question is bound, and the two kinds of things a FROM clause can hold."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.intervals import Facts
+from dpsql.plan.plan import Column, Expr, Relation
+from dpsql.sql.parse import place
+
+HIDDEN = "dp#"
+"""What aliases of sources start with that SELECT * does not show."""
+
+
+class Kind(IntEnum):
+    """What an expression is of the unit's key. OTHER: no function of it, or one that many units share. MIXED: computed
+    from it, with nothing proven. IMAGE: an injective function of it. KEY: itself."""
+
+    OTHER = 0
+    MIXED = 1
+    IMAGE = 2
+    KEY = 3
+
+
+@dataclass(frozen=True)
+class Protected:
+    """A relation over protected rows: visible output names and the row expressions they stand for.
+
+    `unit_names` are the names of the relation's own columns that hold the privacy unit's key (none under row privacy,
+    nor above DISTINCT); `unit_kinds` has the columns that are computed from it. `columns` keeps the order of SELECT *.
+    `untyped`: columns of a result, in lower case, whose types are not known; they cannot be used.
+    """
+
+    relation: Relation
+    columns: tuple[tuple[str, Column], ...]
+    unit_names: frozenset[str] = frozenset()
+    untyped: frozenset[str] = frozenset()
+    unit_kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+    @property
+    def units(self) -> Mapping[str, Kind]:
+        """What columns are of the unit's key, those that are nothing of it left out."""
+        return {**self.unit_kinds, **dict.fromkeys(self.unit_names, Kind.KEY)}
+
+    @cached_property
+    def by_label(self) -> Mapping[str, tuple[Column, ...]]:
+        """Columns by output name in lower case; a name that stands twice has two."""
+        found: dict[str, tuple[Column, ...]] = {}
+        for label, column in self.columns:
+            folded = label.lower()
+            found[folded] = (*found.get(folded, ()), column)
+        return found
+
+
+@dataclass(frozen=True)
+class Released:
+    """A query over released and public tables only; `tree` is what the sandbox will run.
+
+    `facts`: of each column, as far as they follow from the text (`results`). `unique`: sets of positions of columns, in
+    each of which no two rows have the same values (but NULL); an empty set means at most one row.
+    """
+
+    tree: exp.Expr
+    columns: tuple[str, ...]
+    facts: tuple[Facts | None, ...] = ()
+    unique: frozenset[frozenset[int]] = frozenset()
+
+    @property
+    def known(self) -> tuple[Facts | None, ...]:
+        """Facts, one for each column."""
+        return self.facts if len(self.facts) == len(self.columns) else (None,) * len(self.columns)
+
+
+Bound = Protected | Released
+
+
+@dataclass
+class Common:
+    """One WITH entry: bound when it is first used, once, so that a CTE used twice is one release."""
+
+    name: str
+    tree: exp.Query
+    environment: Environment
+    column_names: tuple[str, ...] = ()
+    bound: Bound | None = None
+    binding: bool = False
+
+
+@dataclass(frozen=True)
+class Environment:
+    """WITH entries visible here, inner ones first."""
+
+    entries: dict[str, Common] = field(default_factory=dict)
+    outer: Environment | None = None
+
+    def find(self, name: str) -> Common | None:
+        """The entry of that name (names fold to lower case), or None."""
+        here = self.entries.get(name.lower())
+        if here is not None or self.outer is None:
+            return here
+        return self.outer.find(name)
+
+
+class Scope:
+    """Columns that an expression over one protected relation can name."""
+
+    def __init__(
+        self,
+        sources: Iterable[tuple[str, Protected]],
+        merged: frozenset[str] = frozenset(),
+        preserved: Mapping[str, str] | None = None,
+    ) -> None:
+        """`merged`: lower-case names that USING made one column. Unqualified, they mean the first source's, or that of
+        the source whose lower-case alias `preserved` gives: a RIGHT JOIN has no other value in all of its rows."""
+        self.sources = list(sources)
+        self.merged = merged
+        self.preserved = preserved or {}
+        self.subquery: Callable[[exp.Expr], Expr] | None = None
+        """Binds a subquery that stands for a value; None where none may stand."""
+
+    def resolve(self, node: exp.Column) -> Column:
+        """The column a name stands for. Refuses unknown and ambiguous names."""
+        known = self._sources(node)
+        if not known and node.table:
+            aliases = [alias for alias, _ in self.sources]
+            raise refuse("unknown_table", name=node.table, position=place(node), hint=_meant(node.table, aliases))
+        column = self._found(node, known)
+        if column is not None:
+            return column
+        name = node.name
+        if any(name.lower() in source.untyped for source in known):
+            raise refuse("untyped_column", name=name, position=place(node))
+        labels = [label for source in known for label, _ in source.columns]
+        if name.lower() not in map(str.lower, labels):
+            raise refuse("unknown_column", name=name, position=place(node), hint=_meant(name, labels))
+        raise refuse("ambiguous_column", name=name, position=place(node))
+
+    def has(self, node: exp.Column) -> bool:
+        """Whether `resolve` would find it."""
+        return self._found(node, self._sources(node)) is not None
+
+    def _sources(self, node: exp.Column) -> list[Protected]:
+        only = node.table.lower() or self.preserved.get(node.name.lower())
+        return [source for alias, source in self.sources if only is None or alias.lower() == only]
+
+    def _found(self, node: exp.Column, known: list[Protected]) -> Column | None:
+        """The one column among `known` that a name stands for; None where it stands for none, or nobody can say which."""
+        name = node.name.lower()
+        found = [column for source in known for column in source.by_label.get(name, ())]
+        if not found or (len(found) > 1 and name not in self.merged):
+            return None
+        return None if any(name in source.untyped for source in known) else found[0]
+
+    def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
+        """Columns of SELECT * or alias.*."""
+        shown = [(alias, source) for alias, source in self.sources if not alias.startswith(HIDDEN)]
+        found = [s.columns for alias, s in shown if not qualifier or alias.lower() == qualifier.lower()]
+        if any(source.untyped for alias, source in shown if not qualifier or alias.lower() == qualifier.lower()):
+            raise refuse("untyped_column", name="*", position=place(node))
+        if not found:
+            raise refuse("unknown_table", name=qualifier, position=place(node), hint=_meant(qualifier, []))
+        return [pair for columns in found for pair in columns]
+
+    def unit_names(self) -> frozenset[str]:
+        """Names of relation columns that hold the privacy unit's key."""
+        return frozenset(name for _, source in self.sources for name in source.unit_names)
+
+    @property
+    def units(self) -> Mapping[str, Kind]:
+        """What columns are of the unit's key, those that are nothing of it left out."""
+        return {name: kind for _, source in self.sources for name, kind in source.units.items()}
+
+
+def using_name(name: exp.Expr | str) -> str:
+    """An entry of USING as it is written."""
+    return name.name if isinstance(name, exp.Expr) else str(name)
+
+
+def using(joins: Sequence[exp.Join], aliases: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
+    """`merged` and `preserved` of a Scope over the sources `aliases`, which `joins` connect.
+
+    What FULL JOIN merges is the column of neither side: its name stays ambiguous, so that nothing is claimed of it.
+    """
+    shared = [
+        (using_name(name).lower(), str(join.args.get("side") or "").upper(), alias.lower())
+        for join, alias in zip(joins, aliases[1:], strict=True)
+        for name in join.args.get("using") or ()
+    ]
+    merged = {name for name, _, _ in shared} - {name for name, side, _ in shared if side == "FULL"}
+    return frozenset(merged), {name: alias for name, side, alias in shared if side == "RIGHT" and name in merged}
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """Own did-you-mean, from names the analyst may see."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1)
+    if close:
+        return f"did you mean {next(n for n in names if n.lower() == close[0])}?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"known here: {shown}" if names else ""
+
+
+meant = _meant
+
+
+def only(node: exp.Expr, *names: str) -> None:
+    """Refuse a node that carries anything besides `names`: sqlglot parses more than we have proven."""
+    for name, value in node.args.items():
+        if name not in names and value not in (None, False, [], ""):
+            at = value if isinstance(value, exp.Expr) else node
+            raise refuse("clause", what=f"{node.key.upper()} with {name.strip('_')}", position=place(at) or place(node))
+
+
+def lacks_argument(node: exp.Expr) -> Error:
+    """The refusal of a function without one of its arguments, at the nearest place that is known."""
+    word = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    at: exp.Expr | None = node
+    while at is not None and place(at) is None:
+        at = at.parent
+    return refuse("wrong_arguments", function=word, reason="lacks an argument", position=place(at))
+
+
+def same_unit(expression: Expr, unit_names: frozenset[str]) -> bool:
+    """Whether an expression is the privacy unit's key itself."""
+    return isinstance(expression, Column) and expression.name in unit_names

@@ -1,0 +1,210 @@
+"""IN and EXISTS subqueries in WHERE over protected rows: semi-joins that keep rows_per_unit (privacy.md 3).
+
+Two kinds are proven. A subquery over public tables is a fixed list. A subquery over protected rows that is tied to the
+row by the privacy unit looks at the unit's own rows alone, so removing a unit changes nobody else's rows.
+Both stand as whole conjuncts of WHERE, with or without NOT.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin
+from dpsql.plan.stability import rows_per_unit
+from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.base_tables import base_scan, base_table, project
+from dpsql.sql.binder.context import BindingContext
+from dpsql.sql.binder.joins import along_key
+from dpsql.sql.binder.scalars import Scalars
+from dpsql.sql.binder.scope import Environment, Protected, Released, Scope, only, same_unit
+from dpsql.sql.binder.trees import output_name
+from dpsql.sql.parse import place
+
+
+def filtered(
+    context: BindingContext, where: exp.Where, scope: Scope, relation: Relation, environment: Environment
+) -> Relation:
+    """The rows of `relation` that pass a WHERE clause."""
+    plain: list[exp.Expr] = []
+    for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+        bare, negated = _bare(part)
+        if isinstance(bare, exp.In) and bare.args.get("query") is not None:
+            relation = _in(context, bare, negated, scope, relation, environment)
+        elif isinstance(bare, exp.Exists) and _plain(bare) is not None:
+            relation = _exists(context, bare, negated, scope, relation, environment)
+        else:
+            plain.append(part)
+    scalars = Scalars(scope)
+    conditions = tuple(scalars.boolean(part) for part in plain)
+    if not conditions:
+        return relation
+    whole = conditions[0] if len(conditions) == 1 else scalars.call("and", where, *conditions)
+    return Filter(relation, whole)
+
+
+def _bare(part: exp.Expr) -> tuple[exp.Expr, bool]:
+    negated = False
+    while isinstance(part, (exp.Paren, exp.Not)):
+        negated ^= isinstance(part, exp.Not)
+        part = part.this
+    return part, negated
+
+
+def _in(
+    context: BindingContext, node: exp.In, negated: bool, scope: Scope, relation: Relation, environment: Environment
+) -> Relation:
+    only(node, "this", "query")
+    query = node.args["query"]
+    right = _rows(context, query, environment, scope)
+    if len(right.columns) + len(right.untyped) != 1:
+        raise refuse(
+            "semi_join", reason="the subquery returns several columns", way="select one", position=place(query)
+        )
+    left = Scalars(scope).bind(node.this)
+    column = right.columns[0][1]
+    Scalars(scope).call("eq", node, left, column)
+    on_unit = _is_protected(right, context)
+    if on_unit and not _tied(context, scope, relation, right, [(left, column)]):
+        raise _untied(query)
+    return SemiJoin(relation, right.relation, ((left, column),), on_unit, negated, True)
+
+
+def _exists(
+    context: BindingContext, node: exp.Exists, negated: bool, scope: Scope, relation: Relation, environment: Environment
+) -> Relation:
+    """EXISTS (SELECT ... FROM t WHERE t.key = outer.key AND conditions): on t alone, or on both rows.
+
+    A condition on both rows is asked where the two rows meet. Rows of people meet on their unit alone, and public rows
+    are what they are: whether a row of `relation` stays depends on its own unit, whatever the condition is.
+    """
+    select = _plain(node)
+    assert select is not None
+    inner = exp.Select(expressions=[exp.Star()], from_=select.args.get("from_"))
+    right = _rows(context, inner, environment, scope)
+    source = select.args["from_"].this
+    here, there = Scalars(scope), Scalars(Scope([(source.alias_or_name, right)]))
+    both = Scalars(_Correlated((source.alias_or_name, right), scope))
+    pairs: list[tuple[Expr, Expr]] = []
+    rest: list[Expr] = []
+    mixed: list[Expr] = []
+    where = select.args.get("where")
+    for part in [] if where is None else where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+        bare = part.unnest()
+        pair = _pair(here, there, bare) if isinstance(bare, exp.EQ) else None
+        if pair is None:
+            own = _bound(there, part)
+            (mixed if own is None else rest).append((both if own is None else there).boolean(part))
+        else:
+            here.call("eq", bare, *pair)
+            pairs.append(pair)
+    on_unit = _is_protected(right, context)
+    if not pairs and not mixed and not on_unit:
+        there_is = context.value(node, environment, scope)
+        return Filter(relation, here.call("not", node, there_is) if negated else there_is)
+    if on_unit and not (pairs and _tied(context, scope, relation, right, pairs)):
+        raise _untied(node)
+    source_rows = right.relation
+    for own_condition in rest:
+        source_rows = Filter(source_rows, own_condition)
+    condition = both.call("and", node, *mixed) if len(mixed) > 1 else mixed[0] if mixed else None
+    return SemiJoin(relation, source_rows, tuple(pairs), on_unit, negated, False, condition)
+
+
+class _Correlated(Scope):
+    """Names inside a subquery: its own table's first, under the names that a semi-join gives them, then those outside."""
+
+    def __init__(self, inner: tuple[str, Protected], outer: Scope) -> None:
+        alias, rows = inner
+        renamed = tuple((label, Column(OTHER + column.name, column.facts)) for label, column in rows.columns)
+        super().__init__([(alias, Protected(rows.relation, renamed))])
+        self.outer = outer
+
+    def resolve(self, node: exp.Column) -> Column:
+        """The subquery's own column of that name, else the row's outside. Refuses other names as they are out there."""
+        try:
+            return super().resolve(node)
+        except Error:
+            return self.outer.resolve(node)
+
+
+def _plain(node: exp.Exists) -> exp.Select | None:
+    """SELECT ... FROM one_source WHERE ...; any other EXISTS is a value by itself."""
+    select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
+    more = ("group", "having", "limit", "offset", "joins", "distinct", "qualify", "with_")
+    if not isinstance(select, exp.Select) or select.args.get("from_") is None or any(map(select.args.get, more)):
+        return None
+    return None if any(has_aggregate(item) for item in select.expressions) else select
+
+
+def _tied(
+    context: BindingContext, scope: Scope, relation: Relation, right: Protected, pairs: list[tuple[Expr, Expr]]
+) -> bool:
+    """Whether equal keys mean the same unit: the unit's own key, or a declared foreign key between base tables.
+
+    The emitted semi-join compares the units besides, so this decides what is understood, not what is safe.
+    """
+    if context.policy.privacy_unit is None:
+        return False  # each row of both tables is a privacy unit of its own
+    units = scope.unit_names()
+    if any(same_unit(a, units) and same_unit(b, right.unit_names) for a, b in pairs):
+        return True
+    return along_key(relation, right.relation, pairs, context.policy)
+
+
+def _pair(here: Scalars, there: Scalars, node: exp.EQ) -> tuple[Expr, Expr] | None:
+    """One side belongs to the subquery's table, the other to the row outside (the subquery's names go first)."""
+    for outer, inner in ((node.this, node.expression), (node.expression, node.this)):
+        if outer.find(exp.Column) is None or inner.find(exp.Column) is None:
+            return None
+        if _bound(there, outer) is None and (b := _bound(there, inner)) is not None:
+            return here.bind(outer), b
+    return None
+
+
+def _bound(scalars: Scalars, node: exp.Expr) -> Expr | None:
+    try:
+        return scalars.bind(node)
+    except Error:
+        return None
+
+
+def _rows(context: BindingContext, query: exp.Expr, environment: Environment, scope: Scope) -> Protected:
+    """The rows of a subquery as a relation of the plan: protected ones, those of one public table, or a result."""
+    public = _public_rows(context, query, environment)
+    if public is not None:
+        return public
+    bound = context.alone(query, environment, scope)
+    return context.rows(bound, query) if isinstance(bound, Released) else bound
+
+
+def _public_rows(context: BindingContext, query: exp.Expr, environment: Environment) -> Protected | None:
+    """SELECT columns FROM a_public_table WHERE ...: read by the engine beside the protected rows."""
+    select = query.unnest()
+    source = select.args.get("from_") if isinstance(select, exp.Select) else None
+    if source is None or not isinstance(source.this, exp.Table) or environment.find(source.this.name) is not None:
+        return None
+    table = context.policy.table(source.this.name)
+    if table is None or not table.public:
+        return None
+    only(select, "expressions", "from_", "where")
+    only(source.this, "this", "alias", "db", "catalog")
+    base_table(context.policy, source.this, {})
+    scan = base_scan(table)
+    below = Protected(scan, tuple((column.name, column) for column in scan.columns))
+    scope = Scope([(source.this.alias_or_name, below)])
+    scalars = Scalars(scope)
+    if select.args.get("where") is not None:
+        below = Protected(Filter(scan, scalars.boolean(select.args["where"].this)), below.columns)
+    if all(isinstance(item, exp.Star) for item in select.expressions):
+        return below
+    return project(below, [(output_name(item), scalars.bind(item.unalias())) for item in select.expressions])
+
+
+def _is_protected(right: Protected, context: BindingContext) -> bool:
+    return rows_per_unit(right.relation, context.policy) > 0
+
+
+def _untied(node: exp.Expr) -> Exception:
+    way = "compare the privacy unit's key on both sides"
+    return refuse("semi_join", reason="the subquery would look at other people's rows", way=way, position=place(node))

@@ -1,0 +1,166 @@
+"""Building remainder trees: copying through the allow-list, naming outputs, aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.intervals import Type
+from dpsql.sql.binder.allow_list import check_node
+from dpsql.sql.binder.scope import Bound, Protected, Released, meant
+from dpsql.sql.parse import dialect, place
+
+SQL_TYPES = {
+    Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP", Type.NULL: "INT",
+}  # fmt: skip
+
+
+def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> object:
+    """Copy a tree node by node; `special` may replace a node, every other one must be on the allow-list."""
+    if isinstance(value, list):
+        return [rebuild(item, special) for item in value]
+    if not isinstance(value, exp.Expr):
+        return value
+    replaced = special(value)
+    if replaced is not None:
+        return replaced
+    check_node(value)
+    copy = type(value)(**{name: rebuild(part, special) for name, part in value.args.items()})
+    copy.meta.update(value.meta)
+    return copy
+
+
+def output_name(item: exp.Expr) -> str:
+    """The name of an output column, as PostgreSQL gives it."""
+    if item.alias:
+        return str(item.alias)
+    while isinstance(item, (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window)):
+        item = item.this
+    if isinstance(item, exp.Column):
+        return item.name
+    if isinstance(item, exp.Anonymous):
+        return str(item.this).lower()
+    if isinstance(item, (exp.Case, exp.If)):
+        return "case"
+    if isinstance(item, exp.Func):
+        return item.sql(dialect()).split("(")[0].lower()
+    return "?column?"
+
+
+def rename(bound: Bound, names: tuple[str, ...], node: exp.Expr) -> Bound:
+    """Column names given in an alias list, as in FROM (...) AS t(a, b)."""
+    if not names:
+        return bound
+    have = len(bound.columns)
+    if len(names) > have:
+        raise refuse("alias_count", want=have, got=len(names), position=place(node))
+    if isinstance(bound, Protected):
+        labels = [*names, *(label for label, _ in bound.columns[len(names) :])]
+        return replace(bound, columns=tuple((n, c) for n, (_, c) in zip(labels, bound.columns, strict=True)))
+    return replace(bound, columns=(*names, *bound.columns[len(names) :]))
+
+
+def with_names(bound: Released, names: tuple[str, ...]) -> exp.Expr:
+    if not names:
+        return bound.tree
+    alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier(n, quoted=True) for n in names])
+    inner = exp.Subquery(this=as_query(bound), alias=alias)
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner))
+
+
+def aliased(tree: exp.Expr, alias: str) -> exp.Expr:
+    """A table or query of the sandbox under the analyst's alias."""
+    name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True)) if alias else None
+    if isinstance(tree, exp.Table):
+        table = tree.copy()
+        table.set("alias", name)
+        return table
+    return exp.Subquery(this=tree, alias=name)
+
+
+def put_in_front(query: exp.Query, common: list[tuple[str, exp.Expr]]) -> None:
+    """WITH in front of `query`: those of the hoisted entries that it reads, in their order."""
+    waiting: list[exp.Expr] = [query]
+    needed: set[str] = set()
+    trees = dict(common)
+    while waiting:
+        names = {table.name for table in waiting.pop().find_all(exp.Table)} & trees.keys() - needed
+        needed |= names
+        waiting += [trees[name] for name in names]
+    entries: list[exp.Expr] = [
+        exp.CTE(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(name)))
+        for name, tree in common
+        if name in needed
+    ]
+    if entries:
+        query.set("with_", exp.With(expressions=entries))
+
+
+def as_query(bound: Released) -> exp.Query:
+    """What is released as a query of its own."""
+    return bound.tree if isinstance(bound.tree, exp.Query) else exp.select("*").from_(bound.tree)
+
+
+def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) -> None:
+    """Refuse columns of a SELECT over results that none of its sources (alias, columns) has, with the place.
+
+    Names inside its subqueries are theirs to check; what is let through here is still rehearsed in the sandbox.
+    """
+    aliases = {item.alias.lower() for item in node.expressions if item.alias}
+    inner = {id(part) for query in _subqueries(node) for part in query.walk()}
+    for column in node.find_all(exp.Column):
+        if id(column) in inner or isinstance(column.this, exp.Star):
+            continue
+        qualifier, name = column.table.lower(), column.name.lower()
+        here = [columns for alias, columns in sources if not qualifier or alias.lower() == qualifier]
+        if qualifier and not here:
+            known = [alias for alias, _ in sources if alias]
+            raise refuse("unknown_table", name=column.table, position=place(column), hint=meant(column.table, known))
+        labels = [label for columns in here for label in columns]
+        if name not in {label.lower() for label in labels} and (qualifier or name not in aliases):
+            raise refuse("unknown_column", name=column.name, position=place(column), hint=meant(column.name, labels))
+
+
+def order_by_all(query: exp.Query, columns: int) -> None:
+    """ORDER BY ALL in place: every column of the output, by position."""
+    order = query.args.get("order")
+    ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
+    if ordered is not None and isinstance(ordered.this, exp.Var) and ordered.this.name.upper() == "ALL":
+        how = {name: value for name, value in ordered.args.items() if name != "this"}
+        every = [exp.Ordered(this=exp.Literal.number(at), **how) for at in range(1, columns + 1)]
+        query.set("order", exp.Order(expressions=every))
+
+
+def _subqueries(node: exp.Select) -> list[exp.Expr]:
+    return [part for part in node.find_all(exp.Select, exp.SetOperation) if part is not node]
+
+
+def asks_no_rows(node: exp.Select) -> bool:
+    """LIMIT 0, or a condition that is false by itself: how tools probe for names and types."""
+    limit, where = node.args.get("limit"), node.args.get("where")
+    if isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal) and limit.expression.name == "0":
+        return True
+    parts = [] if where is None else where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
+    return any(_is_false(part.unnest()) for part in parts)
+
+
+def _is_false(part: exp.Expr) -> bool:
+    if isinstance(part, exp.Boolean):
+        return not part.this
+    sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
+    return len(sides) == 2 and all(isinstance(s, exp.Literal) for s in sides) and sides[0].name != sides[1].name
+
+
+def no_rows(bound: Protected) -> Released:
+    """The columns of protected rows, and none of the rows: what the policy says anyway."""
+    items: list[exp.Expr] = [
+        exp.alias_(exp.cast(exp.Null(), SQL_TYPES[column.facts.type], dialect="duckdb"), label, quoted=True)
+        for label, column in bound.columns
+    ]
+    select = exp.Select(expressions=items, where=exp.Where(this=exp.false()))
+    labels, facts = tuple(label for label, _ in bound.columns), tuple(column.facts for _, column in bound.columns)
+    return Released(select, labels, facts)

@@ -1,0 +1,77 @@
+"""The privacy unit's key behind expressions: what has one value of its own for each unit, and what may not.
+
+GROUP BY with the key makes one row for each unit (`units`). So does GROUP BY with an injective function of the key. A
+function that is not proven injective would silently be a private key that hardly any two units share, so it is refused,
+unless it is one that is meant to put many keys together (`uid % 10`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Call, Column, Expr, Literal
+from dpsql.sql.binder.scope import Kind, Protected, Scope
+
+_COARSE = frozenset({
+    "mod", "intdiv", "floor", "ceil", "round", "left", "right", "substr", "split_part", "length", "strlen", "strpos",
+    "date_trunc", "date_part", "date_diff", "time_bucket", "last_day", "strftime", "sign", "width_bucket", "clamp", "least",
+    "greatest", "regexp_replace",
+})  # fmt: skip
+_WRITTEN_APART = (Type.INTEGER, Type.TEXT, Type.DATE, Type.TIMESTAMP, Type.BOOLEAN)
+"""Types whose values have different texts: not reals, of which 0.0 and -0.0 are equal."""
+_EXACT_REALS = 2**53
+
+
+def kind(node: Expr, of: Protected | Scope) -> Kind:
+    """What an expression over the columns of `of` is of the unit's key."""
+    return _kind(node, of.units)
+
+
+def _kind(node: Expr, units: Mapping[str, Kind]) -> Kind:
+    if isinstance(node, Column):
+        return units.get(node.name, Kind.OTHER)
+    if not isinstance(node, Call) or not units:
+        return Kind.OTHER
+    kinds = [_kind(argument, units) for argument in node.arguments]
+    if max(kinds, default=Kind.OTHER) is Kind.OTHER or node.facts.type is Type.BOOLEAN:
+        return Kind.OTHER
+    if _injective(node, kinds):
+        return Kind.IMAGE
+    return Kind.OTHER if node.function in _COARSE else Kind.MIXED
+
+
+def _injective(node: Call, kinds: list[Kind]) -> bool:
+    """Whether different keys have different values. Where the engine's own function would fail (an integer beyond 64
+    bits) ours is NULL for several keys; they stay rows of their own, for SQL has no answer there."""
+    made = [at for at, one in enumerate(kinds) if one is not Kind.OTHER]
+    if node.function == "coalesce":
+        return made[0] == 0 and kinds[0] >= Kind.IMAGE  # rows without a key belong to nobody and are not there
+    others = [argument for at, argument in enumerate(node.arguments) if at != made[0]]
+    if len(made) > 1 or kinds[made[0]] < Kind.IMAGE or not all(map(_constant, others)):
+        return False
+    type_, to = node.arguments[made[0]].facts.type, node.facts.type
+    if node.function in ("add", "sub", "neg", "floor", "ceil", "round"):
+        return to is Type.INTEGER
+    if node.function == "mul":
+        return to is Type.INTEGER and all(isinstance(other, Literal) and other.value for other in others)
+    if node.function in ("concat", "concat_ws"):
+        return type_ is Type.TEXT
+    if node.function == "to_text":
+        return type_ in _WRITTEN_APART
+    if node.function == "to_real":
+        facts = node.arguments[made[0]].facts
+        return type_ is Type.INTEGER and facts.bounded and max(abs(facts.lower), abs(facts.upper)) <= _EXACT_REALS
+    widened = {
+        "to_integer": (Type.INTEGER, Type.BOOLEAN),
+        "to_date": (Type.DATE,),
+        "to_timestamp": (Type.DATE, Type.TIMESTAMP),
+    }
+    return type_ in widened.get(node.function, ())
+
+
+def _constant(node: Expr) -> bool:
+    """Whether an expression has one value, the same for all rows, that is not NULL."""
+    if isinstance(node, Call):
+        return not node.facts.nullable and all(map(_constant, node.arguments))
+    return isinstance(node, Literal) and node.value is not None

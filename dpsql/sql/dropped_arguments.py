@@ -1,0 +1,70 @@
+"""Arguments that the SQL parser reads and forgets: mod(7, 4, 2) becomes 7 % 4, and would be answered as if it were right.
+
+Which argument of which function is forgotten is not written down here, where the next version of the parser would belie
+it: the parser is asked. A call of the same function with columns a0, a1, ... is parsed, and a column that is nowhere in
+the tree was forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors.exceptions import refuse
+
+MOST_ASKED = 16
+"""Arguments of the call that is tried: what is kept up to here (lists: coalesce, concat, least) is kept beyond."""
+_OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+_CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+
+
+def check_arguments(tokens: list[Token], dialect: str) -> None:
+    """Refuse the first call, in the order of closing brackets, of which the parser would forget an argument."""
+    for name, arguments in _calls(tokens):
+        forgotten = _forgotten(dialect, name.text.upper(), min(len(arguments), MOST_ASKED))
+        if forgotten:
+            most = min(len(arguments), MOST_ASKED) - len(forgotten)
+            reason = f"takes {most} argument{'' if most == 1 else 's'} here, got {len(arguments)}"
+            place = arguments[forgotten[0]].start + 1
+            raise refuse("wrong_arguments", function=name.text.upper(), reason=reason, position=place)
+
+
+def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
+    """Names in front of a bracket with two or more expressions, and the first token of each of these."""
+    open_: list[tuple[Token | None, list[Token]]] = []
+    for at, token in enumerate(tokens):
+        before = tokens[at - 1] if at else None
+        if open_ and before is not None and before.token_type in (*_OPEN, TokenType.COMMA):
+            open_[-1][1].append(token)
+        if token.token_type in _OPEN:
+            open_.append((before if token.token_type is TokenType.L_PAREN else None, []))
+        elif token.token_type in _CLOSE and open_:
+            name, arguments = open_.pop()
+            if name is not None and len(arguments) > 1:
+                yield name, arguments
+
+
+@lru_cache(maxsize=4096)
+def _forgotten(dialect: str, name: str, count: int) -> tuple[int, ...]:
+    """Positions of the arguments that are not in the tree of name(a0, a1, ...); none when that is no call of SQL."""
+    known = sqlglot.Dialect.get_or_raise(dialect)
+    parser = known.parser()
+    if name not in parser.FUNCTIONS and name not in parser.FUNCTION_PARSERS:
+        return ()  # kept whole, as exp.Anonymous
+    text = f"SELECT {name}({', '.join(f'a{at}' for at in range(count))})"
+    try:
+        (tree,) = parser.parse(known.tokenize(text), text)
+    except SqlglotError:
+        return ()
+    # Names may end as columns, units of time (Var) or types (CONVERT).
+    there = set() if tree is None else {word for node in tree.walk() for word in _words(node)}
+    return tuple(at for at in range(count) if f"a{at}" not in there)
+
+
+def _words(node: exp.Expr) -> Iterator[str]:
+    yield from (value.lower() for value in node.args.values() if isinstance(value, str))

@@ -1,0 +1,365 @@
+"""From the analyst's text to one sqlglot tree: limits first, then one statement of a kind we know.
+
+Nothing is resolved here. Limits stand before the parser, because a parser that recurses is a crash away from a
+stranger's brackets; the depth of the finished tree is checked again, so that every later recursion is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.privacy.loss import MOST_EXPONENT
+from dpsql.sql.array_comparisons import lists_as_in
+from dpsql.sql.dropped_arguments import check_arguments
+
+DIALECT = "duckdb"
+MOST_CHARACTERS = 200_000
+MOST_TOKENS = 20_000
+MOST_BRACKETS = 60
+MOST_DEPTH = 150
+
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement. `kind`: query, explain, set, reset, show, show_tables, describe, transaction.
+
+    `query` is the parsed tree of a query or of what is explained, `kinds` the types of its nodes as the text has them;
+    `name` and `value` belong to set, reset, show and describe; `options` are those of SELECT WITH DIFFERENTIAL_PRIVACY
+    OPTIONS (...) as texts.
+    """
+
+    kind: str
+    sql: str
+    query: exp.Query | None = None
+    name: str = ""
+    value: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    kinds: frozenset[type[exp.Expr]] = frozenset()
+
+    def has(self, *types: type[exp.Expr]) -> bool:
+        """Whether a node of one of these types stands in the text: a look that spares a walk through the tree."""
+        return _has(self.kinds, *types)
+
+
+def _has(kinds: Iterable[type[exp.Expr]], *types: type[exp.Expr]) -> bool:
+    return any(issubclass(kind, types) for kind in kinds)
+
+
+@cache
+def dialect() -> sqlglot.Dialect:
+    """The dialect that texts are read and written in, made once: by its name it is made anew at every use."""
+    return sqlglot.Dialect.get_or_raise(DIALECT)
+
+
+_BAD_CHARACTER = re.compile("[\0\ud800-\udfff]")
+_EXPLAIN = re.compile(r"\s*EXPLAIN(\s+PRIVACY)?(?![\w.])", re.IGNORECASE | re.ASCII)
+
+
+def parse(sql: str, parameters: Parameters = None) -> Statement:
+    """Read one statement. Raises a refusal with the place in `sql` for everything else."""
+    try:
+        return _parse(sql, parameters)
+    except Error as error:
+        raise error.at(sql) from None
+
+
+def _parse(sql: str, parameters: Parameters) -> Statement:
+    if not isinstance(sql, str):
+        raise refuse("not_text", kind=type(sql).__name__)
+    if len(sql) > MOST_CHARACTERS:
+        raise refuse("too_long", most=MOST_CHARACTERS)
+    bad = _BAD_CHARACTER.search(sql)
+    if bad is not None:
+        raise refuse("bad_character", position=bad.start() + 1, code=f"U+{ord(bad[0]):04X}")
+    explained = _EXPLAIN.match(sql)
+    # The tokenizer takes the rest of an EXPLAIN for one string: the word is blanked, so that places stay what they are.
+    tokens = _tokens(sql if explained is None else " " * explained.end() + sql[explained.end() :])
+    if not tokens:
+        raise refuse("empty")
+    if explained is not None:
+        inner = _query(sql, tokens, parameters)
+        return replace(inner, kind="explain")
+    words = [token.text.upper() for token in tokens[:3]]
+    simple = _simple(sql, tokens, words)
+    return simple or _query(sql, tokens, parameters)
+
+
+def _tokens(sql: str) -> list[Token]:
+    """Tokens without the closing semicolon; refuses what is too much or too deep before any recursion."""
+    try:
+        tokens = dialect().tokenize(sql)
+    except SqlglotError as error:
+        raise refuse("syntax", detail=_first_line(str(error))) from None
+    if len(tokens) > MOST_TOKENS:
+        raise refuse("too_many_tokens", most=MOST_TOKENS, position=tokens[MOST_TOKENS].start + 1)
+    depth = subscripts = 0
+    for token in tokens:
+        step = _DEEPER.get(token.token_type)
+        if step is None:
+            continue
+        # Every subscript of a[1][1]... makes the parser look through all before it.
+        subscripts += token.token_type is TokenType.L_BRACKET
+        if subscripts > MOST_DEPTH:
+            raise refuse("too_deep", most=MOST_DEPTH, position=token.start + 1)
+        depth = max(0, depth + step)
+        if depth > MOST_BRACKETS:
+            raise refuse("too_deep", most=MOST_BRACKETS, position=token.start + 1)
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            raise refuse("many_statements", position=token.start + 1)
+    return tokens
+
+
+_DEEPER = {
+    TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.L_BRACE: 1, TokenType.CASE: 1,
+    TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1, TokenType.R_BRACE: -1, TokenType.END: -1,
+}  # fmt: skip
+
+
+def _first_line(text: str) -> str:
+    """The parser's own sentence without its terminal colours, its quotation of the text and its position."""
+    line = re.sub(r"\x1b\[[0-9;]*m", "", text.splitlines()[0] if text else "")
+    line = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", _incomplete, line)
+    return re.sub(r"\.? Line \d+, Col: \d+\.?.*$", "", line).strip() or "it is not SQL"
+
+
+def _incomplete(found: re.Match[str]) -> str:
+    return f"{found[1].upper()} lacks a part"
+
+
+_TRANSACTION = {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
+
+
+def _simple(sql: str, tokens: list[Token], words: list[str]) -> Statement | None:
+    """Statements about the session; read from tokens, because sqlglot turns most of them into opaque commands."""
+    first = words[0]
+    rest = [token.text for token in tokens[1:]]
+    if first in _TRANSACTION:
+        if len(tokens) > 8:
+            raise refuse("syntax", detail=f"{first} takes no more words", position=tokens[8].start + 1)
+        return Statement("transaction", sql, name=first)
+    if first == "SHOW":
+        if [word.upper() for word in rest] in (["TABLES"], ["ALL", "TABLES"]):
+            return Statement("show_tables", sql)
+        return Statement("show", sql, name=_option_name(rest, tokens))
+    if first in ("DESCRIBE", "DESC"):
+        if len(rest) != 1:
+            raise refuse("syntax", detail=f"{first} takes the name of one table", position=tokens[0].start + 1)
+        return Statement("describe", sql, name=rest[0])
+    if first == "RESET":
+        return Statement("reset", sql, name=_option_name(rest, tokens))
+    if first == "SET":
+        return _set(sql, tokens)
+    return None
+
+
+def _option_name(words: list[str], tokens: list[Token]) -> str:
+    name = "".join(words).lower()
+    if not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", name):
+        raise refuse("syntax", detail="expected the name of one option, like dp.epsilon", position=tokens[0].start + 1)
+    return name
+
+
+def _set(sql: str, tokens: list[Token]) -> Statement:
+    """SET [SESSION | LOCAL] name (= | TO) value."""
+    body = tokens[2:] if len(tokens) > 1 and tokens[1].text.upper() in ("SESSION", "LOCAL") else tokens[1:]
+    for at, token in enumerate(body):
+        if token.token_type is TokenType.EQ or token.text.upper() == "TO":
+            name = _option_name([t.text for t in body[:at]], tokens)
+            value = body[at + 1 :]
+            if not value:
+                break
+            text = value[0].text if len(value) == 1 else sql[value[0].start : value[-1].end + 1]
+            return Statement("set", sql, name=name, value=text.strip())
+    raise refuse("syntax", detail="expected SET name = value", position=tokens[0].start + 1)
+
+
+def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
+    tokens, options = _privacy_options(tokens)
+    first = tokens[0].text.upper()
+    if first not in ("SELECT", "WITH", "FROM", "(", "VALUES"):
+        raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
+    try:
+        trees = dialect().parser().parse(tokens, sql)
+    except SqlglotError as error:
+        found = getattr(error, "errors", None)
+        place = _error_place(sql, found[0]) if found else None
+        detail = _first_line(found[0].get("description") or str(error) if found else str(error))
+        raise refuse("syntax", detail=detail, position=place) from None
+    except RecursionError:
+        raise refuse("too_deep", most=MOST_BRACKETS) from None
+    except Exception:  # an operator without its operand and the like surprise the parser; it has seen the text alone
+        raise refuse("syntax", detail="it is not SQL") from None
+    check_arguments(tokens, DIALECT)
+    tree = trees[0] if len(trees) == 1 else None
+    kinds = _kinds(tree)
+    while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
+        tree = tree.this
+    if not isinstance(tree, (exp.Select, exp.SetOperation)):
+        raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
+    if parameters or _has(kinds, exp.Placeholder, exp.Parameter):
+        tree = _bind_parameters(tree, parameters)
+    if parameters or _has(kinds, exp.EQ, exp.NEQ):
+        tree = _lists(tree)
+    return Statement("query", sql, tree, options=options, kinds=kinds)
+
+
+def _error_place(sql: str, found: dict[str, Any]) -> int | None:
+    line, column = found.get("line"), found.get("col")
+    highlight = found.get("highlight") or ""
+    if not isinstance(line, int) or not isinstance(column, int):
+        return None
+    start = 0
+    for _ in range(line - 1):
+        start = sql.find("\n", start) + 1
+    return max(1, min(len(sql) + 1, start + column - max(len(highlight), 1) + 1))
+
+
+def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
+    """Types of the nodes of a tree. Refuses trees deeper than `MOST_DEPTH`, so that recursion over them cannot run out of
+    stack."""
+    level: list[exp.Expr] = [tree] if tree is not None else []
+    depth, kinds = 0, set[type[exp.Expr]]()
+    while level:
+        depth += 1
+        if depth > MOST_DEPTH:
+            raise refuse("too_deep", most=MOST_DEPTH, position=place(level[0]))
+        kinds.update(map(type, level))
+        level = [child for node in level for child in node.iter_expressions()]
+    return frozenset(kinds)
+
+
+def _privacy_options(tokens: list[Token]) -> tuple[list[Token], tuple[tuple[str, str], ...]]:
+    """Cut BigQuery's WITH DIFFERENTIAL_PRIVACY OPTIONS (name = value, ...) out of the token list."""
+    for at, token in enumerate(tokens[:-3]):
+        if token.text.upper() == "WITH" and tokens[at + 1].text.upper() == "DIFFERENTIAL_PRIVACY":
+            break
+    else:
+        return tokens, ()
+    if at == 0 or tokens[at - 1].text.upper() != "SELECT" or tokens[at + 2].text.upper() != "OPTIONS":
+        raise refuse(
+            "syntax", detail="expected SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...)", position=token.start + 1
+        )
+    end = at + 3
+    while end < len(tokens) and tokens[end].token_type is not TokenType.R_PAREN:
+        end += 1
+    inside = tokens[at + 4 : end]
+    options: list[tuple[str, str]] = []
+    for start in range(0, len(inside), 4):
+        part = inside[start : start + 4]
+        if len(part) < 3 or part[1].token_type is not TokenType.EQ or (part[3:] and part[3].text != ","):
+            raise refuse("syntax", detail="options are written name = value, ...", position=token.start + 1)
+        options.append((part[0].text.lower(), part[2].text))
+    return tokens[:at] + tokens[end + 1 :], tuple(options)
+
+
+def place(node: exp.Expr | None) -> int | None:
+    """The first 1-based character of the text that `node` came from, as far as sqlglot remembers it."""
+    if node is None:
+        return None
+    starts = [found.meta["start"] for found in node.walk() if "start" in found.meta]
+    return min(starts) + 1 if starts else None
+
+
+def has_values(parameters: Parameters) -> bool:
+    """Whether values were given. Refuses what is neither a sequence of values nor a mapping of names to them."""
+    if parameters is None:
+        return False
+    if isinstance(parameters, (str, bytes, bytearray, memoryview)) or not isinstance(parameters, (Sequence, Mapping)):
+        hint = "give a list of values for ? and $1, or a mapping for :name"
+        raise refuse("parameter_value", kind=f"a bare {type(parameters).__name__}", hint=hint)
+    return len(parameters) > 0
+
+
+def _bind_parameters(tree: exp.Query, parameters: Parameters) -> exp.Query:
+    """Put values where the text has ?, $1 or :name. Values become literals before anything is analysed."""
+    holders = list(tree.find_all(exp.Placeholder, exp.Parameter))
+    holders.sort(key=lambda node: place(node) or 0)
+    if not holders:
+        if parameters:
+            raise refuse("parameter_count", want=0, got=len(parameters))
+        return tree
+    values: Mapping[str, Any]
+    plain = [node for node in holders if not node.args.get("this")]
+    if isinstance(parameters, Mapping):
+        values = parameters
+    else:
+        given = list(parameters or ())
+        values = {str(number): value for number, value in enumerate(given, 1)}
+        want = len(plain) or max((int(n.name) for n in holders if n.name.isdigit()), default=0)
+        if want != len(given):
+            raise refuse("parameter_count", want=want, got=len(given), position=place(holders[0]))
+    for number, node in enumerate(plain, 1):
+        node.set("this", str(number))
+    for node in holders:
+        if node.name not in values:
+            raise refuse("parameter_missing", name=node.name, position=place(node))
+        node.replace(_literal(values[node.name]))
+    return tree
+
+
+def _literal(value: Any) -> exp.Expr:
+    """A parameter's value as a literal tree; only plain values of SQL types."""
+    if value is None:
+        return exp.Null()
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > MOST_EXPONENT:
+        raise refuse("parameter_value", kind="a number out of range")
+    if isinstance(value, int) and value.bit_length() > 4 * MOST_EXPONENT:
+        raise refuse("parameter_value", kind="a number out of range")
+    if isinstance(value, (int, float, Decimal)):
+        text = format(value, "f") if isinstance(value, Decimal) else repr(_builtin(value))
+        if not re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text):
+            raise refuse("parameter_value", kind="a number that is not finite")
+        literal = exp.Literal.number(text.lstrip("-"))
+        return exp.Neg(this=literal) if text.startswith("-") else literal
+    if isinstance(value, datetime):
+        return exp.Cast(this=exp.Literal.string(value.isoformat(" ")), to=exp.DataType.build("timestamp"))
+    if isinstance(value, date):
+        return exp.Cast(this=exp.Literal.string(value.isoformat()), to=exp.DataType.build("date"))
+    if isinstance(value, str):
+        for character in value:
+            if character == "\0" or "\ud800" <= character <= "\udfff":
+                raise refuse("parameter_value", kind=f"text with U+{ord(character):04X}")
+        return exp.Literal.string(str(value))
+    if isinstance(value, (list, tuple)) and not any(isinstance(item, (list, tuple)) for item in value):
+        found = exp.Array(expressions=[_item(item) for item in value])
+        found.meta["parameter"] = type(value).__name__
+        return found
+    raise refuse("parameter_value", kind=type(value).__name__)
+
+
+def _builtin(value: float) -> float:
+    """The number itself: classes derived from int and float (enumerations, numpy's) write themselves in their own way."""
+    return int(value) if isinstance(value, int) else float(value)
+
+
+def _lists(tree: exp.Query) -> exp.Query:
+    """Lists of values as IN; a parameter that is a list stands nowhere else."""
+    tree = lists_as_in(tree)
+    for node in tree.find_all(exp.Array):
+        if "parameter" in node.meta:
+            raise refuse("parameter_value", kind=node.meta["parameter"])
+    return tree
+
+
+def _item(value: Any) -> exp.Expr:
+    """An item of a list, always a plain literal: the text of a date beside a date is that date."""
+    return _literal(str(value) if isinstance(value, date) else value)
