@@ -32,19 +32,19 @@ from dpsql.sql.binder.base_tables import base_scan
 WARD = Facts(Type.TEXT, values=("er", "it's", None), nullable=True)
 WARD_TEXT = (
     "Facts(type=Type.TEXT,lower=NoneType:None,upper=NoneType:None,values=[str:'er',str:\"it's\",NoneType:None],"
-    "nullable=bool:True,max_total=NoneType:None)"
+    "nullable=bool:True,max_total=NoneType:None,outside=NoneType:None)"
 )
 DAY = Facts(Type.DATE, date(2024, 1, 1), date(2024, 1, 31), nullable=False, max_total=Fraction(1, 3))
 DAY_TEXT = (
     "Facts(type=Type.DATE,lower=date:datetime.date(2024, 1, 1),upper=date:datetime.date(2024, 1, 31),"
-    "values=NoneType:None,nullable=bool:False,max_total=Fraction:Fraction(1, 3))"
+    "values=NoneType:None,nullable=bool:False,max_total=Fraction:Fraction(1, 3),outside=NoneType:None)"
 )
 SCAN = Scan("visits", (Column("ward", WARD), Column("day", DAY)))
 SCAN_TEXT = f"Scan(table=str:'visits',columns=[Column(name=str:'ward',facts={WARD_TEXT}),Column(name=str:'day',facts={DAY_TEXT})])"
 TRUE = Facts(Type.BOOLEAN)
 TRUE_TEXT = (
     "Facts(type=Type.BOOLEAN,lower=NoneType:None,upper=NoneType:None,values=NoneType:None,nullable=bool:True,"
-    "max_total=NoneType:None)"
+    "max_total=NoneType:None,outside=NoneType:None)"
 )
 
 
@@ -101,7 +101,7 @@ def test_long_domains_of_one_question_are_not_kept_as_text() -> None:
     short, long = (Facts(Type.INTEGER, values=tuple(range(count))) for count in (10, 10_000))
     for facts in (short, long):
         assert canonical_text(facts) == canonical_text(replace(facts)) and replace(facts) == facts
-    assert len(vars(short)) == 7 and len(vars(long)) == 6
+    assert len(vars(short)) == 8 and len(vars(long)) == 7
 
 
 @pytest.mark.parametrize("word", ["current_date", "today()", "now()", "current_timestamp", "CURRENT_TIMESTAMP"])
