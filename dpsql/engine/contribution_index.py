@@ -37,7 +37,7 @@ from dpsql.engine.emit.quantization import kept_integers
 from dpsql.engine.query import Identity, View
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import mac
-from dpsql.plan.plan import canonical_text
+from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from dpsql.functions.evaluate import evaluate
+from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import literal_facts
-from dpsql.plan.plan import Block, Call, Expr, Filter, Literal, Measure, SemiJoin, filled, fingerprint
+from dpsql.plan.plan import Block, Call, Expr, Filter, Literal, Measure, SemiJoin, filled
 
 _TESTS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "is_null", "is_true", "is_false", "not"))
 

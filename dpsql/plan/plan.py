@@ -6,14 +6,13 @@ a plan are ours (deterministic from the shape of the plan), never the analyst's 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
-from functools import cache
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Union
 
+from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
 from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts, Type
 
 if TYPE_CHECKING:
@@ -318,9 +317,30 @@ class Caps:
     max_rows_per_group: int | None
 
 
+class Measurement(Protocol):
+    """What a block asks the engine for beside its sums, over the same groups, and makes noisy in a way of its own.
+
+    Each floor has its part registered under `word` (`dpsql.plan.measurements`). `name` tells the measurements of a block
+    apart; `numbers` names the released numbers, which formulas read as they read terms.
+    """
+
+    word: ClassVar[str]
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def numbers(self) -> tuple[str, ...]: ...
+
+    @property
+    def term(self) -> Term:
+        """The value and the condition of a row that it reads, as a SUM would read them."""
+
+
 @dataclass(frozen=True)
 class BoundedBlock:
-    """A block reduced to its basis. `formulas` gives each measure as DuckDB SQL over the columns named like terms."""
+    """A block reduced to its basis: sums (`terms`), and `measurements` of other kinds. `formulas` gives each measure as
+    DuckDB SQL over the columns named like terms and released numbers."""
 
     name: str
     source: Relation
@@ -330,6 +350,7 @@ class BoundedBlock:
     selection_term: str | None
     caps: Caps
     groups: GroupFacts = field(default=ANY_GROUPS, compare=False)
+    measurements: tuple[Measurement, ...] = field(default=(), metadata=ADDED)
 
 
 # --- the whole question ---------------------------------------------------------------------------------------------
@@ -380,7 +401,7 @@ def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
         parts = tuple(filled(part, replaced) for part in value)
         return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
     kind: Any = type(value)
-    names = () if kind is Facts else _compared(kind) or ()
+    names = () if kind is Facts else compared_fields(kind) or ()
     changed = {name: part for name in names if (part := filled(old := getattr(value, name), replaced)) is not old}
     return replace(value, **changed) if changed else value
 
@@ -398,52 +419,7 @@ def results_read(value: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def fingerprint(value: Any) -> str:
-    """SHA-256 of a plan, hex: equal for equal plans, in every process (unlike `hash`)."""
-    return hashlib.sha256(canonical_text(value).encode()).hexdigest()
-
-
-def canonical_text(value: Any) -> str:
-    """A deterministic text of a frozen plan: type names, field names and values, nothing else."""
-    return _writer(type(value))(value)
-
-
-def _new_writer(kind: Any) -> Callable[[Any], str]:
-    """How values of one type are written."""
-    name, names = kind.__name__, _compared(kind)
-    if names is not None:
-        return _of_fields(name, names, _WRITTEN_ONCE.get(kind, 0))
-    if issubclass(kind, (tuple, list)):
-        return lambda value: f"[{','.join([_writer(type(item))(item) for item in value])}]"
-    if issubclass(kind, Enum):
-        return lambda value: f"{name}.{value.name}"
-    return lambda value: f"{name}:{value!r}"
-
-
-_writer: Callable[[Any], Callable[[Any], str]] = cache(_new_writer)
-
-
-def _of_fields(name: str, names: tuple[str, ...], most_kept: int) -> Callable[[Any], str]:
-    def write(value: Any) -> str:
-        parts = value.__dict__
-        if _TEXT in parts:
-            return str(parts[_TEXT])
-        text = f"{name}({','.join([f'{one}={_writer(type(part := parts[one]))(part)}' for one in names])})"
-        if len(text) <= most_kept:
-            parts[_TEXT] = text
-        return text
-
-    return write
-
-
-_TEXT = "#text"
-_WRITTEN_ONCE = {Facts: 4_000, Scan: 1 << 30}
-"""Values that keep their own text up to so many characters, beside their fields: every expression holds facts (domains among
-them), and the scan of a table is one value for all questions (`bind.relations.base_scan`). They are frozen, and a copy
-with other fields (`replace`) is made from fields alone, so a text never outlives what it says."""
-
-
-@cache
-def _compared(kind: Any) -> tuple[str, ...] | None:
-    """Names of the fields of a dataclass that take part in equality; None for any other type."""
-    return tuple(f.name for f in fields(kind) if f.compare) if is_dataclass(kind) else None
+KEPT_TEXTS |= {
+    Facts: 4_000,
+    Scan: 1 << 30,
+}  # every expression holds facts; the scan of a table is one value for all questions

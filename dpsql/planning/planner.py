@@ -19,7 +19,8 @@ from sqlglot import exp
 from dpsql.engine.contract import Engine
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
-from dpsql.plan.plan import Plan, fingerprint, results_read
+from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.plan import Plan, results_read
 from dpsql.plan.stability import tables
 from dpsql.policy import Column, Policy, Table
 from dpsql.pricing.bounding import bounded

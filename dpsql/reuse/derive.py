@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.perturb import NoisyTerm
-from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind, fingerprint
+from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind
 from dpsql.pricing.basis import summed
 from dpsql.pricing.pricing import PricedBlock, key_array
 from dpsql.release.remainder import ReleasedBlock

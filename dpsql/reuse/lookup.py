@@ -18,7 +18,8 @@ from dpsql.errors.exceptions import Fault, refuse
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import asker, charge_id
 from dpsql.noise.perturb import NoisyAnswer, NoisyTerm
-from dpsql.plan.plan import BoundedBlock, fingerprint
+from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Memory, Planned
 from dpsql.policy import Policy

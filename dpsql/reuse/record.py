@@ -17,6 +17,7 @@ import pyarrow as pa
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.public_domains import domain_of
 from dpsql.noise.perturb import NoisyAnswer
+from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
     BoundedBlock,
@@ -30,7 +31,6 @@ from dpsql.plan.plan import (
     ReleasedValue,
     Term,
     TermKind,
-    fingerprint,
 )
 from dpsql.pricing.explain import expression_text
 from dpsql.pricing.joint_sums import can_be_missing

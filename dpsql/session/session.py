@@ -24,7 +24,8 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import charge_id
 from dpsql.ledger.reservation import Reservation
 from dpsql.noise.perturb import Gate, perturb, unmoved
-from dpsql.plan.plan import Scan, fingerprint
+from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.plan import Scan
 from dpsql.plan.stability import promises, tables
 from dpsql.planning.planner import Planned, Planner, read_tables
 from dpsql.policy import Policy

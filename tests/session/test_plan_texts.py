@@ -11,22 +11,9 @@ import pytest
 from audit.hospital import policy
 from audit.world import World
 
+from dpsql.plan.canonical_text import canonical_text, fingerprint
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import (
-    Block,
-    Call,
-    Column,
-    Filter,
-    Key,
-    Literal,
-    Measure,
-    ReleasedRows,
-    Scan,
-    Term,
-    TermKind,
-    canonical_text,
-    fingerprint,
-)
+from dpsql.plan.plan import Block, Call, Column, Filter, Key, Literal, Measure, ReleasedRows, Scan, Term, TermKind
 from dpsql.sql.binder.base_tables import base_scan
 
 WARD = Facts(Type.TEXT, values=("er", "it's", None), nullable=True)

@@ -19,8 +19,9 @@ from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.ledger import open_ledger
 from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
+from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Column, ReleasedRows, fingerprint
+from dpsql.plan.plan import Column, ReleasedRows
 from dpsql.policy import load_policy
 from dpsql.reuse.store import open_releases
 from dpsql.session.opening import open_session

@@ -10,8 +10,9 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.key_narrowing import leaves_out, remaining
 from dpsql.functions.public_domains import domain_of
+from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation, fingerprint
+from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate
 from dpsql.sql.binder.allow_list import check_node

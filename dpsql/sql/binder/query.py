@@ -12,6 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
     Block,
@@ -24,7 +25,6 @@ from dpsql.plan.plan import (
     ReleasedRows,
     ReleasedValue,
     Result,
-    canonical_text,
 )
 from dpsql.plan.stability import parts, rows_per_unit
 from dpsql.policy import Policy

@@ -1,0 +1,70 @@
+"""Frozen values as deterministic text, from which names and fingerprints are made: equal for equal values, in every process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+ADDED = {"added": True}
+"""Metadata of a field that a class got after values of it had been written down: it is left out of the text while it has its
+default, so that whatever was named before keeps its name."""
+KEPT_TEXTS: dict[type, int] = {}
+"""Classes whose values keep their own text up to so many characters, beside their fields. They are frozen, and a copy with
+other fields (`replace`) is made from fields alone, so a text never outlives what it says."""
+_TEXT = "#text"
+
+
+def fingerprint(value: Any) -> str:
+    """SHA-256 of a plan, hex: equal for equal plans, in every process (unlike `hash`)."""
+    return hashlib.sha256(canonical_text(value).encode()).hexdigest()
+
+
+def canonical_text(value: Any) -> str:
+    """A deterministic text of a frozen plan: type names, field names and values, nothing else."""
+    return _writer(type(value))(value)
+
+
+@cache
+def compared_fields(kind: Any) -> tuple[str, ...] | None:
+    """Names of the fields of a dataclass that take part in equality; None for any other type."""
+    return tuple(f.name for f in fields(kind) if f.compare) if is_dataclass(kind) else None
+
+
+def _new_writer(kind: Any) -> Callable[[Any], str]:
+    """How values of one type are written."""
+    name, names = kind.__name__, compared_fields(kind)
+    if names is not None:
+        added = {f.name: _default(f) for f in fields(kind) if f.metadata.get("added")}
+        return _of_fields(name, names, KEPT_TEXTS.get(kind, 0), added)
+    if issubclass(kind, (tuple, list)):
+        return lambda value: f"[{','.join([_writer(type(item))(item) for item in value])}]"
+    if issubclass(kind, Enum):
+        return lambda value: f"{name}.{value.name}"
+    return lambda value: f"{name}:{value!r}"
+
+
+_writer: Callable[[Any], Callable[[Any], str]] = cache(_new_writer)
+
+
+def _default(of: Field[Any]) -> Any:
+    if of.default is MISSING:
+        raise TypeError(f"{of.name} was added without a default")
+    return of.default
+
+
+def _of_fields(name: str, names: tuple[str, ...], most_kept: int, added: dict[str, Any]) -> Callable[[Any], str]:
+    def write(value: Any) -> str:
+        parts = value.__dict__
+        if _TEXT in parts:
+            return str(parts[_TEXT])
+        written = [label for label in names if label not in added or parts[label] != added[label]] if added else names
+        text = f"{name}({','.join([f'{label}={_writer(type(part := parts[label]))(part)}' for label in written])})"
+        if len(text) <= most_kept:
+            parts[_TEXT] = text
+        return text
+
+    return write
