@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpsql.frontends.demo.data import build_flights, build_nafld, shipped_policy
-from dpsql.policy import parse_policy
+from dpsql.policy import ContributionBounds, parse_policy
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 from dpsql.tuning import Advice, tune
@@ -86,7 +86,7 @@ def errors(session: Session, case: Case, settings: dict[str, float], epsilon: st
     """Relative error of COUNT and of SUM: the median over groups, the median over `times` measurements."""
     tables = dict(session.policy.tables)
     if "max_rows" in settings:
-        tables[case.table] = replace(tables[case.table], max_rows=int(settings["max_rows"]))
+        tables[case.table] = replace(tables[case.table], bounds=ContributionBounds(max_rows=int(settings["max_rows"])))
     asking = session.over(replace(session.policy, tables=tables))
     for name, value in {"epsilon": epsilon, "reuse": "off", **settings}.items():
         if name != "max_rows":
@@ -115,7 +115,7 @@ def measure(case: Case, folder: Path, epsilon: str, times: int) -> list[str]:
         session.options = session.options.with_value("epsilon", epsilon, policy)
         advice = tune(session, case.sql, epsilon=Fraction(epsilon))
         clips = advice.settings
-        own = policy.tables[case.table].max_rows
+        own = policy.tables[case.table].bounds.max_rows
         ways: list[tuple[str, dict[str, float]]] = [(f"max_rows {own} (the policy's)", {})]
         for of in ("COUNT", "SUM"):
             best = dropping(advice, of)

@@ -142,7 +142,7 @@ class ContributionIndex:
             columns = [tuple((column.name, column.type) for column in one.columns.values()) for one in read]
             kept = [kept_integers(column) for column in read[0].columns.values()]
             integers = [(name, t.lower, t.upper, t.centre, t.grid) for one in kept for name, t in one.items()]
-            path = (self._policy.unit_joins(table), self._policy.unit_column(table), read[0].max_rows)
+            path = (self._policy.unit_joins(table), self._policy.unit_column(table), read[0].bounds.max_rows)
             dialects = [one.csv for one in read]
             self._shapes[table] = canonical_text((columns, integers, path, dialects))
         return self._shapes[table]

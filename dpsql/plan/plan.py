@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Union
 
 from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
 from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts, Type
+from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, written_as
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -296,25 +296,13 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Contribution bounds that a question asks for. `max_groups` and `max_rows_per_group` drop rows; `max_total` (in
-    the unit of what is summed) and `max_count` (rows) clip a unit's SUM and COUNT over all groups; None: not asked."""
-
-    max_groups: int | None = None
-    max_rows_per_group: int | None = None
-    max_total: Fraction | None = None
-    max_count: int | None = None
-
-
-@dataclass(frozen=True)
 class Caps:
     """Contribution bounds of one block. `rows_per_unit`: stability of the relation; `groups`: most groups of the answer
-    that one unit touches; `max_groups` and `max_rows_per_group` are enforced by the engine (None: they follow)."""
+    that one unit touches; `bounds`: those that the engine enforces (None: it follows from the others)."""
 
     rows_per_unit: int
     groups: int
-    max_groups: int | None
-    max_rows_per_group: int | None
+    bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as("max_groups", "max_rows_per_group"))
 
 
 class Measurement(Protocol):

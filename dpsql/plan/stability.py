@@ -44,7 +44,7 @@ def _rows(relation: Relation, policy: Policy) -> int:
             return 0
         if policy.privacy_unit is None:
             return 1
-        most = policy.tables[relation.table].max_rows
+        most = policy.tables[relation.table].bounds.max_rows
         if most is None:
             raise refuse("no_max_rows", table=relation.table)
         return most

@@ -172,7 +172,7 @@ class Planner:
                     "slow_expression",
                     way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
                 )
-        blocks = tuple(bounded(block, self.policy, options.asked) for block in plan.blocks)
+        blocks = tuple(bounded(block, self.policy, options.bounds) for block in plan.blocks)
         priced = price(blocks, options, self.policy, self.accountant)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpsql.policy.bounds import ContributionBounds
 from dpsql.policy.load import load_policy, parse_policy, policy_problems
 from dpsql.policy.reach import Hop, is_file
 from dpsql.policy.types import (
@@ -24,6 +25,7 @@ __all__ = [
     "Analyst",
     "Budget",
     "Column",
+    "ContributionBounds",
     "Hop",
     "PerQuery",
     "Policy",

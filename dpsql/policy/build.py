@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dpsql.policy import values
+from dpsql.policy.bounds import BOUND_NAMES, ContributionBounds
 from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import is_csv
-from dpsql.policy.shape import ColumnShape, CsvShape, LimitShape, PolicyShape, TableShape
+from dpsql.policy.shape import ColumnShape, CsvShape, LimitShape, PerQueryShape, PolicyShape, TableShape
 from dpsql.policy.types import (
     Analyst,
     Budget,
@@ -74,13 +76,23 @@ def _per_query(shape: PolicyShape, budget: Budget) -> PerQuery:
         min_epsilon=given.min_epsilon or min(LEAST_EPSILON, budget.epsilon / LEAST_SHARE, epsilon),
         max_epsilon=given.max_epsilon,
         delta=budget.delta / SELECTION_SHARE if given.delta is None else given.delta,
-        max_groups=given.max_groups,
-        max_rows_per_group=given.max_rows_per_group,
         mechanism=given.mechanism,
         confidence=given.confidence or DEFAULT_CONFIDENCE,
         timeout_seconds=given.timeout_seconds,
         max_public_groups=given.max_public_groups,
+        bounds=_contributions(given),
     )
+
+
+def _contributions(given: PerQueryShape | TableShape) -> ContributionBounds:
+    names = (name for name in BOUND_NAMES if name in type(given).model_fields)
+    return ContributionBounds(**{name: getattr(given, name) for name in names})
+
+
+def _bounds_of_table(shape: TableShape, row_privacy: bool) -> ContributionBounds:
+    """The bounds of a table; under row privacy a unit is one row, which need not be said."""
+    bounds = _contributions(shape)
+    return replace(bounds, max_rows=1) if row_privacy and not shape.public and bounds.max_rows is None else bounds
 
 
 def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[str, Table]:
@@ -99,14 +111,11 @@ def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[
             public=shape.public,
             columns=declared[name],
             source=shape.source,
-            max_rows=1 if row_privacy and not shape.public and shape.max_rows is None else shape.max_rows,
             primary_key=shape.primary_key,
             unique=shape.unique,
             max_multiplicity=shape.max_multiplicity,
             foreign_keys=shape.foreign_keys,
-            max_groups=shape.max_groups,
-            max_rows_per_group=shape.max_rows_per_group,
-            max_count=shape.max_count,
+            bounds=_bounds_of_table(shape, row_privacy),
             description=shape.description,
             csv=_csv(shape.csv, policy.csv) if is_csv(shape.source or policy.source or "") else None,
         )

@@ -144,8 +144,8 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
             )
         elif name in table.columns and table.columns[name].type == "real":
             problems.add((*place, *below), f"column {name} is real; keys are integers, text, dates or truth values")
-    for key in ("max_rows", "max_groups", "max_rows_per_group", "max_count"):
-        if table.public and getattr(table, key) is not None:
+    for key in table.bounds.given():
+        if table.public:
             problems.add((*place, key), "a public table belongs to nobody, so it has no such limit")
     if not table.public and table.max_multiplicity and not problems.within((*place, "public")):
         problems.add((*place, "max_multiplicity"), "is a promise about public tables; this one is protected")
@@ -231,9 +231,9 @@ def _check_contributions(policy: Policy, problems: Problems) -> None:
             continue
         if policy.privacy_unit is None:
             _check_no_clips(table, problems)
-        if policy.privacy_unit is None and table.max_rows != 1:
+        if policy.privacy_unit is None and table.bounds.max_rows != 1:
             problems.add(place, "is 1 under row privacy: each row is somebody else")
-        if policy.privacy_unit is not None and table.max_rows is None:
+        if policy.privacy_unit is not None and table.bounds.max_rows is None:
             problems.add(
                 place,
                 "is missing: how many rows does one privacy unit contribute at most? "
@@ -243,7 +243,7 @@ def _check_contributions(policy: Policy, problems: Problems) -> None:
 
 def _check_no_clips(table: Table, problems: Problems) -> None:
     why = "clips what one privacy unit adds up to, and under row privacy every row is its own unit"
-    if table.max_count is not None:
+    if table.bounds.max_count is not None:
         problems.add(("tables", table.name, "max_count"), why)
     for column in table.columns.values():
         if column.max_total is not None:

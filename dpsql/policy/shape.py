@@ -133,7 +133,14 @@ class BudgetShape(_Shape):
     accountant: Annotated[str, *_one_of("pure", "zcdp")] = "zcdp"
 
 
-class PerQueryShape(_Shape):
+class _GroupBoundsShape(_Shape):
+    """The contribution bounds that a question, the whole file or a table may set."""
+
+    max_groups: Annotated[Count | None, Field(description="the most groups one privacy unit appears in")] = None
+    max_rows_per_group: Annotated[Count | None, Field(description="the most rows of one unit in one group")] = None
+
+
+class PerQueryShape(_GroupBoundsShape):
     """Defaults and limits of one query."""
 
     epsilon: Annotated[Epsilon | None, Field(description="charged when a query names none; 0.1 when left out")] = None
@@ -145,8 +152,6 @@ class PerQueryShape(_Shape):
     delta: Annotated[
         Delta | None, Field(description="for partition selection; a thousandth of the budget's when left out")
     ] = None
-    max_groups: Annotated[Count | None, Field(description="the most groups one privacy unit appears in")] = None
-    max_rows_per_group: Annotated[Count | None, Field(description="the most rows of one unit in one group")] = None
     mechanism: Annotated[str, *_one_of("auto", "laplace", "gaussian")] = "auto"
     confidence: Annotated[Confidence | None, Field(description="of the error bars; 0.95 when left out")] = None
     timeout_seconds: Seconds = 300
@@ -203,7 +208,7 @@ class CsvShape(_Shape):
     ] = None
 
 
-class TableShape(_Shape):
+class TableShape(_GroupBoundsShape):
     """One table as analysts see it."""
 
     source: Annotated[Prose | None, Field(description="schema.table, or a file glob, when different")] = None
@@ -216,8 +221,6 @@ class TableShape(_Shape):
         dict[NameSet, Count], Field(description="public tables: columns to the most rows that agree on them")
     ] = {}
     foreign_keys: Annotated[dict[Name, Target], Field(description="column to parent.column")] = {}
-    max_groups: Count | None = None
-    max_rows_per_group: Count | None = None
     max_count: Annotated[
         Count | None, Field(description="the most one privacy unit adds to a COUNT; more is scaled down")
     ] = None

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, names_in_fingerprint, written_as
 from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
 from dpsql.privacy.loss import Neighbours
 
@@ -59,13 +60,12 @@ class PerQuery:
     epsilon: Fraction
     max_epsilon: Fraction | None
     delta: Fraction
-    max_groups: int | None
-    max_rows_per_group: int | None
     mechanism: str
     confidence: Fraction
     timeout_seconds: int
     max_public_groups: int
     min_epsilon: Fraction = Fraction(0)
+    bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as("max_groups", "max_rows_per_group"))
 
 
 @dataclass(frozen=True)
@@ -147,26 +147,24 @@ class CsvDialect:
 class Table:
     """One table as analysts see it.
 
-    `source` is its physical name (`schema.table`) or file glob when different; `max_rows` the most rows one privacy
-    unit contributes (1 under row privacy, None for a public table); `unique` are further column sets without
-    repetition, `primary_key` not among them; `max_multiplicity` maps a column set of a public table to the most rows
-    that agree on it; `foreign_keys` maps a column to (parent table, parent column). `max_count` is the most that one
-    unit adds to a COUNT, over all groups together. `columns` holds every column that the policy names, key columns
-    included. `csv` is how its files are written, None where it is not read from CSV files.
+    `source` is its physical name (`schema.table`) or file glob when different; `unique` are further column sets
+    without repetition, `primary_key` not among them; `max_multiplicity` maps a column set of a public table to the most
+    rows that agree on it; `foreign_keys` maps a column to (parent table, parent column). `bounds`: what one privacy unit
+    contributes (`max_rows` is 1 under row privacy; a public table has none). `columns` holds every column that the policy
+    names, key columns included. `csv` is how its files are written, None where it is not read from CSV files.
     """
 
     name: str
     public: bool
     columns: Mapping[str, Column] = field(hash=False)
     source: str | None = None
-    max_rows: int | None = None
     primary_key: tuple[str, ...] = ()
     unique: tuple[tuple[str, ...], ...] = ()
     max_multiplicity: Mapping[tuple[str, ...], int] = field(default_factory=dict, hash=False)
     foreign_keys: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
-    max_groups: int | None = None
-    max_rows_per_group: int | None = None
-    max_count: int | None = None
+    bounds: ContributionBounds = field(
+        default=UNBOUNDED, metadata=written_as("max_rows", "max_groups", "max_rows_per_group", "max_count")
+    )
     description: str = ""
     csv: CsvDialect | None = None
 
@@ -311,6 +309,9 @@ def _canonical(value: object) -> object:
         return [_canonical(item) for item in value]
     fields = getattr(value, "__dataclass_fields__", None)
     if fields is not None:
-        return {name: _canonical(getattr(value, name)) for name in fields if name not in ("description", "folder")}
+        bounds = names_in_fingerprint(type(value))
+        written = {name: getattr(getattr(value, held), name) for held, names in bounds.items() for name in names}
+        written |= {name: getattr(value, name) for name in fields if name not in ("description", "folder", *bounds)}
+        return {name: _canonical(part) for name, part in written.items()}
     value = value.value if isinstance(value, Enum) else value
     return None if value is None else str(value)

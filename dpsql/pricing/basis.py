@@ -9,7 +9,8 @@ from fractions import Fraction
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import both, call, clamped, number
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Asked, Clip, Column, Expr, Measure, Term, TermKind
+from dpsql.plan.plan import Clip, Column, Expr, Measure, Term, TermKind
+from dpsql.policy.bounds import ContributionBounds, smallest
 from dpsql.pricing.joint_sums import Shared, Sharing, can_be_missing, sharable
 from dpsql.privacy.loss import plain_decimal
 
@@ -51,7 +52,7 @@ class Basis:
         measures: tuple[Measure, ...],
         one_row: bool,
         rows: int,
-        asked: Asked,
+        bounds: ContributionBounds,
         sharing: bool = False,
         stars: bool = True,
     ) -> None:
@@ -61,7 +62,7 @@ class Basis:
         """
         self.one_row = one_row
         self.rows = rows
-        self.asked = asked
+        self.bounds = bounds
         self.terms: list[Term] = []
         self._unnamed: list[Term] = []
         self.centred = {
@@ -72,7 +73,7 @@ class Basis:
         self.shared: dict[tuple[Expr, Expr | None], Shared] = {}
         self.stars: dict[Expr | None, Shared] = {}
         if sharing:
-            for summand, how in sharable(measures, rows, asked, stars).items():
+            for summand, how in sharable(measures, rows, bounds, stars).items():
                 self._share(*summand, how)
 
     def _name(self, term: Term) -> str:
@@ -108,7 +109,7 @@ class Basis:
         known = self.stars.get(condition) if value is None else self.shared.get((value, condition))
         if known is not None and (text := known.rows if value is None else known.counted) is not None:
             return text
-        most = self.asked.max_count
+        most = self.bounds.max_count
         if not clip or most is None or most >= self.rows:
             return self._name(Term("", TermKind.COUNT, value, condition, 1))
         scale = 1 << FINER_BITS
@@ -147,7 +148,7 @@ class Basis:
         """The term of a sum under max_total (the question's, or that of the column that is summed), around no centre;
         None where no unit can exceed it."""
         declared = value.facts.max_total if isinstance(value, Column) else None
-        total = min((most for most in (self.asked.max_total, declared) if most is not None), default=None)
+        total = smallest(self.bounds.max_total, declared)
         if total is None or max(abs(value.facts.lower), abs(value.facts.upper)) * self.rows <= total:
             return None
         return self._name(clipped(value, condition, total, self.rows))

@@ -222,11 +222,7 @@ def _aggregate(term: Term, one: PricedBlock) -> str:
 def _bound(term: Term, one: PricedBlock) -> str:
     """What bounds a unit's contribution to a term, in words."""
     caps = one.block.caps
-    words = [f"{caps.rows_per_unit} rows per unit"]
-    if caps.max_groups is not None:
-        words.append(f"max_groups {caps.max_groups}")
-    if caps.max_rows_per_group is not None:
-        words.append(f"max_rows_per_group {caps.max_rows_per_group}")
+    words = [f"{caps.rows_per_unit} rows per unit", *(f"{name} {most}" for name, most in caps.bounds.given().items())]
     if term.clip is not None and term.clip.norm is not None:
         option = "max_count" if term.kind is TermKind.COUNT else "max_total"
         most = plain_decimal(term.clip.most / Fraction(2) ** term.grid)

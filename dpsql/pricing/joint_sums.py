@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Asked, Column, Expr, Measure
+from dpsql.plan.plan import Column, Expr, Measure
+from dpsql.policy.bounds import ContributionBounds, smallest
 
 
 class Sharing(Enum):
@@ -58,14 +59,14 @@ def can_be_missing(value: Expr) -> bool:
 
 
 def sharable(
-    measures: tuple[Measure, ...], rows: int, asked: Asked, stars: bool
+    measures: tuple[Measure, ...], rows: int, bounds: ContributionBounds, stars: bool
 ) -> dict[tuple[Expr, Expr | None], Sharing]:
     """The arguments (with their FILTER) whose COUNT, SUM and AVG share each row, and how.
 
     `stars`: COUNT(*) may follow from one of them; it does from the first that has its FILTER. Left as they are: SUM alone,
     variances (they share S1 and n), and what is clipped, whose bound is on the sum.
     """
-    if asked.max_count is not None and asked.max_count < rows:
+    if bounds.max_count is not None and bounds.max_count < rows:
         return {}
     found: dict[tuple[Expr, Expr | None], Sharing] = {}
     starred = {measure.filter for measure in measures if _counts_rows(measure)} if stars else set()
@@ -77,7 +78,7 @@ def sharable(
         if (
             not aggregates & {"sum", "avg"}
             or not aggregates <= {"count", "sum", "avg"}
-            or not _wide(value, rows, asked)
+            or not _wide(value, rows, bounds)
         ):
             continue
         star = condition in starred
@@ -98,11 +99,11 @@ def _counts_rows(measure: Measure) -> bool:
     return measure.aggregate == "count" and (not measure.arguments or not can_be_missing(measure.arguments[0]))
 
 
-def _wide(value: Expr, rows: int, asked: Asked) -> bool:
+def _wide(value: Expr, rows: int, bounds: ContributionBounds) -> bool:
     """Bounds apart from each other, and no bound on a unit's total that could clip it."""
     low, high = value.facts.lower, value.facts.upper
     if low is None or high is None or not low < high:
         return False
     declared = value.facts.max_total if isinstance(value, Column) else None
-    total = min((most for most in (asked.max_total, declared) if most is not None), default=None)
+    total = smallest(bounds.max_total, declared)
     return total is None or max(abs(low), abs(high)) * rows <= total

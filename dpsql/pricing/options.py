@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.plan import Asked
 from dpsql.policy import Policy
+from dpsql.policy.bounds import BOUND_NAMES, UNBOUNDED, ContributionBounds
 from dpsql.privacy.loss import exact_number, plain_decimal
 
 MECHANISMS = ("auto", "laplace", "gaussian")
@@ -41,20 +41,12 @@ class Options:
     epsilon: Fraction
     delta: Fraction
     mechanism: str
-    max_groups: int | None
-    max_rows_per_group: int | None
     confidence: Fraction
     target_error: Fraction | None = None
     nonnegative: bool = False
     reuse: Reuse = Reuse.ON
-    max_total: Fraction | None = None
-    max_count: int | None = None
+    bounds: ContributionBounds = UNBOUNDED
     project: str | None = None
-
-    @property
-    def asked(self) -> Asked:
-        """The contribution bounds among them."""
-        return Asked(self.max_groups, self.max_rows_per_group, self.max_total, self.max_count)
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
@@ -62,8 +54,8 @@ class Options:
         _check_limit("project", project, policy)
         given = policy.per_query
         return cls(
-            given.epsilon, given.delta, given.mechanism, given.max_groups, given.max_rows_per_group, given.confidence,
-            reuse=Reuse(policy.reuse.default), project=project,
+            given.epsilon, given.delta, given.mechanism, given.confidence,
+            reuse=Reuse(policy.reuse.default), bounds=given.bounds, project=project,
         )  # fmt: skip
 
     def with_value(self, name: str, text: str, policy: Policy) -> Options:
@@ -77,7 +69,7 @@ class Options:
         except ValueError:
             raise refuse("option_value", name=f"dp.{key}", value=text, wanted=wanted) from None
         _check_limit(key, value, policy)
-        return replace(self, **{key: value})
+        return self._with(key, value)
 
     def reset(self, name: str, first: Options) -> Options:
         """These options with one (or "all") put back to what it was at first. Raises option_unknown."""
@@ -86,11 +78,19 @@ class Options:
             return first
         if key not in _READERS:
             raise _unknown(name)
-        return replace(self, **{key: getattr(first, key)})
+        return self._with(key, first.value(key))
 
     def show(self) -> dict[str, str]:
         """Every option as text."""
-        return {f"dp.{entry.name}": show_value(getattr(self, entry.name)) for entry in fields(self)}
+        return {f"dp.{key}": show_value(self.value(key)) for key in _READERS}
+
+    def value(self, key: str) -> Any:
+        """Return the value of one option by its name without `dp.`."""
+        return getattr(self.bounds if key in BOUND_NAMES else self, key)
+
+    def _with(self, key: str, value: Any) -> Options:
+        changed: dict[str, Any] = {key: value}
+        return replace(self, **{"bounds": replace(self.bounds, **changed)} if key in BOUND_NAMES else changed)
 
 
 def _unknown(name: str) -> Error:
@@ -191,11 +191,11 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "mechanism": (_mechanism, "auto, laplace or gaussian"),
     "max_groups": (_bound, "a whole number from 1, or none"),
     "max_rows_per_group": (_bound, "a whole number from 1, or none"),
-    "max_total": (_total, "a number above 0 in the unit of what is summed, or none"),
-    "max_count": (_bound, "a whole number from 1, or none"),
     "confidence": (_confidence, "a number from 0.5 to 0.9999"),
     "target_error": (_target, "a half-width above 0 in the unit of the answer, or none"),
     "nonnegative": (_switch, "on or off"),
     "reuse": (_reuse, "off, on or derive"),
+    "max_total": (_total, "a number above 0 in the unit of what is summed, or none"),
+    "max_count": (_bound, "a whole number from 1, or none"),
     "project": (_project, "a project of the policy, or none"),
 }

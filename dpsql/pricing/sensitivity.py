@@ -31,7 +31,8 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     if term.kind is TermKind.UNITS:
         return Sensitivity(groups * factor, groups * factor, groups * factor * factor, min(1, groups) * factor)
     rows = caps.rows_per_unit
-    in_group = rows if caps.max_rows_per_group is None else min(rows, caps.max_rows_per_group)
+    most = caps.bounds.max_rows_per_group
+    in_group = rows if most is None else min(rows, most)
     total = min(rows, groups * in_group)
     b = term.magnitude
     if b == 0 or groups == 0:  # constants, and grids of public keys without any key (every value of them is NULL)

@@ -34,7 +34,6 @@ from dpsql.reuse.record import (
     StoredKey,
     StoredTerm,
     base_of,
-    caps_of,
     conjuncts,
     measure_of,
     selection_of,
@@ -100,7 +99,8 @@ class _Derivation:
         self.dropped = [key for key in stored.keys if key not in self.kept]
 
     def answer(self, confidence: float) -> Derived:
-        caps_matter = any(cap is not None for cap in (*caps_of(self.one.block), *self.stored.caps))
+        bounds = self.one.block.caps.bounds
+        caps_matter = bounds.drops_rows_by_group or self.stored.bounds.drops_rows_by_group
         # What a unit is scaled by depends on all groups together, so clipped sums of other groups do not add up to it.
         caps_matter |= any(term.clip is not None for term in self.one.block.terms)
         wanted = {term.name: self._parts(term) for term in self.one.block.terms}
@@ -109,7 +109,7 @@ class _Derivation:
         one_to_one = not chosen and not self.dropped and (private or self._same_groups())
         if (caps_matter or private) and not one_to_one:
             raise Impossible
-        if caps_matter and caps_of(self.one.block) != self.stored.caps:
+        if caps_matter and bounds != self.stored.bounds:
             raise Impossible
         if not self._same_rows():
             raise Impossible
@@ -128,12 +128,11 @@ class _Derivation:
         They choose among the rows that pass WHERE, whatever FILTER says, so a condition in the other place is another
         question. Rows of a group are ranked by all values and conditions of its sums, so another set of sums keeps others.
         """
-        max_groups, max_rows_per_group = self.stored.caps
-        if max_groups is None and max_rows_per_group is None:
+        if not self.stored.bounds.drops_rows_by_group:
             return True
         if self.stored.conditions != self.asked_conditions.keys():
             return False
-        return max_rows_per_group is None or _ranked(self.one.block.terms) == {
+        return self.stored.bounds.max_rows_per_group is None or _ranked(self.one.block.terms) == {
             (term.measure, term.centre, term.grid, term.conditions)
             for term in self.stored.terms
             if term.kind != SELECTION and (term.measure not in _NO_VALUE or term.conditions)

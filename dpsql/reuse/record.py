@@ -32,6 +32,7 @@ from dpsql.plan.plan import (
     Term,
     TermKind,
 )
+from dpsql.policy.bounds import ContributionBounds
 from dpsql.pricing.explain import expression_text
 from dpsql.pricing.joint_sums import can_be_missing
 from dpsql.pricing.pricing import PricedBlock
@@ -90,7 +91,7 @@ class Stored:
     receipt: str
     loss: str
     conditions: frozenset[str]
-    caps: tuple[int | None, ...]
+    bounds: ContributionBounds
     selection: tuple[Any, ...]
     keys: tuple[StoredKey, ...]
     terms: tuple[StoredTerm, ...]
@@ -164,7 +165,7 @@ def description(one: PricedBlock) -> dict[str, Any]:
     named = {term.name: term for term in block.terms}
     return {
         "conditions": sorted(base_of(block.source)[1]),
-        "caps": list(caps_of(block)),
+        "caps": [block.caps.bounds.max_groups, block.caps.bounds.max_rows_per_group],
         "selection": list(selection_of(one)),
         "keys": [
             {
@@ -189,11 +190,6 @@ def shape_of(block: BoundedBlock) -> str:
     rows = set(base_of(block.source)[1])
     sums = sorted(tuple(sorted(rows | conjuncts(term.filter).keys())) for term in block.terms)
     return fingerprint((tuple(sorted(fingerprint(key.expression) for key in block.keys)), tuple(sums)))
-
-
-def caps_of(block: BoundedBlock) -> tuple[int | None, ...]:
-    """Contribution bounds that depend on the groups."""
-    return (block.caps.max_groups, block.caps.max_rows_per_group)
 
 
 def selection_of(one: PricedBlock) -> tuple[Any, ...]:
@@ -276,12 +272,16 @@ def _read(release: StoredRelease, facts: Mapping[str, Any]) -> Stored:
         facts["receipt"],
         facts["loss"],
         frozenset(facts["conditions"]),
-        tuple(facts["caps"]),
+        _bounds(*facts["caps"]),
         tuple(facts["selection"]),
         tuple(StoredKey(**key) for key in facts["keys"]),
         tuple(_term(term) for term in facts["terms"]),
         table,
     )
+
+
+def _bounds(max_groups: int | None, max_rows_per_group: int | None) -> ContributionBounds:
+    return ContributionBounds(max_groups=max_groups, max_rows_per_group=max_rows_per_group)
 
 
 def _term(facts: Mapping[str, Any]) -> StoredTerm:

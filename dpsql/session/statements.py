@@ -151,7 +151,7 @@ def _show(session: StatementContext, name: str) -> list[tuple[Any, ...]]:
 
 
 def _table_row(table: Table) -> tuple[Any, ...]:
-    return (table.name, "public" if table.public else "protected", table.max_rows, table.description)
+    return (table.name, "public" if table.public else "protected", table.bounds.max_rows, table.description)
 
 
 def _describe(policy: Policy, statement: Statement) -> list[tuple[Any, ...]]:

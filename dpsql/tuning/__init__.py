@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.plan import Asked, Block, Norm, Term, TermKind
+from dpsql.plan.plan import Block, Norm, Term, TermKind
 from dpsql.plan.stability import owned, rows_per_unit, tables
+from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.explain import PrivacyPlan, expression_text
@@ -95,9 +96,7 @@ class Tuning:
         options = (
             planned.options if epsilon is None else planned.options.with_value("epsilon", str(float(epsilon)), policy)
         )
-        options = replace(
-            options, target_error=None, max_groups=None, max_rows_per_group=None, max_total=None, max_count=None
-        )
+        options = replace(options, target_error=None, bounds=UNBOUNDED)
         question = histogram_plan(sql, self.block, self.histograms, self.rows)
         self.planned = self.measuring.planner.priced(statement, question, options)
 
@@ -179,16 +178,15 @@ def _with_rows(policy: Policy, block: Block, rows: int | None = None) -> Policy:
     """
     read = _many_rows(policy, block)
     most = 2 ** min(MOST_DOUBLINGS, 29 // len(read)) if rows is None else rows
-    changed = {
-        name: replace(policy.tables[name], max_rows=most, max_groups=None, max_rows_per_group=None, max_count=None)
-        for name in read
-    }
+    changed = {name: replace(policy.tables[name], bounds=ContributionBounds(max_rows=most)) for name in read}
     return replace(policy, tables={**policy.tables, **changed})
 
 
 def _many_rows(policy: Policy, block: Block) -> list[str]:
     """The protected tables of a block in which a unit may have more than one row."""
-    return [name for name in tables(block.source) if policy.is_protected(name) and policy.tables[name].max_rows != 1]
+    return [
+        name for name in tables(block.source) if policy.is_protected(name) and policy.tables[name].bounds.max_rows != 1
+    ]
 
 
 class _Work:
@@ -223,9 +221,9 @@ class _Work:
         t, where one group has nearly all; the geometric mean of the two is taken."""
         choices = []
         for edge in _around(seen):
-            asked = Asked(max_count=int(edge)) if summed is None else Asked(max_total=edge)
+            bounds = ContributionBounds(max_count=int(edge)) if summed is None else ContributionBounds(max_total=edge)
             try:
-                found = self._noise(self.tuning.session.policy, asked, summed, widened=True)
+                found = self._noise(self.tuning.session.policy, bounds, summed, widened=True)
             except Error as error:
                 if error.slug != "max_total_small":
                     raise
@@ -245,7 +243,7 @@ class _Work:
         now = rows_per_unit(self.tuning.block.source, policy)
         choices = []
         for edge in sorted({*map(int, _around(self.rows)), *([now] if now <= self.rows.histogram.edges[-1] else [])}):
-            found = self._noise(_with_rows(policy, self.tuning.block, edge), Asked(), summed)
+            found = self._noise(_with_rows(policy, self.tuning.block, edge), UNBOUNDED, summed)
             if found is not None:
                 choices.append(choice(edge, edge, self.rows, self.number, each, found[1]))
         return [table("max_rows", of, choices, now, self.rows)] if choices else []
@@ -256,28 +254,28 @@ class _Work:
             return []
         choices = []
         for edge in _around(seen):
-            blocks = self._priced(self.tuning.session.policy, Asked(max_groups=int(edge)))
+            blocks = self._priced(self.tuning.session.policy, ContributionBounds(max_groups=int(edge)))
             noise = _noise_of(blocks, lambda term: term.kind is TermKind.UNITS)
             if noise is not None:
                 choices.append(choice(float(edge), float(edge), seen, self.number, 1.0, noise[1]))
         return [table("max_groups", "COUNT(DISTINCT unit)", choices, None, seen)] if choices else []
 
     def _noise(
-        self, policy: Policy, asked: Asked, summed: Summed | None, widened: bool = False
+        self, policy: Policy, bounds: ContributionBounds, summed: Summed | None, widened: bool = False
     ) -> tuple[Term, float] | None:
         """The term that COUNT (`summed` None) or a SUM is made of, and E|noise| in the unit of the answer."""
         policy = _with_rows(policy, self.tuning.block) if widened else policy
 
-        one = self._priced(policy, asked)
+        one = self._priced(policy, bounds)
         if summed is None:
             return _noise_of(one, lambda term: _counts_rows(term, one))
         return _noise_of(one, lambda term: term.kind is TermKind.SUM
                          and (term.value, term.filter) == (summed.value, summed.filter))  # fmt: skip
 
-    def _priced(self, policy: Policy, asked: Asked) -> PricedBlock:
+    def _priced(self, policy: Policy, bounds: ContributionBounds) -> PricedBlock:
         """The tuned question under other bounds, at its own epsilon."""
         options = replace(self.tuning.asked.options, target_error=None)
-        block = bounded(self.tuning.block, policy, asked)
+        block = bounded(self.tuning.block, policy, bounds)
         return price((block,), options, policy, self.tuning.session.planner.accountant).blocks[0]
 
 

@@ -65,9 +65,9 @@ def _rows_of_unit(policy: Policy, name: str, unit: int, data: dict[str, Rows]) -
     table, rng = policy.tables[name], random.Random(f"{name}/{unit}")
     unit_column = None if policy.unit_joins(name) else policy.unit_column(name)
     own = policy.privacy_unit is not None and policy.privacy_unit.table == name
-    most = min(ROWS_OF_UNIT, table.max_rows or 1)
+    most = min(ROWS_OF_UNIT, table.bounds.max_rows or 1)
     rows: Rows = []
-    for at in range(1 if own and table.max_rows == 1 else rng.randint(0, most)):
+    for at in range(1 if own and table.bounds.max_rows == 1 else rng.randint(0, most)):
         row = {column.name: _value(rng, column) for column in table.columns.values()}
         for key in table.primary_key:
             if row[key] is not None and table.columns[key].type == "integer":

@@ -259,7 +259,7 @@ def test_bounds_of_the_policy() -> None:
     known = policy("hospital")
     visits = known.tables["visits"]
     cost = replace(visits.columns["cost"], max_total=Fraction(300))
-    bounded = replace(visits, columns={**visits.columns, "cost": cost}, max_count=4)
+    bounded = replace(visits, columns={**visits.columns, "cost": cost}, bounds=replace(visits.bounds, max_count=4))
     world = World(replace(known, tables={**known.tables, "visits": bounded}))
     world.load(database({}))
     for settings, sql, wanted in (

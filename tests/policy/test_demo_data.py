@@ -78,7 +78,7 @@ def test_units_and_sizes(demo: Demo) -> None:
             assert policy.unit_joins(name) == ()
             unit = policy.unit_column(name)
             counts = f"SELECT count(*) AS n FROM {name} GROUP BY {unit}"
-            share = one(connection, f"SELECT count(*) FILTER (n > {table.max_rows}) / count(*) FROM ({counts})")
+            share = one(connection, f"SELECT count(*) FILTER (n > {table.bounds.max_rows}) / count(*) FROM ({counts})")
             assert isinstance(share, float)
             assert share < 0.1, name
 

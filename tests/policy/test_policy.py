@@ -13,6 +13,7 @@ import pytest
 from dpsql.policy import (
     Analyst,
     Column,
+    ContributionBounds,
     PerQuery,
     Policy,
     PrivacyUnit,
@@ -100,15 +101,13 @@ def test_budget_and_defaults(policy: Policy) -> None:
         max_epsilon=None,
         min_epsilon=Fraction(1, 1000),
         delta=Fraction(1, 10**9),
-        max_groups=None,
-        max_rows_per_group=None,
         mechanism="auto",
         confidence=Fraction(19, 20),
         timeout_seconds=300,
         max_public_groups=1_000_000,
     )
     labs = policy.tables["labs"]
-    assert (labs.max_groups, labs.max_rows_per_group, labs.max_count) == (4, 5, 40)
+    assert labs.bounds == ContributionBounds(labs.bounds.max_rows, 4, 5, None, 40)
     assert (labs.columns["value"].max_total, policy.tables["patients"].columns["age"].max_total) == (
         Fraction(125, 2),
         None,
@@ -121,7 +120,15 @@ def test_every_option_arrives() -> None:
     given += "session: {epsilon: 1.5, delta: 2e-7}\nneighbours: change_one\n"
     policy = parse_policy(POLICY.replace("ledger:", given + "ledger:"))
     expected = PerQuery(
-        Fraction(1, 5), Fraction(2), Fraction(1, 10**8), 3, 4, "laplace", Fraction(9, 10), 7, 99, Fraction(1, 50)
+        Fraction(1, 5),
+        Fraction(2),
+        Fraction(1, 10**8),
+        "laplace",
+        Fraction(9, 10),
+        7,
+        99,
+        Fraction(1, 50),
+        ContributionBounds(None, 3, 4),
     )
     assert policy.per_query == expected
     assert policy.session == Session(Fraction(3, 2), Fraction(2, 10**7))
@@ -180,10 +187,10 @@ def test_row_privacy_needs_no_way() -> None:
     assert [place for place, _ in policy_problems(text)] == clips
     policy = parse_policy(text.replace("    max_count: 40\n", "").replace("max_total: 62.5, ", ""))
     assert policy.privacy_unit is None
-    assert {table.max_rows for table in policy.tables.values()} == {1, None}
+    assert {table.bounds.max_rows for table in policy.tables.values()} == {1, None}
     assert policy.unit_path("labs") == policy.unit_joins("labs") == ()
     assert policy.unit_column("labs") is None
-    assert policy.tables["wards"].max_rows is None
+    assert policy.tables["wards"].bounds.max_rows is None
 
 
 def test_promises_about_repetition(policy: Policy) -> None:

@@ -26,7 +26,7 @@ import dpsql
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli import cli
 from dpsql.noise.perturb import Gate
-from dpsql.policy import Policy
+from dpsql.policy import ContributionBounds, Policy
 from dpsql.pricing.options import Reuse
 from dpsql.privacy.loss import Neighbours
 from dpsql.session.opening import open_session
@@ -86,7 +86,7 @@ def worst(session: Session, settings: dict[str, float]) -> tuple[float, float]:
     """Mean relative error over the regions of COUNT and of SUM, under the given options; `max_rows` is the policy's."""
     tables = dict(session.policy.tables)
     if "max_rows" in settings:
-        tables["orders"] = replace(tables["orders"], max_rows=int(settings["max_rows"]))
+        tables["orders"] = replace(tables["orders"], bounds=ContributionBounds(max_rows=int(settings["max_rows"])))
     asking = session.over(replace(session.policy, tables=tables))
     for name in ("max_count", "max_total"):
         if name in settings:

@@ -69,7 +69,7 @@ def keyed_order(key: str, content: tuple[str, ...]) -> str:
 
 def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) -> BoundedView:
     """The texts of a protected table."""
-    columns, most = policy.tables[table].columns.values(), policy.tables[table].max_rows
+    columns, most = policy.tables[table].columns.values(), policy.tables[table].bounds.max_rows
     own = source(table)
     items = [f"{_typed(policy, 's0', table, column.name, own)} AS {text.name(column.name)}" for column in columns]
     names = tuple(text.name(column.name) for column in columns)

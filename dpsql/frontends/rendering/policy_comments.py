@@ -20,7 +20,7 @@ def table_comment(policy: Policy, table: Table) -> str:
         kind = "protected table, each row by itself"
     else:
         unit = f"{policy.privacy_unit.table}.{policy.privacy_unit.column}"
-        kind = f"protected table: up to {table.max_rows} rows of one {unit} are counted"
+        kind = f"protected table: up to {table.bounds.max_rows} rows of one {unit} are counted"
     return f"{table.description}; {kind}" if table.description else kind
 
 

@@ -1,0 +1,67 @@
+"""Contribution bounds: the most that one privacy unit may add to answers (privacy.md 2 and 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, TypeVar
+
+_Bound = TypeVar("_Bound", int, Fraction)
+
+
+@dataclass(frozen=True)
+class ContributionBounds:
+    """Upper bounds on the contribution of one privacy unit; None where a bound is not set.
+
+    `max_rows` bounds its rows in one table, `max_groups` the groups it appears in, `max_rows_per_group` its rows in one
+    group: rows beyond these are dropped. `max_total` (in the unit of the summed value) and `max_count` (rows) bound its
+    SUM and its COUNT over all groups together: a sum beyond them is scaled down.
+    """
+
+    max_rows: int | None = None
+    max_groups: int | None = None
+    max_rows_per_group: int | None = None
+    max_total: Fraction | None = None
+    max_count: int | None = None
+
+    @property
+    def drops_rows_by_group(self) -> bool:
+        """Whether rows are dropped after grouping, so that the kept rows depend on the groups of the question."""
+        return self.max_groups is not None or self.max_rows_per_group is not None
+
+    def given(self) -> dict[str, int | Fraction]:
+        """Return the bounds that are set, by name."""
+        values = ((entry.name, getattr(self, entry.name)) for entry in fields(self))
+        return {name: value for name, value in values if value is not None}
+
+    def tightened(self, *others: ContributionBounds) -> ContributionBounds:
+        """Return the smallest of each bound among these and `others`."""
+        every = (self, *others)
+        names = [entry.name for entry in fields(self)]
+        return ContributionBounds(*(smallest(*(getattr(bounds, name) for bounds in every)) for name in names))
+
+
+UNBOUNDED = ContributionBounds()
+BOUND_NAMES = tuple(entry.name for entry in fields(ContributionBounds))
+
+
+def smallest(*bounds: _Bound | None) -> _Bound | None:
+    """Return the smallest bound that is set, None where none is."""
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+_NAMES = "names of bounds in fingerprints"
+
+
+def written_as(*names: str) -> dict[str, tuple[str, ...]]:
+    """Return the metadata of a dataclass field for contribution bounds, of which the owner uses `names` alone.
+
+    Fingerprints (`Policy.meaning`, `canonical_text`) write those bounds as if each were a field of the owner, so that
+    names of stored releases do not depend on how bounds are held here.
+    """
+    return {_NAMES: names}
+
+
+def names_in_fingerprint(kind: Any) -> dict[str, tuple[str, ...]]:
+    """Return the fields of a dataclass that hold contribution bounds (`written_as`), each with the bounds it writes."""
+    return {entry.name: entry.metadata[_NAMES] for entry in fields(kind) if _NAMES in entry.metadata}
