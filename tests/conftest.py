@@ -1,1 +1,1 @@
-"""Room for all tests: packages of shared helpers (`audit`, `sql`, `neighbours`) are found from this folder."""
+"""Tests import what they share from this folder: `support`, `sql`, `fuzz`."""

@@ -15,11 +15,9 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from support.places import ROOT
 
 import dpsql.session.session
-
-sys.path.insert(0, str(Path(__file__).parent.parent))  # the harness is no part of the installed package
-
 from benchmarks import accuracy, chart, clients, cold, compare, errors, large, limits, measure, report, tables, wide
 from benchmarks.__main__ import without_places
 from benchmarks.data import (
@@ -42,7 +40,6 @@ from benchmarks.workload import WORKLOAD
 from dpsql.engine.duckdb.engine import engine_fault
 from dpsql.policy import load_policy
 
-ROOT = Path(__file__).parent.parent
 Found = dict[str, Any]
 
 

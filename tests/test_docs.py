@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import click
 import pytest
+from support.places import ROOT
 
 from dpsql.errors.page import register_page
 from dpsql.frontends.cli import cli
 
-ROOT = Path(__file__).parents[1]
 PAGES = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
 
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from support.places import ROOT
+
 PACKAGE = ROOT / "dpsql"
 ENTRANCES = {"__init__.py", "__main__.py"}
 """Files directly in the package that hand out names of every floor; no other file imports them."""

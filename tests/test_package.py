@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from support.places import ROOT
 
 
 def test_every_folder_of_the_package_is_one_that_is_shipped() -> None:

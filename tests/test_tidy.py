@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from support.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dpsql"
 FILES = sorted(PACKAGE.rglob("*.py"))
 MOST_LINES = {"errors/messages.py": 1000}

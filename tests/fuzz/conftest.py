@@ -6,12 +6,13 @@ import os
 import random
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+
+from support.places import TESTS
 
 from dpsql.policy import load_policy
 from fuzz.laws import Trial
 
-POLICIES = Path(__file__).parent.parent / "policies"
+POLICIES = TESTS / "policies"
 TIMES = int(os.environ.get("DPSQL_FUZZ", "1"))
 SEED = os.environ.get("DPSQL_FUZZ_SEED", "0")
 

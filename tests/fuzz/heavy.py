@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import resource
 import sys
-from pathlib import Path
+
+from support.places import TESTS
 
 GIGABYTES = 1 << 30
 ADDRESS_SPACE = 6 * GIGABYTES
@@ -102,7 +103,7 @@ def main() -> None:
     from dpsql.policy import load_policy
     from fuzz.laws import Trial
 
-    trial = Trial(load_policy(Path(__file__).parent.parent / "policies" / "hospital.yaml"))
+    trial = Trial(load_policy(TESTS / "policies" / "hospital.yaml"))
     known = texts()
     for name in sys.argv[1:] or known:
         used = resource.getrusage(resource.RUSAGE_SELF)

@@ -16,9 +16,9 @@ from typing import Any
 
 import duckdb
 import numpy as np
-from audit.world import OpenLedger, RecordingEngine, RecordingGate
 from numpy.typing import NDArray
 from sqlglot import exp
+from support.recording_session import OpenLedger, RecordingEngine, RecordingGate
 
 from dpsql.errors.exceptions import REGISTER, Error, Fault, InternalError, Refusal
 from dpsql.noise.group_layout import Groups

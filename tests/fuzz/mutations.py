@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from sql.corpus import ACCEPTED, REFUSED
+from support.places import TESTS
 
 _TOKEN = re.compile(r"\s+|--[^\n]*|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\w+|::|<=|>=|<>|!=|\|\||->>?|.", re.DOTALL)
 _WORD = re.compile(r"\w+\Z")
-_COVERAGE = Path(__file__).parent.parent / "coverage"
+_COVERAGE = TESTS / "answers"
 MOST_TOKENS = 400
 """Texts of the corpus that are long on purpose are tried by themselves (test_limits)."""
 
@@ -22,7 +22,7 @@ def tokens(text: str) -> list[str]:
 
 
 def corpus() -> dict[str, list[str]]:
-    """The texts of tests/sql and tests/coverage by the policy that they ask about."""
+    """The texts of tests/sql and tests/answers by the policy that they ask about."""
     found: dict[str, list[str]] = {"hospital": [], "hospital_rows": []}
     for case in (*ACCEPTED, *REFUSED):
         found["hospital_rows" if case.mark("policy") == "rows" else "hospital"].append(case.sql)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+
+from support.places import ROOT
 
 from dpsql.errors.exceptions import REGISTER
 from fuzz import heavy
 
-ROOT = Path(__file__).parent.parent.parent
 SLOW_REFUSALS = {"sandbox_time", "stopped", "unexpected", "engine_failed", "sandbox_broken"}
 
 

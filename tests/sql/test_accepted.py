@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import pytest
-from audit.neighbours import Hospital
+from support.corpus_neighbours import Hospital
 
 from dpsql.errors.exceptions import Error
 from dpsql.pricing.pricing import Price

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from audit.hospital import FIXED, Data, crowd, policy, together, unit
-from audit.world import World
+from support.neighbouring_hospitals import FIXED, Data, crowd, policy, together, unit
+from support.recording_session import World
 
 import dpsql
 from dpsql.errors.exceptions import REGISTER, Error
@@ -29,19 +29,19 @@ ROOMS = (
 )
 """Where a question is refused; the words of other rooms are about policies, ledgers, engines and doors, and tested there."""
 NOT_HERE = {
-    "text_unfinished": "a script's mistake: tests/doors/test_script",
+    "text_unfinished": "a script's mistake: tests/unit/sql/test_split",
     "not_text": "a door's mistake",
     "no_max_rows": "`dpsql check` finds it first",
     "public_grid": "needs a policy without delta (test_public_grid)",
-    "noise_too_large": "no question spends so little: tests/noise",
+    "noise_too_large": "no question spends so little: tests/unit/privacy",
     "selection_epsilon": "the threshold answers where the table would be too long",
     "price_disagrees": "our own mistake",
     "internal": "our own mistake",
-    "sandbox_time": "after the charge: tests/release",
-    "sandbox_memory": "after the charge: tests/release",
-    "sandbox_rows": "after the charge: tests/release",
-    "sandbox_value": "after the charge: tests/release",
-    "sandbox_broken": "after the charge: tests/release",
+    "sandbox_time": "after the charge: tests/unit/release",
+    "sandbox_memory": "after the charge: tests/unit/release",
+    "sandbox_rows": "after the charge: tests/unit/release",
+    "sandbox_value": "after the charge: tests/unit/release",
+    "sandbox_broken": "after the charge: tests/unit/release",
 }
 PACKAGE = Path(dpsql.__file__).parent
 

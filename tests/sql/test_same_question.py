@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pytest
-from audit.hospital import policy
-from audit.world import World
+from support.neighbouring_hospitals import policy
+from support.recording_session import World
 
 SAME = [
     [

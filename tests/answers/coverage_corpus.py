@@ -1,0 +1,88 @@
+"""The corpus of SQL as people write it: three SQL files beside this one, and docs/coverage.md.
+
+Each query follows a line `-- query: NAME`; further marks in front of or behind its text:
+`what` (title), `refused` (the slug expected), `why` (why the refusal is inherent, or what an expert should know of the
+answer), `gap` (a refusal that a later version should lift), `compare` (the SQL whose plain answer is the expected one,
+where it is not the query itself), `empty` (why the expected answer has no rows).
+
+`python tests/answers/coverage_corpus.py` writes docs/coverage.md anew.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+DOCUMENT = HERE.parent.parent / "docs" / "coverage.md"
+THEMES = {"tpch": "TPC-H", "clickbench": "ClickBench", "bi": "BI tools"}
+_MARK = re.compile(r"-- (query|what|refused|why|gap|compare|empty): (.+)")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One query of the corpus; marks that are not there are empty."""
+
+    theme: str
+    name: str
+    sql: str
+    what: str = ""
+    refused: str = ""
+    why: str = ""
+    gap: str = ""
+    compare: str = ""
+    empty: str = ""
+
+
+def cases(theme: str) -> list[Case]:
+    """The queries of one theme in file order. Raises ValueError for a mark that is not known."""
+    found: list[Case] = []
+    whole = (HERE / f"{theme}.sql").read_text(encoding="utf-8")
+    for part in re.split(r"^(?=-- query: )", whole, flags=re.MULTILINE)[1:]:
+        marks: dict[str, list[str]] = {}
+        text: list[str] = []
+        for line in part.splitlines():
+            mark = _MARK.fullmatch(line)
+            if mark is None and line.startswith("--"):
+                raise ValueError(f"{theme}.sql: {line}")
+            if mark is not None:
+                marks.setdefault(mark[1], []).append(mark[2])
+            else:
+                text.append(line)
+        joined = {("name" if mark == "query" else mark): " ".join(lines) for mark, lines in marks.items()}
+        found.append(Case(theme=theme, sql="\n".join(text).strip(), **joined))
+    return found
+
+
+def document() -> str:
+    """docs/coverage.md."""
+    lines = [
+        "# What of SQL as people write it is answered",
+        "",
+        "Generated from `tests/answers/*.sql`, whose test asks every query here: an answered one gives the",
+        "engine's own value when no noise is drawn, a refused one the refusal named. *Inherent* refusals protect",
+        "people, *gaps* are ours to close.",
+        "",
+        "| theme | queries | answered | refused, inherent | refused, gap |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for theme, title in THEMES.items():
+        known = cases(theme)
+        refused = [case for case in known if case.refused]
+        gaps = sum(1 for case in refused if case.gap)
+        lines.append(f"| {title} | {len(known)} | {len(known) - len(refused)} | {len(refused) - gaps} | {gaps} |")
+    for theme, title in THEMES.items():
+        lines += ["", f"## {title}", "", "| query | what | outcome | reason |", "| --- | --- | --- | --- |"]
+        lines += [_row(case) for case in cases(theme)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(case: Case) -> str:
+    outcome = f"refused: `{case.refused}`" if case.refused else "answered"
+    reason = f"gap: {case.gap}" if case.gap else case.why
+    return f"| {case.name} | {case.what} | {outcome} | {reason} |".replace("|  |", "| |")
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")

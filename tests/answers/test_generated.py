@@ -1,0 +1,76 @@
+"""Random questions beside DuckDB: rows, groups, types, and what claims to be exact or to have a known error."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+from fuzz.conftest import examples
+from fuzz.laws import ExactGate
+from support.exact_session import exact_session
+from support.generated_questions import OuterJoins, Questions, difference, types
+
+from answers.test_answers import World, build
+from dpsql.errors.exceptions import Error
+
+REFUSED = {"unit_sets"}
+"""What no question of the generator may be refused for, but for these."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("generated")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(folder / "state"))
+        connection = build()
+        session = exact_session("answers", connection, folder / "ledger.db", ExactGate())
+        yield connection, session
+        session.close()
+
+
+KINDS: dict[str, Callable[[random.Random], Questions]] = {
+    "keys": Questions,
+    "keys that may be NULL": lambda source: Questions(source, nullable=True),
+    "outer joins": OuterJoins,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_answers(world: World, kind: str) -> None:
+    connection, session = world
+    seen: Counter[str] = Counter()
+    for name, source in examples(f"answers/{kind}", 100):
+        sql = KINDS[kind](source).one()
+        try:
+            expected = connection.execute(sql).fetchall()
+        except Exception:
+            continue  # a set operation of types that do not meet
+        try:
+            release = session.execute(sql)
+        except Error as refusal:
+            assert refusal.slug in REFUSED and not refusal.charged, (name, sql, refusal.text())
+            continue
+        assert difference(release, expected) is None, (name, sql, difference(release, expected))
+        assert types(release, expected) is None, (name, sql, types(release, expected))
+        seen["answered"] += 1
+        seen["known"] += any(not column.of_groups for column in release.columns)
+        seen["of groups"] += any(column.of_groups for column in release.columns)
+    assert min(seen["answered"], seen["known"], seen["of groups"]) > 20
+
+
+@pytest.mark.parametrize(
+    ("sql", "other"),
+    [
+        ("SELECT COUNT(*) FROM a", "SELECT COUNT(*) + 1 FROM a"),
+        ("SELECT kind, COUNT(*) FROM a GROUP BY kind", "SELECT kind, COUNT(*) + 1 FROM a GROUP BY kind"),
+        ("SELECT kind, COUNT(*) FROM a GROUP BY kind HAVING COUNT(*) > 9", "SELECT 'p', 600"),
+        ("SELECT word FROM a GROUP BY word", "SELECT word || 'x' FROM a GROUP BY word"),
+    ],
+)  # fmt: skip
+def test_a_wrong_answer_is_noticed(world: World, sql: str, other: str) -> None:
+    connection, session = world
+    release = session.execute(sql)
+    assert difference(release, connection.execute(sql).fetchall()) is None
+    assert difference(release, connection.execute(other).fetchall()) is not None

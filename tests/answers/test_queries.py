@@ -1,0 +1,68 @@
+"""Every query of the corpus is answered with the engine's own value at a huge epsilon, or refused as its mark says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from support.exact_session import assert_equal, exact_session
+
+from answers import coverage_corpus as corpus
+from answers import coverage_data
+from dpsql.errors.exceptions import Error
+from dpsql.session.session import Session
+
+CASES = {f"{case.theme}-{case.name}": case for theme in corpus.THEMES for case in corpus.cases(theme)}
+World = tuple[duckdb.DuckDBPyConnection, Session]
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, World]]:
+    """Data and a session without noise for each theme."""
+    folder = tmp_path_factory.mktemp("coverage")
+    made: dict[str, World] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(folder / "state"))
+        for theme, policy in coverage_data.POLICIES.items():
+            connection = coverage_data.build(theme)
+            made[theme] = (connection, exact_session(policy, connection, folder / f"{theme}.db"))
+        yield made
+        for _, session in made.values():
+            session.close()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_query(worlds: dict[str, World], name: str) -> None:
+    case = CASES[name]
+    connection, session = worlds[case.theme]
+    if case.refused:
+        with pytest.raises(Error) as refusal:
+            session.execute(case.sql)
+        assert (refusal.value.slug, refusal.value.charged) == (case.refused, False)
+        return
+    release = session.execute(case.sql)
+    expected = connection.execute(case.compare or case.sql).fetchall()
+    assert bool(expected) != bool(case.empty)
+    assert_equal(case.sql, release, expected)
+
+
+def test_marks() -> None:
+    """A refusal has its reason, inherent or a gap; an answer is not a gap; names are used once."""
+    for case in CASES.values():
+        assert case.what and case.sql
+        assert not case.refused or bool(case.why) != bool(case.gap), case.name
+        assert case.refused or not case.gap, case.name
+    assert len(CASES) == sum(len(corpus.cases(theme)) for theme in corpus.THEMES)
+
+
+def test_sizes() -> None:
+    """All of TPC-H, all of ClickBench, and what BI tools send."""
+    assert [len(corpus.cases(theme)) for theme in ("tpch", "clickbench")] == [22, 43]
+    assert len(corpus.cases("bi")) >= 60
+
+
+def test_document() -> None:
+    """docs/coverage.md is that of the corpus; `python tests/answers/coverage_corpus.py` writes it anew."""
+    assert Path(corpus.DOCUMENT).read_text(encoding="utf-8") == corpus.document()

@@ -1,0 +1,7 @@
+"""A served clinic for all tests that leave it as it was, and one whose server a test starts and stops itself."""
+
+from __future__ import annotations
+
+from support.served_clinic import own_clinic, served
+
+__all__ = ["own_clinic", "served"]

@@ -1,0 +1,18 @@
+"""Clients that are programs of their own: they print one line of JSON for each step, {"step": NAME, "error": TEXT or null}."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+CLIENTS = Path(__file__).parent / "sources"
+
+
+def run_steps(command: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, str | None]:
+    """What became of each step; a program that ends early or says nothing is an error."""
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    lines = [json.loads(line) for line in found.stdout.splitlines() if line.startswith("{")]
+    return {line["step"]: line["error"] for line in lines}

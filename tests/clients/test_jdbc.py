@@ -1,0 +1,44 @@
+"""pgJDBC in its ways of asking against the served clinic, as clients/Steps.java asks."""
+
+from __future__ import annotations
+
+import pytest
+from support.served_clinic import PASSWORD, Served
+
+from clients.matrix import add
+from clients.programs import needs
+from clients.steps import CLIENTS, run_steps
+
+DRIVER = "/usr/share/java/postgresql.jar"
+"""Where Debian's libpostgresql-jdbc-java puts it."""
+pytestmark = needs("java", DRIVER)
+MODES = ("simple", "extended", "extendedCacheEverything")
+STEPS = {
+    "connect": "connects", "wrong_password": "connects", "tables": "looks around", "columns": "looks around",
+    "keys": "looks around", "types": "looks around", "query": "asks", "values": "asks", "parameters": "asks",
+    "prepared": "asks", "describe": "asks", "batch": "asks", "fetch_size": "in pieces", "copy": "COPY",
+    "errors": "errors and notices", "transaction": "errors and notices", "read_only": "errors and notices",
+    "notices": "errors and notices", "timeout": "stops", "cancel": "stops",
+}  # fmt: skip
+"""Steps of the program, and the column of the table in docs/bi.md that each belongs to."""
+TRIED = [(mode, step) for mode in MODES for step in STEPS if (mode, step) != ("simple", "describe")]
+"""Columns alone cannot be asked for in pgJDBC's simple mode, whatever the server."""
+for _mode, _step in TRIED:
+    add(f"pgJDBC 42, {_mode}", STEPS[_step], [_step.replace("_", " ")])
+
+
+@pytest.fixture(scope="module")
+def jdbc(served: Served) -> dict[str, dict[str, str | None]]:
+    """What became of each step in each mode."""
+    url = f"jdbc:postgresql://127.0.0.1:{served.port}/nafld?sslmode=require&preferQueryMode="
+    program = ["java", "-cp", DRIVER, str(CLIENTS / "Steps.java")]
+    return {mode: run_steps([*program, url + mode, "research", PASSWORD]) for mode in MODES}
+
+
+@pytest.mark.parametrize(("mode", "step"), TRIED)
+def test_jdbc(jdbc: dict[str, dict[str, str | None]], mode: str, step: str) -> None:
+    assert jdbc[mode][step] is None, jdbc[mode][step]
+
+
+def test_every_step_is_known(jdbc: dict[str, dict[str, str | None]]) -> None:
+    assert {(mode, step) for mode in jdbc for step in jdbc[mode]} == set(TRIED)

@@ -1,0 +1,45 @@
+"""node-pg (with its cursor and its stream) against the served clinic, as clients/client.js asks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from support.served_clinic import PASSWORD, Served
+
+from clients.matrix import add
+from clients.programs import needs
+from clients.steps import CLIENTS, run_steps
+
+pytestmark = needs("node", "npm")
+STEPS = {
+    "connect": "connects", "wrong_password": "connects", "pool": "connects", "query": "asks", "types": "asks",
+    "parameters": "asks", "prepared": "asks", "batch": "asks", "cursor": "in pieces", "stream": "in pieces",
+    "errors": "errors and notices", "transaction": "errors and notices", "notices": "errors and notices",
+    "timeout": "stops",
+}  # fmt: skip
+"""Steps of the program, and the column of the table in docs/bi.md that each belongs to."""
+for _step, _column in STEPS.items():
+    add("node-pg 8", _column, [_step.replace("_", " ")])
+
+
+@pytest.fixture(scope="module")
+def node(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    folder = tmp_path_factory.mktemp("node")
+    for name in ("package.json", "client.js"):
+        shutil.copy(CLIENTS / name, folder)
+    install = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
+    subprocess.run(install, cwd=folder, check=True, timeout=240)
+    place = {"PGHOST": "127.0.0.1", "PGPORT": str(served.port), "PGUSER": "research", "PGDATABASE": "nafld"}
+    return run_steps(["node", str(folder / "client.js")], {**os.environ, **place, "PGPASSWORD": PASSWORD})
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_node(node: dict[str, str | None], step: str) -> None:
+    assert node[step] is None, node[step]
+
+
+def test_every_step_is_known(node: dict[str, str | None]) -> None:
+    assert set(node) == set(STEPS)

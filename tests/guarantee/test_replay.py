@@ -1,0 +1,71 @@
+"""Deterministic replay at the noise gate (audit.md, level L0): every accepted query on many pairs of neighbours.
+
+With the gate's outputs frozen, nothing an analyst sees may differ between neighbours, and what came to the gate may differ by
+no more than was claimed and charged. The pairs must come near the claims, or they prove little.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import pytest
+from sql.corpus import ACCEPTED, Case
+from support.corpus_neighbours import Hospital, judge, weakest
+from support.neighbour_laws import Verdict
+from support.neighbouring_hospitals import FIXED
+
+from dpsql.plan.stability import tables
+from dpsql.pricing.pricing import Price
+
+
+def wanted(case: Case) -> Fraction:
+    """The share of its claimed L1 that every term of a query must have moved."""
+    return Fraction((case.mark("loose") or "1/2").split()[0])
+
+
+@lru_cache(maxsize=2)
+def hospital(name: str) -> Hospital:
+    return Hospital(name)
+
+
+def read(price: Price) -> list[str]:
+    """Protected tables that the question reads."""
+    known = {"patients", "visits", "labs"}
+    return sorted(known & {table for one in price.blocks for table in tables(one.block.source)})
+
+
+def replay(place: Hospital, case: Case, enough: Fraction) -> Verdict:
+    """All fixed pairs; then units made for this query, as long as a term has not moved near its claim."""
+    prices = place.prices(case)
+    named = read(prices["pure"])
+    if not named:
+        return Verdict()
+    verdict = judge(prices, place.pairs(case, named))
+    for start in FIXED[:3]:
+        if weakest(verdict) >= enough or verdict.problems:
+            break
+        search = place.sharper(case, named, start)
+        for _, pair in search:
+            found = judge(prices, iter([pair]))
+            verdict.problems += found.problems
+            verdict.reach(found.reached)
+            if weakest(verdict) >= enough:
+                break
+    return verdict
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
+def test_entity(case: Case) -> None:
+    enough = wanted(case)
+    verdict = replay(hospital("hospital"), case, enough)
+    assert verdict.problems == []
+    assert weakest(verdict) >= enough, {term: float(share) for term, share in verdict.reached.items()}
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in ACCEPTED if not (c.mark("rows") or "refused").startswith("refused")], ids=lambda case: case.id
+)
+def test_rows(case: Case) -> None:
+    verdict = replay(hospital("hospital_rows"), case, wanted(case))
+    assert verdict.problems == []

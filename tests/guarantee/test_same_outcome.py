@@ -1,0 +1,70 @@
+"""What can be seen of every query is the same on D, D' and the empty database: outcome, price, plan, columns, engine SQL."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+from sql.corpus import ACCEPTED, REFUSED, Case
+from support.neighbouring_hospitals import FIXED, PUBLIC, crowd, policy, together, unit
+from support.recording_session import RecordingGate, World
+
+
+@lru_cache(maxsize=1)
+def worlds() -> list[World]:
+    """Worlds that share nothing, not even a planner."""
+    found = []
+    for data in (together(crowd(), {}), together(crowd(), unit(FIXED[3], 900), seed=5), {**PUBLIC}):
+        found.append(World(policy("hospital")))
+        found[-1].load(data)
+    return found
+
+
+def seen(world: World, case: Case) -> tuple[object, ...]:
+    """All but the noisy numbers and, for private keys, the rows."""
+    with world.options(case.marks.get("set", [])):
+        observed = world.observe(case.sql, case.parameters)
+        outcome = observed.outcome
+        asks = outcome == "answered" and world.session.planner.parse(case.sql, case.parameters).query is not None
+        plan = world.session.explain(case.sql, case.parameters) if asks else None
+        later = 0 if plan is None else len(plan.engine_sql) - sum("measured after" in note for note in plan.notes)
+    assert isinstance(world.gate, RecordingGate)
+    cells = [block.keys for block in observed.blocks if block.public]
+    private = any(not block.public for block in observed.blocks)
+    shown = None if private else observed.answer
+    # What a block over released private keys measures depends on which of them there are.
+    asked = observed.engine_sql if not private or not later else observed.engine_sql[:later]
+    priced = (
+        None if plan is None else (plan.outputs, plan.loss, plan.charged, plan.columns, plan.engine_sql, plan.remaining)
+    )
+    return (outcome, observed.columns, asked, observed.charges, cells, shown, priced)
+
+
+@pytest.mark.parametrize("case", [*ACCEPTED, *REFUSED], ids=lambda case: case.id)
+def test_same(case: Case) -> None:
+    here, there, empty = (seen(world, case) for world in worlds())
+    assert here == there == empty
+
+
+def test_statements_about_the_session() -> None:
+    """Catalog, options and budget are answered from policy and ledger."""
+    for sql in (
+        "SHOW TABLES",
+        "DESCRIBE visits",
+        "SHOW dp.epsilon",
+        "SHOW dp.budget",
+        "BEGIN",
+        "EXPLAIN SELECT AVG(cost) FROM visits",
+    ):
+        answers = {world.observe(sql).answer for world in worlds()}
+        assert len(answers) == 1
+        assert all(world.engine.asked == [] and world.ledger.charges == [] for world in worlds())
+
+
+def test_a_broken_promise_gives_no_answer() -> None:
+    """Stability was computed from `primary_key`: where the data break it, nothing leaves and the charge stays."""
+    world = World(policy("hospital"))
+    world.load({**together(crowd(), {}), "regions": PUBLIC["regions"] * 2})
+    observed = world.observe("SELECT COUNT(*) FROM patients AS p JOIN regions AS r USING (region)")
+    assert observed.outcome.startswith("55000 promise_broken")
+    assert observed.charged and observed.blocks == [] and observed.engine_sql == []

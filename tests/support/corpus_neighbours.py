@@ -1,0 +1,198 @@
+"""Neighbouring databases for every query of the corpus, each loaded once, and what is observed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sql.corpus import Case
+
+from dpsql.plan.plan import results_read
+from dpsql.planning.planner import Planner
+from dpsql.policy import Policy
+from dpsql.pricing.pricing import Price
+from dpsql.privacy.accounting.contract import Pure
+from dpsql.privacy.loss import Neighbours
+from support.neighbour_laws import Verdict, compare
+from support.neighbouring_hospitals import (
+    FIXED,
+    Data,
+    Profile,
+    crowd,
+    improvements,
+    literals,
+    policy,
+    row,
+    together,
+    unit,
+)
+from support.recording_session import Observed, World
+
+NEWCOMER = 900
+_ALONE = ("high", "spread", "nan")
+_TRIES = 60
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs that differ in one privacy unit; `changed`: replaced by another one, not added."""
+
+    name: str
+    left: Observed
+    right: Observed
+    changed: bool
+
+
+class Hospital:
+    """One policy: worlds with base data and one unit more, sharing a planner; and the policies it is priced under."""
+
+    def __init__(self, name: str) -> None:
+        self.policy = policy(name)
+        self.by_rows = self.policy.privacy_unit is None
+        self.base = crowd()
+        self.none = self._world({}, {})
+        self.planner = self.none.session.planner
+        self.crowd = self._world(self.base, {})
+        self.scratch = self._world({}, {})
+        self._loaded: dict[tuple[str, str], World] = {}
+        zcdp = replace(self.policy.budget, accountant="zcdp")
+        self.priced = {
+            "pure": self.planner,
+            "zcdp": Planner(replace(self.policy, budget=zcdp), self.none.engine),
+            "pure, change one": Planner(_changing(self.policy), self.none.engine),
+            "zcdp, change one": Planner(_changing(replace(self.policy, budget=zcdp)), self.none.engine),
+        }
+
+    def _world(self, base: Data, more: Data) -> World:
+        world = World(self.policy, planner=getattr(self, "planner", None))
+        world.load(together(base, more))
+        return world
+
+    def prices(self, case: Case) -> dict[str, Price]:
+        """The price of a question under each of the policies."""
+        with self.none.options(case.marks.get("set", [])):
+            statement = self.planner.parse(case.sql, case.parameters)
+            options = self.none.session.options
+            cacheable = not case.parameters
+            return {name: one.plan(statement, options, cacheable).price for name, one in self.priced.items()}
+
+    def observe(self, case: Case, world: World) -> Observed:
+        """One run under the options of the case."""
+        with world.options(case.marks.get("set", [])):
+            return world.observe(case.sql, case.parameters)
+
+    def units(self, profile: Profile, tables: list[str]) -> Iterator[tuple[str, Data]]:
+        """The privacy units of a profile: a patient with everything, or under row privacy one row of each table."""
+        if not self.by_rows:
+            yield profile.name, unit(profile, NEWCOMER)
+            return
+        for table in tables:
+            yield f"{profile.name} ({table})", row(profile, table)
+
+    def pairs(self, case: Case, tables: list[str]) -> Iterator[Pair]:
+        """The crowd and nobody, each with and without one more unit; the crowd with one unit instead of another."""
+        crowd, none = self.observe(case, self.crowd), self.observe(case, self.none)
+        before: list[tuple[str, Observed]] = []
+        for profile in FIXED:
+            for name, rows in self.units(profile, tables):
+                here = self.observe(case, self._fixed(name, True, rows))
+                yield Pair(name, crowd, here, False)
+                for other, there in before:
+                    yield Pair(f"{other} -> {name}", there, here, True)
+                before.append((name, here))
+                if profile.name in _ALONE:
+                    yield Pair(f"{name} alone", none, self.observe(case, self._fixed(name, False, rows)), False)
+
+    def sharper(self, case: Case, tables: list[str], start: Profile) -> Iterator[tuple[Profile, Pair]]:
+        """Units that the query itself suggests, one change at a time; whoever iterates says where to go on from."""
+        crowd = self.observe(case, self.crowd)
+        best = replace(
+            start,
+            values={
+                **start.values,
+                **{name: values[1] for name, values in literals(case.sql).items() if len(values) > 1},
+            },
+        )
+        for profile in [best, *improvements(start, case.sql), *improvements(best, case.sql)][:_TRIES]:
+            for name, rows in self.units(profile, tables):
+                self.scratch.load(together(self.base, rows))
+                yield profile, Pair(name, crowd, self.observe(case, self.scratch), False)
+
+    def _fixed(self, name: str, crowded: bool, rows: Data) -> World:
+        key = (name, "crowd" if crowded else "alone")
+        if key not in self._loaded:
+            self._loaded[key] = self._world(self.base if crowded else {}, rows)
+        return self._loaded[key]
+
+
+def _changing(known: Policy) -> Policy:
+    return replace(known, neighbours=Neighbours.CHANGE_ONE)
+
+
+def judge(prices: dict[str, Price], pairs: Iterator[Pair]) -> Verdict:
+    """Everything that must hold of every pair, under every policy; reached shares are those of add_remove."""
+    verdict = Verdict()
+    for whole in pairs:
+        found, pair = Verdict(), _same_stages(prices["pure"], whole)
+        _same(found, pair)
+        charged = [Pure(Fraction(1), Fraction(0)).units(prices["pure"].loss)]
+        found.expect(pair.left.charges == charged, f"charged {pair.left.charges}, the price is {charged}")
+        same = not found.problems
+        for name, price in prices.items():
+            if ("change" in name) == pair.changed and same:
+                one = compare(price, pair.left.blocks, pair.right.blocks)
+                found.problems += [f"{name}: {problem}" for problem in one.problems]
+                if name == "pure":
+                    verdict.reach(one.reached)
+        verdict.problems += [f"{pair.name}: {problem}" for problem in found.problems]
+    return verdict
+
+
+def _same_stages(price: Price, pair: Pair) -> Pair:
+    """The pair up to the stage from which on the two runs measure different things.
+
+    Later stages are compared for equal releases of the earlier ones. The gate answers equal numbers for equal groups, so
+    only private keys that one side lacks are released differently; that this is rare enough is what their delta says.
+    """
+    blocks = zip(price.blocks, pair.left.blocks, pair.right.blocks, strict=False)
+    differ = [at for at, (_, one, other) in enumerate(blocks) if one.keys != other.keys]
+    reading = [at for at, one in enumerate(price.blocks) if results_read(one.block)]
+    later = [at for at in reading if differ and at > differ[0]]
+    if not later:
+        return pair
+    left, right = (
+        replace(side, blocks=side.blocks[: later[0]], engine_sql=side.engine_sql[: later[0]])
+        for side in (pair.left, pair.right)
+    )
+    return replace(pair, left=left, right=right)
+
+
+def _same(verdict: Verdict, pair: Pair) -> None:
+    """What an analyst sees besides noisy numbers: the same on both sides."""
+    left, right = pair.left, pair.right
+    verdict.expect(left.outcome == right.outcome == "answered", f"outcome {left.outcome!r} / {right.outcome!r}")
+    verdict.expect(left.columns == right.columns, "columns differ")
+    verdict.expect(left.engine_sql == right.engine_sql, "engine SQL differs")
+    verdict.expect(left.charges == right.charges, f"charges {left.charges} / {right.charges}")
+    verdict.expect(len(left.blocks) == len(right.blocks), "number of blocks differs")
+    public = True
+    for one, other in zip(left.blocks, right.blocks, strict=False):
+        verdict.expect(one.noises == other.noises and list(one.noises) == list(other.noises), "noise differs")
+        verdict.expect(one.selection == other.selection, "partition selection differs")
+        verdict.expect(one.public == other.public == (one.selection is None), "public keys and their list")
+        public &= one.public
+        if one.public:
+            verdict.expect(one.keys == other.keys, "public keys differ")
+        else:
+            common = [key for key in one.keys if key in set(other.keys)]
+            verdict.expect(
+                common == [key for key in other.keys if key in set(one.keys)], "order of private keys differs"
+            )
+    if public:
+        verdict.expect(left.answer == right.answer, "answers differ for equal noisy numbers")
+
+
+def weakest(verdict: Verdict) -> Fraction:
+    """The smallest share of a claimed L1 that any pair reached, over all terms."""
+    return min(verdict.reached.values(), default=Fraction(1))

@@ -1,0 +1,135 @@
+"""A session at the limit of a huge epsilon, and the comparison of its answers with those of plain DuckDB.
+
+Everything runs as for an analyst (plan, price, ledger, engine, remainder, release) except for the draws at the
+noise gate, which are what they tend to as epsilon grows: noise 0, and private keys that appear from two people on.
+With a share of epsilon for each term that makes the Laplace scale t grid steps, real noise differs from 0 with
+probability 2 / (1 + exp(1 / t)); the largest epsilon that an accountant takes would leave sums noisy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import sqlglot
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dpsql.engine.duckdb.engine import open_duckdb
+from dpsql.ledger import open_ledger
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
+from dpsql.policy import Policy, load_policy
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Selection
+from dpsql.release.release import Release
+from dpsql.reuse.store import open_releases
+from dpsql.session.session import Session
+from support.places import TESTS
+
+Row = tuple[Any, ...]
+POLICIES = TESTS / "policies"
+
+
+class LimitGate(Gate):
+    """The noise gate at the limit epsilon -> infinity, delta fixed and small."""
+
+    def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
+        """Both rules keep one person's key with probability delta, and two people's with one that tends to 1."""
+        noise = getattr(selection, "noise", None)
+        return counts.at_least(2 if noise is None else 2 * 2**-noise.shift)
+
+    def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
+        return None if isinstance(noise, Constant) else np.zeros(count, np.int64)
+
+
+def exact_session(
+    policy: Policy | str, connection: duckdb.DuckDBPyConnection, ledger: Path, gate: Gate | None = None
+) -> Session:
+    """A session without noise on `connection`; `policy` may be the name of a file in tests/policies."""
+    known = load_policy(POLICIES / f"{policy}.yaml") if isinstance(policy, str) else policy
+    budget = replace(known.budget, epsilon=Fraction(10**6), delta=Fraction(1, 10**4), accountant="pure")
+    per_query = replace(known.per_query, epsilon=Fraction(1000), max_epsilon=None, delta=Fraction(1, 10**9))
+    generous = replace(known, budget=budget, per_query=per_query, ledger=f"sqlite:///{ledger}")
+    book = open_ledger(generous.ledger_url(), generous.dataset, create=True)
+    return Session(generous, open_duckdb(generous, connection), book, open_releases(book), gate=gate or LimitGate())
+
+
+def plain(value: Any) -> Any:
+    """A value with its engine's type forgotten: numbers are floats, midnight is its date."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, (int, float, Decimal)):
+        return None if math.isnan(value) else float(value)
+    if isinstance(value, datetime):
+        bare = value.replace(tzinfo=None)
+        return bare.date().isoformat() if bare.time() == datetime.min.time() else bare.isoformat()
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal up to the rounding of the grid (2**-52 of the bounds a row) and of float sums."""
+    if isinstance(left, float) and isinstance(right, float):
+        return math.isclose(left, right, rel_tol=1e-7, abs_tol=1e-7)
+    return bool(left == right)
+
+
+def _equal(left: Row, right: Row) -> bool:
+    return len(left) == len(right) and all(map(same, left, right))
+
+
+def rows_of(release: Release) -> list[Row]:
+    """The rows of an answer as plain values."""
+    columns = [column.to_pylist() for column in release.table.columns]
+    return [tuple(plain(value) for value in row) for row in zip(*columns, strict=True)]
+
+
+def assert_equal(sql: str, release: Release, expected: list[Row]) -> None:
+    """Every expected row is in the answer once. What else is there is an empty group of public keys: its keys are those
+    of no expected row, and its counts are 0. Rows stand in the order that the question asks for.
+    """
+    answer = rows_of(release)
+    wanted = [tuple(plain(value) for value in row) for row in expected]
+    left = list(answer)
+    for row in wanted:
+        found = next((at for at, other in enumerate(left) if _equal(row, other)), None)
+        assert found is not None, f"{row} is missing from {answer[:5]}"
+        del left[found]
+    noisy = [column.noisy for column in release.columns]
+    keys = {tuple(v for v, n in zip(row, noisy, strict=True) if not n) for row in wanted}
+    for row in left:
+        key = tuple(v for v, n in zip(row, noisy, strict=True) if not n)
+        assert key and key not in keys, f"{row} should not be there"
+        whole = [v for v, c in zip(row, release.columns, strict=True) if c.noisy and c.type.value == "integer"]
+        assert all(value in (0.0, None) for value in whole), f"{row} should be empty"
+    _assert_ordered(sql, release, answer, left, wanted)
+    _assert_named(sql, release)
+
+
+def _assert_ordered(sql: str, release: Release, answer: list[Row], empty: list[Row], wanted: list[Row]) -> None:
+    """Output columns that ORDER BY names have the same values, row by row, empty groups left out."""
+    order = sqlglot.parse_one(sql, read="duckdb").args.get("order")
+    names = [column.name.lower() for column in release.columns]
+    kept = [row for row in answer if row not in empty]
+    for ordered in order.expressions if order is not None else ():
+        name = ordered.this.name.lower()
+        at = int(name) - 1 if name.isdigit() else names.index(name) if name in names else None
+        if at is not None and isinstance(ordered.this, (exp.Column, exp.Literal)):
+            assert all(same(a[at], b[at]) for a, b in zip(kept, wanted, strict=True)), f"not ordered by {name}"
+
+
+def _assert_named(sql: str, release: Release) -> None:
+    """Outputs with an alias carry it."""
+    tree = sqlglot.parse_one(sql, read="duckdb")
+    for item, column in zip(tree.selects, release.columns, strict=False):
+        if isinstance(item, exp.Star):
+            return
+        if item.alias:
+            assert column.name == item.alias

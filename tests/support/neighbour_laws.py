@@ -1,0 +1,146 @@
+"""What must hold between two neighbours, from the definitions: distances, exact privacy loss, chance of lone keys.
+
+Nothing is taken from the claims but the finished mechanisms (their scales and tables); losses are recomputed from how
+far the exact vectors really moved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+from scipy import stats
+
+from dpsql.pricing.pricing import Price
+from dpsql.privacy.mechanisms.contract import Noise, Selection, Sensitivity
+from dpsql.privacy.mechanisms.gaussian import Gaussian
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
+from support.recording_session import Key, Measured, Vector
+
+EXACT = 1 + 1e-9
+"""Room for the rounding of floats where a probability is computed in them."""
+
+
+@dataclass
+class Verdict:
+    """Problems found, and for each term, or set of terms that share each row, the largest share of its claimed L1 that a
+    pair reached."""
+
+    problems: list[str] = field(default_factory=list)
+    reached: dict[tuple[int, str], Fraction] = field(default_factory=dict)
+
+    def expect(self, holds: bool, problem: str) -> None:
+        if not holds:
+            self.problems.append(problem)
+
+    def reach(self, reached: dict[tuple[int, str], Fraction]) -> None:
+        """Keep the larger share of every term."""
+        for term, share in reached.items():
+            self.reached[term] = max(share, self.reached.get(term, Fraction(0)))
+
+
+def moves(left: Vector, right: Vector) -> dict[Key, int]:
+    """How far each entry moved; a key that one side lacks has 0 there."""
+    keys = {**dict.fromkeys(left), **dict.fromkeys(right)}
+    return {key: moved for key in keys if (moved := right.get(key, 0) - left.get(key, 0))}
+
+
+def within(moved: dict[Key, int], claimed: Sensitivity) -> Iterable[tuple[str, int, int]]:
+    """Norms that are beyond the claim: name, distance, claim."""
+    sizes = [abs(distance) for distance in moved.values()]
+    found = (
+        ("L0", len(sizes), claimed.l0), ("L1", sum(sizes), claimed.l1),
+        ("L2^2", sum(size * size for size in sizes), claimed.l2_squared), ("Linf", max(sizes, default=0), claimed.linf),
+    )  # fmt: skip
+    return [part for part in found if part[1] > part[2]]
+
+
+def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdict:
+    """Every release within its claims, and all of them together within what is charged. Runs may be compared up to some
+    block only; then both sides have as many."""
+    verdict = Verdict()
+    epsilon, delta, rho = Fraction(0), 0.0, Fraction(0)
+    measuring = [priced for priced in price.blocks if priced.noise.terms or priced.noise.selection is not None]
+    verdict.expect(len(left) == len(right) <= len(measuring), "numbers of blocks")
+    for number, (priced, one, other) in enumerate(zip(measuring, left, right, strict=False)):
+        shares: dict[tuple[int, str], Fraction] = {}
+        for term in priced.noise.terms:
+            vectors = [block.terms.get(term.name, block.counts) for block in (one, other)]
+            moved = moves(*vectors)
+            for norm, distance, claim in within(moved, term.noise.sensitivity):
+                verdict.problems.append(f"block {number} {term.name}: {norm} distance {distance} > claimed {claim}")
+            spent, concentrated = loss(term.noise, *vectors)
+            epsilon, rho = epsilon + spent, rho + concentrated
+            claimed = term.noise.sensitivity.l1
+            share = Fraction(sum(map(abs, moved.values())), claimed) if claimed else Fraction(1)
+            charged = (number, term.shares or term.name)
+            shares[charged] = shares.get(charged, Fraction(0)) + share
+        for (_, name), share in shares.items():
+            verdict.expect(
+                share <= 1, f"block {number} {name}: terms that share a row move {float(share)} of one claim"
+            )
+        verdict.reach(shares)
+        if priced.noise.selection is not None:
+            parts = selected(verdict, priced.noise.selection, one.counts, other.counts)
+            epsilon, delta, rho = epsilon + parts[0], delta + parts[1], rho + parts[2]
+    asked = price.loss
+    verdict.expect(delta <= float(asked.delta) * EXACT, f"delta {delta} > charged {float(asked.delta)}")
+    if asked.epsilon is not None:
+        verdict.expect(epsilon <= asked.epsilon, f"epsilon {float(epsilon)} > charged {float(asked.epsilon)}")
+    if asked.rho is not None:
+        verdict.expect(rho <= asked.rho, f"rho {float(rho)} > charged {float(asked.rho)}")
+    return verdict
+
+
+def loss(noise: Noise, left: Vector, right: Vector) -> tuple[Fraction, Fraction]:
+    """(epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon, and counts 0 there."""
+    steps = [abs(distance) for distance in moves(_on_grid(noise, left), _on_grid(noise, right)).values()]
+    if isinstance(noise, Laplace):
+        epsilon = Fraction(sum(steps) * noise.s, noise.t)
+        return epsilon, epsilon * epsilon / 2
+    if isinstance(noise, Gaussian):
+        return Fraction(0), Fraction(sum(step * step for step in steps), 2 * noise.sigma**2)
+    return Fraction(0), Fraction(0)
+
+
+def _on_grid(noise: Noise, vector: Vector) -> Vector:
+    return {key: value >> noise.shift if noise.shift >= 0 else value << -noise.shift for key, value in vector.items()}
+
+
+def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> tuple[Fraction, float, Fraction]:
+    """(epsilon, delta, rho) that admitting keys costs between these two tables of privacy units per key."""
+    moved = moves(left, right)
+    if isinstance(rule, TruncatedGeometric):
+        verdict.expect(len(moved) <= rule.l0, f"selection: {len(moved)} keys moved, claimed {rule.l0}")
+        with localcontext() as context:
+            context.prec = 60
+            share = rule.epsilon_per_key
+            ratio = Fraction((Decimal(share.numerator) / Decimal(share.denominator)).exp())
+        delta = sum(_lone(rule, ratio, left.get(key, 0), right.get(key, 0)) for key in moved)
+        return share * len(moved), float(delta), share**2 / 2 * len(moved)
+    assert isinstance(rule, Threshold)
+    lone = {key: max(left.get(key, 0), right.get(key, 0)) for key in left.keys() ^ right.keys()}
+    chances = [_tail(rule.noise, rule.tau - _on_grid(rule.noise, {(): count})[()]) for count in lone.values()]
+    return Fraction(0), sum(chances), Fraction(0)
+
+
+def _lone(rule: TruncatedGeometric, ratio: Fraction, before: int, after: int) -> Fraction:
+    """The delta that keeping this key needs at its share of epsilon, in both directions, kept and dropped."""
+    last = len(rule.table) - 1
+    low, high = sorted(Fraction(int(rule.table[min(count, last)]), ONE) for count in (before, after))
+    return max(Fraction(0), high - ratio * low, (1 - low) - ratio * (1 - high))
+
+
+def _tail(noise: Noise, least: int) -> float:
+    """P(noise >= least), from the law's definition."""
+    if isinstance(noise, Laplace):
+        rate = noise.s / noise.t
+        if least <= 0:
+            return 1.0
+        return math.exp(-least * rate) / (1 + math.exp(-rate))
+    assert isinstance(noise, Gaussian)
+    return float(stats.norm.sf((least - 0.5) / noise.sigma)) * (1 - 1e-3)

@@ -1,0 +1,138 @@
+"""Every relation shape of the grammar as a question that counts its rows, and units whose rows fill every bound.
+
+The list is read off the grammar's own tables, so that a new production is a new shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, timedelta
+from itertools import cycle, islice
+from typing import Any
+
+from dpsql.plan.plan import Join, Relation, ReleasedRows, SemiJoin
+from support.neighbouring_hospitals import PLAIN, SCHEMAS, Data
+from support.random_questions import CLAMPED, FURTHER_KEYS, JOINS, OWN_ROWS, PER_UNIT, STAGED
+
+NUMBER = 900
+"""The number of the unit that is added: nobody else in the hospitals has it."""
+FEW = (30, 40)
+"""What STAGED compares released counts with; the fixed outputs of the recording gate lie around both."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`texts`: variants of FROM and WHERE with one claim, of which some pair must reach it. `key`: what to group by."""
+
+    name: str
+    texts: tuple[str, ...]
+    key: str = ""
+
+
+def shapes() -> Iterator[Shape]:
+    """The shapes of the grammar."""
+    for table in CLAMPED:
+        yield Shape(table, (table,), _key((table,), ""))
+    for text, tables, _ in JOINS:
+        yield Shape(text, (text,), _key(tables, text))
+    parts = {
+        "where": "",
+        "listed": " WHERE ward IN ('er', 'icu', 'day')",
+        "nights": "nights",
+        "inner_nights": "w.nights",
+    }
+    for source, condition in STAGED:
+        text = f"{source} WHERE {condition}"
+        key = _key(("v",), text.replace("{listed}", ""))
+        yield Shape(text, tuple(text.format(**parts, few=few) for few in FEW), key)
+    for number, (_, rest) in enumerate(OWN_ROWS):
+        text = rest.format(x="nights", column="nights", where="", first=3, more="ward")
+        yield Shape(f"own rows {number}: {text}", (text,), "" if "lag(" in text else _key(("visits",), text))
+    for further in dict.fromkeys(FURTHER_KEYS):
+        yield Shape(f"per unit{further}", (PER_UNIT.format(further=further, inner="COUNT(*)", where=""),))
+
+
+def _key(tables: tuple[str, ...], text: str) -> str:
+    """A column to group by that takes part in no condition, so that a unit's rows may be in any of its groups."""
+    if tables == ("patients",):
+        return "sex"
+    if "visits" not in tables and "v" not in tables:
+        return "test"
+    return "date_trunc('quarter', day)" if "ward" in text and "DISTINCT" not in text else "ward"
+
+
+# --- units ----------------------------------------------------------------------------------------------------------
+
+
+def unit(visits: int, labs: list[int], values: dict[str, list[Any]]) -> Data:
+    """A patient with so many visits, and a laboratory value on the visit of each number in `labs`.
+
+    `values`: columns whose values the rows take in turn; all others are those of PLAIN.
+    """
+
+    def rows(table: str, count: int, keys: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        columns = {
+            name: list(islice(cycle(values.get(name, [PLAIN.get(name)])), count)) for name in SCHEMAS[table].names
+        }
+        return [{name: column[row] for name, column in columns.items()} | keys[row] for row in range(count)]
+
+    visit = [{"visit_id": NUMBER * 1000 + number, "patient_id": NUMBER} for number in range(visits)]
+    return {
+        "patients": rows("patients", 1, [{"patient_id": NUMBER}]),
+        "visits": rows("visits", visits, visit),
+        "labs": rows("labs", len(labs), [{"visit_id": NUMBER * 1000 + number} for number in labs]),
+    }
+
+
+DAYS = [date(2024, 2, 1) + timedelta(days=number) for number in range(20)]
+QUARTERS = [date(2024, 1 + 3 * (number % 5), 1 + number) if number % 5 < 4 else None for number in range(20)]
+APART = {
+    "day": DAYS,
+    "code": list(range(20)),
+    "diagnosis": [f"d{number}" for number in range(20)],
+    "nights": list(range(4, 24)),
+}
+WARDS = {"ward": ["er", "icu", "day", None], "test": ["alt", "hb", "na"]}
+SAME, EACH = [0] * 12, list(range(12))
+UNITS: dict[str, Data] = {
+    "one group": unit(20, SAME, APART),
+    "one group, equal rows": unit(20, EACH, {"nights": [30]}),
+    "one group, no nights": unit(20, [], {**APART, "nights": [0]}),
+    "one ward in each quarter": unit(20, SAME, {**APART, "day": QUARTERS, "nights": [99]}),
+    "another ward in each quarter": unit(20, SAME, {**APART, "ward": ["icu"], "test": ["hb"], "day": QUARTERS}),
+    "the last ward": unit(20, SAME, {**APART, "ward": ["day"], "test": ["na"]}),
+    "an unlisted ward": unit(20, SAME, {**APART, "ward": [None]}),
+    "spread": unit(20, SAME, {**APART, **WARDS, "day": QUARTERS, "nights": [99]}),
+    "spread, a laboratory value each": unit(20, EACH, {**APART, **WARDS, "day": QUARTERS}),
+    "spread, equal otherwise": unit(20, [], {**WARDS, "nights": [0]}),
+    "a ward for each visit": unit(20, [], {**APART, "ward": [f"w{number}" for number in range(20)]}),
+}
+"""Units with exactly max_rows rows in every table, so that no choice of the bounded view matters."""
+
+
+# --- what a plan is made of -----------------------------------------------------------------------------------------
+
+
+def productions(relation: Relation) -> set[tuple[Any, ...]]:
+    """The relations of a plan, each with what its line in the table of stability depends on."""
+    found: set[tuple[Any, ...]] = set()
+
+    def look(node: Any) -> None:
+        if isinstance(node, Join):
+            found.add((
+                "Join", node.kind, node.on_unit, node.back is not None, isinstance(node.right, ReleasedRows),
+                "one" if node.multiplicity == 1 else "many",
+            ))  # fmt: skip
+        elif isinstance(node, SemiJoin):
+            found.add(("SemiJoin", node.on_unit, node.negated, node.in_list, node.condition is not None))
+        elif isinstance(node, Relation):
+            found.add((type(node).__name__,))
+        for part in fields(node) if is_dataclass(node) else ():
+            value = getattr(node, part.name)
+            for inner in value if isinstance(value, tuple) else (value,):
+                if isinstance(inner, Relation):
+                    look(inner)
+
+    look(relation)
+    return found

@@ -1,0 +1,154 @@
+"""A served NAFLD clinic: `dpsql serve` as a process of its own, and its owner's view of the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clients.programs import left_out
+
+from dpsql.frontends.demo.data import build_demo
+from dpsql.frontends.pgwire.logins import open_logins
+from dpsql.frontends.pgwire.server import House, Limits, Server
+from dpsql.ledger import open_ledger
+from dpsql.policy import load_policy
+from dpsql.session.opening import open_session
+from support.raw_client import Client
+
+PASSWORD = "an honest password"
+GROUPED = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
+
+
+@dataclass
+class Served:
+    """One running server. `start` and `stop` may be used again on the same clinic."""
+
+    policy: Path
+    state: Path
+    options: tuple[str, ...] = ("--tls-self-signed",)
+    port: int = 0
+    process: subprocess.Popen[str] | None = field(default=None, repr=False)
+
+    def start(self) -> Served:
+        environment = {**os.environ, "DPSQL_STATE": str(self.state)}
+        command = [
+            sys.executable,
+            "-m",
+            "dpsql",
+            "serve",
+            "-p",
+            str(self.policy),
+            "--listen",
+            "127.0.0.1:0",
+            *self.options,
+        ]
+        self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        assert line.startswith("serving nafld on 127.0.0.1:"), line + self.process.stderr.read()
+        self.port = int(line.split("127.0.0.1:")[1].split()[0].rstrip(","))
+        return self
+
+    def stop(self, how: int = signal.SIGTERM) -> int:
+        assert self.process is not None
+        self.process.send_signal(how)
+        status = self.process.wait(timeout=40)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return status
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What drivers take."""
+        return {"host": "127.0.0.1", "port": self.port, "user": "research", "password": PASSWORD, "dbname": "nafld"}
+
+    @property
+    def url(self) -> str:
+        return f"research:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/nafld"
+
+    def client(self, **parameters: str) -> Client:
+        """A raw connection, logged in."""
+        client = Client(self.port)
+        client.login("research", PASSWORD, "nafld", **parameters)
+        return client
+
+    def charges(self) -> int:
+        """How many charges the ledger has."""
+        return len(self.charged())
+
+    def charged(self) -> list[dict[str, Any]]:
+        """What the ledger says of each charge, oldest first."""
+        policy = load_policy(self.policy)
+        with open_ledger(policy.ledger_url(), policy.dataset, state=self.state) as ledger:
+            return [entry.facts for entry in ledger.history() if entry.kind == "charge"]
+
+    def outcomes(self) -> list[str]:
+        """What came of charges, oldest first."""
+        policy = load_policy(self.policy)
+        with open_ledger(policy.ledger_url(), policy.dataset, state=self.state) as ledger:
+            return [entry.kind for entry in ledger.history() if entry.kind in ("committed", "failed")]
+
+
+def build_clinic(folder: Path) -> Served:
+    """The clinic in `folder`, with its ledger and a login, not served yet."""
+    if reason := left_out("openssl"):
+        pytest.skip(reason)
+    state = folder / "state"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(state))
+        policy = build_demo("nafld", folder)
+        policy.write_text(policy.read_text().replace("\nanalysts:", "\nprojects: {flu: {epsilon: 5}}\nanalysts:"))
+        open_session(policy, create_ledger=True).close()
+        loaded = load_policy(policy)
+        with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
+            for name in ("research", "clinic"):
+                open_logins(ledger, loaded).add(name, PASSWORD)
+    return Served(policy, state)
+
+
+@contextmanager
+def serving(house: House, limits: Limits | None = None) -> Iterator[int]:
+    """The house served from this process, where its parts can be replaced, and closed at the end; the port."""
+    house.logins.prepare()
+    loop = asyncio.new_event_loop()
+    server = Server(house, limits=limits)
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def run(work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(60)
+
+    try:
+        yield run(server.start("127.0.0.1", 0))[1]
+    finally:
+        run(server.drain())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+        house.engine.close()
+        house.store.close()
+        house.ledger.close()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for all tests that leave it as it was."""
+    clinic = build_clinic(tmp_path_factory.mktemp("clinic")).start()
+    yield clinic
+    clinic.stop()
+
+
+@pytest.fixture(scope="module")
+def own_clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """A clinic whose server the tests start and stop themselves."""
+    return build_clinic(tmp_path_factory.mktemp("own_clinic"))

@@ -1,0 +1,140 @@
+"""The samplers once more, a candidate at a time in fractions, from the same words. Tests only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from support.noise_laws import Seeded, exact_tails
+
+STEPS = Fraction(1, 1 << 12)
+"""Chances of first looks are multiples of this."""
+
+
+class Tape:
+    """Words that a vectorised draw read, to be read again in the same portions."""
+
+    def __init__(self, seed: str) -> None:
+        self._source = Seeded(seed)
+        self._read: list[bytes] = []
+
+    def read(self, size: int) -> bytes:
+        """New bytes, noted."""
+        self._read.append(self._source.read(size))
+        return self._read[-1]
+
+    def again(self, count: int, bits: int = 64) -> list[int]:
+        """The next portion, which must have been `count` words of `bits`."""
+        raw, width = self._read.pop(0), bits // 8
+        assert len(raw) == count * width
+        return [int.from_bytes(raw[at : at + width], "little") for at in range(0, len(raw), width)]
+
+    @property
+    def used_up(self) -> bool:
+        """Whether everything was read again."""
+        return not any(self._read)
+
+
+@dataclass(frozen=True)
+class Slow:
+    """P(y) proportional to exp(-steepness(y)) by blocks of `width` drawn with weights exp(-level(j)); exact fractions.
+
+    `denominator`: of the excess, steepness(y) - level(j).
+    """
+
+    steepness: Callable[[int], Fraction]
+    level: Callable[[int], Fraction]
+    width: int
+    denominator: int
+
+    def cap(self, j: int) -> Fraction:
+        """The least multiple of 2**-12, not below 2**-12 and not above 1, that no excess in block j is above."""
+        worst = self.steepness((j + 1) * self.width - 1) - self.level(j)
+        return min(Fraction(1), max(STEPS, math.ceil(worst / STEPS) * STEPS))
+
+
+def laplace(t: int, blocks: int) -> Slow:
+    """Magnitudes with density exp(-y / t)."""
+    return Slow(lambda y: Fraction(y, t), lambda j: Fraction(j, blocks), math.ceil(Fraction(t, blocks)), blocks * t)
+
+
+def gaussian(sigma: int) -> Slow:
+    """Magnitudes with density exp(-y**2 / (2 sigma**2))."""
+    fine = 512 * sigma * sigma
+    return Slow(lambda y: Fraction(y * y, 2 * sigma**2), lambda j: Fraction(j * j, 512), math.ceil(sigma / 16), fine)
+
+
+def candidates(size: int, law: Slow, divisor: int, tape: Tape) -> list[int]:
+    """What is kept of `size` candidates."""
+    both = tape.again(2 * size, 16)
+    begins, looks = both[:size], both[size:]
+    bits = 32 if 2 * law.width <= 1 << 17 else 64
+    places = tape.again(size, bits)
+    share = (1 << bits) // (2 * law.width)
+    numbers = _inverted(begins, law.level, tape)
+    offsets, kept, near, values = [], [], [], []
+    for at, (j, place) in enumerate(zip(numbers, places, strict=True)):
+        offset, sign = divmod(place // share, 2)
+        offsets.append(offset)
+        kept.append(place < share * 2 * law.width)
+        values.append((j * law.width + offset, sign))
+        if kept[at] and Fraction(looks[at], 1 << 16) < law.cap(j):
+            near.append(at)
+    for at, on in zip(near, _coins([(numbers[at], values[at][0]) for at in near], law, tape), strict=True):
+        kept[at] = on
+    signed = [(-1 if sign else 1, y // divisor) for y, sign in values]
+    return [sign * y for (sign, y), keep in zip(signed, kept, strict=True) if keep and not (sign < 0 and y == 0)]
+
+
+def _inverted(begins: list[int], level: Callable[[int], Fraction], tape: Tape) -> list[int]:
+    """How many of P(V >= 1), P(V >= 2), ... are above each U that begins so."""
+    chances = [math.floor(one * (1 << 192)) for one in exact_tails(level, 900)[1:]]
+
+    def above(start: int, bits: int) -> tuple[int, int]:
+        """Of all of U that may follow, the highest and the lowest: no chance ends after so few bits."""
+        known = [one >> 192 - bits for one in chances]
+        return sum(one > start for one in known), sum(one >= start for one in known)
+
+    known = {begin: above(begin, 16) for begin in set(begins)}
+    still = [at for at, begin in enumerate(begins) if known[begin][0] != known[begin][1]]
+    found = [known[begin][0] for begin in begins]
+    for at, word in zip(still, tape.again(len(still)) if still else [], strict=True):
+        low, high = above(begins[at] << 48 | word >> 16, 64)
+        assert low == high
+        found[at] = low
+    return found
+
+
+def _coins(pairs: list[tuple[int, int]], law: Slow, tape: Tape) -> list[bool]:
+    """For each (j, y) whose look succeeded, whether it survives."""
+    excess = [law.steepness(y) - law.level(j) for j, y in pairs]
+    rests = [x - math.floor(x) for x in excess]
+    first = [rest / law.cap(j) for (j, _), rest in zip(pairs, rests, strict=True)]
+    bounds = [int(law.cap(j) / STEPS) * law.denominator for j, _ in pairs]
+    on = _tossed(first, bounds, tape)
+    found = [not one for one in on]
+    left, step = [at for at, one in enumerate(on) if one], 2
+    while left:
+        on = _tossed([rests[at] / step for at in left], [law.denominator * step] * len(left), tape)
+        left, step = [at for at, one in zip(left, on, strict=True) if one], step + 1
+        for at in left:
+            found[at] = step % 2 == 1
+    far = [at for at, x in enumerate(excess) if x >= 1]
+    lengths = _inverted(tape.again(len(far), 16), Fraction, tape) if far else []
+    for at, length in zip(far, lengths, strict=True):
+        found[at] &= length >= math.floor(excess[at])
+    return found
+
+
+def _tossed(chances: list[Fraction], bounds: list[int], tape: Tape) -> list[bool]:
+    """Coins: words are uniform below the largest multiple of the bound, others are drawn again."""
+    ends = [((1 << 64) - 1) // bound * bound for bound in bounds]
+    drawn = tape.again(len(chances)) if chances else []
+    outside = [at for at, word in enumerate(drawn) if word >= ends[at]]
+    while outside:
+        for at, word in zip(outside, tape.again(len(outside)), strict=True):
+            drawn[at] = word
+        outside = [at for at in outside if drawn[at] >= ends[at]]
+    return [Fraction(word, end) < chance for word, end, chance in zip(drawn, ends, chances, strict=True)]

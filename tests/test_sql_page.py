@@ -1,0 +1,61 @@
+"""docs/sql.md names every function, type, option, aggregate and unit, and nothing that is not there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import pytest
+from sqlglot import exp
+from support.places import ROOT
+
+from dpsql.functions import numeric as functions
+from dpsql.plan.intervals import Type
+from dpsql.pricing.options import Options
+from dpsql.sql.binder.aggregates import SHAPES
+
+PAGE = (ROOT / "docs" / "sql.md").read_text()
+ROWS = [
+    line.split(" | ")
+    for line in PAGE.split("## Expressions")[1].split("## Types")[0].splitlines()
+    if line.startswith("| `")
+]
+NAMED = [name for row in ROWS for name in re.findall("`([a-z_0-9]+)`", row[0])]
+
+
+def test_every_function_stands_once() -> None:
+    assert sorted(NAMED) == sorted(functions.REGISTRY)
+
+
+def test_options_types_units_and_aggregates() -> None:
+    missing = [f"dp.{field.name}" for field in fields(Options) if f"`dp.{field.name}`" not in PAGE]
+    missing += [type_.value for type_ in Type if type_ is not Type.NULL and f"| `{type_.value}` |" not in PAGE]
+    missing += [
+        unit for unit in {*functions.DATE_PARTS, *functions.TRUNC_UNITS, *functions.DIFF_UNITS} if unit not in PAGE
+    ]
+    missing += [shape.word for shape in SHAPES.values() if f"`{shape.word.upper()}" not in PAGE]
+    assert not missing
+
+
+def test_limits() -> None:
+    for limit in (functions.MOST_TEXT, functions.MOST_PARTS):
+        assert f"{limit:,}" in PAGE
+
+
+@pytest.mark.parametrize("cell", [cell for row in ROWS for cell in re.findall("`(.+?)`", row[1])])
+def test_spellings_are_sql_that_binds(cell: str) -> None:
+    """Every whole expression of the page binds; bare operators and elided lists are not expressions."""
+    from unit.sql.test_function_calls import bound
+
+    text = cell.replace("\\|", "|").replace(", ...", "")
+    if not re.search(r"\(.*\)|[-@/*+^%|:] ?[a-z]|IN \(", text) or "..." in text or re.search(r"\btype\b|\[", text):
+        return
+    for word, value in {"start": "2", "digits": "2", "lower,": "0,", "upper)": "5)", "low,": "0,", "high,": "9,",
+    "buckets": "3",
+                        "old": "'a'", "new": "'b'", "n": "2", "c": "b"}.items():  # fmt: skip
+        if word.isalpha():
+            text = re.sub(rf"(?<=[ (,]){word}(?=[),]| FOR)", value, text)
+        else:
+            text = text.replace(word, value)
+    text = text.replace("date_diff('day', 2, end)", "date_diff('day', d, e)")
+    assert not isinstance(bound(text), exp.Expr)

@@ -1,0 +1,230 @@
+"""Questions that differ in what they compare with are one text for the engine, with the values beside it."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import date, datetime
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import duckdb
+import pytest
+from sql.corpus import ACCEPTED, Case
+from support.neighbouring_hospitals import crowd, policy, together
+from support.recording_session import World
+
+from dpsql.engine.duckdb import dialect as text
+from dpsql.engine.duckdb.statements import Statements
+from dpsql.engine.emit.bind_parameters import MOST_LISTED, parametrised
+from dpsql.engine.emit.column_pruning import narrowed
+from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Call, Distinct, Filter, Literal, Relation, Scan
+
+
+@cache
+def world(name: str) -> World:
+    found = World(policy(name))
+    found.load(together(crowd(), {}))
+    return found
+
+
+def blocks(place: World, sql: str, parameters: Any = None) -> list[Any]:
+    planned = place.session.plan(place.session.planner.parse(sql, parameters), parameters)
+    return [one.block for at, one in enumerate(planned.price.blocks) if not planned.waiting(at)]
+
+
+def queries(place: World, case: Case) -> list[tuple[EngineQuery, EngineQuery]]:
+    """Each block as it is shown and as it is asked; none of a question that is refused here."""
+    emitter = Emitter(place.policy, place.engine.source, place.session._index.views())
+    try:
+        with place.options(case.marks.get("set", [])):
+            return [(emitter.block(one), emitter.measurement(one)) for one in blocks(place, case.sql, case.parameters)]
+    except Error:
+        return []
+
+
+@pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
+def test_values_put_back_give_the_text_that_is_shown(name: str) -> None:
+    """Types are those of the constants: nothing but the value itself is left out."""
+    place, handed = world(name), 0
+    for case in ACCEPTED:
+        for shown, asked in queries(place, case):
+            whole = asked.sql
+            for at, value in enumerate(asked.parameters, 1):
+                written = re.search(rf"CAST\(\${at} AS ([A-Z]+)\)", asked.sql)
+                assert written is not None, case.id
+                assert {"BIGINT": int, "DOUBLE": float, "VARCHAR": str, "DATE": date, "TIMESTAMP": datetime}[
+                    written[1]
+                ] is type(value), case.id
+                whole = whole.replace(written[0], text.constant(value))
+            assert whole == shown.sql and shown.parameters == (), case.id
+            handed += len(asked.parameters)
+    assert handed > 50
+
+
+@pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
+def test_answers_are_those_of_the_text_that_is_shown(name: str) -> None:
+    place = world(name)
+    for case in ACCEPTED:
+        for shown, asked in queries(place, case):
+            if asked.parameters:
+                both = [place.engine.run(query).unseal().to_pylist() for query in (shown, asked)]
+                rows = [sorted(map(repr, found)) for found in both]
+                assert rows[0] == rows[1], case.id
+
+
+PAIRS = {
+    "integer": ("nights > 3", "nights > 4"),
+    "real": ("cost < 12.5", "cost < 0.1"),
+    "text": ("ward = 'er'", "ward = 'i''cu'"),
+    "date": ("day >= '2024-02-01'", "day >= DATE '2024-03-01'"),
+    "timestamp": ("seen < '2024-02-01 10:00:00'", "seen < '2024-02-01 10:00:00.5'"),
+    "between": ("code BETWEEN 1 AND 5", "code BETWEEN 2 AND 7"),
+    "list": ("diagnosis IN ('flu', 'cold')", "diagnosis IN ('a', 'b')"),
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_another_constant_is_no_other_text(kind: str) -> None:
+    place = world("hospital")
+    emitter = Emitter(place.policy, place.engine.source)
+    asked = [
+        emitter.measurement(block)
+        for condition in PAIRS[kind]
+        for block in blocks(place, f"SELECT ward, COUNT(*), SUM(cost) FILTER (WHERE {condition}) FROM visits "
+                                   f"WHERE {condition} GROUP BY ward")
+    ]  # fmt: skip
+    assert asked[0].sql == asked[1].sql and asked[0].parameters != asked[1].parameters
+    assert len(asked[0].parameters) == len(set(asked[0].parameters)), "equal constants are one parameter"
+
+
+VALUES = [
+    0, -1, 2**63 - 1, -(2**63), Fraction(1, 10), Fraction(10) ** -300, Fraction(10) ** 308, Fraction(-5, 2), "", "it's",
+    "$1", "a\\b", "żółw \U0001f422", date(1, 1, 1), date(9999, 12, 31), datetime(1, 1, 1), datetime(2024, 2, 29, 1, 2, 3, 4),
+    datetime(9999, 12, 31, 23, 59, 59, 999999),
+]  # fmt: skip
+
+
+def compared_with(value: Any) -> Filter:
+    literal = Literal(value, literal_facts(value))
+    return Filter(Scan("t", ()), Call("eq", (literal, literal), Facts(Type.BOOLEAN)))
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_values_arrive_as_they_are(value: Any) -> None:
+    place = world("hospital")
+    (block,) = blocks(place, "SELECT COUNT(*) FROM visits")
+    found = parametrised(replace(block, source=compared_with(value)))
+    assert len(found.values) == 1
+    source: Relation = found.block.source
+    assert isinstance(source, Filter) and isinstance(source.predicate, Call)
+    written = text.expression(source.predicate.arguments[0])
+    shown = text.constant(value)
+    sql = f"SELECT {written} AS value, {written} = {shown} AS same, typeof({written}) = typeof({shown}) AS alike"
+    (row,) = Statements().table(duckdb.connect(), sql, found.values).to_pylist()
+    assert row == {"value": float(value) if isinstance(value, Fraction) else value, "same": True, "alike": True}
+
+
+@pytest.mark.parametrize("value", [None, True, "a\0b", float("nan"), float("inf")], ids=repr)
+def test_values_that_stay_text(value: Any) -> None:
+    place = world("hospital")
+    (block,) = blocks(place, "SELECT COUNT(*) FROM visits")
+    facts = Facts(Type.REAL) if isinstance(value, float) else literal_facts(value)
+    literal = Literal(value, facts)
+    source = Filter(Scan("t", ()), Call("eq", (literal, literal), Facts(Type.BOOLEAN)))
+    assert parametrised(replace(block, source=source)).values == ()
+
+
+def test_long_lists_stay_text() -> None:
+    place = world("hospital")
+    for count, handed in ((MOST_LISTED - 1, MOST_LISTED - 1), (MOST_LISTED, 0)):
+        listed = ", ".join(map(str, range(count)))
+        (block,) = blocks(place, f"SELECT COUNT(*) FROM visits WHERE code IN ({listed})")
+        assert len(parametrised(block).values) == handed
+
+
+def test_the_engine_plans_with_the_value() -> None:
+    """It is a constant when filters are pushed into the scan, as it is in the text."""
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT range AS i FROM range(10)")
+        sql = "EXPLAIN SELECT count(*) FROM t WHERE i < CAST({} AS BIGINT)"
+        shown = [connection.execute(sql.format(7)).fetchall(), connection.execute(sql.format("$1"), [7]).fetchall()]
+        assert shown[0] == shown[1] and "7" in shown[1][0][1]
+
+
+@pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
+def test_plans_are_those_of_the_text_that_is_shown(name: str) -> None:
+    place = world(name)
+    for case in ACCEPTED:
+        for shown, asked in queries(place, case):
+            if asked.parameters:
+                cursor = place.connection.cursor()
+                plans = [
+                    cursor.execute(f"EXPLAIN {query.sql}", *([query.parameters] if query.parameters else [])).fetchall()
+                    for query in (shown, asked)
+                ]
+                assert plans[0] == plans[1], case.id
+
+
+def test_threads_share_a_text() -> None:
+    statements, found = Statements(), dict[int, int]()
+
+    def ask(first: int) -> None:
+        for most in range(first, first + 40):
+            cursor = connection.cursor()
+            (row,) = statements.table(
+                cursor, "SELECT count(*) AS n FROM range(1000) t(i) WHERE i < $1", (most,)
+            ).to_pylist()
+            found[most] = row["n"]
+            cursor.close()
+
+    with duckdb.connect() as connection, ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, (0, 40, 80, 120)))
+    assert found == {most: most for most in range(160)}
+
+
+def test_what_is_explained_has_its_constants() -> None:
+    plan = world("hospital").session.explain("SELECT COUNT(*) FROM visits WHERE nights > 3 AND ward = 'er'")
+    ((_, sql),) = plan.engine_sql
+    assert "CAST(3 AS BIGINT)" in sql and "'er'" in sql and "$" not in sql
+
+
+# --- columns that nobody reads --------------------------------------------------------------------------------------
+
+
+def scans(node: Any) -> list[Scan]:
+    if isinstance(node, Scan):
+        return [node]
+    below = [getattr(node, name) for name in ("source", "left", "right") if hasattr(node, name)]
+    return [scan for part in [*below, *getattr(node, "sources", ())] for scan in scans(part)]
+
+
+def test_only_what_is_read_is_written() -> None:
+    (block,) = blocks(world("hospital_rows"), "SELECT ward, SUM(cost) FROM visits WHERE nights > 3 GROUP BY ward")
+    assert [[column.name for column in scan.columns] for scan in scans(narrowed(block).source)] == [
+        ["ward", "cost", "nights"]
+    ]
+    sql = Emitter(world("hospital_rows").policy, world("hospital_rows").engine.source).block(block).sql
+    assert "diagnosis" not in sql and '"nights"' in sql
+
+
+def test_of_no_column_one_stays() -> None:
+    (block,) = blocks(world("hospital_rows"), "SELECT COUNT(*) FROM visits")
+    assert [len(scan.columns) for scan in scans(narrowed(block).source)] == [1]
+
+
+def test_rows_told_apart_keep_all_their_columns() -> None:
+    """Below DISTINCT a column that nobody reads makes two rows of one."""
+    sql = "SELECT COUNT(*) FROM (SELECT DISTINCT ward, diagnosis FROM visits WHERE nights > 1) AS t"
+    (block,) = blocks(world("hospital"), sql)
+    source: Any = narrowed(block).source
+    while not isinstance(source, Distinct):
+        source = source.source
+    assert len(source.source.columns) == 2
+    assert {column.name for scan in scans(source) for column in scan.columns} == {"ward", "diagnosis", "nights"}

@@ -1,0 +1,150 @@
+"""The catalog: from the policy alone, locked, one analyst's view, with PostgreSQL's names, types and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pytest
+from sqlglot import exp
+from support.places import TESTS
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire.catalog import Catalog, Place
+from dpsql.frontends.pgwire.catalog.rewrite import read_postgres, to_duckdb
+from dpsql.frontends.pgwire.catalog.shape import relations
+from dpsql.frontends.pgwire.questions import _fields
+from dpsql.frontends.pgwire.settings import Settings
+from dpsql.policy import load_policy
+
+POLICIES = TESTS / "policies"
+
+
+class Asker:
+    def __init__(self, user: str) -> None:
+        self.catalog = Catalog(load_policy(POLICIES / "shop.yaml"), user)
+        self.place = Place(user, "shop", Settings(user), 7, self.catalog.oids)
+
+    def table(self, sql: str) -> Any:
+        tree = read_postgres(sql)
+        assert tree is not None
+        return self.catalog.run(tree, self.place)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return list(zip(*(column.to_pylist() for column in self.table(sql).columns), strict=True))
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Asker]:
+    asker = Asker("ann")
+    yield asker
+    asker.catalog.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "wanted"),
+    [
+        ("SELECT version() ~ '^PostgreSQL 16', current_database(), current_user, current_schema()",
+         (True, "shop", "ann", "public")),
+        ("SELECT 'pg_class'::regclass::oid, 'orders'::regclass::text, 'int4'::regtype::text",
+         (1259, "orders", "integer")),
+        ("SELECT format_type(20, -1), pg_catalog.format_type(1009, NULL)", ("bigint", "text[]")),
+        ("SELECT current_setting('server_version_num'), set_config('jit', 'off', false)", ("160014", "off")),
+        ("SELECT relkind FROM pg_class WHERE oid = 'public.orders'::regclass", ("r",)),
+        ("SELECT count(*) FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(orders|users)$' "
+         "COLLATE pg_catalog.default", (2,)),
+        ("SELECT 'r' = ANY('{r,v}'), 3 = ANY(ARRAY[1, 3])", (True, True)),
+        ("SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
+         "WHERE i.indrelid = 'orders'::regclass AND i.indisprimary", ("order_id",)),
+        ("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'events_user_id_fkey'",
+         ("FOREIGN KEY (user_id) REFERENCES users(user_id)",)),
+        ("SELECT array_to_string(array_agg(rolname ORDER BY rolname), ',') FROM pg_roles", ("ann,owner",)),
+    ],
+)  # fmt: skip
+def test_answers(shop: Asker, sql: str, wanted: tuple[Any, ...]) -> None:
+    assert shop.rows(sql) == [wanted]
+
+
+def test_outputs_have_postgresqls_names(shop: Asker) -> None:
+    found = shop.table("SELECT count(*), 1, 'x'::text, max(oid), CASE WHEN true THEN 1 END, relname::text, "
+                       "now() IS NULL "
+                       "FROM pg_class GROUP BY relname LIMIT 1")  # fmt: skip
+    assert found.column_names == ["count", "?column?", "text", "max", "case", "relname", "?column?"]
+
+
+def test_types_on_the_wire(shop: Asker) -> None:
+    found = shop.table("SELECT oid, relname, relkind, relnatts, reltuples, reloptions FROM pg_class LIMIT 1")
+    assert [one.oid for one in _fields(found.schema)] == [26, 25, 25, 21, 700, 1009]
+    assert _fields(shop.table("SELECT indkey FROM pg_index").schema)[0].oid == 22
+
+
+def test_no_column_is_null_that_may_not_be(shop: Asker) -> None:
+    """Drivers read NOT NULL columns without looking."""
+    for (schema, name), relation in relations().items():
+        needed = [column for column, (_, not_null) in relation.columns.items() if not_null]
+        if needed:
+            test = " OR ".join(f'"{column}" IS NULL' for column in needed)
+            assert shop.rows(f"SELECT count(*) FROM {schema}.{name} WHERE {test}") == [(0,)], name
+
+
+def test_every_column_of_the_policy_is_there_with_its_bounds(shop: Asker) -> None:
+    sql = """SELECT c.relname, a.attname, col_description(a.attrelid, a.attnum) FROM pg_attribute a
+             JOIN pg_class c ON c.oid = a.attrelid WHERE c.relkind = 'r' AND c.oid >= 16384 AND a.attnum > 0"""
+    found = {(table, column): comment for table, column, comment in shop.rows(sql)}
+    policy = load_policy(POLICIES / "shop.yaml")
+    assert set(found) == {(table.name, column) for table in policy.tables.values() for column in table.columns}
+    assert found["orders", "price"] == "clamped to 0 .. 500"
+    assert found["users", "plan"] == "public keys: free, pro, team, null"
+    assert found["orders", "user_id"] == "privacy unit"
+
+
+def test_an_analyst_sees_no_other(shop: Asker) -> None:
+    assert shop.rows("SELECT usename FROM pg_user ORDER BY 1") == [("ann",), ("owner",)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM '/etc/passwd'", "SELECT * FROM pgx.definitions",
+        "SELECT * FROM duckdb_settings()", "SELECT * FROM sqlite_master", "SELECT read_text('/etc/passwd')",
+        "SELECT * FROM query('select 1')", "SELECT pgf_quote_ident('x')", "SELECT getvariable('x')",
+        "SELECT * FROM users, pgc.pg_class", "WITH x AS (SELECT 1) SELECT * FROM main.x",
+    ],
+)  # fmt: skip
+def test_nothing_but_the_catalog_is_read(shop: Asker, sql: str) -> None:
+    """Refused by name, before the locked engine would refuse it."""
+    tree = read_postgres(sql)
+    with pytest.raises(Error):
+        to_duckdb(tree or exp.Command(), shop.place)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT * FROM read_csv('/etc/passwd')", "ATTACH '/tmp/x.db'", "SET lock_configuration = false", "INSTALL httpfs",
+     "COPY pgc.pg_class TO '/tmp/x.csv'"],
+)  # fmt: skip
+def test_the_engine_itself_is_locked(shop: Asker, sql: str) -> None:
+    """The second defence, should the first let something through."""
+    with pytest.raises(duckdb.Error):
+        shop.catalog._connection.cursor().execute(sql)
+
+
+def test_errors_never_quote_the_engine(shop: Asker) -> None:
+    for sql in ("SELECT 1 + 'x'::name FROM pg_class", "SELECT relname::int4 FROM pg_class", "SELECT substr(1)"):
+        with pytest.raises(Error) as caught:
+            shop.table(sql)
+        assert "Error" not in caught.value.message
+        assert "pgf_" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("SELECT nope FROM pg_class", "nope"), ("SELECT c.nope FROM pg_class c", "nope"),
+        ("SELECT a.oid FROM pg_attribute a", "oid"), ('SELECT "No" FROM pg_class', "No"),
+    ],
+)  # fmt: skip
+def test_the_missing_column_is_named(shop: Asker, sql: str, name: str) -> None:
+    with pytest.raises(Error, match=f'column "{name}" does not exist'):
+        shop.table(sql)

@@ -1,0 +1,169 @@
+"""A client that leaves ends the waiting for its question: what was charged is measured and stored all the same, and what
+had not begun is not charged."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import pytest
+from support.gated_engine import PATIENCE, Gated, gated
+from support.raw_client import Client, error_of, framed, rows_of, text
+from support.served_clinic import PASSWORD, Served, build_clinic
+
+from dpsql.frontends.pgwire.questions import Stop
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
+    return build_clinic(tmp_path_factory.mktemp("leaving"))
+
+
+def closes(client: Client) -> None:
+    client.socket.close()
+
+
+def resets(client: Client) -> None:
+    """What a killed process or a lost link leaves: RST instead of FIN."""
+    client.socket.setsockopt(1, 13, struct.pack("ii", 1, 0))
+    client.socket.close()
+
+
+def logged_in(port: int, **parameters: str) -> Client:
+    client = Client(port)
+    client.login("research", PASSWORD, "nafld", **parameters)
+    return client
+
+
+def asked_again(port: int, sql: str, clinic: Served, charges: int) -> None:
+    """The release of a question that nobody waited for is there, and costs nothing more."""
+    assert len(rows_of(logged_in(port).query(sql))) == 1
+    assert clinic.charges() == charges
+    assert Gated.scans == 1 and not Gated.interrupted.is_set()
+
+
+@pytest.mark.parametrize("leave", [closes, resets])
+def test_a_client_that_leaves_stops_nothing_that_is_charged(
+    clinic: Served, leave: Callable[[Client], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    before = clinic.charges()
+    sql = f"SELECT COUNT(*) FROM patients WHERE age > {51 + (leave is resets)}"
+    with gated(clinic) as port:
+        client = logged_in(port)
+        client.send(framed(b"Q", text(sql)))
+        assert Gated.begun.wait(PATIENCE)
+        leave(client)
+        Gated.go_on.set()
+        asked_again(port, sql, clinic, before + 1)
+
+
+def test_a_statement_timeout_ends_the_waiting(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The charge stays, the client is told so, and the limit is the connection's own."""
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    before = clinic.charges()
+    sql = "SELECT COUNT(*) FROM patients WHERE age > 56"
+    with gated(clinic) as port:
+        client = logged_in(port, options="-c statement_timeout=3s")
+        found = error_of(client.query(sql))
+        assert (found["C"], found["M"]) == ("57014", "canceling statement due to statement timeout")
+        assert found["D"] == "the charge stays" and "asking again is free" in found["H"]
+        assert error_of(client.query("SET statement_timeout = 'soon'"))["C"] == "22023"
+        assert rows_of(client.query("RESET statement_timeout; SHOW statement_timeout")) == [[b"3s"]]
+        Gated.go_on.set()
+        asked_again(port, sql, clinic, before + 1)
+
+
+class Canceller(Client):
+    """A client that cancels its question once the engine is at it."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.port = port
+        (self.key,) = [body for kind, body in self.login("research", PASSWORD, "nafld") if kind == b"K"]
+
+    def cancelled(self, sql: str) -> dict[str, str]:
+        """The error of a question that was cancelled during its scan."""
+        Gated.begun.clear()
+        self.send(framed(b"Q", text(sql)))
+        assert Gated.begun.wait(PATIENCE)
+        Client(self.port).send(struct.pack("!II", 16, 80877102) + self.key)
+        return error_of(self.until(b"Z"))
+
+
+def test_a_cancel_ends_the_waiting(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    before = clinic.charges()
+    sql = "SELECT COUNT(*) FROM patients WHERE age > 57"
+    with gated(clinic) as port:
+        found = Canceller(port).cancelled(sql)
+        assert (found["C"], found["M"]) == ("57014", "canceling statement due to user request")
+        assert found["D"] == "the charge stays"
+        Gated.go_on.set()
+        asked_again(port, sql, clinic, before + 1)
+
+
+def test_a_session_with_a_scan_that_nobody_waits_for_waits_for_it(
+    clinic: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Questions left behind never pile up: the next one of the session is not begun, and not charged, before."""
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    before = clinic.charges()
+    with gated(clinic) as port:
+        client = Canceller(port)
+        assert client.cancelled("SELECT COUNT(*) FROM patients WHERE age > 58")["D"] == "the charge stays"
+        client.query("SET statement_timeout = '0.2s'")
+        for age in (59, 60):
+            found = error_of(client.query(f"SELECT COUNT(*) FROM patients WHERE age > {age}"))
+            assert (found["C"], found["D"]) == ("57014", "nothing was charged")
+        assert (clinic.charges(), Gated.scans) == (before + 1, 1)
+
+
+def test_scans_that_nobody_waits_for_leave_room_for_others(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of the four places at the data at most, however many connections of one analyst leave."""
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    before = clinic.charges()
+    with gated(clinic) as port:
+        for age in (61, 62):
+            sql = f"SELECT COUNT(*) FROM patients WHERE age > {age}"
+            assert Canceller(port).cancelled(sql)["D"] == "the charge stays"
+        third = logged_in(port, options="-c statement_timeout=0.2s")
+        found = error_of(third.query("SELECT COUNT(*) FROM patients WHERE age > 63"))
+        assert found["D"] == "nothing was charged"
+        Gated.begun.clear()
+        other = Client(port)
+        other.login("clinic", PASSWORD, "nafld")
+        other.send(framed(b"Q", text("SELECT COUNT(*) FROM patients WHERE age > 64")))
+        assert Gated.begun.wait(PATIENCE)
+        assert (clinic.charges(), Gated.scans) == (before + 3, 3)
+
+
+def test_shutdown_stops_scans_that_nobody_waits_for(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    with gated(clinic) as port:
+        client = logged_in(port)
+        client.send(framed(b"Q", text("SELECT COUNT(*) FROM patients WHERE age > 65")))
+        assert Gated.begun.wait(PATIENCE)
+        client.socket.close()
+        monkeypatch.setattr(Gated.go_on, "set", lambda: None)
+    assert Gated.interrupted.is_set()
+    assert clinic.outcomes()[-1] == "failed"
+
+
+def test_what_a_leaving_client_sent_last_is_not_begun(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    before = clinic.charges()
+    with gated(clinic) as port:
+        client = logged_in(port)
+        asked = (framed(b"Q", text(f"SELECT COUNT(*) FROM patients WHERE age > {n}")) for n in (53, 54, 55))
+        client.send(*asked)
+        assert Gated.begun.wait(PATIENCE)
+        client.socket.close()
+    assert clinic.charges() == before + 1
+
+
+def test_who_has_left_begins_nothing() -> None:
+    stop = Stop()
+    stop.leave()
+    with pytest.raises(Exception, match="cancel"), stop.running(lambda: None, None):
+        pass

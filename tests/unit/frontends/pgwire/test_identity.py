@@ -1,0 +1,187 @@
+"""One question through three doors (Python, command line, wire): the same plan, price, answer, refusal and charges.
+
+Each door has its own copy of one clinic, so the same key chooses which rows of a person are counted, and a gate whose noise
+comes from one seed. Every question has a connection of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pytest
+from support.noise_laws import Seeded
+from support.served_clinic import Served, build_clinic, serving
+
+import dpsql
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.cli import status_of
+from dpsql.frontends.cli.serve import open_house
+from dpsql.noise.perturb import Gate
+
+QUESTIONS = (
+    "SELECT COUNT(*) AS n FROM patients",
+    "SELECT sex, COUNT(*) AS n, AVG(bmi) AS bmi FROM patients GROUP BY sex ORDER BY sex",
+    "SELECT test, AVG(value) AS mean, STDDEV(value) AS spread FROM labs WHERE day > 0 GROUP BY 1 ORDER BY 1",
+    "SELECT event, COUNT(DISTINCT patient_id) AS people FROM events GROUP BY event ORDER BY people DESC, event LIMIT 5",
+    "SELECT age / 10 * 10 AS decade, COUNT(*) AS n FROM patients GROUP BY 1 HAVING COUNT(*) > 500 ORDER BY 1",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.3, project = 'flu') COUNT(*) AS n FROM patients WHERE died",
+    "SELECT p.sex, AVG(l.value) AS mean FROM labs AS l JOIN patients AS p ON p.patient_id = l.patient_id GROUP BY p.sex ORDER BY 1",
+    "SELECT COUNT(*) AS n FROM patients WHERE sex = ANY('{male,female}')",
+    "SELECT COUNT(*) AS n FROM patients",  # answered from the store
+    "SELECT SUM(n) AS n FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS by_sex",
+    "SELECT sex, COUNT(*) AS n FROM patients WHERE bmi > (SELECT AVG(bmi) FROM patients) GROUP BY sex ORDER BY sex",
+    "SELECT l.test, AVG(l.value) AS mean FROM labs AS l JOIN (SELECT test, COUNT(*) AS n FROM labs GROUP BY test "
+    "ORDER BY n DESC LIMIT 2) AS top ON l.test = top.test GROUP BY l.test ORDER BY mean DESC LIMIT 2",
+    "SELECT 1 + 1 AS two",
+)
+REFUSED = (
+    "SELECT nope FROM patients", "SELECT COUNT(*) FROM nope", "SELECT * FROM patients", "SELECT MAX(age) FROM patients",
+    "SELECT SUM(value FROM labs", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 5) COUNT(*) FROM patients",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (project = 'flue') COUNT(*) FROM patients",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a door tells of one question. `price` is none where nothing is charged; `refusal` is SQLSTATE and sentence."""
+
+    rows: tuple[tuple[Any, ...], ...] = ()
+    price: str = ""
+    refusal: tuple[str, str] = ("", "")
+
+
+Door = Callable[[str], Told]
+
+
+@contextmanager
+def python(clinic: Served) -> Iterator[Door]:
+    def ask(sql: str) -> Told:
+        with dpsql.connect(clinic.policy, analyst="research") as connection:
+            try:
+                cursor = connection.execute(sql)
+            except Error as error:
+                assert error.charged is False
+                return Told(refusal=(error.sqlstate, error.message))
+            receipt = cursor.release.receipt
+            return Told(tuple(cursor.fetchall()), "" if receipt.reused else receipt.charged.replace("nothing", ""))
+
+    yield ask
+
+
+@contextmanager
+def command_line(clinic: Served, capsys: pytest.CaptureFixture[str]) -> Iterator[Door]:
+    def ask(sql: str) -> Told:
+        status = status_of(["query", "-p", str(clinic.policy), "--analyst", "research", "-f", "json", sql])
+        out, err = capsys.readouterr()
+        if status:
+            sqlstate, _, rest = err.partition(" ")
+            assert "nothing was charged" in err
+            return Told(refusal=(sqlstate, rest.split(": ", 1)[1].splitlines()[0]))
+        answer = json.loads(out)
+        rows = tuple(tuple(row.values()) for row in answer["rows"])
+        return Told(rows, "" if answer["reused"] else answer["charged"].replace("nothing", ""))
+
+    yield ask
+
+
+@contextmanager
+def wire(clinic: Served) -> Iterator[Door]:
+    with serving(open_house(clinic.policy)) as port:
+
+        def ask(sql: str) -> Told:
+            place = {**clinic.place, "port": port, "sslmode": "disable"}
+            heard: list[str] = []
+            with closing(psycopg.connect(autocommit=True, **place)) as connection:
+                connection.add_notice_handler(lambda notice: heard.append(notice.message_primary or ""))
+                try:
+                    rows = connection.execute(sql).fetchall()
+                except psycopg.Error as error:
+                    assert error.diag.message_detail == "nothing was charged"
+                    return Told(refusal=(error.diag.sqlstate or "", error.diag.message_primary or ""))
+            prices = [text.removeprefix("charged ") for text in heard if text.startswith("charged ")]
+            return Told(tuple(rows), *prices)
+
+        yield ask
+
+
+@pytest.fixture(scope="module")
+def clinics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Served]:
+    """Three copies of one clinic, each with its ledger and the same key."""
+    first = tmp_path_factory.mktemp("identity") / "first"
+    first.mkdir()
+    build_clinic(first)
+    found = {}
+    for name in ("python", "command line", "wire"):
+        folder = first.with_name(name.replace(" ", "_"))
+        shutil.copytree(first, folder)
+        found[name] = Served(folder / "nafld.yaml", folder / "state")
+    return found
+
+
+@pytest.fixture
+def doors(
+    clinics: dict[str, Served], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], dict[str, Told]]:
+    """What each door tells of a question, its ledger and its seed being its own."""
+    monkeypatch.setattr("dpsql.session.session.Gate", lambda: Gate(Seeded("identity")))
+    lock = threading.Lock()
+
+    def ask(sql: str) -> dict[str, Told]:
+        found = {}
+        with lock:
+            for name, clinic in clinics.items():
+                monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+                door = {
+                    "python": python, "command line": lambda clinic: command_line(clinic, capsys), "wire": wire,
+                }[name]  # fmt: skip
+                with door(clinic) as through:
+                    found[name] = through(sql)
+        return found
+
+    return ask
+
+
+def charges(clinic: Served) -> list[tuple[Any, ...]]:
+    """What was charged, to whom and for what; without times, ids and names of sessions."""
+    return [(facts["charge"], facts["scopes"], facts["analyst"], facts["what"]) for facts in clinic.charged()]
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_plans_answers_and_prices(
+    doors: Callable[[str], dict[str, Told]], clinics: dict[str, Served], sql: str
+) -> None:
+    for asked in (f"EXPLAIN {sql}", sql, sql):
+        told = doors(asked)
+        assert told["wire"] == told["python"] == told["command line"]
+        assert told["wire"].rows or "1 + 1" in asked
+        assert told["wire"].refusal == ("", "")
+    assert told["wire"].price == ""  # the second time
+    ledgers = [charges(clinic) for clinic in clinics.values()]
+    assert ledgers[0] == ledgers[1] == ledgers[2]
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_refusals(doors: Callable[[str], dict[str, Told]], clinics: dict[str, Served], sql: str) -> None:
+    before = [charges(clinic) for clinic in clinics.values()]
+    told = doors(sql)
+    assert told["wire"] == told["python"] == told["command line"]
+    assert told["wire"].refusal[0]
+    assert [charges(clinic) for clinic in clinics.values()] == before
+
+
+def test_something_was_charged_and_noise_was_drawn(
+    clinics: dict[str, Served], doors: Callable[[str], dict[str, Told]]
+) -> None:
+    """What the other tests compare is not nothing."""
+    told = doors("SELECT COUNT(*) AS n FROM patients WHERE age > 33")
+    assert told["wire"].price.startswith("rho 0.005")
+    assert told["wire"] == told["python"] == told["command line"]
+    assert len(charges(clinics["wire"])) >= 1
+    assert {scope for charge in charges(clinics["wire"]) for scope in charge[1]} >= {"dataset", "analyst:research"}

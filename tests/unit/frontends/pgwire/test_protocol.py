@@ -1,0 +1,295 @@
+"""The protocol byte by byte: what is charged when, portals, errors, transactions, cursors, COPY."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from support.raw_client import (
+    FLUSH,
+    SYNC,
+    Client,
+    bind,
+    columns_of,
+    describe,
+    error_of,
+    execute,
+    fields,
+    framed,
+    kinds,
+    parse,
+    rows_of,
+    text,
+)
+from support.served_clinic import GROUPED, PASSWORD, Served
+
+
+@pytest.fixture
+def client(served: Served) -> Client:
+    return served.client()
+
+
+def _fresh(number: int) -> str:
+    """A question that no other test asks, so that its answer is in no store."""
+    return f"SELECT sex, COUNT(*) AS n FROM patients WHERE age > {number} GROUP BY sex"
+
+
+def test_describe_neither_charges_nor_runs(client: Client, served: Served) -> None:
+    before = served.charges()
+    client.send(parse(_fresh(31), "s"), describe(b"S", "s"), bind((), "p", "s"), describe(b"P", "p"), SYNC)
+    found = client.until(b"Z")
+    assert kinds(found) == "1tT2TZ"
+    assert columns_of(found) == [("sex", 25), ("n", 20)]
+    assert served.charges() == before
+    client.query(f"DECLARE c CURSOR WITH HOLD FOR {_fresh(32)}")
+    client.query(f"EXPLAIN {_fresh(33)}")
+    assert served.charges() == before
+
+
+def test_a_portal_in_pieces_is_asked_and_charged_once(client: Client, served: Served) -> None:
+    before = served.charges()
+    question = "SET dp.reuse = off", _fresh(34)
+    client.query("BEGIN")
+    client.query(question[0])
+    client.send(parse(question[1]), bind((), "p"), execute("p", 1), execute("p", 1), execute("p", 1), SYNC)
+    found = client.until(b"Z")
+    assert kinds(found) == "12DsDsCZ"
+    assert served.charges() == before + 1
+    client.query(f"DECLARE c CURSOR FOR {_fresh(34)}")
+    first, second = client.query("FETCH 1 FROM c"), client.query("FETCH ALL FROM c")
+    assert (len(rows_of(first)), len(rows_of(second))) == (1, 1)
+    assert served.charges() == before + 2
+
+
+def test_a_refresh_is_free_and_equal(client: Client, served: Served) -> None:
+    first = client.query(_fresh(35))
+    before = served.charges()
+    again = served.client()
+    assert rows_of(again.query(_fresh(35))) == rows_of(first)
+    again.send(parse(_fresh(35)), bind(binary=True), execute(), SYNC)
+    assert [row[0] for row in rows_of(again.until(b"Z"))] == [row[0] for row in rows_of(first)]
+    assert served.charges() == before
+
+
+def test_each_answer_tells_price_and_what_remains(client: Client) -> None:
+    notice, dropped = (fields(body) for kind, body in client.query(_fresh(36)) if kind == b"N")
+    assert dropped["M"].startswith("rows whose sex is no public key")
+    assert notice["M"].startswith("charged rho 0.005")
+    assert "error bars (0.95): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
+    assert "analyst:research" in notice["D"]
+    assert any("nothing charged" in fields(body)["M"] for kind, body in client.query(_fresh(36)) if kind == b"N")
+
+
+def test_errors_come_at_once_and_skip_to_sync(client: Client) -> None:
+    client.send(parse("SELECT nope FROM patients"), describe(b"S"), FLUSH)
+    found = client.until(b"E")
+    assert fields(found[-1][1])["C"] == "42703"
+    client.send(bind(), execute(), SYNC, parse("SELECT 1"), bind(), execute(), SYNC)
+    assert kinds(client.until(b"Z")) == "Z"
+    assert kinds(client.until(b"Z")) == "12DCZ"
+
+
+def test_errors_carry_sqlstate_place_hint_and_charge(client: Client) -> None:
+    found = error_of(client.query("SELECT 1; SELECT  nope FROM patients"))
+    assert found["C"] == "42703"
+    assert found["M"] == 'column "nope" does not exist'
+    assert found["P"] == "19"
+    assert found["D"] == "nothing was charged"
+    raw = error_of(client.query("SELECT * FROM patients"))
+    assert raw["C"].startswith("ZP")
+    assert "metric" in raw["H"]
+
+
+def test_a_failed_transaction_waits_for_its_end(client: Client) -> None:
+    assert client.query("BEGIN")[-1] == (b"Z", b"T")
+    client.query("SAVEPOINT a")
+    assert client.query("SELECT nope FROM patients")[-1] == (b"Z", b"E")
+    assert error_of(client.query("SELECT 1"))["C"] == "25P02"
+    assert client.query("ROLLBACK TO a")[-1] == (b"Z", b"T")
+    client.query("SELECT nope FROM patients")
+    found = client.query("COMMIT")
+    assert (b"C", b"ROLLBACK\0") in found
+    assert found[-1] == (b"Z", b"I")
+
+
+def test_settings_follow_the_transaction(client: Client) -> None:
+    client.query("BEGIN")
+    client.query("SET dp.epsilon = 0.5")
+    changed = client.query("SET TIME ZONE 'Europe/Vienna'")
+    assert (b"S", text("TimeZone", "Europe/Vienna")) in changed
+    client.query("ROLLBACK")
+    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.1"]]
+    assert rows_of(client.query("SHOW TIME ZONE")) == [[b"UTC"]]
+    assert error_of(client.query("SET client_encoding = 'LATIN1'"))["C"] == "22023"
+
+
+@pytest.mark.parametrize(
+    ("sql", "sqlstate"),
+    [
+        ("INSERT INTO patients VALUES (1)", "25006"),
+        ("CREATE TEMP TABLE x (a int)", "25006"),
+        ("COPY patients TO STDOUT", "0A000"),
+        ("COPY (SELECT * FROM patients) TO STDOUT", "ZP001"),
+        ("SET ROLE clinic", "42501"),
+        ("SELECT pg_read_file('/etc/passwd')", "42883"),
+        ("SELECT * FROM read_csv('/etc/passwd')", "0A000"),
+        ("SELECT * FROM duckdb_settings()", "42883"),
+        ("SELECT getenv('HOME')", "42883"),
+        ("SELECT p.sex FROM patients p, pg_catalog.pg_class c", "0A000"),
+        ("SELECT relname FROM pg_class WHERE nope = 1", "42703"),
+        ("SELECT * FROM pg_catalog.nope", "42P01"),
+        ("FETCH 1 FROM nowhere", "34000"),
+        ("SELECT 'open", "42601"),
+    ],
+)
+def test_refused(client: Client, sql: str, sqlstate: str) -> None:
+    assert error_of(client.query(sql))["C"] == sqlstate
+
+
+def test_catalog_questions_end(client: Client) -> None:
+    assert error_of(client.query("SELECT count(*) FROM generate_series(1, 1000000000000)"))["C"] == "57014"
+    assert rows_of(client.query("SELECT 1")) == [[b"1"]]
+
+
+def test_probes_of_a_table_give_columns_without_rows(client: Client, served: Served) -> None:
+    before = served.charges()
+    for probe in (
+        "SELECT * FROM labs LIMIT 1",
+        "SELECT day, value FROM labs WHERE 1 = 0",
+        "SELECT * FROM labs LIMIT 0",
+    ):
+        found = client.query(probe)
+        assert ("value", 701) in columns_of(found)
+        assert rows_of(found) == []
+    assert served.charges() == before
+
+
+def test_copy_in_three_formats(client: Client) -> None:
+    rows = rows_of(client.query(GROUPED))
+    lines = [b"\t".join(cell or b"" for cell in row) + b"\n" for row in rows]
+    found = client.query(f"COPY ({GROUPED}) TO STDOUT")
+    assert kinds(found) == "HddcCZ"
+    assert [body for kind, body in found if kind == b"d"] == lines
+    csv = client.query(f"COPY ({GROUPED}) TO STDOUT WITH (FORMAT csv, HEADER)")
+    assert [body for kind, body in csv if kind == b"d"] == [b"sex,n\n", *(line.replace(b"\t", b",") for line in lines)]
+    binary = [body for kind, body in client.query(f"COPY ({GROUPED}) TO STDOUT (FORMAT binary)") if kind == b"d"]
+    assert binary[0].startswith(b"PGCOPY\n\xff\r\n\0" + bytes(8) + b"\0\2\0\0\0\6female")
+    assert binary[-1] == b"\xff\xff"
+
+
+def test_parameters_without_types_are_inferred(client: Client) -> None:
+    client.send(parse("SELECT COUNT(*) FROM patients WHERE sex = $1 AND age > $2 AND bmi < $3"), describe(b"S"), SYNC)
+    found = client.until(b"Z")
+    assert next(body for kind, body in found if kind == b"t") == struct.pack("!HIII", 3, 25, 20, 701)
+    client.send(bind((b"male", b"seventy", b"30")), SYNC)
+    assert error_of(client.until(b"Z"))["C"] == "22P02"
+    client.send(parse("SELECT COUNT(*) FROM patients WHERE age = $1"), bind((b"1e999999999",)), SYNC)
+    assert error_of(client.until(b"Z"))["C"] == "22P02"
+
+
+def test_protocol_versions_and_unknown_options_are_negotiated(served: Served) -> None:
+    client = Client(served.port)
+    client.start("research", "nafld", version=(3 << 16) + 2, **{"_pq_.new": "on"})
+    found = client.until(b"R")
+    assert found[0] == (b"v", struct.pack("!II", 0, 1) + text("_pq_.new"))
+    old = Client(served.port)
+    old.start("research", "nafld", version=2 << 16)
+    assert error_of(old.until(b"E"))["C"] == "0A000"
+
+
+def test_logins_that_fail(served: Served) -> None:
+    wrong = Client(served.port).login("research", "wrong", "nafld")
+    assert error_of(wrong)["C"] == "28P01"
+    for user, password in (("nobody", ""), ("nobody", PASSWORD), ("planning", ""), ("owner", "")):
+        assert error_of(Client(served.port).login(user, password, "nafld"))["C"] == "28P01"
+    assert error_of(Client(served.port).login("research", PASSWORD, "postgres"))["C"] == "3D000"
+
+
+def test_unknown_users_look_like_known_ones(served: Served) -> None:
+    """The same salt at each try, the same count, the same answers in the same order."""
+    seen = {}
+    for user in ("research", "nobody"):
+        heads = set()
+        for _ in range(2):
+            client = Client(served.port)
+            client.start(user, "nafld")
+            client.until(b"R")
+            first = b"n,,n=,r=abcdefgh"
+            client.send(framed(b"p", b"SCRAM-SHA-256\0" + struct.pack("!I", len(first)) + first))
+            answer = client.until(b"R", b"E")[-1]
+            heads.add(answer[1].split(b",", 1)[1])
+            client.close()
+        assert len(heads) == 1
+        seen[user] = heads.pop()
+    assert [len(value) for value in seen.values()] == [len(seen["research"])] * 2
+    assert seen["research"].split(b",i=")[1] == seen["nobody"].split(b",i=")[1]
+
+
+def test_a_connection_may_name_its_project_and_options(served: Served) -> None:
+    """Options of the startup packet are the session's, and what RESET goes back to; a wrong one ends the login."""
+    client = served.client(options="-c dp.project=flu -c dp.epsilon=0.2")
+    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.2"]]
+    client.query(_fresh(37))
+    charged = served.charged()[-1]
+    assert charged["scopes"] == ["analyst:research", "dataset", "project:flu"]
+    assert int(charged["charge"]["rho"]) == 2 * 10**34
+    client.query("SET dp.project = none; SET dp.epsilon = 0.1")
+    assert len(rows_of(client.query("SHOW dp.budget"))) == 4
+    client.query("RESET ALL")
+    assert {row[0] for row in rows_of(client.query("SHOW dp.budget"))} == {
+        b"dataset", b"analyst:research", b"project:flu",
+    }  # fmt: skip
+    for options, sqlstate in (
+        ("-c dp.project=flue", "28000"),
+        ("-c dp.epsilom=1", "42704"),
+        ("--dp.epsilon=9", "22023"),
+    ):
+        refused = Client(served.port)
+        found = error_of(refused.login("research", PASSWORD, "nafld", options=options))
+        assert (found["S"], found["C"]) == ("FATAL", sqlstate)
+
+
+def test_a_project_follows_the_transaction(client: Client, served: Served) -> None:
+    client.query("BEGIN")
+    client.query("SET dp.project = flu")
+    client.query(_fresh(38))
+    assert "project:flu" in served.charged()[-1]["scopes"]
+    client.query("ROLLBACK")
+    assert rows_of(client.query("SHOW dp.project")) == [[b"dp.project", b"none"]]
+    client.query(_fresh(39))
+    assert served.charged()[-1]["scopes"] == ["analyst:research", "dataset"]
+    assert error_of(client.query("SET dp.project = flue"))["C"] == "28000"
+
+
+@pytest.mark.parametrize(("level", "heard"), [("notice", 2), ("debug1", 2), ("warning", 0), ("error", 0)])
+def test_client_min_messages(client: Client, level: str, heard: int) -> None:
+    client.query(f"SET client_min_messages TO {level}")
+    assert [kind for kind, _ in client.query(_fresh(36))].count(b"N") == heard
+    assert error_of(client.query("SET client_min_messages = loud"))["C"] == "22023"
+
+
+@pytest.mark.parametrize("test", ["sex = ANY($1)", "sex = SOME($1)", "NOT sex <> ALL($1)", "sex = ANY($1::text[])"])
+def test_lists_are_parameters(client: Client, test: str) -> None:
+    """Inferred as an array of the column's type, in text and binary, and the same question as IN."""
+    wanted = rows_of(client.query("SELECT COUNT(*) FROM patients WHERE sex IN ('male', 'nobody')"))
+    client.send(parse(f"SELECT COUNT(*) FROM patients WHERE {test}"), describe(b"S"), bind((b'{male,"nobody"}',)))
+    client.send(execute(), SYNC)
+    found = client.until(b"Z")
+    assert next(body for kind, body in found if kind == b"t") == struct.pack("!HI", 1, 1009)
+    assert len(rows_of(found)) == len(wanted) == 1
+    if "ALL" not in test:
+        assert rows_of(found) == wanted
+
+
+def test_a_setting_named_by_a_parameter_is_described(client: Client) -> None:
+    """SQLAlchemy asks so for a table's options; which setting is meant is known later."""
+    client.send(parse("SELECT relname, current_setting($1::VARCHAR) FROM pg_class LIMIT 1"), describe(b"S"), SYNC)
+    assert columns_of(client.until(b"Z")) == [("relname", 25), ("current_setting", 25)]
+    client.send(parse("SELECT current_setting($1)"), bind((b"server_version_num",)), execute(), SYNC)
+    assert rows_of(client.until(b"Z")) == [[b"160014"]]
+
+
+def test_answers_with_parameters_tell_error_bars(client: Client) -> None:
+    client.send(parse("SELECT COUNT(*) AS n FROM patients WHERE age > $1"), bind((b"43",)), execute(), SYNC)
+    notice = next(fields(body) for kind, body in client.until(b"Z") if kind == b"N")
+    assert "error bars (0.95): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]

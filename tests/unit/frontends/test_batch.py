@@ -1,0 +1,198 @@
+"""`dpsql run`: the set fits or nothing runs, and no crash makes it pay twice."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from support.clinic_folder import Clinic, Outcome, process
+
+Run = Callable[..., Outcome]
+NIGHTLY = """\
+-- three questions; the second twice, and one that needs no data
+SELECT region, COUNT(*) AS n FROM patients GROUP BY region;
+SELECT COUNT(*) AS n FROM patients WHERE age > 30;
+SET dp.epsilon = 0.2;
+SELECT AVG(age) AS age FROM patients; -- ; not here
+SELECT AVG(age) AS age FROM patients;
+EXPLAIN SELECT COUNT(*) FROM numbers;
+"""
+RUN = ("run", "-p", "clinic.yaml", "nightly.sql", "--out", "out")
+UNIT = 10**18
+
+KILLED = """
+import os, signal, sys
+from dpsql.frontends.batch import checkpoint as run_record
+from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.reservation import Reservation
+calls = {name: 0 for name in ("reserve", "commit", "result", "note")}
+def deadly(owner, attribute, name, at, after=False):
+    real = getattr(owner, attribute)
+    def call(*arguments, **options):
+        calls[name] += 1
+        if calls[name] == at and not after: os.kill(os.getpid(), signal.SIGKILL)
+        found = real(*arguments, **options)
+        if calls[name] == at: os.kill(os.getpid(), signal.SIGKILL)
+        return found
+    setattr(owner, attribute, call)
+where = sys.argv.pop(1)
+if where == "after reserve": deadly(Ledger, "reserve", "reserve", 2, after=True)
+if where == "before commit": deadly(Reservation, "commit", "commit", 2)
+if where == "before result": deadly(run_record.RunRecord, "keep", "result", 2)
+if where == "in result": deadly(os, "replace", "result", 4)
+if where == "after note": deadly(run_record.RunRecord, "keep", "note", 2, after=True)
+from dpsql.frontends.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def nightly(clinic: Clinic) -> Clinic:
+    (clinic.folder / "nightly.sql").write_text(NIGHTLY)
+    return clinic
+
+
+def note(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path("out", f"{name}.meta.json").read_text())
+    return found
+
+
+def test_results(nightly: Clinic, dpsql: Run) -> None:
+    outcome = dpsql(*RUN)
+    assert outcome.status == 0 and outcome.out == ""
+    assert "the whole set: epsilon 0.4" in outcome.err, "a question asked twice is paid once"
+    assert sorted(path.name for path in Path("out").glob("*.csv")) == [f"nightly-0{n}.csv" for n in range(1, 6)]
+    assert Path("out/nightly-03.csv").read_text() == Path("out/nightly-04.csv").read_text()
+    first = note("nightly-01")
+    assert first["statement"] == "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
+    assert first["options"]["dp.epsilon"] == "0.1" and note("nightly-03")["options"]["dp.epsilon"] == "0.2"
+    assert first["charged"].startswith("epsilon 0.1") and len(first["low"]) == 2
+    assert first["receipt"] == first["request"]
+    assert first["sha256"] == hashlib.sha256(Path("out/nightly-01.csv").read_bytes()).hexdigest()
+    assert note("nightly-04")["reused"] and note("nightly-04")["charged"] == "nothing"
+    assert nightly.charges() == 3 and nightly.spent() <= 0.4 * UNIT
+    assert not list(Path("out").glob(".*.part"))
+
+
+def test_running_again_is_free(nightly: Clinic, dpsql: Run) -> None:
+    dpsql(*RUN)
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path("out").glob("nightly*")}
+    again = dpsql(*RUN)
+    assert again.status == 0 and again.err.count("answered by an earlier run") == 5
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path("out").glob("nightly*")} == before
+    Path("out/nightly-01.csv").write_text("edited\n")
+    assert dpsql(*RUN).status == 0
+    assert Path("out/nightly-01.csv").read_bytes() == before["nightly-01.csv"][0], "a damaged result is written again"
+    assert nightly.charges() == 3
+
+
+def test_prices_are_told_before_anything_is_paid(nightly: Clinic, dpsql: Run) -> None:
+    outcome = dpsql(*RUN, "--dry-run")
+    assert outcome.status == 0 and "the whole set: epsilon 0.4" in outcome.err and nightly.charges() == 0
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("epsilon", ["0.51", "0.5"])
+def test_the_whole_set_fits_or_nothing_runs(clinic: Clinic, dpsql: Run, epsilon: str) -> None:
+    texts = [f"SELECT COUNT(*) FROM patients WHERE age > {age};" for age in (1, 2)]
+    (clinic.folder / "big.sql").write_text("\n".join(texts))
+    run = ("run", "-p", "clinic.yaml", "big.sql", "--out", "out")
+    outcome = dpsql(*run, "--analyst", "research", "--epsilon", epsilon)
+    assert (outcome.status, clinic.charges()) == ((0, 2) if epsilon == "0.5" else (3, 0))
+    if epsilon != "0.5":
+        assert "analyst:research has epsilon 1 left" in outcome.err and not list(Path("out").glob("*.csv"))
+
+
+def test_without_reuse_each_is_paid(clinic: Clinic, dpsql: Run) -> None:
+    (clinic.folder / "twice.sql").write_text("SELECT COUNT(*) FROM patients;" * 2)
+    outcome = dpsql("run", "-p", "clinic.yaml", "twice.sql", "--out", "out", "--set", "dp.reuse=off")
+    assert outcome.status == 0 and "the whole set: epsilon 0.2" in outcome.err and clinic.charges() == 2
+    assert note("twice-01")["receipt"] != note("twice-02")["receipt"]
+
+
+def test_one_refused_statement_stops_all(nightly: Clinic, dpsql: Run) -> None:
+    Path("other.sql").write_text("SELECT nope FROM patients;\n\nSELECT * FROM patients")
+    outcome = dpsql(*RUN[:4], "other.sql", *RUN[4:])
+    assert outcome.status == 1 and nightly.charges() == 0
+    assert "other.sql:1: 42703" in outcome.err and "other.sql:3: ZP001" in outcome.err, "all of them are told"
+
+
+@pytest.mark.parametrize("format", ["parquet", "json", "arrow"])
+def test_formats(nightly: Clinic, dpsql: Run, format: str) -> None:
+    assert dpsql(*RUN, "-f", format).status == 0 and Path(f"out/nightly-05.{format}").stat().st_size > 100
+
+
+@pytest.mark.parametrize("where", ["before commit", "before result", "in result", "after note"])
+def test_killed_and_run_again(nightly: Clinic, dpsql: Run, where: str) -> None:
+    child = process(where, *RUN, script=KILLED)
+    child.communicate()
+    assert child.returncode == -9
+    assert not Path("out/nightly-03.csv").exists()
+    again = dpsql(*RUN)
+    assert again.status == 0, again.err
+    assert nightly.charges() == 3 and nightly.spent() <= 0.4 * UNIT, "nothing was paid twice"
+    assert len(list(Path("out").glob("*.meta.json"))) == 5
+
+
+def test_killed_without_reuse(nightly: Clinic, dpsql: Run) -> None:
+    run = (*RUN, "--set", "dp.reuse=off")
+    child = process("before result", *run, script=KILLED)
+    child.communicate()
+    assert child.returncode == -9 and nightly.charges() == 2
+    again = dpsql(*run)
+    assert again.status == 0 and nightly.charges() == 4, "a kept request is answered again"
+
+
+def test_a_lost_answer_is_told_and_paid_again_only_on_request(nightly: Clinic, dpsql: Run) -> None:
+    child = process("after reserve", *RUN, script=KILLED)
+    child.communicate()
+    assert child.returncode == -9 and nightly.charges() == 2
+    again = dpsql(*RUN)
+    assert again.status == 4 and "nightly.sql:3: 55000 batch_lost" in again.err and "the charge stays" in again.err
+    assert nightly.charges() == 3 and not Path("out/nightly-02.csv").exists() and Path("out/nightly-05.csv").exists()
+    assert dpsql(*RUN).status == 4 and nightly.charges() == 3
+    paid = dpsql(*RUN, "--charge-again")
+    assert paid.status == 0 and nightly.charges() == 4 and Path("out/nightly-02.csv").exists()
+    assert dpsql(*RUN, "--charge-again").status == 0 and nightly.charges() == 4
+
+
+def test_one_run_at_a_time_and_no_foreign_folder(nightly: Clinic, dpsql: Run) -> None:
+    Path("out").mkdir()
+    with open("out/.run.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        busy = dpsql(*RUN)
+    assert busy.status == 2 and "another `dpsql run`" in busy.err
+    Path("out/run.json").write_text('{"run": "x", "dataset": "other", "attempts": {}}')
+    assert dpsql(*RUN).status == 2 and nightly.charges() == 0
+
+
+def test_a_fault_ends_the_run(clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpsql.engine.duckdb.engine import DuckDBEngine
+    from dpsql.errors.exceptions import refuse
+
+    def broken(*arguments: object) -> None:
+        raise refuse("engine_failed", incident="0")
+
+    (clinic.folder / "two.sql").write_text("SELECT COUNT(*) FROM patients; SELECT AVG(age) FROM patients")
+    monkeypatch.setattr(DuckDBEngine, "run", broken)
+    outcome = dpsql("run", "-p", "clinic.yaml", "two.sql", "--out", "out")
+    assert outcome.status == 4 and clinic.charges() == 1, "the second question is not paid into a broken engine"
+
+
+def test_other_data_are_asked_again(nightly: Clinic, dpsql: Run) -> None:
+    """A result says of which data it is; that of older data is not taken for an answer."""
+    assert dpsql(*RUN).status == 0
+    before = Path("out/nightly-02.csv").read_text()
+    with duckdb.connect(str(nightly.folder / "clinic.duckdb")) as connection:
+        connection.execute("INSERT INTO patients SELECT patient_id + 1000, region, age, income, smokes FROM patients")
+    outcome = dpsql(*RUN)
+    assert outcome.status == 0 and "answered by an earlier run" not in outcome.err
+    assert Path("out/nightly-02.csv").read_text() != before
+    again = dpsql(*RUN)
+    assert again.err.count("answered by an earlier run") == 5

@@ -1,0 +1,192 @@
+"""PEP 249: what a DB-API user expects, and that no way through it gives budget back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pandas
+import polars
+import pyarrow
+import pytest
+from support.clinic_folder import Clinic
+
+import dpsql
+
+BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
+
+
+@pytest.fixture
+def connection(clinic: Clinic) -> Iterator[dpsql.Connection]:
+    with dpsql.connect(clinic.policy, analyst="research") as opened:
+        yield opened
+
+
+def spent(connection: dpsql.Connection) -> dict[str, str]:
+    return {scope: amounts["epsilon"] for scope, amounts in connection.budget.spent.items()}
+
+
+def test_module() -> None:
+    assert (dpsql.apilevel, dpsql.threadsafety, dpsql.paramstyle) == ("2.0", 2, "qmark")
+    assert issubclass(dpsql.ProgrammingError, dpsql.DatabaseError) and issubclass(dpsql.DatabaseError, dpsql.Error)
+    assert issubclass(dpsql.InterfaceError, dpsql.Error) and not issubclass(dpsql.InterfaceError, dpsql.DatabaseError)
+    for name in ("DataError", "OperationalError", "IntegrityError", "InternalError", "NotSupportedError"):
+        assert issubclass(getattr(dpsql, name), dpsql.DatabaseError)
+        assert getattr(dpsql.Connection, name) is getattr(dpsql, name)
+    assert set(dpsql.__all__) <= set(dir(dpsql)) and all(getattr(dpsql, name) is not None for name in dpsql.__all__)
+    with pytest.raises(AttributeError):
+        _ = dpsql.no_such_name
+    assert dpsql.Date(2024, 1, 31) == date(2024, 1, 31) and dpsql.TimestampFromTicks(0).year in (1969, 1970)
+
+
+def test_answer(connection: dpsql.Connection) -> None:
+    cursor = connection.cursor()
+    assert cursor.description is None and cursor.rowcount == -1
+    assert cursor.execute(BY_REGION) is cursor
+    assert [entry[0] for entry in cursor.description or ()] == ["region", "n", "age"]
+    assert all(len(entry) == 7 for entry in cursor.description or ())
+    codes = [entry[1] for entry in cursor.description or ()]
+    assert [codes[0] == dpsql.STRING, codes[1] == dpsql.NUMBER, codes[2] == dpsql.NUMBER] == [True] * 3
+    assert codes[0] != dpsql.NUMBER and codes[1] != dpsql.DATETIME
+    assert cursor.rowcount == 2
+    first = cursor.fetchone()
+    assert first is not None and first[0] == "north" and isinstance(first[1], int) and isinstance(first[2], float)
+    assert len(cursor.fetchall()) == 1 and cursor.fetchone() is None and cursor.fetchall() == []
+
+
+def test_fetching(connection: dpsql.Connection) -> None:
+    cursor = connection.execute("SELECT age, COUNT(*) AS n FROM patients WHERE income > 5 GROUP BY age")
+    assert cursor.rowcount == 122
+    assert len(cursor.fetchmany()) == 1
+    cursor.arraysize = 10
+    assert len(cursor.fetchmany()) == 10 and len(cursor.fetchmany(20)) == 20
+    rest = list(cursor)
+    assert len(rest) == 91 and [row[0] for row in rest] == [*range(31, 121), None]
+
+
+def test_frames(connection: dpsql.Connection) -> None:
+    cursor = connection.execute(BY_REGION)
+    cursor.fetchone()
+    table, frame, polar = cursor.arrow(), cursor.df(), cursor.pl()
+    assert isinstance(table, pyarrow.Table) and isinstance(frame, pandas.DataFrame)
+    assert isinstance(polar, polars.DataFrame)
+    assert table.num_rows == len(frame) == len(polar) == 2 and list(frame.columns) == polar.columns
+    assert cursor.release.table is table and cursor.release.error.num_rows == 2
+
+
+def test_pandas_read_sql(connection: dpsql.Connection) -> None:
+    with pytest.warns(UserWarning, match="SQLAlchemy"):
+        frame = pandas.read_sql(BY_REGION, connection)
+    assert list(frame.columns) == ["region", "n", "age"] and list(frame["region"]) == ["north", "south"]
+
+
+def test_parameters(connection: dpsql.Connection) -> None:
+    by_place = connection.execute("SELECT COUNT(*) FROM patients WHERE age < ? AND region = ?", (40, "north"))
+    by_name = connection.execute(
+        "SELECT COUNT(*) FROM patients WHERE age < :age AND region = :region", {"age": 40, "region": "north"}
+    )
+    assert by_place.fetchall() == by_name.fetchall(), "the same question is the same release"
+    hostile = connection.execute("SELECT COUNT(*) FROM patients WHERE region = ?", ("' OR 1=1 --",)).fetchone()
+    assert hostile is not None and hostile[0] < 200
+    with pytest.raises(dpsql.InterfaceError):
+        connection.execute("SELECT COUNT(*) FROM patients WHERE age < ?", ())
+    with pytest.raises(dpsql.InterfaceError):
+        connection.execute("SELECT COUNT(*) FROM patients WHERE age < ?", (object(),))
+
+
+def test_nothing_gives_budget_back(connection: dpsql.Connection) -> None:
+    connection.explain(BY_REGION)
+    assert spent(connection) == {"dataset": "0", "analyst:research": "0"}
+    cursor = connection.execute(BY_REGION)
+    paid = spent(connection)
+    assert float(paid["dataset"]) == pytest.approx(0.1, rel=0.01) and paid["dataset"] == paid["analyst:research"]
+    assert cursor.release.epsilon is not None and float(cursor.release.epsilon) == pytest.approx(0.1, rel=0.01)
+    connection.rollback()
+    connection.commit()
+    with pytest.raises(dpsql.NotSupportedError):
+        connection.cursor().executemany("SELECT COUNT(*) FROM patients WHERE age < ?", [(1,), (2,)])
+    with pytest.raises(dpsql.Refusal):
+        connection.execute("SELECT * FROM patients")
+    assert spent(connection) == paid
+    connection.execute(BY_REGION)
+    assert spent(connection) == paid, "a repeated question is answered from the stored release"
+
+
+def test_a_failed_statement_leaves_no_old_answer(connection: dpsql.Connection) -> None:
+    cursor = connection.execute(BY_REGION)
+    with pytest.raises(dpsql.ProgrammingError):
+        cursor.execute("SELECT nope FROM patients")
+    assert cursor.description is None and cursor.rowcount == -1
+    for fetch in (cursor.fetchone, cursor.fetchall, cursor.fetchmany, cursor.arrow):
+        with pytest.raises(dpsql.InterfaceError):
+            fetch()
+
+
+def test_statements_without_rows(connection: dpsql.Connection) -> None:
+    cursor = connection.execute("SET dp.epsilon = 0.25")
+    assert cursor.description is None and cursor.rowcount == -1
+    with pytest.raises(dpsql.InterfaceError):
+        cursor.fetchall()
+    assert connection.options["dp.epsilon"] == "0.25"
+    assert ("dp.epsilon", "0.25") in connection.execute("SHOW dp.all").fetchall()
+
+
+def test_closed(clinic: Clinic) -> None:
+    connection = dpsql.connect(clinic.policy)
+    kept, closed = connection.execute(BY_REGION), connection.cursor()
+    closed.close()
+    for use in (closed.fetchone, closed.fetchall, lambda: closed.execute(BY_REGION), lambda: closed.release):
+        with pytest.raises(dpsql.InterfaceError):
+            use()
+    connection.close()
+    connection.close()
+    uses: list[Any] = [connection.cursor, connection.commit, connection.rollback, kept.fetchone, kept.fetchall]
+    uses += [lambda: connection.execute(BY_REGION), lambda: connection.budget, connection.__enter__]
+    for use in uses:
+        with pytest.raises(dpsql.InterfaceError):
+            use()
+
+
+def test_errors_carry_their_place(connection: dpsql.Connection) -> None:
+    with pytest.raises(dpsql.Refusal) as caught:
+        connection.execute("SELECT nope FROM patients")
+    error = caught.value
+    assert (error.slug, error.sqlstate, error.position, error.charged) == ("unknown_column", "42703", 8, False)
+    connection.execute("SET dp.epsilon = 1")
+    connection.execute("SELECT COUNT(*) FROM patients WHERE age > 1")
+    with pytest.raises(dpsql.BudgetRefusal) as short:
+        connection.execute("SELECT COUNT(*) FROM patients WHERE age > 2")
+    assert set(short.value.remaining) == {"dataset", "analyst:research"}
+
+
+def test_threads_share_a_connection(connection: dpsql.Connection) -> None:
+    answers: list[Any] = []
+
+    def ask(age: int) -> None:
+        answers.append(connection.execute(f"SELECT COUNT(*) FROM patients WHERE age < {age}").fetchone())
+
+    threads = [threading.Thread(target=ask, args=(age,)) for age in range(30, 36)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 6 and all(answer is not None for answer in answers)
+    assert float(spent(connection)["dataset"]) == pytest.approx(0.6, rel=0.01)
+
+
+def test_source_given_in_python(clinic: Clinic, tmp_path: Any) -> None:
+    people = pyarrow.table({"id": list(range(500)), "age": [30] * 500})
+    policy = clinic.folder / "given.yaml"
+    policy.write_text(
+        "dataset: given\nprivacy_unit: row\nbudget: {epsilon: 5, delta: 0, accountant: pure}\n"
+        "ledger: sqlite:///given.db\n"
+        "tables:\n  people:\n    columns:\n      age: {type: integer, lower: 0, upper: 99}\n"
+    )
+    with pytest.raises(dpsql.Fault, match="no ledger"):
+        dpsql.connect(policy, source=people)
+    with dpsql.connect(policy, source=people, create_ledger=True) as connection:
+        connection.execute("SET dp.epsilon = 4")
+        row = connection.execute("SELECT COUNT(*) AS n, AVG(age) AS age FROM people").fetchone()
+    assert row is not None and abs(row[0] - 500) < 100 and abs(row[1] - 30) < 20

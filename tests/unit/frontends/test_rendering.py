@@ -1,0 +1,143 @@
+"""Answers as text: error bars never claim too much, and no cell of data commands a terminal or breaks a format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.clinic_folder import Clinic
+
+import dpsql
+from dpsql.frontends.rendering import formats as output
+from dpsql.frontends.rendering import tables as shown
+
+BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
+
+
+@given(st.floats(min_value=1e-9, max_value=1e12), st.booleans())
+def test_an_error_is_never_shown_smaller(error: float, whole: bool) -> None:
+    told = float(shown.shown_error(error, whole))
+    assert told >= error * (1 - 1e-9)
+    assert told <= (error + 1 if whole else error * 1.11 + (1 if error >= 10 else 0))
+
+
+def test_unknown_errors() -> None:
+    assert [shown.shown_error(e, False) for e in (None, math.inf, math.nan)] == ["?", "?", "?"]
+    assert shown.shown_error(0.0, True) == "0"
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=32), st.floats(min_value=1e-6, max_value=1e9))
+def test_rounding_stays_inside_the_error(value: float, error: float) -> None:
+    assert abs(float(shown.shown_value(value, error)) - value) <= max(error * 0.051, 0.5 if error >= 10 else 0) + 1e-9
+
+
+def test_control_characters_are_spelled_out() -> None:
+    hostile = "a\x1b[2J\r\n\x07\u202eb"
+    assert shown.printable(hostile) == "a\\x1b[2J\\r\\n\\x07\\u202eb"
+    assert shown.printable("Żółć ± 漢字") == "Żółć ± 漢字"
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text)))
+
+
+def test_csv_tells_null_from_empty_text() -> None:
+    texts = ["", None, 'q"u', "line\nbreak", "=1+1"]
+    table = pa.table({"a,b": texts, "n": [1, 2, None, 4, 5], "t": [True, False, True, False, None]})
+    out = io.StringIO()
+    output.write_csv(table, out)
+    assert out.getvalue().splitlines()[:3] == ['"a,b",n,t', '"",1,true', ",2,false"]
+    assert [row[0] for row in rows_of(out.getvalue())] == ["a,b", "", "", 'q"u', "line\nbreak", "=1+1"]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 1 << 16])
+def test_csv_of_every_type_is_that_of_its_cells(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_CSV_ROWS", batch)
+    stamps = [datetime(2024, 1, 2, 3, 4, 5), None, datetime(2024, 1, 2, 0, 0, 0, 1200), datetime(1, 1, 1), None, None]
+    columns = {
+        "t": pa.array(["x", "", None, 'q"u,o', "li\nne", "é"]),
+        "r": pa.array([2.0, None, math.nan, 1e300, -0.5, -math.inf]),
+        "i": pa.array([1, -2, None, 2**62, -(2**63), 0]),
+        "b": pa.array([True, False, None, True, True, True]),
+        "s": pa.array(stamps, pa.timestamp("us")),
+        "d": pa.array([date(2024, 1, 2), None, date(1, 1, 1), date(9999, 12, 31), None, None]),
+        "n": pa.nulls(6),
+    }
+    out, wanted = io.StringIO(), io.StringIO()
+    table = pa.table(columns)
+    output.write_csv(table, out)
+    rows = [list(row.values()) for row in table.to_pylist()]
+    output.write_rows(table.column_names, rows, wanted, "csv")
+    assert out.getvalue() == wanted.getvalue()
+    for value in (1e15, 1e16, 1e-4, 1e-5, 1 / 3, 5e-324, 123456.789):
+        text = io.StringIO()
+        output.write_csv(pa.table({"r": [value]}), text)
+        written = text.getvalue().splitlines()[1]
+        assert float(written) == value and ("." in written or "e" in written)
+    texts = ["plain", "", "é", "a,b", "c", None, 'q"', "d", "x\ry", "e", "y\nz", "f"]
+    for at in range(len(texts)):  # quoting looks at the bytes of the texts that are written, and at no others
+        for count in (1, 2, 5):
+            part, alone, expected = pa.table({"t": texts}).slice(at, count), io.StringIO(), io.StringIO()
+            output.write_csv(part, alone)
+            output.write_rows(["t"], [[text] for text in texts[at : at + count]], expected, "csv")
+            assert alone.getvalue() == expected.getvalue()
+    empty = io.StringIO()
+    output.write_csv(table.slice(0, 0), empty)
+    assert empty.getvalue() == "t,r,i,b,s,d,n\n"
+
+
+def test_answers_in_every_format(clinic: Clinic) -> None:
+    with dpsql.connect(clinic.policy) as connection:
+        release = connection.execute(BY_REGION).release
+    wide = output.with_bars(release)
+    assert wide.column_names == ["region", "n", "n_low", "n_high", "age", "age_low", "age_high"]
+    for at, name in ((1, "n"), (2, "age")):
+        assert wide.column(f"{name}_low") == release.low.column(at)
+        assert wide.column(f"{name}_high") == release.high.column(at)
+    text = io.StringIO()
+    output.write_json(release, text)
+    found: dict[str, Any] = json.loads(text.getvalue())
+    assert [row["n"] for row in found["rows"]] == release.table.column("n").to_pylist()
+    assert [row["n"] for row in found["low"]] == release.low.column(1).to_pylist() and "region" not in found["low"][0]
+    assert found["receipt"] == release.receipt_id and found["charged"] == release.receipt.charged
+    for format in output.FORMATS:
+        output.write_file(release, Path(f"answer.{format}"), format, bars=False)
+    assert pq.read_table("answer.parquet") == release.table
+    with pa.ipc.open_stream("answer.arrow") as reader:
+        assert reader.read_all() == release.table
+    assert rows_of(Path("answer.csv").read_text())[1][1] == str(release.table.column("n")[0])
+    assert "±" in Path("answer.table").read_text()
+
+
+def test_repeated_names_and_numbers_json_lacks(clinic: Clinic) -> None:
+    with dpsql.connect(clinic.policy) as connection:
+        release = connection.execute("SELECT 1 AS a, 2 AS a, CAST('nan' AS DOUBLE) AS b").release
+    text = io.StringIO()
+    output.write_json(release, text)
+    assert json.loads(text.getvalue())["rows"] == [{"a": 1, "a_1": 2, "b": "NaN"}]
+    output.write_file(release, Path("a.parquet"), "parquet", bars=False)
+    assert pq.read_table("a.parquet").column_names == ["a", "a_1", "b"]
+
+
+def test_a_table_that_does_not_fit_is_written_in_lines(clinic: Clinic) -> None:
+    with dpsql.connect(clinic.policy) as connection:
+        release = connection.execute(BY_REGION).release
+    wide, narrow, plain = io.StringIO(), io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    shown.write_table(release, wide, 200)
+    shown.write_table(release, narrow, 12)
+    shown.write_table(release, plain)
+    lines = wide.getvalue().splitlines()
+    assert len(lines) == 4 and not any(line.endswith(" ") for line in lines)
+    assert narrow.getvalue().startswith("row 1\n  region  north\n  n ")
+    plain.seek(0)
+    assert "+/-" in plain.read()

@@ -1,0 +1,146 @@
+"""The prompt, at a terminal (through pexpect) and from a pipe."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pexpect
+import pytest
+import sqlglot
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from support.clinic_folder import REPOSITORY, Clinic, Outcome, process
+
+from dpsql.frontends.repl.commands import HELP
+from dpsql.frontends.repl.prompt import FUNCTIONS, PolicyCompleter
+from dpsql.policy import load_policy
+from dpsql.sql.binder.allow_list import NAMES
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def terminal(clinic: Clinic) -> Iterator[Callable[..., Any]]:
+    opened: list[Any] = []
+
+    def start(*arguments: str) -> Any:
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"}
+        command = ["-m", "dpsql", *arguments]
+        options: Any = {"env": environment, "encoding": "utf-8", "timeout": 90, "dimensions": (40, 120)}
+        child = pexpect.spawn(sys.executable, command, **options)
+        opened.append(child)
+        child.expect("clinic>")
+        return child
+
+    yield start
+    for child in opened:
+        child.close(force=True)
+
+
+def test_a_conversation(terminal: Callable[..., Any], clinic: Clinic) -> None:
+    child = terminal("-p", "clinic.yaml", "--analyst", "research")
+    child.send("SELECT region, COUNT(*) AS n\r")
+    child.send("FROM patients GROUP BY region;\r")
+    child.expect("north")
+    child.expect("price: epsilon 0.1")
+    child.expect("analyst research 0.9 of epsilon 1")
+    child.send("\\d patients\r")
+    child.expect("privacy unit")
+    child.send("SELECT nope FROM patients;\r")
+    child.expect("unknown_column")
+    child.send("\\set epsilon 0.25\r")
+    child.expect("research@clinic>")
+    child.send("\\explain SELECT COUNT(*) FROM patients WHERE age > 3\r")
+    child.expect("price: epsilon 0.25")
+    child.send("\\budget\r")
+    child.expect("dataset 1.9 of epsilon 2")
+    child.send("\\nonsense\r")
+    child.expect("no command")
+    child.expect("clinic>")
+    child.send("SELECT half")
+    child.expect("half")
+    child.sendcontrol("c")
+    # The prompt that was there before may be matched, and between two prompts the terminal swallows Ctrl-D: press it again.
+    for _ in range(30):
+        child.sendcontrol("d")
+        if child.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=3) == 0:
+            break
+    child.close()
+    assert child.exitstatus == 0 and clinic.charges() == 1
+    history = clinic.state / "history"
+    assert "GROUP BY region" in history.read_text() and history.stat().st_mode & 0o077 == 0
+
+
+def test_ctrl_c_stops_the_question_and_the_prompt_goes_on(terminal: Callable[..., Any], clinic: Clinic) -> None:
+    clinic.make_slow()
+    child = terminal("repl", "-p", "clinic.yaml")
+    child.send("SELECT AVG(n) AS a FROM numbers;\r")
+    deadline = time.monotonic() + 20
+    while clinic.charges() == 0 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    child.expect("Ctrl-C stops")
+    child.sendcontrol("c")
+    child.expect("the question was stopped: epsilon 0.1 charged")
+    child.send("SHOW TABLES;\r")
+    child.expect("protected")
+    child.send("\\q\r")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0 and clinic.charges() == 1
+
+
+def test_from_a_pipe(clinic: Clinic) -> None:
+    child = process("repl", "-p", "clinic.yaml", stdin=subprocess.PIPE)
+    out, err = child.communicate("\\dt\nSET dp.epsilon = 0.2; SELECT COUNT(*) AS n\nFROM patients;\nSELECT 'a;b' AS t")
+    assert child.returncode == 0, err
+    assert "patients" in out and "±" in out and "a;b" in out
+    assert "price: epsilon 0.2" in err and "clinic>" not in out + err
+
+
+def test_a_pipe_with_an_error(clinic: Clinic) -> None:
+    child = process("repl", "-p", "clinic.yaml", stdin=subprocess.PIPE)
+    out, err = child.communicate("SELECT nope FROM patients;\nSELECT 7 AS seven;\n\\q\nSELECT 8 AS eight;\n")
+    assert child.returncode == 1 and "unknown_column" in err and "seven" in out and "eight" not in out
+
+
+def completions(completer: PolicyCompleter, text: str) -> list[str]:
+    event = CompleteEvent(completion_requested=True)
+    return [found.text for found in completer.get_completions(Document(text), event)]
+
+
+def test_completion(bare_clinic: Clinic) -> None:
+    completer = PolicyCompleter(load_policy(bare_clinic.policy), ["dp.epsilon", "dp.delta"])
+    assert completions(completer, "SELECT COUNT(*) FROM pa") == ["patients"]
+    assert completions(completer, "SELECT re") == ["region", "regr_slope", "regr_intercept", "replace", "reset"]
+    assert completions(completer, "SELECT p.a FROM patients p WHERE p.ag") == ["p.age"]
+    assert completions(completer, "SELECT patients.i") == ["patients.income"]
+    assert completions(completer, "SET dp.e") == ["dp.epsilon"]
+    assert completions(completer, "\\b") == ["\\budget"] and completions(completer, "\\set eps") == ["epsilon"]
+    assert completions(completer, "\\d num") == ["numbers"]
+
+
+def test_completed_functions_are_known() -> None:
+    for name in FUNCTIONS:
+        if name in NAMES or name == "clamp":
+            continue
+        calls = [f"SELECT {name}({inside})" for inside in ("a", "a, b", "a, b, c, 4", "'day', a, b", "", "year FROM a")]
+        assert any(_known(call) for call in calls), name
+
+
+def _known(sql: str) -> bool:
+    try:
+        tree = sqlglot.parse_one(sql, read="duckdb")
+    except sqlglot.errors.ParseError:
+        return False
+    return not list(tree.find_all(sqlglot.exp.Anonymous))
+
+
+def test_help_lists_every_command(clinic: Clinic) -> None:
+    child = process("repl", "-p", "clinic.yaml", stdin=subprocess.PIPE)
+    out, _ = child.communicate("\\?\n")
+    assert all(usage in out for usage in HELP)

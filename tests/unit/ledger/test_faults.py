@@ -1,0 +1,285 @@
+"""Storage that fails: a clear fault, nothing lost, nothing answered uncharged."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from support.ledger_homes import EPSILON, Home, charge
+
+from dpsql.errors.exceptions import Error, Fault
+from dpsql.ledger.ledger import Ledger
+
+FORK = multiprocessing.get_context("fork")
+NOBODY = 65534
+
+
+def in_child(work: Callable[[], str]) -> str:
+    """What `work` returns in a process of its own (whose limits and user may be changed)."""
+
+    def run(out: Any) -> None:
+        try:
+            out.send(work())
+        except Error as error:
+            out.send(error.slug)
+
+    ours, theirs = FORK.Pipe()
+    child = FORK.Process(target=run, args=(theirs,))
+    child.start()
+    theirs.close()
+    try:
+        said: str = ours.recv()
+    finally:
+        child.join()
+    return said
+
+
+def refused(work: Callable[[], object]) -> Error:
+    with pytest.raises(Error) as error:
+        work()
+    return error.value
+
+
+def test_a_locked_database_is_a_fault_and_charges_nothing(home: Home) -> None:
+    home.new().close()
+    ledger = home.open(timeout_seconds=0.2)
+    other: Any
+    if home.file:
+        other = sqlite3.connect(home.file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+    else:
+        other = psycopg.connect(home.url)
+        other.execute(f"SELECT pg_advisory_xact_lock({0x647073716C})")
+    error = refused(lambda: ledger.reserve(charge(1)))
+    assert (error.slug, error.sqlstate, error.charged) == ("ledger_locked", "55P03", False)
+    other.rollback()
+    other.close()
+    assert ledger.spent()["epsilon"] == 0
+    ledger.reserve(charge(1))
+
+
+def test_a_thread_that_never_ends_its_turn_is_a_fault(sqlite_home: Home) -> None:
+    ledger = sqlite_home.new()
+    ledger.store.timeout_seconds = 0.2
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with ledger.store.alone():
+            held.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    assert refused(lambda: ledger.reserve(charge(1))).slug == "ledger_locked"
+    done.set()
+    thread.join()
+    ledger.reserve(charge(1))
+
+
+def test_a_stopped_process_is_a_fault_not_a_hang(sqlite_home: Home) -> None:
+    sqlite_home.new().close()
+
+    def stop(step: str) -> None:
+        if step == "before entry":
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    child = FORK.Process(target=lambda: sqlite_home.open(step=stop).reserve(charge("stopped")))
+    child.start()
+    assert child.pid is not None
+    os.waitpid(child.pid, os.WUNTRACED)
+    ledger = sqlite_home.open(timeout_seconds=0.3)
+    assert refused(lambda: ledger.reserve(charge(1))).slug == "ledger_locked"
+    os.kill(child.pid, signal.SIGCONT)
+    child.join()
+    assert ledger.spent()["epsilon"] == EPSILON
+
+
+def test_a_full_disk_is_a_fault_and_nothing_is_lost(sqlite_home: Home) -> None:
+    """No file may grow beyond what it has: the write fails as it does on a full disk."""
+    home = sqlite_home
+    home.new(limit=1000 * EPSILON).close()
+
+    def work() -> str:
+        ledger = home.open()
+        ledger.reserve(charge("before"))
+        wal = Path(f"{home.file}-wal")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (wal.stat().st_size, resource.RLIM_INFINITY))
+        error = refused(lambda: [ledger.reserve(charge(number)) for number in range(100)])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        spent = ledger.spent()["epsilon"]
+        ledger.reserve(charge("after"))
+        assert ledger.spent()["epsilon"] == spent + EPSILON
+        return error.slug
+
+    assert in_child(work) in {"ledger_disk_full", "ledger_commit_unknown"}
+    ledger = home.open()
+    assert ledger.verify().sound
+    assert ledger.spent()["epsilon"] == EPSILON * sum(entry.kind == "charge" for entry in ledger.history())
+
+
+def test_a_database_that_may_not_grow_says_full(sqlite_home: Home) -> None:
+    ledger = sqlite_home.new(limit=10**6 * EPSILON)
+    pages = sqlite_home.sql("PRAGMA page_count")[0][0]
+
+    def limit(step: str) -> None:
+        if step == "begun":
+            connection = ledger.store._connection
+            assert connection is not None
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")
+
+    ledger.store.step = limit
+    error = refused(lambda: [ledger.reserve(charge(number)) for number in range(100)])
+    assert error.slug == "ledger_disk_full"
+    assert not error.charged
+    ledger.close()
+    ledger = sqlite_home.open()
+    assert ledger.spent()["epsilon"] == EPSILON * sum(entry.kind == "charge" for entry in ledger.history())
+    ledger.reserve(charge("after"))
+
+
+def as_nobody(home: Home, work: Callable[[], str]) -> str:
+    """Run `work` as a user whom file permissions bind (root is not bound), the owner of the second place."""
+
+    def run() -> str:
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        return work()
+
+    above = [path for path in home.state.parents if Path(tempfile.gettempdir()) in path.parents]
+    for path in (home.state, *home.state.rglob("*"), *above):
+        if os.getuid() == 0 and "state" in str(path):
+            os.chown(path, NOBODY, NOBODY)
+        elif os.getuid() == 0:
+            path.chmod(0o755)
+    return in_child(run)
+
+
+def test_a_read_only_directory(sqlite_home: Home) -> None:
+    home = sqlite_home
+    assert home.file is not None
+    home.new().close()
+    home.file.chmod(0o444)
+    home.file.parent.chmod(0o555)
+    slug = as_nobody(home, lambda: str(home.open().reserve(charge(1)).seq))
+    home.file.parent.chmod(0o755)
+    home.file.chmod(0o600)
+    assert slug == "ledger_read_only"
+
+
+def test_a_second_place_that_cannot_be_written(sqlite_home: Home) -> None:
+    """Without the head nothing is charged, so nothing is answered."""
+    home = sqlite_home
+    assert home.file is not None
+    ledger = home.new()
+    head = home.state / ledger.ledger_id / "head"
+    aside = head.rename(head.with_name("aside"))
+    assert refused(lambda: ledger.reserve(charge(1))).slug == "ledger_head_missing"
+    aside.rename(head)
+    assert ledger.spent()["epsilon"] == 0
+
+
+def test_a_head_that_cannot_be_written_keeps_the_charge(sqlite_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = sqlite_home.new()
+
+    def full(*arguments: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    error = refused(lambda: ledger.reserve(charge(1)))
+    assert (error.slug, error.charged) == ("ledger_head_not_written", True)
+    monkeypatch.undo()
+    assert ledger.spent()["epsilon"] == EPSILON
+    assert sqlite_home.open().verify().sound
+
+
+def test_a_note_that_cannot_be_stored_does_not_take_the_answer(
+    sqlite_home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger = sqlite_home.new()
+    reservation = ledger.reserve(charge(1))
+    ledger.store.timeout_seconds = 0.1
+    ledger.close()
+    other = sqlite3.connect(sqlite_home.file or "", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    reservation.commit("rows: 3")
+    ledger.close()
+    other.close()
+    assert "not noted" in caplog.text
+    assert ledger.spent()["epsilon"] == EPSILON
+    assert [entry.kind for entry in ledger.history()][-2:] == ["charge", "committed"], "it went on waiting"
+
+
+def lose(home: Home, ledger: Ledger, window: str) -> Callable[[str], None]:
+    """A step hook that cuts the ledger's connection on the server, once."""
+    cut: list[str] = []
+
+    def step(name: str) -> None:
+        if name == window and not cut:
+            cut.append(name)
+            with psycopg.connect(home.url, autocommit=True) as admin:
+                admin.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE application_name = 'dpsql ledger' AND datname = current_database()"
+                )
+
+    return step
+
+
+@pytest.mark.parametrize("window", ["begun", "before entry", "before totals", "before commit"])
+def test_a_lost_postgres_connection_while_charging(postgres_home: Home, window: str) -> None:
+    ledger = postgres_home.new()
+    ledger.store.step = lose(postgres_home, ledger, window)
+    error = refused(lambda: ledger.reserve(charge("lost")))
+    unknown = window == "before commit"
+    assert error.slug == ("ledger_commit_unknown" if unknown else "ledger_unreachable")
+    assert error.charged == unknown
+    assert ledger.spent()["epsilon"] == 0
+    ledger.reserve(charge("next"))
+    assert postgres_home.open().verify().sound
+
+
+@pytest.mark.parametrize("window", ["before begin", "after commit", "reserved"])
+def test_a_postgres_connection_lost_between_turns_is_replaced(postgres_home: Home, window: str) -> None:
+    ledger = postgres_home.new()
+    ledger.store.step = lose(postgres_home, ledger, window)
+    ledger.reserve(charge("a")).commit()
+    ledger.reserve(charge("b")).commit()
+    assert ledger.spent()["epsilon"] == 2 * EPSILON
+
+
+def test_an_unreachable_server(tmp_path: Path) -> None:
+    error = refused(lambda: Home(f"postgresql://u:secret@/x?host={tmp_path}", tmp_path / "state").open())
+    assert error.slug == "ledger_unreachable"
+    assert isinstance(error, Fault)
+    assert "secret" not in error.text()
+
+
+def test_importing_the_package_loads_no_database() -> None:
+    code = "import sys, dpsql.ledger; print(sorted({'sqlalchemy', 'sqlite3', 'psycopg'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_ledger_file_that_vanishes_between_look_and_open_is_not_made_again(sqlite_home: Home) -> None:
+    ledger = sqlite_home.new()
+    ledger.close()
+    assert sqlite_home.file is not None
+    sqlite_home.file.unlink()
+    error = refused(lambda: ledger.reserve(charge(1)))
+    assert error.slug == "ledger_read_only"
+    assert not sqlite_home.file.exists()

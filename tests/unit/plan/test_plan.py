@@ -1,0 +1,100 @@
+"""Plans as texts: they name stored releases, so they are the same in every version and every process."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+
+import pytest
+from support.neighbouring_hospitals import policy
+from support.recording_session import World
+
+from dpsql.plan.canonical_text import canonical_text, fingerprint
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Block, Call, Column, Filter, Key, Literal, Measure, ReleasedRows, Scan, Term, TermKind
+from dpsql.sql.binder.base_tables import base_scan
+
+WARD = Facts(Type.TEXT, values=("er", "it's", None), nullable=True)
+WARD_TEXT = (
+    "Facts(type=Type.TEXT,lower=NoneType:None,upper=NoneType:None,values=[str:'er',str:\"it's\",NoneType:None],"
+    "nullable=bool:True,max_total=NoneType:None,outside=NoneType:None)"
+)
+DAY = Facts(Type.DATE, date(2024, 1, 1), date(2024, 1, 31), nullable=False, max_total=Fraction(1, 3))
+DAY_TEXT = (
+    "Facts(type=Type.DATE,lower=date:datetime.date(2024, 1, 1),upper=date:datetime.date(2024, 1, 31),"
+    "values=NoneType:None,nullable=bool:False,max_total=Fraction:Fraction(1, 3),outside=NoneType:None)"
+)
+SCAN = Scan("visits", (Column("ward", WARD), Column("day", DAY)))
+SCAN_TEXT = f"Scan(table=str:'visits',columns=[Column(name=str:'ward',facts={WARD_TEXT}),Column(name=str:'day',facts={DAY_TEXT})])"
+TRUE = Facts(Type.BOOLEAN)
+TRUE_TEXT = (
+    "Facts(type=Type.BOOLEAN,lower=NoneType:None,upper=NoneType:None,values=NoneType:None,nullable=bool:True,"
+    "max_total=NoneType:None,outside=NoneType:None)"
+)
+
+
+def test_a_plan_is_written_as_it_always_was() -> None:
+    condition = Call("eq", (Column("ward", WARD), Literal(3, TRUE)), TRUE)
+    block = Block(
+        "b",
+        Filter(SCAN, condition),
+        (Key("k0", Column("ward", WARD), ("er",)),),
+        (Measure("m0", "count", (), False, None),),
+    )
+    wanted = (
+        f"Block(name=str:'b',source=Filter(source={SCAN_TEXT},predicate=Call(function=str:'eq',arguments="
+        f"[Column(name=str:'ward',facts={WARD_TEXT}),Literal(value=int:3,facts={TRUE_TEXT})],facts={TRUE_TEXT})),"
+        f"keys=[Key(name=str:'k0',expression=Column(name=str:'ward',facts={WARD_TEXT}),left=str:'',whole=bool:True)],"
+        "measures=[Measure(name=str:'m0',aggregate=str:'count',arguments=[],distinct=bool:False,filter=NoneType:None)])"
+    )
+    for _ in range(2):  # the second time parts are known
+        assert canonical_text(block) == wanted
+        assert fingerprint(block) == hashlib.sha256(wanted.encode()).hexdigest()
+    assert canonical_text([TermKind.SUM, (1.5, "x")]) == "[TermKind.SUM,[float:1.5,str:'x']]"
+
+
+def test_what_takes_no_part_in_equality_is_not_written() -> None:
+    rows = ReleasedRows("r", (), (), "content")
+    assert canonical_text(rows) == canonical_text(replace(rows, name="other"))
+    term = Term("t", TermKind.COUNT, None, None, 1)
+    assert canonical_text(term) != canonical_text(replace(term, magnitude=2))
+
+
+def test_a_copy_with_another_field_has_another_text() -> None:
+    """Facts and scans keep their text: it belongs to the very value, not to what is made from it."""
+    assert canonical_text(WARD) == WARD_TEXT and canonical_text(SCAN) == SCAN_TEXT
+    assert canonical_text(replace(WARD, nullable=False)) == WARD_TEXT.replace("bool:True", "bool:False")
+    assert canonical_text(WARD.without_values()) == WARD_TEXT.replace(
+        "[str:'er',str:\"it's\",NoneType:None]", "NoneType:None"
+    )
+    assert canonical_text(Scan("other", SCAN.columns)) == SCAN_TEXT.replace("'visits'", "'other'")
+    assert replace(WARD) == WARD and hash(replace(WARD)) == hash(WARD)
+
+
+def test_a_table_is_one_scan_and_another_table_another() -> None:
+    known = policy("hospital")
+    visits = known.tables["visits"]
+    assert base_scan(visits) is base_scan(visits)
+    cost = replace(visits.columns["cost"], upper=Fraction(7))
+    changed = replace(visits, columns={**visits.columns, "cost": cost})
+    facts = {column.name: column.facts for column in base_scan(changed).columns}
+    assert facts["cost"].upper == 7 and base_scan(changed) != base_scan(visits)
+
+
+def test_long_domains_of_one_question_are_not_kept_as_text() -> None:
+    """A plan that is kept would hold them as often as it names the column."""
+    short, long = (Facts(Type.INTEGER, values=tuple(range(count))) for count in (10, 10_000))
+    for facts in (short, long):
+        assert canonical_text(facts) == canonical_text(replace(facts)) and replace(facts) == facts
+    assert len(vars(short)) == 8 and len(vars(long)) == 7
+
+
+@pytest.mark.parametrize("word", ["current_date", "today()", "now()", "current_timestamp", "CURRENT_TIMESTAMP"])
+def test_what_reads_the_clock_is_planned_anew(word: str) -> None:
+    session = World(policy("hospital")).session
+    moving = f"SELECT COUNT(*) FROM visits WHERE day < CAST({word} AS DATE)"
+    standing = "SELECT COUNT(*) FROM visits WHERE day < DATE '2024-01-05' AND lower(ward) = 'now()'"
+    planned = [session.plan(session.planner.parse(sql, None)) for sql in (moving, moving, standing, standing)]
+    assert planned[0] is not planned[1] and planned[2] is planned[3]

@@ -1,0 +1,122 @@
+"""What depends on which groups there are: noisy, without an error bar, and said with the answer (docs/sql.md)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.released_blocks import block, counts, laplace_noise, noisy, release, remainder
+
+from dpsql.plan.intervals import GroupFacts, Type
+from dpsql.release.error_bars.lineage import lineage
+from dpsql.release.remainder import ReleasedBlock
+from dpsql.release.sandbox import Sandbox
+
+LAPLACE = laplace_noise("1/10")
+WHOLE = "CAST(round(t0) AS BIGINT)"
+
+
+@pytest.fixture(scope="module")
+def made() -> ReleasedBlock:
+    """Keys k0 and k1, a count m0, a sum m1, a mean m2; the last group has no rows."""
+    terms = [noisy(name, exact, LAPLACE, "groups", whole=name == "t0")
+             for name, exact in (("t0", [400.0, 900.0, 0.0]), ("t1", [-40.0, 90.0, 0.0]))]  # fmt: skip
+    formulas = [(WHOLE, Type.INTEGER), ("(t1)", Type.REAL), ("(5 + t1 / greatest(t0, 1))", Type.REAL)]
+    found = block({"k0": ["a", "b", "c"], "k1": [1, 1, 2]}, terms, formulas)
+    return replace(found, groups=GroupFacts(True, frozenset({"m0"}), frozenset({"m1"})))
+
+
+KNOWN = (  # the same with and without the groups that have no rows
+    "SELECT sum(m0), sum(m1), max(m0), sum(m0 + 2 * m0), sum(m0 / 2) FROM dp_0",
+    "SELECT k0, m0 / sum(m0) OVER (), sum(m1) OVER (ORDER BY k0), rank() OVER (ORDER BY m0 DESC) FROM dp_0",
+    "SELECT k0, row_number() OVER (PARTITION BY k1 ORDER BY m0 DESC, k0) FROM dp_0",
+    "SELECT count(*), avg(m2), min(m0), min(k0) FROM dp_0 WHERE m0 > 20",
+    "SELECT count(*) FROM dp_0 WHERE k0 < 'c' AND (m0 >= 1 OR m1 < -3)",
+    "SELECT count(*) FROM dp_0 WHERE m0 BETWEEN 5 AND 5000",
+    "SELECT count(*) FROM dp_0 WHERE 20 < m0",
+    "SELECT count(*) FILTER (WHERE m0 > 20), count_if(m0 > 20) FROM dp_0",
+    "SELECT sum(CASE WHEN m0 > 20 THEN 1 ELSE 0 END) FROM dp_0",
+    "SELECT k1, sum(m0), count(*) FROM dp_0 WHERE m0 > 20 GROUP BY k1",
+    "SELECT max(s) FROM (SELECT k1, sum(m0) AS s FROM dp_0 GROUP BY k1) AS q",
+    "SELECT count(*) FROM (SELECT k1, sum(m0) AS s FROM dp_0 GROUP BY k1 HAVING sum(m0) > 5) AS q",
+    "SELECT avg(n) FROM (SELECT n FROM (SELECT k0 AS g, m0 AS n FROM dp_0) AS p WHERE n > 5) AS q",
+    "SELECT sum(m0) FROM (SELECT m0 FROM dp_0 ORDER BY m0 DESC LIMIT 2) AS q",
+    "SELECT count(*) FROM (SELECT sum(m0) FROM dp_0) AS q",
+    "SELECT coalesce(a.k0, b.k0), a.m0 - b.m0 FROM dp_0 AS a FULL JOIN dp_0 AS b ON a.k0 = b.k0",
+    "SELECT k0, a.m0 FROM dp_0 AS a FULL JOIN dp_0 AS b USING (k0)",
+    "SELECT k0, strlen(k0), m0 * 2, m2 FROM dp_0",
+    "SELECT k0 FROM dp_0 UNION SELECT k0 FROM dp_0",
+    "SELECT k0 FROM dp_0 ORDER BY k0 LIMIT 1",
+)
+OF_GROUPS = (  # the last column depends on the groups that are there
+    "SELECT count(*) FROM dp_0",
+    "SELECT count(k0) FROM dp_0",
+    "SELECT count(DISTINCT k0) FROM dp_0",
+    "SELECT min(k0) FROM dp_0",
+    "SELECT avg(m0) FROM dp_0",
+    "SELECT min(m0) FROM dp_0",
+    "SELECT max(m1) FROM dp_0",
+    "SELECT sum(m2) FROM dp_0",
+    "SELECT median(m0) FROM dp_0",
+    "SELECT sum(m0 + 1) FROM dp_0",
+    "SELECT k0, rank() OVER (ORDER BY k0) FROM dp_0",
+    "SELECT k0, rank() OVER (ORDER BY m0) FROM dp_0",
+    "SELECT k0, lag(m0) OVER (ORDER BY k0) FROM dp_0",
+    "SELECT k0, sum(m0) OVER (ORDER BY k0 ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM dp_0",
+    "SELECT count(*) FROM dp_0 WHERE m0 > -1",
+    "SELECT count(*) FROM dp_0 WHERE m0 >= 0",
+    "SELECT count(*) FROM dp_0 WHERE m0 < 10",
+    "SELECT count(*) FROM dp_0 WHERE m0 > 20 OR k1 = 2",
+    "SELECT count(*) FROM dp_0 WHERE m2 > 20",
+    "SELECT count(*) FROM (SELECT DISTINCT k1 FROM dp_0) AS q",
+    "SELECT count(*) FROM (SELECT k0 FROM dp_0 EXCEPT SELECT 'a') AS q",
+    "SELECT sum(m0) FROM (SELECT m0 FROM dp_0 ORDER BY k0 LIMIT 2) AS q",
+    "SELECT sum(a.m0) FROM dp_0 AS a JOIN dp_0 AS b ON a.k0 = b.k0",
+    "SELECT sum(m0) FROM (SELECT a.m0 FROM dp_0 AS a JOIN dp_0 AS b ON a.k0 = b.k0) AS q",
+    "SELECT count(*) FROM dp_0 AS a JOIN dp_0 AS b ON a.k0 = b.k0 WHERE b.m0 > 20",
+    "SELECT sum(m0) FROM dp_0 WHERE k1 IN (SELECT k1 FROM dp_0)",
+    "SELECT a.k0, b.k0 FROM dp_0 AS a LEFT JOIN dp_0 AS b ON a.k1 = b.k1",
+    "SELECT EXISTS (SELECT k0 FROM dp_0)",
+    "SELECT (SELECT k0 FROM dp_0 ORDER BY k0 LIMIT 1)",
+    "SELECT k0, (SELECT count(*) FROM dp_0 AS b WHERE b.k1 = a.k1) FROM dp_0 AS a",
+)
+
+
+@pytest.mark.parametrize("sql", KNOWN)
+def test_not_changed_by_groups_without_rows(made: ReleasedBlock, sql: str) -> None:
+    assert lineage(remainder(sql, [made])).of_groups == frozenset()
+
+
+@pytest.mark.parametrize("sql", OF_GROUPS)
+def test_depends_on_the_groups(sandbox: Sandbox, made: ReleasedBlock, sql: str) -> None:
+    """Noisy, without error bar, with a note and a notice; the other columns are as they were."""
+    found = release(sandbox, sql, [made])
+    last = found.columns[-1]
+    assert (last.noisy, last.of_groups) == (True, True)
+    assert not any(column.of_groups for column in found.columns[:-1])
+    for end in (found.low, found.high, found.error):
+        assert set(end.column(end.num_columns - 1).to_pylist()) == {None}
+    assert any("which groups exist" in note for note in found.bars.notes)
+    assert any("the error is not known" in notice for notice in found.notices)
+
+
+@pytest.mark.parametrize("sql", ["SELECT sum(m0) FROM dp_0", "SELECT count(*) FROM dp_0 WHERE m0 > 20"])
+def test_private_keys_may_lack_groups(made: ReleasedBlock, sql: str) -> None:
+    """Groups that selection left out count in no total and pass every condition."""
+    private = replace(made, groups=replace(made.groups, complete=False))
+    assert lineage(remainder(sql, [made])).of_groups == frozenset()
+    assert lineage(remainder(sql, [private])).of_groups == {0}
+
+
+def test_error_functions_do_not_know_either(sandbox: Sandbox, made: ReleasedBlock) -> None:
+    sql = "SELECT count(*), DP_ERROR(count(*)), DP_INTERVAL_LOW(sum(m0)) FROM dp_0"
+    found = release(sandbox, sql, [made])
+    (row,) = found.rows()
+    assert row[:2] == (3, None)
+    assert row[2] is not None
+
+
+def test_one_group_of_all_rows_is_always_there() -> None:
+    whole = counts([500.0], LAPLACE, "no keys")
+    whole = replace(whole, keys=whole.keys.select([]))
+    assert lineage(remainder("SELECT count(*), min(m0) FROM dp_0", [whole])).noisy == (False, True)

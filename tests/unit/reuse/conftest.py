@@ -1,0 +1,27 @@
+"""Each test has a folder of its own with data, policy, ledger and the ledger's second place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.hospital_file import build
+from support.ledger_homes import home, postgres, postgres_home, sqlite_home
+
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+__all__ = ["home", "policy", "postgres", "postgres_home", "session", "sqlite_home"]
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    return build(tmp_path)
+
+
+@pytest.fixture
+def session(policy: Path) -> Iterator[Session]:
+    with open_session(policy, analyst="ann", create_ledger=True) as opened:
+        yield opened

@@ -1,0 +1,369 @@
+"""Answers computed from stored releases: the sums of what was released, with error bars that hold, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.hospital_file import exact, write_policy
+
+from dpsql.release.release import Release
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+BASE = "SELECT region, plan, smoker, COUNT(*) AS n, SUM(age) AS s, COUNT(age) AS k FROM patients GROUP BY ALL"
+
+
+def spent(session: Session) -> str:
+    return session.budget().spent["dataset"]["epsilon"]
+
+
+@pytest.fixture
+def deriving(session: Session) -> Iterator[Session]:
+    session.execute("SET dp.reuse = derive")
+    yield session
+
+
+def rows(session: Session, sql: str) -> list[tuple[object, ...]]:
+    return list(session.execute(sql).rows())
+
+
+Cell = tuple[str, str | None, bool, int, int, int]
+
+CASES: list[tuple[str, Callable[[Cell], object], Callable[[Cell], bool], tuple[int, ...]]] = [
+    # question, its group, which cells are in it, which released columns it sums
+    ("SELECT region, COUNT(*) FROM patients GROUP BY region", lambda c: c[:1], lambda c: True, (3,)),
+    ("SELECT COUNT(*), SUM(age) FROM patients", lambda c: (), lambda c: True, (3, 4)),
+    ("SELECT smoker, region, SUM(age) FROM patients GROUP BY 1, 2", lambda c: (c[2], c[0]), lambda c: True, (4,)),
+    (
+        "SELECT plan, COUNT(*) FROM patients WHERE region = 'west' GROUP BY plan",
+        lambda c: c[1:2],
+        lambda c: c[0] == "west",
+        (3,),
+    ),
+    (
+        "SELECT COUNT(*) FROM patients WHERE region IN ('west', 'south') AND smoker",
+        lambda c: (),
+        lambda c: c[0] != "north" and c[2],
+        (3,),
+    ),
+    ("SELECT COUNT(*) FROM patients WHERE plan IS NULL", lambda c: (), lambda c: c[1] is None, (3,)),
+    ("SELECT COUNT(*) FROM patients WHERE plan <> 'pro'", lambda c: (), lambda c: c[1] == "free", (3,)),
+    (
+        "SELECT COUNT(*) FROM patients WHERE NOT smoker OR region = 'north'",
+        lambda c: (),
+        lambda c: not c[2] or c[0] == "north",
+        (3,),
+    ),
+    ("SELECT COUNT(*) FROM patients WHERE 'south' < region", lambda c: (), lambda c: c[0] == "west", (3,)),
+    ("SELECT region, COUNT(*) FILTER (WHERE smoker) FROM patients GROUP BY 1", lambda c: c[:1], lambda c: c[2], (3,)),
+    ("SELECT COUNT(age) FROM patients WHERE smoker", lambda c: (), lambda c: c[2], (5,)),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case[0])[7:70])
+def test_a_derived_answer_is_the_sum_of_released_cells(
+    deriving: Session, case: tuple[str, object, object, tuple[int, ...]]
+) -> None:
+    sql, group, inside, columns = case
+    assert callable(group)
+    assert callable(inside)
+    released = rows(deriving, BASE)
+    assert spent(deriving) == "1"
+    answer = deriving.execute(sql)
+    assert answer.reused
+    assert spent(deriving) == "1"
+    sums: dict[object, list[int]] = {}
+    for cell in released:
+        total = sums.setdefault(group(cell), [0] * len(columns))
+        for at, column in enumerate(columns):
+            value = cell[column]
+            assert isinstance(value, int)
+            total[at] += value if inside(cell) else 0
+    keys = len(next(iter(sums)))  # type: ignore[arg-type]
+    assert [row[:keys] for row in answer.rows()] == sorted(sums, key=lambda group: [(v is None, v) for v in group])  # type: ignore[attr-defined]
+    for row in answer.rows():
+        # Twelve cells at most, each rounded by at most one half, and the sum once more
+        assert list(row[keys:]) == pytest.approx(sums[row[:keys]], abs=6.5)
+
+
+REFUSED = [
+    "SELECT region, COUNT(*) FROM patients WHERE age > 30 GROUP BY region",  # a condition on what is no key
+    "SELECT COUNT(*) FROM patients WHERE plan = 'gold'",  # no cell has it, rows may
+    "SELECT COUNT(DISTINCT plan) FROM patients",  # was not measured
+    "SELECT SUM(patient_id % 10) FROM patients",  # was not measured
+    "SELECT region, COUNT(*) FROM patients GROUP BY region, ward",  # a key that is not there
+    "SELECT COUNT(*) FROM visits",  # another relation
+    "SELECT COUNT(*) FROM patients WHERE CASE WHEN smoker THEN age ELSE 1 END > 2",
+    "SELECT city, COUNT(*) FROM patients GROUP BY city",  # private keys
+]
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_does_not_follow_is_charged(deriving: Session, sql: str) -> None:
+    deriving.execute(BASE)
+    assert not deriving.execute(sql).reused
+    assert spent(deriving) == "2"
+
+
+def test_a_filtered_release_does_not_answer_for_all_rows(deriving: Session) -> None:
+    deriving.execute("SELECT region, smoker, COUNT(*) FROM patients WHERE plan = 'pro' GROUP BY 1, 2")
+    assert not deriving.execute("SELECT region, COUNT(*) FROM patients GROUP BY 1").reused
+    assert not deriving.execute("SELECT region, COUNT(*) FROM patients WHERE plan = 'free' GROUP BY 1").reused
+    assert deriving.execute("SELECT region, COUNT(*) FROM patients WHERE smoker AND plan = 'pro' GROUP BY 1").reused
+
+
+def test_bounded_keys_are_not_summed_over_because_bounds_promise_nothing(deriving: Session) -> None:
+    """Wards 5 and 6 exist in the data and are no group; a third of the patients would be missing from the sum."""
+    released = rows(deriving, "SELECT ward, COUNT(*) FROM patients GROUP BY ward")
+    assert sum(int(str(n)) for _, n in released) < 900
+    total = deriving.execute("SELECT COUNT(*) FROM patients")
+    assert not total.reused
+    assert next(total.rows())[0] == pytest.approx(1200, abs=40)
+    sliced = deriving.execute("SELECT COUNT(*) FROM patients WHERE ward = 2")
+    assert sliced.reused
+    assert next(sliced.rows())[0] == released[1][1]
+    assert not deriving.execute("SELECT COUNT(*) FROM patients WHERE ward = 5").reused
+    assert not deriving.execute("SELECT COUNT(*) FROM patients WHERE ward IN (2, 5)").reused
+    assert deriving.execute("SELECT COUNT(*) FROM patients WHERE ward IN (2, 4)").reused
+    assert not deriving.execute("SELECT COUNT(*) FROM patients WHERE ward > 2").reused
+
+
+def test_a_key_that_may_be_null_is_summed_over_with_its_null_group(deriving: Session) -> None:
+    fine = list(deriving.execute("SELECT plan, age > 50 AS old, COUNT(*) FROM patients GROUP BY 1, 2").rows())
+    rough = deriving.execute("SELECT plan, COUNT(*) AS n FROM patients GROUP BY plan")
+    assert rough.reused
+    assert {old for _, old, _ in fine} == {True, False, None}
+    for plan, n in rough.rows():
+        assert n == sum(count for p, _, count in fine if p == plan)
+    assert deriving.execute("SELECT plan, COUNT(*) FROM patients WHERE age > 50 GROUP BY plan").reused
+    assert deriving.execute("SELECT age > 50, COUNT(*) FROM patients GROUP BY 1").reused
+
+
+def test_contribution_caps_must_not_matter(deriving: Session) -> None:
+    deriving.execute("SET dp.max_groups = 1")
+    deriving.execute("SELECT kind, cost > 30 AS dear, COUNT(*) FROM visits GROUP BY 1, 2")
+    assert not deriving.execute("SELECT kind, COUNT(*) FROM visits GROUP BY 1").reused
+    deriving.execute("RESET dp.max_groups")
+    deriving.execute("SELECT kind, cost > 30 AS dear, COUNT(*) FROM visits GROUP BY 1, 2")
+    assert deriving.execute("SELECT cost > 30 AS dear, COUNT(*) FROM visits GROUP BY 1").reused
+
+
+def test_people_are_not_added_up_over_groups(deriving: Session) -> None:
+    released = dict(deriving.execute("SELECT kind, COUNT(DISTINCT patient_id) FROM visits GROUP BY kind").rows())
+    assert not deriving.execute("SELECT COUNT(DISTINCT patient_id) FROM visits").reused
+    sliced = deriving.execute("SELECT COUNT(DISTINCT patient_id) FROM visits WHERE kind = 'in'")
+    assert sliced.reused
+    assert next(sliced.rows())[0] == released["in"]
+
+
+def test_a_part_of_the_measures_and_another_order_of_keys(deriving: Session) -> None:
+    first = rows(deriving, "SELECT region, smoker, COUNT(*), AVG(age), SUM(age) FROM patients GROUP BY 1, 2")
+    again = rows(deriving, "SELECT smoker, region, AVG(age) FROM patients GROUP BY 1, 2")
+    assert spent(deriving) == "1"
+    assert again == [(s, r, pytest.approx(mean)) for s in (False, True) for r, t, _, mean, _ in first if t == s]
+
+
+def test_the_same_numbers_in_another_order_are_a_plain_repeat(session: Session) -> None:
+    session.execute(
+        "SELECT region, smoker, COUNT(*) AS n, SUM(age) FROM patients WHERE ward < 3 AND plan = 'pro' GROUP BY 1, 2"
+    )
+    again = session.execute(
+        "SELECT smoker, SUM(age), region, COUNT(*) FROM patients WHERE plan = 'pro' AND ward < 3 GROUP BY 3, 1"
+    )
+    assert again.reused
+    assert all("belong to no group" in notice for notice in again.notices)
+    assert not session.execute(
+        "SELECT region, COUNT(*) FROM patients WHERE ward < 3 AND plan = 'pro' GROUP BY 1"
+    ).reused
+
+
+def test_private_keys_answer_for_the_same_groups_only(deriving: Session) -> None:
+    first = rows(deriving, "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients GROUP BY city")
+    part = deriving.execute("SELECT city, SUM(age) FROM patients GROUP BY city")
+    assert not deriving.execute("SELECT COUNT(*) FROM patients").reused
+    assert not deriving.execute("SELECT COUNT(*) FROM patients WHERE city = 'Wien'").reused
+    assert not deriving.execute("SELECT city, COUNT(*) FROM patients WHERE smoker GROUP BY city").reused
+    if part.reused:
+        assert list(part.rows()) == [(city, total) for city, _, total in first]
+
+
+def test_private_keys_that_would_be_shown_earlier_are_measured_anew(deriving: Session) -> None:
+    """A release of small epsilon admits only large groups; a dearer question would show smaller ones."""
+    deriving.execute("SET dp.epsilon = 0.2")
+    deriving.execute("SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients GROUP BY city")
+    deriving.execute("SET dp.epsilon = 5")
+    assert not deriving.execute("SELECT city, COUNT(*) AS n FROM patients GROUP BY city").reused
+    deriving.execute("SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients WHERE ward < 3 GROUP BY city")
+    deriving.execute("SET dp.epsilon = 1")
+    assert deriving.execute("SELECT city, COUNT(*) AS n FROM patients WHERE ward < 3 GROUP BY city").reused
+
+
+# --- error bars -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        "COUNT(*)",
+        "AVG(age)",
+        "COUNT(*) - COUNT(*) FILTER (WHERE region = 'west')",
+        "SUM(age) FILTER (WHERE region = 'west')",
+    ],
+)
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+def test_error_bars_of_derived_answers_hold(policy: Path, truth: str, mechanism: str) -> None:
+    true = {
+        slot: float(str(value))
+        for slot, value in exact(policy.parent, f"SELECT slot, {truth} FROM patients GROUP BY 1")
+    }
+    inside = 0
+    with open_session(policy, create_ledger=True) as session:
+        for setting in ("reuse = derive", "epsilon = 3", f"mechanism = {mechanism}", "confidence = 0.8"):
+            session.execute(f"SET dp.{setting}")
+        for number in range(4):
+            # A condition that every row passes makes another question with noise of its own.
+            where = f"age IS NULL OR age <> {-1 - number}"
+            base = f"SELECT slot, region, COUNT(*), SUM(age), COUNT(age) FROM patients WHERE {where} GROUP BY 1, 2"
+            session.execute(base)
+            answer = session.execute(f"SELECT slot, {truth} FROM patients WHERE {where} GROUP BY 1")
+            assert answer.reused
+            columns = (answer.table.column(0), answer.low.column(1), answer.high.column(1))
+            for slot, low, high in zip(*(column.to_pylist() for column in columns), strict=True):
+                inside += low - 1e-6 <= true[slot] <= high + 1e-6
+    # 0.8 of 400, and six standard errors; half of a bar, or that of one cell instead of three, holds in less
+    assert 272 <= inside <= 396
+
+
+@pytest.mark.parametrize(
+    ("base", "rounded"),
+    [
+        ("SELECT region, plan, smoker, COUNT(*) AS n FROM patients GROUP BY ALL", 0),
+        # A count that shares its rows with a sum is a fraction of a row: each of the two shown counts is rounded by itself.
+        (BASE, 1),
+    ],
+)
+def test_overlapping_parts_of_one_release_are_not_taken_for_independent(
+    deriving: Session, base: str, rounded: int
+) -> None:
+    """All smokers less the smokers of the west: the error of the west cancels, so the bar is that of two cells."""
+    deriving.execute(base)
+    where = "region IN ('north', 'south') AND smoker AND plan = 'pro'"
+    two = deriving.execute(f"SELECT COUNT(*) FROM patients WHERE {where}")
+    less = deriving.execute(
+        "SELECT COUNT(*) FILTER (WHERE smoker AND plan = 'pro') - COUNT(*) FILTER (WHERE smoker AND plan = 'pro' AND "
+        "region = 'west') FROM patients"
+    )
+    assert less.reused
+    assert two.reused
+    assert abs(less.table.column(0)[0].as_py() - two.table.column(0)[0].as_py()) <= rounded
+    widths = [answer.error.column(0)[0].as_py() for answer in (less, two)]
+    assert abs(widths[0] - widths[1]) <= rounded + 0.05 * widths[1], widths
+
+
+def test_sums_of_summed_laplace_noise_are_not_taken_for_normal(deriving: Session) -> None:
+    """Far out their tails are longer: the bars of 0.999 and 0.5 are 6 apart, those of a normal law 4.9."""
+    deriving.execute("SELECT region, smoker, COUNT(*), COUNT(age) FROM patients GROUP BY 1, 2")
+    errors = []
+    for confidence in ("0.999", "0.5"):
+        deriving.execute(f"SET dp.confidence = {confidence}")
+        answer = deriving.execute("SELECT region, 10 * COUNT(*) + 11 * COUNT(age) FROM patients GROUP BY region")
+        assert answer.reused
+        errors.append(answer.error.column(1)[0].as_py())
+    assert errors[0] / errors[1] > 5.3
+
+
+# --- plans and consistency ------------------------------------------------------------------------------------------
+
+
+def test_explain_shows_both_prices_and_both_errors(deriving: Session) -> None:
+    receipt = deriving.execute(BASE).receipt_id
+    plan = deriving.explain("SELECT region, COUNT(*) FROM patients GROUP BY region")
+    assert plan.loss.epsilon == 1
+    assert plan.charged.epsilon == 0
+    assert plan.stored == ("dp_0",)
+    (output,) = plan.outputs
+    assert output.error_95 == 3  # epsilon 1
+    answer = deriving.execute("SELECT region, COUNT(*) FROM patients GROUP BY region")
+    # six cells, each from three sums that share a row, at epsilon 1: 1.96 * sqrt(6 * 3 * 2), the answer's in whole rows
+    assert output.stored_error_95 == pytest.approx(11.76, rel=0.01)
+    assert answer.error.column(1)[0].as_py() == round(output.stored_error_95)
+    (note,) = [note for note in plan.notes if receipt in note]
+    assert "summed over plan, smoker" in note
+    assert f"from the store within +/- {output.stored_error_95:.4g}" in plan.to_text()
+    notice, dropped = answer.notices
+    assert "belong to no group" in dropped
+    assert receipt in notice
+    assert answer.receipt_id == receipt
+    shown = deriving.execute("EXPLAIN SELECT region, COUNT(*) FROM patients GROUP BY region")
+    assert next(shown.rows())[shown.table.column_names.index("stored_error_95")] == output.stored_error_95
+    assert spent(deriving) == "1"
+
+
+def test_on_does_not_derive_and_a_target_error_is_kept(session: Session) -> None:
+    session.execute(BASE)
+    assert not session.execute("SELECT region, COUNT(*) FROM patients GROUP BY region").reused
+    session.execute("SET dp.reuse = derive")
+    session.execute("SET dp.target_error = 5")
+    assert not session.execute("SELECT plan, COUNT(*) FROM patients GROUP BY plan").reused
+    session.execute("SET dp.target_error = 100")
+    assert session.execute("SELECT smoker, COUNT(*) FROM patients GROUP BY smoker").reused
+
+
+def tiles(session: Session) -> list[Release]:
+    return [
+        session.execute(BASE),
+        session.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY region"),
+        session.execute("SELECT smoker, region, COUNT(*) AS n FROM patients GROUP BY 1, 2"),
+        session.execute("SELECT COUNT(*) AS n FROM patients"),
+    ]
+
+
+def test_overlapping_tiles_agree_and_stay(deriving: Session, policy: Path) -> None:
+    first = [list(tile.rows()) for tile in tiles(deriving)]
+    base, by_region, by_both, total = first
+    cells = [sum(c[3] for c in base if c[0] == region) for region, _ in by_region]
+    tiles_of = [sum(n for _, r, n in by_both if r == region) for region, _ in by_region]
+    shown = [n for _, n in by_region]
+    assert shown == pytest.approx(cells, abs=3.5)  # six cells of a region, each shown rounded
+    assert shown == pytest.approx(tiles_of, abs=1.5)
+    assert total[0][0] == pytest.approx(sum(shown), abs=2)
+    # A more accurate release appears: what has been shown stays.
+    deriving.execute("SET dp.epsilon = 50")
+    deriving.execute("SET dp.reuse = on")
+    assert not deriving.execute("SELECT smoker, COUNT(*) AS n, SUM(age) FROM patients GROUP BY smoker").reused
+    deriving.execute("SET dp.epsilon = 1")
+    deriving.execute("SET dp.reuse = derive")
+    assert [list(tile.rows()) for tile in tiles(deriving)] == first
+    with open_session(policy, analyst="bob") as other:
+        other.execute("SET dp.reuse = derive")
+        assert [list(tile.rows()) for tile in tiles(other)] == first
+        assert other.budget().spent["analyst:bob"]["epsilon"] == "0"
+
+
+def test_the_policy_may_derive_by_default(policy: Path) -> None:
+    with open_session(write_policy(policy.parent, reuse="{default: derive}"), create_ledger=True) as session:
+        session.execute(BASE)
+        assert session.execute("SELECT COUNT(*) FROM patients").reused
+        assert dict(session.execute("SHOW dp.reuse").rows()) == {"dp.reuse": "derive"}
+
+
+def test_clipped_sums_answer_only_the_same_clipped_sums(deriving: Session) -> None:
+    """A person is scaled down by all groups together, so a part of the groups, or all as one, are other numbers."""
+    kinds = "SELECT kind, COUNT(*), SUM(cost) FROM visits GROUP BY kind"
+    deriving.execute("SET dp.max_count = 2")
+    deriving.execute("SET dp.max_total = 60")
+    deriving.execute(kinds)
+    assert deriving.execute(kinds).reused
+    assert deriving.execute("SELECT kind, COUNT(*) FROM visits GROUP BY kind").reused
+    for other in ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits WHERE kind = 'in'"):
+        assert not deriving.execute(other).reused
+    for setting in ("SET dp.max_count = 3", "RESET dp.max_count"):
+        deriving.execute(setting)
+        assert not deriving.execute("SELECT kind, COUNT(*) FROM visits GROUP BY kind").reused
+    deriving.execute("RESET dp.max_total")
+    assert not deriving.execute("SELECT kind, SUM(cost) FROM visits GROUP BY kind").reused
+    assert deriving.execute("SELECT SUM(cost) FROM visits").reused
+    deriving.execute("SET dp.max_total = 60")
+    assert not deriving.execute("SELECT SUM(cost) FROM visits").reused

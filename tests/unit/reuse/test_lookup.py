@@ -1,0 +1,413 @@
+"""What was paid for once is never charged again: across questions, analysts, processes, restarts and retries."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from support.hospital_file import build_data, write_policy
+
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error, Refusal
+from dpsql.ledger.records import request_of
+from dpsql.release.release import Release
+from dpsql.reuse.record import opened
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def spent(session: Session, scope: str = "dataset") -> str:
+    return session.budget().spent[scope]["epsilon"]
+
+
+def shown(release: Release) -> tuple[list[Any], list[Any], list[Any]]:
+    """Values and both ends of the error bars."""
+    return release.table.to_pylist(), release.low.to_pylist(), release.high.to_pylist()
+
+
+@pytest.fixture
+def made(policy: Path) -> Iterator[Path]:
+    """The policy of a data set that has a ledger."""
+    open_session(policy, create_ledger=True).close()
+    yield policy
+
+
+# --- whatever is built on top ---------------------------------------------------------------------------------------
+
+ABOVE = [
+    COUNT + " ORDER BY n DESC LIMIT 2",
+    "SELECT region, COUNT(*) AS n FROM patients GROUP BY 1 HAVING COUNT(*) > 5",
+    "SELECT MAX(n) - MIN(n) FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY region) t",
+    "WITH t AS (SELECT p.region AS r, COUNT(*) AS c FROM patients AS p GROUP BY p.region) "
+    "SELECT r, SUM(c) OVER (ORDER BY r) FROM t",
+    "SELECT upper(region), COUNT(*) / 2.0 FROM patients GROUP BY region",
+    "SELECT a.region FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY region) a JOIN "
+    "(SELECT region, COUNT(*) AS n FROM patients GROUP BY region) b ON a.n = b.n",
+]
+
+
+def test_a_new_question_does_not_read_the_releases_of_others(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many releases of the relation there are: only those that may hold its very numbers are opened."""
+    read: list[object] = []
+    monkeypatch.setattr("dpsql.reuse.lookup.opened", lambda release: read.append(release) or opened(release))
+    for age in range(20, 28):
+        session.execute(f"SELECT region, COUNT(*) AS n FROM patients WHERE age < {age} GROUP BY region")
+    assert not read
+    before = spent(session)
+    filtered = "SELECT region, COUNT(*) FILTER (WHERE age < 25) AS n FROM patients GROUP BY region"
+    assert session.execute(filtered).reused and len(read) == 1 and spent(session) == before
+    session.execute("SET dp.reuse = derive")
+    assert session.execute("SELECT COUNT(*) AS n FROM patients WHERE age < 25").reused and len(read) > 8
+
+
+@pytest.mark.parametrize("sql", ABOVE)
+def test_whatever_is_built_on_a_stored_block_is_free(session: Session, sql: str) -> None:
+    receipt = session.execute(COUNT).receipt_id
+    plan = session.explain(sql)
+    assert plan.price == "nothing"
+    assert set(plan.stored) == {"dp_0"}
+    assert any(receipt in note for note in plan.notes)
+    again = session.execute(sql)
+    assert again.reused
+    assert again.receipt_id == receipt
+    assert again.loss.epsilon == 0
+    assert spent(session) == "1"
+
+
+def _answers(path: str, analyst: str, out: Any) -> None:
+    with open_session(path, analyst=analyst) as session:
+        release = session.execute(COUNT)
+        averages = session.execute("SELECT smoker, AVG(age), COUNT(*) / (COUNT(age) + 1) FROM patients GROUP BY smoker")
+        out.put((shown(release), shown(averages), release.receipt_id, averages.receipt_id))
+
+
+def test_processes_and_analysts_share_numbers_error_bars_and_receipts(made: Path) -> None:
+    out = SPAWN.Queue()
+    found = []
+    for analyst in ("ann", "bob"):
+        worker = SPAWN.Process(target=_answers, args=(str(made), analyst, out))
+        worker.start()
+        found.append(out.get(timeout=60))
+        worker.join()
+    assert found[0] == found[1]
+    with open_session(made, analyst="bob") as session:
+        assert (spent(session), spent(session, "analyst:bob")) == ("2", "0")
+        charged = {request_of(e.facts["id"]) for e in session.ledger.history() if e.kind == "charge"}
+        assert charged == set(found[0][2:])
+
+
+def test_an_answer_with_one_new_block_charges_that_block_alone(session: Session) -> None:
+    first = session.execute(COUNT).receipt_id
+    both = session.execute(f"SELECT * FROM ({COUNT}) a, (SELECT COUNT(*) AS m FROM visits) b")
+    assert not both.reused
+    assert both.receipt_id != first
+    charged = both.loss.epsilon
+    assert charged is not None
+    assert float(spent(session)) == 1 + charged
+    assert charged == session.explain("SELECT COUNT(*) AS m FROM visits").loss.epsilon / 2  # type: ignore[operator]
+
+
+def _ask_together(path: str, analyst: str, barrier: Any, out: Any) -> None:
+    with open_session(path, analyst=analyst) as session:
+        run = session._engine.run
+
+        def slow(query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+            time.sleep(0.5)
+            return run(query, timeout_seconds)
+
+        session._engine.run = slow  # type: ignore[method-assign]
+        barrier.wait(60)
+        out.put(
+            [shown(session.execute(sql)) for sql in (COUNT, "SELECT region, COUNT(*) AS n FROM patients GROUP BY 1")]
+        )
+
+
+def test_who_asks_at_the_same_moment_waits_and_does_not_pay(made: Path) -> None:
+    out = SPAWN.Queue()
+    barrier = SPAWN.Barrier(2)
+    workers = [SPAWN.Process(target=_ask_together, args=(str(made), who, barrier, out)) for who in ("ann", "bob")]
+    for worker in workers:
+        worker.start()
+    assert out.get(timeout=60) == out.get(timeout=60)
+    for worker in workers:
+        worker.join()
+    with open_session(made) as session:
+        assert spent(session) == "1"
+
+
+def test_threads_wait_too_and_an_interrupt_ends_the_waiting(made: Path) -> None:
+    with open_session(made) as first, open_session(made) as second:
+        inside, go_on = threading.Event(), threading.Event()
+        run = first._engine.run
+
+        def slow(query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+            inside.set()
+            assert go_on.wait(30)
+            return run(query, timeout_seconds)
+
+        first._engine.run = slow  # type: ignore[method-assign]
+        with ThreadPoolExecutor(2) as pool:
+            measuring = pool.submit(first.execute, COUNT)
+            assert inside.wait(30)
+            waiting = pool.submit(second.execute, COUNT)
+            time.sleep(0.2)
+            assert not waiting.done()
+            second.interrupt()
+            error = waiting.exception(30)
+            assert isinstance(error, Error)
+            assert (error.slug, error.charged) == ("stopped", False)
+            again = pool.submit(second.execute, COUNT)
+            go_on.set()
+            assert shown(again.result(30)) == shown(measuring.result(30))
+        assert spent(first) == "1"
+
+
+# --- the policy's switches ------------------------------------------------------------------------------------------
+
+
+def test_releases_of_one_analyst_alone(made: Path) -> None:
+    write_policy(made.parent, reuse="{shared: false}")
+    answers = []
+    for analyst in ("ann", "bob", "ann", "bob"):
+        with open_session(made, analyst=analyst) as session:
+            answers.append(session.execute(COUNT))
+    assert [answer.reused for answer in answers] == [False, False, True, True]
+    assert shown(answers[0]) == shown(answers[2]) and shown(answers[1]) == shown(answers[3])
+    assert answers[0].receipt_id == answers[2].receipt_id != answers[1].receipt_id == answers[3].receipt_id
+    with open_session(made, analyst="ann") as session:
+        session.execute("SET dp.reuse = derive")
+        assert session.execute("SELECT COUNT(*) FROM patients").receipt_id == answers[0].receipt_id
+
+
+def test_a_more_accurate_release_answers_a_cheaper_question(made: Path) -> None:
+    with open_session(made) as session:
+        session.execute("SET dp.epsilon = 2")
+        first = session.execute(COUNT)
+        session.execute("SET dp.epsilon = 0.5")
+        cheap = session.execute(COUNT)
+        assert cheap.reused
+        assert shown(cheap) == shown(first)
+        assert any("less noise" in notice for notice in cheap.notices)
+        session.execute("SET dp.epsilon = 4")
+        dear = session.execute(COUNT)
+        assert not dear.reused
+        assert spent(session) == "6"
+    write_policy(made.parent, reuse="{more_accurate: false}")
+    with open_session(made) as session:
+        session.execute("SET dp.epsilon = 0.5")
+        assert not session.execute(COUNT).reused
+        session.execute("SET dp.epsilon = 2")
+        assert session.execute(COUNT).reused
+
+
+def test_private_keys_of_a_more_accurate_release(made: Path) -> None:
+    sql = "SELECT city, COUNT(*) AS n FROM patients GROUP BY city"
+    with open_session(made) as session:
+        session.execute("SET dp.epsilon = 2")
+        first = session.execute(sql)
+        session.execute("SET dp.epsilon = 1")
+        assert shown(session.execute(sql)) == shown(first)
+        session.execute("SET dp.epsilon = 3")
+        assert not session.execute(sql).reused
+
+
+# --- versions of the data -------------------------------------------------------------------------------------------
+
+
+def test_changed_data_are_charged_again_and_the_plan_says_so(made: Path) -> None:
+    with open_session(made) as session:
+        session.execute(COUNT)
+        assert not any("changed" in note for note in session.explain(COUNT).notes)
+    build_data(made.parent, count=600)
+    with open_session(made) as session:
+        plan = session.explain(COUNT)
+        assert plan.price != "nothing"
+        assert any("the data changed since dp_0 was released" in note for note in plan.notes)
+        session.execute("SET dp.reuse = derive")
+        release = session.execute(COUNT)
+        assert not release.reused
+        assert sum(n for _, n in release.rows()) < 700
+        assert session.execute("SELECT COUNT(*) FROM patients").receipt_id == release.receipt_id
+
+
+def test_the_owners_version_stands_for_the_files(made: Path) -> None:
+    write_policy(made.parent, data_version="november")
+    with open_session(made) as session:
+        first = session.execute(COUNT)
+    build_data(made.parent, count=600)
+    with open_session(made) as session:
+        assert shown(session.execute(COUNT)) == shown(first)
+    write_policy(made.parent, data_version="december")
+    with open_session(made) as session:
+        assert any("changed" in note for note in session.explain(COUNT).notes)
+        assert not session.execute(COUNT).reused
+        assert spent(session) == "2"
+
+
+FILES = """
+dataset: files
+source: "{source}"
+privacy_unit: row
+budget: {{epsilon: 100, delta: 1e-6, accountant: pure}}
+per_query: {{epsilon: 1}}
+ledger: sqlite:///files.db
+tables: {{t: {{columns: {{x: {{type: integer, domain: [0, 1], nullable: false}}}}}}}}
+"""
+
+
+@pytest.mark.parametrize("source", ["day*.parquet", "*/day.parquet", "**/*.parquet"])
+def test_a_set_of_files_is_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    path = tmp_path / "files.yaml"
+    path.write_text(FILES.format(source=source))
+    folder = "" if source == "day*.parquet" else "a/"
+
+    def write(name: str, count: int) -> None:
+        place = tmp_path / f"{folder}{name}"
+        place.parent.mkdir(exist_ok=True)
+        duckdb.sql(f"COPY (SELECT i % 2 AS x FROM range({count}) t(i)) TO '{place}'")
+
+    write("day.parquet", 100)
+    sql = "SELECT COUNT(*) FROM t"
+    with open_session(path, create_ledger=True) as session:
+        session.execute(sql)
+        assert session.execute(sql).reused
+        # another file joins the set, under the same session
+        (tmp_path / "b").mkdir(exist_ok=True)
+        if source == "day*.parquet":
+            write("day2.parquet", 50)
+        else:
+            duckdb.sql(f"COPY (SELECT 1 AS x FROM range(50)) TO '{tmp_path / 'b' / 'day.parquet'}'")
+        assert not session.execute(sql).reused
+        write("day.parquet", 300)
+        assert not session.execute(sql).reused
+        assert session.execute(sql).reused
+        assert spent(session) == "3"
+
+
+def test_data_given_in_python_are_never_taken_for_those_of_another_connection(made: Path) -> None:
+    connection = duckdb.connect()
+    connection.execute(f"ATTACH '{made.parent / 'hospital.duckdb'}' AS h (READ_ONLY)")
+    for table in ("patients", "visits"):
+        connection.execute(f"CREATE TABLE {table} AS FROM h.{table}")
+    receipts = []
+    for _ in range(2):
+        with open_session(made, source=connection) as session:
+            receipts.append(session.execute(COUNT).receipt_id)
+            assert session.execute(COUNT).receipt_id == receipts[-1]
+    assert len(set(receipts)) == 2
+
+
+def test_data_that_change_while_they_are_read_leave_no_release_for_others(made: Path) -> None:
+    with open_session(made) as session:
+        run = session._engine.run
+
+        def changing(query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+            answer = run(query, timeout_seconds)
+            write_version("later")
+            return answer
+
+        def write_version(text: str) -> None:
+            monkey.setattr(session._shelf, "_data_version", lambda tables: text)
+
+        with pytest.MonkeyPatch.context() as monkey:
+            write_version("before")
+            monkey.setattr(session._engine, "run", changing)
+            first = session.execute(COUNT, request_id="r1")
+            write_version("before")
+            assert not session.execute(COUNT).reused
+            write_version("later")
+            assert session.execute(COUNT, request_id="r1").receipt_id == first.receipt_id
+
+
+# --- retries --------------------------------------------------------------------------------------------------------
+
+
+def test_a_retried_request_gets_the_same_answer_whatever_happened_since(made: Path) -> None:
+    for reuse in ("on", "off"):
+        request = f"request-{reuse}"
+        with open_session(made, analyst="ann") as session:
+            session.execute(f"SET dp.reuse = {reuse}")
+            first = session.execute(COUNT, request_id=request)
+            before = spent(session)
+        build_data(made.parent, count=700 + len(reuse))
+        with open_session(made, analyst="ann") as session:
+            session.execute(f"SET dp.reuse = {reuse}")
+            again = session.execute(COUNT, request_id=request)
+            assert shown(again) == shown(first)
+            assert again.receipt_id == request
+            assert again.reused
+            assert spent(session) == before
+            with pytest.raises(Refusal) as other:
+                session.execute("SELECT COUNT(*) FROM visits", request_id=request)
+            assert other.value.slug == "request_lost"
+            assert not other.value.charged
+            assert spent(session) == before
+        with open_session(made, analyst="bob") as session:
+            session.execute("SET dp.reuse = off")
+            own = session.execute(
+                COUNT, request_id=request
+            )  # an id belongs to its asker: it opens nothing of another's
+            assert not own.reused
+            assert (own.receipt_id, spent(session, "analyst:bob")) == (request, str(1 + (reuse == "off")))
+
+
+STEPS = ("reserved", "noise added", "release stored")
+
+
+def _die(path: str, step: str) -> None:
+    """Ask under a request id and be killed at `step`."""
+    session = open_session(path, analyst="ann")
+
+    def dying(target: object, name: str, before: bool) -> None:
+        original = getattr(target, name)
+
+        def wrapped(*args: object, **kwargs: object) -> None:
+            if not before:
+                original(*args, **kwargs)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(target, name, wrapped)
+
+    place: dict[str, tuple[object, str, bool]] = {
+        "reserved": (session.ledger, "reserve", False),
+        "noise added": (session._store, "put", True),
+        "release stored": (session._store, "put", False),
+    }
+    dying(*place[step])
+    session.execute(COUNT, request_id="r1")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_retry_after_a_crash_is_answered_or_refused_and_never_charged(made: Path, step: str) -> None:
+    worker = SPAWN.Process(target=_die, args=(str(made), step))
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == -signal.SIGKILL
+    with open_session(made, analyst="ann") as session:
+        assert spent(session) == "1"
+        if step == "release stored":
+            release = session.execute(COUNT, request_id="r1")
+            assert (release.reused, release.receipt_id) == (True, "r1")
+        else:
+            with pytest.raises(Error) as caught:
+                session.execute(COUNT, request_id="r1")
+            assert (caught.value.slug, caught.value.charged) == ("request_lost", False)
+            assert session.execute(COUNT, request_id="r2").receipt_id == "r2"
+            # the answer is there now, and the first request may have it
+            assert session.execute(COUNT, request_id="r1").receipt_id == "r2"
+        assert session.ledger.verify().sound
+        assert spent(session) == ("1" if step == "release stored" else "2")

@@ -1,0 +1,160 @@
+"""Stored releases: whole or absent, authenticated, shared by processes, first one stands."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import multiprocessing
+import os
+import signal
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.ledger_homes import Home
+
+from dpsql.errors.exceptions import Error, Fault
+from dpsql.reuse.store import ReleaseStore, open_releases
+
+FORK = multiprocessing.get_context("fork")
+NOTE = {"epsilon": "0.1", "receipt": "r1", "error_95": 29.5}
+
+
+def key(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def opened(home: Home) -> ReleaseStore:
+    return open_releases(home.open(create=True))
+
+
+def elsewhere(home: Home) -> Home:
+    """Where the table of releases is: a file beside a SQLite ledger, the same PostgreSQL database."""
+    if home.file is None:
+        return home
+    return Home(home.url, home.state, Path(f"{home.file}.releases"))
+
+
+def test_what_is_put_is_got_by_another_process(home: Home) -> None:
+    store = opened(home)
+    assert store.get(key("a")) is None
+    put = store.put(key("a"), b"ARROW1\0\xff", NOTE, block="b1")
+    again = opened(home).get(key("a"))
+    assert again == put
+    assert again is not None
+    assert (again.payload, again.note.metadata, again.note.block) == (b"ARROW1\0\xff", NOTE, "b1")
+
+    def child(out: Any) -> None:
+        found = store.get(key("a"))
+        out.put(found.payload if found else None)
+
+    out = FORK.Queue()
+    process = FORK.Process(target=child, args=(out,))
+    process.start()
+    assert out.get(timeout=20) == b"ARROW1\0\xff"
+    process.join()
+
+
+def test_the_first_release_stands(home: Home) -> None:
+    store, other = opened(home), opened(home)
+    store.put(key("a"), b"first", NOTE)
+    assert other.put(key("a"), b"second", NOTE).payload == b"first"
+    assert [note.key for note in other.notes()] == [key("a")]
+
+
+def test_notes_and_questions_and_pruning(home: Home) -> None:
+    store = opened(home)
+    for name, block in (("a", "q1"), ("b", "q1"), ("c", "q2")):
+        store.put(key(name), name.encode(), {"name": name}, block=block)
+    assert {release.payload for release in store.of_block("q1")} == {b"a", b"b"}
+    assert store.of_block("q3") == []
+    assert {note.metadata["name"] for note in store.notes()} == {"a", "b", "c"}
+    assert store.prune(lambda note: note.metadata["name"] != "b") == 1
+    assert store.get(key("b")) is None
+    assert store.get(key("c")) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "payload = '{bytes}'",
+        "metadata = replace(metadata, '0.1', '0.0')",
+        "metadata = ''",
+        "block = 'other'",
+        "created = '1999'",
+        "mac = ''",
+        "key = '{other}'",
+    ],
+)
+def test_an_edited_release_is_absent_and_reported(home: Home, change: str, caplog: pytest.LogCaptureFixture) -> None:
+    store = opened(home)
+    store.put(key("a"), b"true", NOTE)
+    other = key("b") if "{other}" in change else key("a")
+    elsewhere(home).sql("UPDATE dpsql_releases SET " + change.format(bytes="false", other=other))
+    with caplog.at_level(logging.WARNING, "dpsql.releases"):
+        assert store.get(other) is None
+        assert store.of_block("") == []
+    assert other in caplog.text
+    assert store.put(other, b"new", NOTE).payload == b"new"
+    found = store.get(other)
+    assert found is not None
+    assert found.payload == b"new"
+
+
+def test_a_release_of_another_ledger_is_absent(sqlite_home: Home, tmp_path: Path) -> None:
+    opened(sqlite_home).put(key("a"), b"theirs", NOTE)
+    other = Home(f"sqlite:///{tmp_path}/other.db", sqlite_home.state)
+    store = opened(other)
+    store.close()
+    (tmp_path / "other.db.releases").write_bytes(Path(f"{sqlite_home.file}.releases").read_bytes())
+    assert open_releases(other.open()).get(key("a")) is None
+
+
+@pytest.mark.parametrize("window", ["before commit", "after commit"])
+def test_killed_while_storing(home: Home, window: str) -> None:
+    opened(home).close()
+    payload = os.urandom(3_000_000)
+
+    def work() -> None:
+        store = open_releases(home.open())
+
+        def die(step: str) -> None:
+            if step == window:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        store._store.step = die
+        store.put(key("a"), payload, NOTE)
+
+    child = FORK.Process(target=work)
+    child.start()
+    child.join(30)
+    assert child.exitcode == -signal.SIGKILL
+    found = opened(home).get(key("a"))
+    assert found is None or found.payload == payload
+    assert (found is not None) == (window == "after commit")
+
+
+def test_the_side_file_is_the_owners_and_the_ledger_does_not_need_it(sqlite_home: Home) -> None:
+    home = sqlite_home
+    store = opened(home)
+    store.put(key("a"), b"x", NOTE)
+    store.close()
+    side = Path(f"{home.file}.releases")
+    assert home.file is not None
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (side, home.file)] == [0o600, 0o600]
+    side.write_bytes(b"no database at all" * 500)
+    with pytest.raises(Fault) as error:
+        open_releases(home.open())
+    assert error.value.slug == "releases_damaged"
+    side.unlink()
+    assert open_releases(home.open()).get(key("a")) is None
+    assert home.open().verify().sound
+
+
+@pytest.mark.parametrize("bad", ["", "a", "g" * 64, key("a").upper(), key("a") + "0"])
+def test_keys_are_digests(sqlite_home: Home, bad: str) -> None:
+    store = opened(sqlite_home)
+    with pytest.raises(Error) as error:
+        store.put(bad, b"", {})
+    assert error.value.slug == "release_key"

@@ -1,0 +1,312 @@
+"""Results of one private block inside a later one: what is reserved when, what is stored under which name, what is left
+when a stage fails, and what is known before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from support.clinic import build
+
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Fault, Refusal
+from dpsql.ledger import open_ledger
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
+from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Column, ReleasedRows
+from dpsql.policy import load_policy
+from dpsql.reuse.store import open_releases
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+from dpsql.session.stages import digest
+
+ABOVE = "SELECT COUNT(*) AS n FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)"
+TOP = (
+    "SELECT p.region, COUNT(*) AS n FROM patients AS p "
+    "JOIN (SELECT region AS r, COUNT(*) AS m FROM patients GROUP BY region ORDER BY m DESC LIMIT 1) AS t ON p.region = t.r "
+    "GROUP BY p.region"
+)
+BETWEEN = (
+    "SELECT COUNT(*) FROM visits WHERE cost > "
+    "(SELECT {} FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY region) AS t ORDER BY n LIMIT 1)"
+)
+MEAN = "SELECT AVG(cost) FROM visits"
+
+
+class Noted(DuckDBEngine):
+    """The real engine, which notes what was spent when it was asked, and may fail at one of the questions."""
+
+    session: Session
+    asked: list[tuple[str, EngineQuery]]
+    failing: int = -1
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        self.asked.append((spent(self.session), query))
+        if len(self.asked) - 1 == self.failing:
+            query = replace(query, sql="SELECT CAST('secret-cell-4711' AS INTEGER)")
+        return super().run(query, timeout_seconds)
+
+
+class Fixed(Gate):
+    """Adds the same to every number: released rows that a test can choose."""
+
+    def __init__(self, more: int = 0) -> None:
+        super().__init__()
+        self.more = more
+
+    def add(self, name: str, exact: Int128, noise: Any, groups: Any, drawn: object) -> Int128:
+        added = [value + self.more * 2**20 for value in exact.to_ints()]
+        return Int128.from_ints(value << max(0, -noise.shift) >> max(0, noise.shift) for value in added)
+
+
+def spent(session: Session) -> str:
+    return session.budget().spent["dataset"]["epsilon"]
+
+
+def answered(session: Session, sql: str) -> list[tuple[Any, ...]]:
+    return list(session.execute(sql).rows())
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    return build(tmp_path)
+
+
+def opened(path: Path, gate: Gate | None = None, create: bool = True) -> tuple[Session, Noted]:
+    policy = load_policy(path)
+    connection = duckdb.connect(policy.source_path() or "", read_only=True)
+    ledger = open_ledger(policy.ledger_url(), policy.dataset, create=create)
+    engine = Noted(connection, policy, "fixed", owned=True)
+    engine.session = Session(policy, engine, ledger, open_releases(ledger), gate=gate)
+    engine.asked = []
+    return engine.session, engine
+
+
+@pytest.fixture
+def place(policy: Path) -> Iterator[tuple[Session, Noted]]:
+    session, engine = opened(policy)
+    yield session, engine
+    session.close()
+
+
+# --- the order ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sql", [ABOVE, TOP])
+def test_everything_is_reserved_before_the_first_stage(place: tuple[Session, Noted], sql: str) -> None:
+    session, engine = place
+    plan = session.explain(sql)
+    entries = len(list(session.ledger.history()))
+    release = session.execute(sql)
+    assert [ahead for ahead, _ in engine.asked] == ["1", "1"]
+    assert release.loss == plan.loss == plan.charged and release.loss.epsilon == 1
+    reserved = [entry for entry in list(session.ledger.history())[entries:] if entry.kind == "charge"]
+    assert len(reserved) == 1
+
+
+def test_a_budget_for_one_stage_runs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block alone would fit, both together do not: nothing runs, nothing is charged."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    session, engine = opened(build(tmp_path, epsilon=2))
+    session.execute("SET dp.epsilon = 1.5")
+    session.execute("SELECT COUNT(*) FROM visits")
+    session.execute("SET dp.epsilon = 0.6")
+    with pytest.raises(Refusal) as caught:
+        session.execute(ABOVE)
+    assert caught.value.slug == "budget_exceeded" and not caught.value.charged
+    assert len(engine.asked) == 1 and spent(session) == "1.5"
+    session.close()
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_failure_in_any_stage_keeps_the_whole_charge(policy: Path, failing: int) -> None:
+    session, engine = opened(policy)
+    engine.failing = failing
+    with pytest.raises(Fault) as caught:
+        session.execute(ABOVE)
+    assert caught.value.charged and "secret" not in caught.value.text() and spent(session) == "1"
+    engine.failing = -1
+    session.execute(ABOVE)  # what was released before the failure is not charged again
+    assert spent(session) == ("2" if failing == 0 else "1.5")
+    session.close()
+
+
+def test_a_request_that_failed_between_the_stages_is_not_charged_again(policy: Path) -> None:
+    session, engine = opened(policy)
+    engine.failing = 1
+    with pytest.raises(Fault):
+        session.execute(ABOVE, request_id="r1")
+    with pytest.raises(Refusal) as caught:
+        session.execute(ABOVE, request_id="r1")
+    assert caught.value.slug == "request_lost" and spent(session) == "1"
+    engine.failing = -1
+    first = session.execute(TOP, request_id="r2")
+    again = session.execute(TOP, request_id="r2")
+    assert list(first.rows()) == list(again.rows()) and again.reused and spent(session) == "2"
+    session.close()
+
+
+# --- stored releases ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sql", [ABOVE, TOP])
+def test_the_same_question_is_answered_from_the_store(policy: Path, sql: str) -> None:
+    session, engine = opened(policy)
+    first = session.execute(sql)
+    plan = session.explain(sql)
+    assert plan.stored == ("dp_0", "dp_1") and plan.price == "nothing"
+    again = session.execute(sql)
+    assert again.reused and list(again.rows()) == list(first.rows()) and len(engine.asked) == 2
+    session.close()
+    session, engine = opened(policy, create=False)
+    assert session.execute(sql).reused and engine.asked == [] and spent(session) == "1"
+    session.close()
+
+
+def test_an_earlier_release_is_used_again_by_a_later_stage(place: tuple[Session, Noted]) -> None:
+    session, engine = place
+    session.execute("SET dp.epsilon = 0.5")
+    answered(session, MEAN)
+    session.execute("SET dp.epsilon = 1.125")
+    assert session.explain(ABOVE).stored == ()  # with less noise: measured anew
+    session.execute("SET dp.epsilon = 0.5625")
+    ((mean,),) = answered(session, MEAN)  # one of the two parts of the question
+    session.execute("SET dp.epsilon = 1.125")
+    plan = session.explain(ABOVE)
+    assert plan.stored == ("dp_0",) and plan.price.startswith("epsilon 0.5625")
+    session.execute(ABOVE)
+    assert engine.asked[-1][1].parameters == (mean,)
+
+
+def test_other_released_rows_are_another_question(policy: Path) -> None:
+    """The mean is lost from the store and released anew, with another value: what it was compared with is measured anew."""
+    gate = Fixed()
+    session, engine = opened(policy, gate)
+    first = answered(session, ABOVE)
+    gate.more = 2**30
+    assert answered(session, ABOVE) == first and len(engine.asked) == 2  # everything from the store
+    gone = session._store.prune(lambda note: len(note.metadata.get("terms", ())) != 2)
+    other = answered(session, ABOVE)
+    assert gone == 1 and len(engine.asked) == 4 and other != first
+    assert engine.asked[1][1].parameters != engine.asked[3][1].parameters
+    session.close()
+
+
+def test_rows_of_another_stage_are_another_question(policy: Path) -> None:
+    """A join with released rows: other rows, other answer, however alike the texts are."""
+    gate = Fixed()
+    session, engine = opened(policy, gate)
+    keys = "SELECT region AS r, COUNT(*) AS m FROM patients GROUP BY region HAVING COUNT(*) > {}"
+    sql = "SELECT COUNT(*) FROM patients AS p JOIN (" + keys + ") AS t ON p.region = t.r"
+    assert answered(session, sql.format(-5)) == [(1000,)]
+    assert answered(session, sql.format(10**6)) == [(0,)]
+    assert answered(session, sql.format(-6)) == [(1000,)]
+    assert len(engine.asked) == 3  # the groups are released once; all of them and none of them are counted
+    session.close()
+
+
+def test_equal_rows_in_another_order_are_the_same() -> None:
+    one, other = pa.table({"a": [1, 2], "b": ["x", None]}), pa.table({"a": [2, 1], "b": [None, "x"]})
+    assert digest(one) == digest(other)
+    assert digest(one) != digest(pa.table({"a": [1, 2], "b": ["x", "None"]}))
+    assert digest(one) != digest(pa.table({"a": [1.0, 2.0], "b": ["x", None]}))
+    assert digest(one) != digest(pa.table({"a": [1, 2, 2], "b": ["x", None, None]}))
+
+
+def test_rows_are_part_of_what_a_block_is_called() -> None:
+    rows = ReleasedRows("dp_result_0", (Column("c0", Facts(Type.INTEGER)),), (("c0",),), "one")
+    assert fingerprint(rows) != fingerprint(replace(rows, content="other"))
+    assert fingerprint(rows) == fingerprint(replace(rows, name="dp_result_1"))
+
+
+# --- before anything runs -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sql", [ABOVE, TOP])
+def test_the_plan_is_known_before(place: tuple[Session, Noted], sql: str) -> None:
+    session, engine = place
+    plan = session.explain(sql)
+    assert {one.block for one in plan.outputs} == {"dp_0", "dp_1"} and plan.loss.epsilon == 1
+    assert any(note.startswith("dp_1 is measured after dp_0") for note in plan.notes)
+    assert "dp_result_0" in dict(plan.engine_sql)["dp_1"]
+    columns = session.describe(sql)
+    assert engine.asked == [] and spent(session) == "0"
+    assert columns == session.execute(sql).columns
+
+
+def test_what_the_sandbox_would_refuse_is_refused_before(place: tuple[Session, Noted]) -> None:
+    session, engine = place
+    with pytest.raises(Refusal) as caught:
+        session.execute(BETWEEN.format("CAST(starts_with(n, n) AS double)"))
+    assert caught.value.slug == "sandbox_query" and engine.asked == [] and spent(session) == "0"
+
+
+def test_what_released_values_make_impossible_is_charged(place: tuple[Session, Noted]) -> None:
+    """Whether a text is a number is not known before it is released."""
+    session, engine = place
+    with pytest.raises(Refusal) as caught:
+        session.execute(BETWEEN.format("CAST(region AS double)"))
+    assert caught.value.slug == "sandbox_value" and caught.value.charged
+    assert len(engine.asked) == 1 and spent(session) == "1"
+
+
+def test_a_released_text_is_data(policy: Path) -> None:
+    """Quotes, NUL and comments in released keys: as rows and as a constant."""
+    strange = "x'); DROP TABLE patients; --\0\""
+    with duckdb.connect(str(policy.parent / "clinic.duckdb")) as connection:
+        connection.execute("UPDATE patients SET region = ?", [strange])
+    path = policy.parent / "clinic.yaml"
+    path.write_text(
+        path.read_text().replace(
+            "region: {type: text, domain: [north, south], nullable: false}", "region: {type: text}"
+        )
+    )
+    session, _ = opened(path, Fixed())
+    grouped = "(SELECT region AS r, COUNT(*) AS n FROM patients GROUP BY region)"
+    assert answered(session, f"SELECT COUNT(*) FROM patients AS p JOIN {grouped} AS t ON t.r = p.region") == [(1000,)]
+    assert answered(
+        session, f"SELECT COUNT(*) FROM patients WHERE region = (SELECT r FROM {grouped} AS t LIMIT 1)"
+    ) == [(1000,)]
+    session.close()
+
+
+def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, Noted]) -> None:
+    """The rows are looked at once more; a mistake in what is proven of them gives no answer."""
+    session, _ = place
+    planned = session.plan(session.planner.parse(TOP, None))
+    wrong = replace(planned.plan.results[0], unique=((),), query=planned.plan.results[0].query.copy())
+    wrong.query.args["from_"].this.this.set("limit", None)
+    planned.plan.__dict__["results"] = (wrong,)
+    with pytest.raises(Exception) as caught:
+        session.execute(TOP)
+    assert getattr(caught.value, "slug", "") == "internal"
+
+
+def test_of_no_rows_a_count_is_zero(policy: Path) -> None:
+    """A correlated subquery is a left join, whose missing rows are no NULL to COUNT, and NULL to other aggregates."""
+    session, _ = opened(policy, Fixed())
+    of_one = "FROM visits AS v WHERE v.patient_id = p.patient_id AND v.cost > 10000"
+    assert answered(session, f"SELECT COUNT(*) FROM patients AS p WHERE (SELECT COUNT(*) {of_one}) = 0") == [(1000,)]
+    assert answered(session, f"SELECT COUNT(*) FROM patients AS p WHERE (SELECT SUM(cost) {of_one}) IS NULL") == [
+        (1000,)
+    ]
+    session.close()
+
+
+def test_the_source_cannot_take_the_place_of_a_result(policy: Path) -> None:
+    with duckdb.connect(str(policy.parent / "clinic.duckdb")) as connection:
+        connection.execute("CREATE TABLE dp_result_0 AS SELECT 'north' AS c0, 5 AS c1 UNION ALL SELECT 'south', 5")
+    with open_session(policy, create_ledger=True) as session:
+        session.execute("SET dp.epsilon = 1000")
+        found = answered(session, TOP + " ORDER BY n DESC")
+        assert sorted(round(n, -2) for _, n in found) == [0, 500]
