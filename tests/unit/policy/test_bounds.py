@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
+from support.places import POLICIES
 
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.plan import Caps
 from dpsql.policy import ContributionBounds, load_policy
 from dpsql.policy.bounds import BOUND_NAMES, UNBOUNDED
-
-POLICIES = Path(__file__).parent.parent / "policies"
 
 
 @pytest.mark.parametrize("name", BOUND_NAMES)
