@@ -1,0 +1,18 @@
+"""Every sentence that an error may say, one module for each room. Importing this package fills `exceptions.REGISTER`."""
+
+from __future__ import annotations
+
+from dpsql.errors.messages import (
+    binder,
+    engine,
+    frontends,
+    ledger,
+    noise,
+    pgwire,
+    policy,
+    pricing,
+    release,
+    sql,
+)
+
+__all__ = ["binder", "engine", "frontends", "ledger", "noise", "pgwire", "policy", "pricing", "release", "sql"]

@@ -1,0 +1,126 @@
+"""Sentences about sources, prepared copies and queries of an engine."""
+
+from __future__ import annotations
+
+from dpsql.errors.exceptions import Fault, register
+
+register(
+    "engine_failed",
+    "58000",
+    "the query could not be run on the data (incident {incident})",
+    "the owner finds the reason under this id in the custodian's log; asking again is charged again",
+    Fault,
+)
+register(
+    "source_missing",
+    "58P01",
+    "the data of this data set are not where the policy says ({source})",
+    "mend `source:` in the policy",
+    Fault,
+)
+register(
+    "source_unreadable",
+    "58030",
+    "the data of this data set cannot be opened ({source})",
+    "the custodian's log has the reason",
+    Fault,
+)
+register(
+    "source_table_missing",
+    "42P01",
+    "table {table} of the policy is not in the source",
+    "mend the policy or the source",
+    Fault,
+)
+register(
+    "source_column_missing",
+    "42703",
+    "column {table}.{column} of the policy is not in the source",
+    "mend the policy or the source",
+    Fault,
+)
+register(
+    "source_setting",
+    "55000",
+    "the connection to the data does not let {name} be {value}",
+    "RESET {name} before the configuration is locked, or give a connection that is not locked",
+    Fault,
+)
+register(
+    "source_function",
+    "55000",
+    "the connection to the data has a function of its own in the place of the engine's {name}",
+    "give it another name, or a connection without it",
+    Fault,
+)
+register(
+    "source_column_twice",
+    "42701",
+    "column {table}.{column} of the policy is twice in the header of the source",
+    "mend the policy or the source",
+    Fault,
+)
+register(
+    "source_table_unreadable",
+    "58030",
+    "the files of table {table} cannot be read",
+    "ask again when they are whole; the custodian's log has the reason",
+    Fault,
+)
+register(
+    "source_files_differ",
+    "42804",
+    "the files of table {table} do not have the same columns",
+    "give CSV files the same header line, and Parquet files the columns of the policy",
+    Fault,
+)
+register(
+    "source_multiline",
+    "55000",
+    "table {table} is read from CSV files whose cells hold line breaks, and these are not prepared",
+    "the owner runs `dpsql prepare` once for each version of the files",
+    Fault,
+)
+register(
+    "promise_broken",
+    "55000",
+    "the data break a promise of the policy: more than {most} rows of {table} agree on ({columns})",
+    "the owner mends the data or the policy (primary_key, unique, max_multiplicity, foreign_keys)",
+    Fault,
+)
+register(
+    "source_unsupported",
+    "0A000",
+    "no engine for source {source}",
+    "this version reads duckdb:///file, Parquet and CSV",
+    Fault,
+)
+
+register(
+    "index_folder",
+    "58030",
+    "cannot write in {place}",
+    "make it writable, or name another place for prepared views in DPSQL_CACHE",
+    Fault,
+)
+register(
+    "index_not_written",
+    "58030",
+    "table {table} could not be prepared (incident {incident})",
+    "the custodian's log has the reason under this id; questions are answered without it, slower",
+    Fault,
+)
+register(
+    "index_source_changed",
+    "55000",
+    "the source of table {table} changed while it was being prepared",
+    "prepare it again when nobody writes to it",
+    Fault,
+)
+register(
+    "index_limit",
+    "22023",
+    "the engine takes no such limits (memory {memory}, jobs {jobs})",
+    "memory is written like 4GB, jobs is a number from 1",
+    Fault,
+)

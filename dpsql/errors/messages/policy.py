@@ -1,0 +1,16 @@
+"""Sentences about the policy file."""
+
+from __future__ import annotations
+
+from dpsql.errors.exceptions import PolicyRefusal, register
+
+register(
+    "policy_file", "58P01", "cannot read the policy {origin}: {problem}", "name a YAML file in UTF-8", PolicyRefusal
+)
+register(
+    "policy_invalid",
+    "F0000",
+    "the policy {origin} is not acceptable: {path} {sentence}{more}",
+    "`dpsql check` lists every problem",
+    PolicyRefusal,
+)

@@ -1,0 +1,106 @@
+"""Sentences about options, contribution bounds, advice on them, and prices."""
+
+from __future__ import annotations
+
+from dpsql.errors.exceptions import InternalError, register
+
+register(
+    "public_grid",
+    "54000",
+    "the public keys have {size} combinations (at most {most})",
+    "group by fewer or coarser keys, for example date_trunc('month', day)",
+)
+register(
+    "selection_needs_delta",
+    "ZP013",
+    "grouping by {keys} needs delta (partition selection), and none is allowed",
+    "group by columns with a domain, or ask the owner for per_query.delta",
+)
+register(
+    "mechanism_needs_delta",
+    "ZP014",
+    "the Gaussian mechanism needs delta under a pure accountant, and none is allowed",
+    "SET dp.mechanism = 'laplace', or ask the owner for per_query.delta",
+)
+register("target_error", "22023", "dp.target_error cannot be reached: {reason}", "{way}")
+register("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner adds analysts to the policy")
+register("project_unknown", "28000", "the policy names no project {name}", "the owner adds projects to the policy")
+register(
+    "project_fixed",
+    "42501",
+    "this session was opened for project {name}",
+    "open another session to ask for another one",
+)
+register(
+    "price_disagrees",
+    "XX000",
+    "two computations of the price disagree; nothing was run",
+    "report this as a bug",
+    InternalError,
+)
+register(
+    "internal", "XX000", "dpsql found itself inconsistent and stopped ({what})", "report this as a bug", InternalError
+)
+register("option_unknown", "42704", "there is no option {name}", "")
+register("option_value", "22023", "{value} is no value of {name}: {wanted}", "")
+register(
+    "clip_rows",
+    "22023",
+    "{name} clips what one privacy unit adds up to, and here every row is its own unit",
+    "bound the values themselves: clamp(x, lower, upper)",
+)
+register(
+    "tune_blocks",
+    "0A000",
+    "this question measures {count} private blocks; one is tuned at a time",
+    "tune each aggregation over protected tables by itself",
+)
+register(
+    "tune_rows",
+    "0A000",
+    "under row privacy every row is its own unit: there is no contribution bound to tune",
+    "bound the values themselves: clamp(x, lower, upper)",
+)
+register(
+    "tune_results",
+    "0A000",
+    "this question reads a released result in its aggregation, which is not tuned",
+    "tune the aggregation without it: write a value in its place, or leave the condition out",
+)
+register(
+    "tune_distinct",
+    "0A000",
+    "rows of SELECT DISTINCT belong to nobody: nothing says how many of them one privacy unit has",
+    "bound the rows below: tune the question without DISTINCT",
+)
+register(
+    "tune_nothing",
+    "0A000",
+    "one privacy unit has one row here: there is no contribution bound to tune",
+    "",
+)
+register(
+    "max_total_small",
+    "22023",
+    "max_total {total} is too small to be told from 0 beside {rows} rows of up to {most} that one unit may have",
+    "ask for more, or clamp the values more closely: clamp(x, lower, upper)",
+)
+register("option_limit", "22023", "{name} = {value} is more than the owner allows ({limit})", "ask for less")
+register(
+    "option_floor",
+    "22023",
+    "{name} = {value} is less than one question must spend ({limit})",
+    "ask with more epsilon; the owner sets per_query.min_epsilon, because the time of each answer tells a little for free",
+)
+register(
+    "no_max_rows",
+    "55000",
+    "table {table} has no max_rows in the policy",
+    "the owner states how many rows one unit may have",
+)
+register(
+    "too_many_rows_per_unit",
+    "ZP011",
+    "one person could change {rows} rows here (at most {most})",
+    "join fewer tables, or ask the owner for smaller max_rows",
+)

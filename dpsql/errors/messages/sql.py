@@ -1,0 +1,36 @@
+"""Sentences about SQL text and statements, before names are looked up."""
+
+from __future__ import annotations
+
+from dpsql.errors.exceptions import InterfaceError, register
+
+register("not_text", "22000", "a statement is a text, not {kind}", "", InterfaceError)
+register(
+    "too_long",
+    "54000",
+    "the statement is longer than {most} characters",
+    "send a shorter one; values belong in parameters",
+)
+register("bad_character", "22021", "the statement holds the character {code}, which no SQL text may", "remove it")
+register("empty", "42601", "there is no statement", "write one, for example SELECT COUNT(*) FROM a_table")
+register("syntax", "42601", "this is not SQL that dpsql reads: {detail}", "see docs/sql.md for what can be asked")
+register("too_many_tokens", "54000", "the statement has more than {most} words", "split it")
+register(
+    "too_deep", "54001", "the statement is nested more than {most} levels deep", "name intermediate results with WITH"
+)
+register("many_statements", "42601", "one statement at a time", "send them one by one, or use `dpsql run` for files")
+register(
+    "not_a_query",
+    "42501",
+    "{word} is not allowed: only questions are answered here",
+    "write SELECT ..., EXPLAIN, SET, SHOW or DESCRIBE",
+)
+register("parameter_count", "07001", "the statement has {want} parameters, {got} were given", "", InterfaceError)
+register("parameter_missing", "07001", "no value was given for parameter {name}", "", InterfaceError)
+register(
+    "parameter_value",
+    "22023",
+    "{kind} cannot be a parameter",
+    "use numbers, text, booleans, dates or None",
+    InterfaceError,
+)

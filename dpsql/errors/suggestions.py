@@ -1,0 +1,33 @@
+"""Hints for a name that is not known: the nearest known name, or the list of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+MOST_LISTED = 12
+MOST_COMPARED = 80
+"""Characters of the unknown name that are compared: whoever sends a long one does not choose the time of the answer."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of `names` that is nearest to `name` without regard to case, None when none is near."""
+    folded = {candidate.lower(): candidate for candidate in sorted(set(names), reverse=True)}
+    close = difflib.get_close_matches(name.lower()[:MOST_COMPARED], folded, n=1)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return "; did you mean X?" to end a sentence with, "" when no name is near."""
+    near = nearest(name, names)
+    return "" if near is None else f"; did you mean {near}?"
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return a hint of its own: "did you mean X?", else the first `MOST_LISTED` names, "" when there is none."""
+    listed = sorted(set(names))
+    near = nearest(name, listed)
+    if near is not None:
+        return f"did you mean {near}?"
+    shown = ", ".join(listed[:MOST_LISTED]) + (", ..." if len(listed) > MOST_LISTED else "")
+    return f"known here: {shown}" if listed else ""
