@@ -6,12 +6,10 @@ when the same question comes back (a dashboard asks the same twelve all day).
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlglot import exp
@@ -33,6 +31,7 @@ from dpsql.release.release import OutputColumn
 from dpsql.release.remainder import DIALECT
 from dpsql.sql.binder.bind import bind
 from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
+from dpsql.storage.recent_values import RecentValues
 
 MOST_KEPT = 512
 MOST_DOMAIN = 2_000
@@ -92,27 +91,6 @@ def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:
     return tuple(keys.values())
 
 
-class Memory(Generic[Value]):
-    """The last values made, by key; a value made twice at the same time is harmless."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Value] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value kept under `key`, made now when there is none."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        value = make()
-        with self._lock:
-            self._kept[key] = value
-            if len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
-        return value
-
-
 class Planner:
     """Plans statements for one policy; remembers the last `MOST_KEPT` of them. Thread-safe."""
 
@@ -123,9 +101,9 @@ class Planner:
         self._widened: tuple[str, Policy] | None = None
         budget = policy.budget
         self.accountant: Accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
-        self._statements: Memory[Statement] = Memory()
-        self._plans: Memory[Planned] = Memory()
-        self.rehearsals: Memory[tuple[OutputColumn, ...]] = Memory()
+        self._statements: RecentValues[Statement] = RecentValues(MOST_KEPT)
+        self._plans: RecentValues[Planned] = RecentValues(MOST_KEPT)
+        self.rehearsals: RecentValues[tuple[OutputColumn, ...]] = RecentValues(MOST_KEPT)
         self.columns: WeakKeyDictionary[QuestionToken, tuple[OutputColumn, ...]] = WeakKeyDictionary()
         """Columns of questions whose remainder has been rehearsed."""
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.build import key_columns
-from dpsql.policy.problems import Place, Problems, did_you_mean
+from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.types import SERVERS, Column, Policy, PrivacyUnit, Table
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dpsql.errors.exceptions import Error, PolicyRefusal, refuse
-from dpsql.policy.problems import Place, Problems, did_you_mean
+from dpsql.errors.suggestions import did_you_mean
+from dpsql.policy.problems import Place, Problems
 from dpsql.policy.types import Policy
 from dpsql.policy.yaml_text import Unreadable, read_yaml
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Iterable
 
 Place = tuple[str | int, ...]
 """Keys and list positions from the root of the file: ("tables", "visits", "columns", "age", "upper")."""
@@ -53,10 +51,3 @@ def written(place: Place) -> str:
         else:
             text += f".{part}" if _PLAIN.match(part) else f"[{json.dumps(part)}]"
     return text
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """ "; did you mean X?" when one of `known` is near, else nothing."""
-    folded = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower()[:80], folded, n=1, cutoff=0.6)
-    return f"; did you mean {folded[near[0]]}?" if near else ""

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpsql.policy.problems import did_you_mean
+from dpsql.errors.suggestions import did_you_mean
 from dpsql.privacy.loss import exact_number
 
 if TYPE_CHECKING:

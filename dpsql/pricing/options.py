@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -10,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.suggestions import suggestion
 from dpsql.policy import Policy
 from dpsql.policy.bounds import BOUND_NAMES, UNBOUNDED, ContributionBounds
 from dpsql.privacy.loss import exact_number, plain_decimal
@@ -94,10 +94,8 @@ class Options:
 
 
 def _unknown(name: str) -> Error:
-    known = [f"dp.{known}" for known in _READERS]
-    close = difflib.get_close_matches(f"dp.{name.lower().removeprefix('dp.')}", known, n=1)
-    hint = f"did you mean {close[0]}?" if close else "known here: " + ", ".join(known)
-    return refuse("option_unknown", name=name, hint=hint)
+    options = [f"dp.{option}" for option in _READERS]
+    return refuse("option_unknown", name=name, hint=suggestion(f"dp.{name.lower().removeprefix('dp.')}", options))
 
 
 def show_value(value: Any) -> str:

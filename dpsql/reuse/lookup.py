@@ -21,7 +21,7 @@ from dpsql.noise.perturb import NoisyAnswer, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import tables
-from dpsql.planning.planner import Memory, Planned
+from dpsql.planning.planner import MOST_KEPT, Planned
 from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss, shown_errors
 from dpsql.pricing.options import Reuse
@@ -33,6 +33,7 @@ from dpsql.reuse.derive import Derived, at_least_as_accurate, derive, fresh_erro
 from dpsql.reuse.record import Stored, base_of, description, opened, packed, shape_of
 from dpsql.reuse.single_flight import turn
 from dpsql.reuse.store import ReleaseNote, ReleaseStore, StoredRelease
+from dpsql.storage.recent_values import RecentValues
 
 OWNER = "owner"
 MOST_KEPT_BYTES = 1 << 18
@@ -109,7 +110,7 @@ class Shelf:
         self._analyst = analyst
         self._audience = "" if policy.reuse.shared else asker(analyst)
         self._data_version = data_version
-        self._named: Memory[_Names] = Memory()
+        self._named: RecentValues[_Names] = RecentValues(MOST_KEPT)
         self._opened = caches.opened
 
     def version(self, one: PricedBlock) -> str:

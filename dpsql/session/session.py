@@ -6,7 +6,7 @@ Every door calls a `Session`; no door knows a privacy rule. A session may be use
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -156,10 +156,6 @@ class Session:
         if statement.query is None:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).at(sql)
         return self.explain_planned(self.plan(statement, parameters))
-
-    def price_all(self, statements: Sequence[str]) -> tuple[PrivacyPlan, ...]:
-        """Privacy plans of several queries, each at the options of now."""
-        return tuple(self.explain(sql) for sql in statements)
 
     def explain_planned(self, planned: Planned) -> PrivacyPlan:
         """The privacy plan of what is planned."""

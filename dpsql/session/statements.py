@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
+from dpsql.errors.suggestions import suggestion
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy, Table
 from dpsql.pricing.explain import PlannedOutput, PrivacyPlan
@@ -23,7 +24,6 @@ from dpsql.release.release import OutputColumn, Receipt, Release
 from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox
 from dpsql.session.budget import Budget
-from dpsql.sql.binder.scope import meant
 from dpsql.sql.parse import Parameters, Statement
 
 _TEXT = pa.string()
@@ -146,7 +146,7 @@ def _show(session: StatementContext, name: str) -> list[tuple[Any, ...]]:
     if name in ("dp.all", "all"):
         return list(options.items())
     if name not in options:
-        raise refuse("option_unknown", name=name, hint=meant(name, [*options, "dp.budget", "dp.all"]))
+        raise refuse("option_unknown", name=name, hint=suggestion(name, [*options, "dp.budget", "dp.all"]))
     return [(name, options[name])]
 
 
@@ -158,7 +158,7 @@ def _describe(policy: Policy, statement: Statement) -> list[tuple[Any, ...]]:
     table = policy.table(statement.name)
     if table is None:
         position = statement.sql.find(statement.name) + 1
-        raise refuse("unknown_table", name=statement.name, hint=meant(statement.name, policy.tables)).at(
+        raise refuse("unknown_table", name=statement.name, hint=suggestion(statement.name, policy.tables)).at(
             statement.sql, position
         )
     unit = None if policy.unit_joins(table.name) else policy.unit_column(table.name)

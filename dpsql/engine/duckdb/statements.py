@@ -6,13 +6,13 @@ texts all day. What is kept is the parsed text alone: names are bound, and the p
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections import OrderedDict
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+
+from dpsql.storage.recent_values import RecentValues
 
 _MOST_KEPT = 256
 
@@ -24,12 +24,13 @@ class Statements:
     """The last texts that were run, parsed. Thread-safe; holds for every connection and every database."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Any] = OrderedDict()
-        self._lock = threading.Lock()
+        self._parsed: RecentValues[Any] = RecentValues(_MOST_KEPT)
 
     def table(self, cursor: duckdb.DuckDBPyConnection, sql: str, parameters: tuple[Any, ...] = ()) -> pa.Table:
         """Every row of the one SELECT in `sql`; `parameters`: values of its $1, $2, ... Raises what DuckDB raises."""
-        result: Any = cursor.execute(self._parsed(cursor, sql), *([parameters] if parameters else []))
+        result: Any = cursor.execute(
+            self._parsed.get(sql, lambda: _parsed(cursor, sql)), *([parameters] if parameters else [])
+        )
         # DuckDB 1.4 knows the older name only.
         fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
         try:
@@ -39,16 +40,9 @@ class Statements:
                 warnings.simplefilter("ignore")
                 return fetch()
 
-    def _parsed(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> Any:
-        with self._lock:
-            if sql in self._kept:
-                self._kept.move_to_end(sql)
-                return self._kept[sql]
-        statements = cursor.extract_statements(sql)
-        if len(statements) != 1:
-            raise duckdb.ParserException("Parser Error: not one statement")
-        with self._lock:
-            self._kept[sql] = statements[0]
-            if len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-        return statements[0]
+
+def _parsed(cursor: duckdb.DuckDBPyConnection, sql: str) -> Any:
+    statements = cursor.extract_statements(sql)
+    if len(statements) != 1:
+        raise duckdb.ParserException("Parser Error: not one statement")
+    return statements[0]

@@ -17,7 +17,7 @@ import duckdb
 from dpsql.engine.csv_files import header_of
 from dpsql.engine.duckdb.dialect import constant
 from dpsql.errors.exceptions import refuse
-from dpsql.policy.problems import did_you_mean
+from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.types import CsvDialect
 
 _TYPES = (

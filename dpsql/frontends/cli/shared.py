@@ -60,8 +60,8 @@ def settings_of(epsilon: str | None, confidence: str | None, settings: Iterable[
 
 def open_policy(place: Path, analyst: str | None, project: str | None = None) -> Policy:
     """The policy at `place`; UsageError for an analyst or a project it does not name."""
+    from dpsql.errors.suggestions import did_you_mean
     from dpsql.policy import load_policy
-    from dpsql.policy.problems import did_you_mean
 
     policy = load_policy(place)
     for kind, name, named in (("analyst", analyst, policy.analysts), ("project", project, policy.projects)):

@@ -27,9 +27,10 @@ from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_dummies, with_values
 from dpsql.frontends.pgwire.rows import OIDS, Answer, Field, oid_of
 from dpsql.frontends.pgwire.settings import Settings
-from dpsql.planning.planner import Memory
+from dpsql.planning.planner import MOST_KEPT
 from dpsql.release.release import Release
 from dpsql.session.session import Session
+from dpsql.storage.recent_values import RecentValues
 
 _PARAMETER = re.compile(r"\$\d")
 _VECTORS = {"indkey": e.INT2VECTOR, "indoption": e.INT2VECTOR, "indclass": e.OIDVECTOR, "indcollation": e.OIDVECTOR}
@@ -121,12 +122,12 @@ class Questions:
         catalog: Catalog,
         settings: Settings,
         process: int,
-        bars: Memory[str] | None = None,
+        bars: RecentValues[str] | None = None,
     ) -> None:
         """`bars` keeps the words about error bars for all connections of a server."""
         self.session, self.settings, self.stop = session, settings, Stop()
         self._catalog = catalog
-        self._bars: Memory[str] = Memory() if bars is None else bars
+        self._bars: RecentValues[str] = RecentValues(MOST_KEPT) if bars is None else bars
         self._place = Place(catalog.user, catalog.database, settings, process, catalog.oids)
         self._tables = {name.lower() for name in session.policy.tables}
 

@@ -33,12 +33,13 @@ from dpsql.frontends.pgwire.logins import OWNER, Logins
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.tls import Tls
 from dpsql.ledger.ledger import Ledger
-from dpsql.planning.planner import Memory, Planner
+from dpsql.planning.planner import MOST_KEPT, Planner
 from dpsql.policy import Policy
 from dpsql.reuse.lookup import ReuseCaches
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import Room
 from dpsql.session.session import Session
+from dpsql.storage.recent_values import RecentValues
 
 _log = logging.getLogger("dpsql.wire")
 MOST_MESSAGE = 1 << 20
@@ -113,7 +114,7 @@ class Server:
         # A thread for every connection: each does one thing at a time, so a slow question never keeps others waiting.
         self._pool = ThreadPoolExecutor(self._limits.connections + 1, thread_name_prefix="dpsql-wire")
         self._catalogs: dict[str, Catalog] = {}
-        self._bars: Memory[str] = Memory()
+        self._bars: RecentValues[str] = RecentValues(MOST_KEPT)
         self._catalog_lock = threading.Lock()
         self._users: Counter[str] = Counter()
         self._connections: dict[int, Connection] = {}

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from dpsql.errors.exceptions import refuse
+from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.rendering.formats import left_text
 from dpsql.frontends.rendering.tables import write_table
-from dpsql.policy.problems import did_you_mean
 
 if TYPE_CHECKING:
     from dpsql.session.session import Session

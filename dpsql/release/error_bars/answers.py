@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +20,7 @@ from dpsql.release.error_bars.rowwise import Traced, interval_function, interval
 from dpsql.release.remainder import ROW, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
 from dpsql.sql.parse import place
+from dpsql.storage.recent_values import RecentValues
 
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
@@ -139,8 +138,7 @@ class _Shape:
         return tree
 
 
-_shapes: OrderedDict[Hashable, _Shape] = OrderedDict()
-_shapes_lock = threading.Lock()
+_shapes: RecentValues[_Shape] = RecentValues(_MOST_SHAPES)
 
 
 def _shape(remainder: Remainder) -> _Shape:
@@ -149,16 +147,7 @@ def _shape(remainder: Remainder) -> _Shape:
     blocks = tuple((block.name, block.columns, block.formulas, block.groups) for block in remainder.blocks)
     public = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items())
     key = (remainder.text, remainder.names, blocks, public)
-    with _shapes_lock:
-        if key in _shapes:
-            _shapes.move_to_end(key)
-            return _shapes[key]
-    shape = _Shape(remainder)
-    with _shapes_lock:
-        _shapes[key] = shape
-        if len(_shapes) > _MOST_SHAPES:
-            _shapes.popitem(last=False)
-    return shape
+    return _shapes.get(key, lambda: _Shape(remainder))
 
 
 class _Run:

@@ -86,9 +86,3 @@ def check_format(node: exp.Expr) -> None:
     format_ = node.args.get("format")
     if isinstance(format_, exp.Literal) and format_.name == "None":
         raise refuse("wrong_arguments", function="STRFTIME", reason="needs a format", position=place(node))
-
-
-def check_all(tree: exp.Expr) -> None:
-    """Refuse a remainder part with any node that is not on the list."""
-    for node in tree.walk():
-        check_node(node)

@@ -10,11 +10,12 @@ from typing import Any
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
+from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Project, PublicInput, Scan
 from dpsql.policy import Column as PolicyColumn
 from dpsql.policy import Policy, Table
-from dpsql.sql.binder.scope import Bound, Kind, Protected, Released, meant, same_unit
+from dpsql.sql.binder.scope import Bound, Kind, Protected, Released, same_unit
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
@@ -50,7 +51,7 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
         raise refuse("unknown_table", name=".".join([*schema, node.name]), position=place(node), hint="")
     name = next((name for name in policy.tables if name.lower() == node.name.lower()), None)
     if name is None:
-        raise refuse("unknown_table", name=node.name, position=place(node), hint=meant(node.name, policy.tables))
+        raise refuse("unknown_table", name=node.name, position=place(node), hint=suggestion(node.name, policy.tables))
     if not policy.is_protected(name):
         scan = base_scan(policy.tables[name])
         entry = public.setdefault(name, PublicInput(f"pub_{name.lower()}", scan))

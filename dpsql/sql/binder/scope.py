@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -11,6 +10,7 @@ from functools import cached_property
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Relation
 from dpsql.sql.parse import place
@@ -130,7 +130,7 @@ class Scope:
         known = self._sources(node)
         if not known and node.table:
             aliases = [alias for alias, _ in self.sources]
-            raise refuse("unknown_table", name=node.table, position=place(node), hint=_meant(node.table, aliases))
+            raise refuse("unknown_table", name=node.table, position=place(node), hint=suggestion(node.table, aliases))
         column = self._found(node, known)
         if column is not None:
             return column
@@ -139,7 +139,7 @@ class Scope:
             raise refuse("untyped_column", name=name, position=place(node))
         labels = [label for source in known for label, _ in source.columns]
         if name.lower() not in map(str.lower, labels):
-            raise refuse("unknown_column", name=name, position=place(node), hint=_meant(name, labels))
+            raise refuse("unknown_column", name=name, position=place(node), hint=suggestion(name, labels))
         raise refuse("ambiguous_column", name=name, position=place(node))
 
     def has(self, node: exp.Column) -> bool:
@@ -165,7 +165,7 @@ class Scope:
         if any(source.untyped for alias, source in shown if not qualifier or alias.lower() == qualifier.lower()):
             raise refuse("untyped_column", name="*", position=place(node))
         if not found:
-            raise refuse("unknown_table", name=qualifier, position=place(node), hint=_meant(qualifier, []))
+            raise refuse("unknown_table", name=qualifier, position=place(node), hint=suggestion(qualifier, []))
         return [pair for columns in found for pair in columns]
 
     def unit_names(self) -> frozenset[str]:
@@ -195,19 +195,6 @@ def using(joins: Sequence[exp.Join], aliases: Sequence[str]) -> tuple[frozenset[
     ]
     merged = {name for name, _, _ in shared} - {name for name, side, _ in shared if side == "FULL"}
     return frozenset(merged), {name: alias for name, side, alias in shared if side == "RIGHT" and name in merged}
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    """Own did-you-mean, from names the analyst may see."""
-    names = sorted(set(known))
-    close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1)
-    if close:
-        return f"did you mean {next(n for n in names if n.lower() == close[0])}?"
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"known here: {shown}" if names else ""
-
-
-meant = _meant
 
 
 def only(node: exp.Expr, *names: str) -> None:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
+from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Type
 from dpsql.sql.binder.allow_list import check_node
-from dpsql.sql.binder.scope import Bound, Protected, Released, meant
+from dpsql.sql.binder.scope import Bound, Protected, Released
 from dpsql.sql.parse import dialect, place
 
 SQL_TYPES = {
@@ -119,10 +120,14 @@ def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) ->
         here = [columns for alias, columns in sources if not qualifier or alias.lower() == qualifier]
         if qualifier and not here:
             known = [alias for alias, _ in sources if alias]
-            raise refuse("unknown_table", name=column.table, position=place(column), hint=meant(column.table, known))
+            raise refuse(
+                "unknown_table", name=column.table, position=place(column), hint=suggestion(column.table, known)
+            )
         labels = [label for columns in here for label in columns]
         if name not in {label.lower() for label in labels} and (qualifier or name not in aliases):
-            raise refuse("unknown_column", name=column.name, position=place(column), hint=meant(column.name, labels))
+            raise refuse(
+                "unknown_column", name=column.name, position=place(column), hint=suggestion(column.name, labels)
+            )
 
 
 def order_by_all(query: exp.Query, columns: int) -> None:

@@ -83,7 +83,7 @@ def test_one_text_is_one_statement_and_few_are_kept() -> None:
             statements.table(base, text)
     for number in range(300):
         assert statements.table(base, f"SELECT {number} AS x").to_pydict() == {"x": [number]}
-    assert len(statements._kept) == 256
+    assert len(statements._parsed._values) == 256
 
 
 def test_a_host_that_turns_warnings_into_errors_gets_its_rows() -> None:
