@@ -8,9 +8,11 @@ and no other analyst's table, and stops when its time, its memory or its number 
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 
 import duckdb
@@ -22,10 +24,13 @@ import pyarrow.compute as pc
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.release.confinement import ConfinedDuckDB, ConfinedError, ConfinedPool, DatabaseImage
 
 TIMEOUT_SECONDS = 30.0
 MEMORY_MEGABYTES = 1024
 MOST_ROWS = 1_000_000
+MOST_BYTES = 512 << 20
+"""Size of an answer in a server, where many are held at once."""
 
 # GLOBAL, because a plain SET of some of these holds for one connection only, and every room has its own. Order matters:
 # external access goes last but one, because the settings before it need a database that still listens.
@@ -44,18 +49,27 @@ class Room:
     """One analyst's statement(s) in the sandbox: a connection of its own, so that no table is shared or left behind."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, most_rows: int, statements: Statements | None = None
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        most_rows: int,
+        statements: Statements | None = None,
+        confined: Confined | None = None,
     ) -> None:
-        """`statements`: texts that were run before, parsed."""
+        """`statements`: texts that were run before, parsed. `confined`: where to run what the engine does not bound."""
         self._connection = connection
         self._statements = statements or Statements()
         self._most_rows = most_rows
+        self._confined = confined
+        self._process: ConfinedDuckDB | None = None
         self.expired = False
 
     def interrupt(self) -> None:
         """Stop the running statement and refuse further ones; called by the watchdog."""
         self.expired = True
         self._connection.interrupt()
+        process = self._process
+        if process is not None:
+            process.interrupt()
 
     def query(self, sql: str, tables: Mapping[str, pa.Table], most_rows: int | None = None) -> pa.Table:
         """Rows of one SELECT over `tables`, as DuckDB types them; at most `most_rows` (the sandbox's own limit).
@@ -65,12 +79,30 @@ class Room:
         """
         if self.expired:
             raise refuse("sandbox_time")
+        most_rows = self._most_rows if most_rows is None else most_rows
         try:
+            if self._confined is not None and _is_unbounded(sql):
+                return self._fetch_confined(self._confined, sql, tables, most_rows)
             for name, table in tables.items():
                 self._connection.register(name, table)
-            return self._fetch(sql, self._most_rows if most_rows is None else most_rows)
-        except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, MemoryError) as error:
+            return self._fetch(sql, most_rows)
+        except (duckdb.Error, ConfinedError, pa.ArrowException, OSError, RuntimeError, MemoryError) as error:
             raise _own(error, self.expired) from None
+
+    def _fetch_confined(self, confined: Confined, sql: str, tables: Mapping[str, pa.Table], most_rows: int) -> pa.Table:
+        """All rows, from a process whose memory the kernel bounds. The watchdog ends it, and with it the statement."""
+
+        def check() -> None:
+            if self.expired:
+                raise refuse("sandbox_time")
+
+        with confined.pool.lent(confined.asker, _CONFINED, check) as process:
+            self._process = process
+            try:
+                check()
+                return process.query(_CONFINED, sql, tables, most_rows=most_rows, seconds=TIMEOUT_SECONDS)
+            finally:
+                self._process = None
 
     def _fetch(self, sql: str, most_rows: int) -> pa.Table:
         """All rows; the engine stops after one too many, so that a result too long does not fill the process's memory.
@@ -78,17 +110,46 @@ class Room:
         The order of `sql` stays: DuckDB keeps that of a subquery, and of equal rows its one thread always finds the
         same first.
         """
-        table = self._statements.table(self._connection, f"SELECT * FROM ({sql}\n) LIMIT {most_rows + 1}")
+        most_bytes = None if self._confined is None else MOST_BYTES
+        text = f"SELECT * FROM ({sql}\n) LIMIT {most_rows + 1}"
+        table = self._statements.table(self._connection, text, most_bytes=most_bytes)
         if table.num_rows > most_rows:
             raise refuse("sandbox_rows", most=most_rows)
         return table
 
 
+@dataclass(frozen=True)
+class Confined:
+    """Processes for statements that the engine does not bound, and whose turn in them it is."""
+
+    pool: ConfinedPool
+    asker: str
+
+
+_CONFINED = DatabaseImage("released", closing=_LOCKDOWN, memory_megabytes=256)
+_GROWING = re.compile(r"\|\||\b(?:concat|concat_ws|replace|strftime)\s*\(", re.IGNORECASE)
+_LONG_TEXT = 10_000
+
+
+def _is_unbounded(sql: str) -> bool:
+    """Whether a statement may make texts that DuckDB's memory_limit does not see: it joins or replaces texts, which can be
+    nested to double at every step, or its literals are long. A literal that only looks so goes the slower way too."""
+    return len(sql) > _LONG_TEXT or _GROWING.search(sql) is not None
+
+
 class Sandbox:
     """A warm, locked DuckDB shared by threads; each use opens a `Room` of its own (microseconds)."""
 
-    def __init__(self, *, memory_megabytes: int = MEMORY_MEGABYTES, most_rows: int = MOST_ROWS) -> None:
+    def __init__(
+        self,
+        *,
+        memory_megabytes: int = MEMORY_MEGABYTES,
+        most_rows: int = MOST_ROWS,
+        confined: ConfinedPool | None = None,
+    ) -> None:
+        """`confined`: processes whose memory the kernel bounds, for a server whose askers must not stop each other."""
         self._memory_megabytes = memory_megabytes
+        self._pool = confined
         self.most_rows = most_rows
         self._statements = Statements()
         self._lock = threading.Lock()
@@ -96,12 +157,17 @@ class Sandbox:
         self._process = 0
         self._inherited: list[object] = []
 
+    def of(self, asker: str) -> Sandbox:
+        """The same sandbox for one asker, who takes turns with others at the confined processes."""
+        return _AskersSandbox(self, asker)
+
     @contextmanager
-    def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> Iterator[Room]:
+    def room(self, timeout_seconds: float = TIMEOUT_SECONDS, asker: str = "") -> Iterator[Room]:
         """A room whose statements together may run `timeout_seconds`; then they are interrupted."""
         base = self._open()
         connection = base.cursor()
-        room = Room(connection, self.most_rows, self._statements)
+        confined = None if self._pool is None else Confined(self._pool, asker)
+        room = Room(connection, self.most_rows, self._statements, confined)
         watchdog().enter(room, timeout_seconds)
         try:
             yield room
@@ -143,6 +209,23 @@ class Sandbox:
         with self._lock:
             if self._base is broken:
                 self._base = None
+
+
+class _AskersSandbox(Sandbox):
+    """One asker's way to a shared sandbox."""
+
+    def __init__(self, shared: Sandbox, asker: str) -> None:
+        self._shared, self._asker = shared, asker
+        self.most_rows = shared.most_rows
+
+    @contextmanager
+    def room(self, timeout_seconds: float = TIMEOUT_SECONDS, asker: str = "") -> Iterator[Room]:
+        """As `Sandbox.room`, for this asker."""
+        with self._shared.room(timeout_seconds, asker or self._asker) as room:
+            yield room
+
+    def close(self) -> None:
+        """Leave the shared engine open."""
 
 
 @cache

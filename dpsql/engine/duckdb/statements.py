@@ -15,6 +15,7 @@ import pyarrow as pa
 from dpsql.storage.recent_values import RecentValues
 
 _MOST_KEPT = 256
+_BATCH_ROWS = 20_000
 
 # DuckDB 2 says that `sql(text)` spares a copy of the rows; it also binds every text twice and takes no parsed one.
 warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)
@@ -26,11 +27,21 @@ class Statements:
     def __init__(self) -> None:
         self._parsed: RecentValues[Any] = RecentValues(_MOST_KEPT)
 
-    def table(self, cursor: duckdb.DuckDBPyConnection, sql: str, parameters: tuple[Any, ...] = ()) -> pa.Table:
-        """Every row of the one SELECT in `sql`; `parameters`: values of its $1, $2, ... Raises what DuckDB raises."""
+    def table(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        sql: str,
+        parameters: tuple[Any, ...] = (),
+        *,
+        most_bytes: int | None = None,
+    ) -> pa.Table:
+        """Every row of the one SELECT in `sql`; `parameters`: values of its $1, $2, ... Raises what DuckDB raises, and
+        MemoryError for rows of more than `most_bytes`, which are not gathered further."""
         result: Any = cursor.execute(
             self._parsed.get(sql, lambda: _parsed(cursor, sql)), *([parameters] if parameters else [])
         )
+        if most_bytes is not None:
+            return _bounded(result, most_bytes)
         # DuckDB 1.4 knows the older name only.
         fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
         try:
@@ -46,3 +57,17 @@ def _parsed(cursor: duckdb.DuckDBPyConnection, sql: str) -> Any:
     if len(statements) != 1:
         raise duckdb.ParserException("Parser Error: not one statement")
     return statements[0]
+
+
+def _bounded(result: Any, most_bytes: int) -> pa.Table:
+    """Rows in batches, until they are all there or too many."""
+    open_reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
+    with open_reader(_BATCH_ROWS) as reader:
+        batches: list[pa.RecordBatch] = []
+        size = 0
+        for batch in reader:
+            size += batch.nbytes
+            if size > most_bytes:
+                raise MemoryError
+            batches.append(batch)
+        return pa.Table.from_batches(batches, reader.schema)

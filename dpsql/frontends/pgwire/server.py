@@ -35,6 +35,8 @@ from dpsql.frontends.pgwire.tls import Tls
 from dpsql.ledger.ledger import Ledger
 from dpsql.planning.planner import MOST_KEPT, Planner
 from dpsql.policy import Policy
+from dpsql.release.confinement import ConfinedPool
+from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import Room
@@ -113,6 +115,8 @@ class Server:
         self._caches = ReuseCaches()
         # A thread for every connection: each does one thing at a time, so a slow question never keeps others waiting.
         self._pool = ThreadPoolExecutor(self._limits.connections + 1, thread_name_prefix="dpsql-wire")
+        self._confined = ConfinedPool()
+        self._sandbox = Sandbox(confined=self._confined)
         self._catalogs: dict[str, Catalog] = {}
         self._bars: RecentValues[str] = RecentValues(MOST_KEPT)
         self._catalog_lock = threading.Lock()
@@ -125,6 +129,7 @@ class Server:
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Listen; returns the address really taken. Raises serve_listen."""
         loop = asyncio.get_running_loop()
+        self._confined.start()
         try:
             self._server = await loop.create_server(
                 lambda: asyncio.StreamReaderProtocol(_Reader(_FLUSH, loop), self._accept, loop), host, port
@@ -154,8 +159,7 @@ class Server:
                 await asyncio.wait(late, timeout=self._limits.drain_seconds)
         await asyncio.get_running_loop().run_in_executor(None, self._room.stop)
         self._pool.shutdown(wait=False, cancel_futures=True)
-        for catalog in self._catalogs.values():
-            catalog.close()
+        self._confined.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number = next(self._numbers)
@@ -214,13 +218,15 @@ class Server:
         house = self._house
         session = Session(
             house.policy, house.engine.another(), house.ledger, house.store,
-            analyst=analyst, planner=self._planner, room=self._room, caches=self._caches,
+            analyst=analyst, sandbox=self._sandbox.of(user), planner=self._planner, room=self._room, caches=self._caches,
         )  # fmt: skip
         session.start_with(login.options)
         with self._catalog_lock:
-            if user not in self._catalogs:
-                self._catalogs[user] = Catalog(house.policy, user)
-        return Questions(session, self._catalogs[user], login.settings, number, self._bars)
+            catalog = self._catalogs.get(user)
+            if catalog is None:
+                catalog = self._catalogs[user] = Catalog(house.policy, user, self._confined)
+                catalog.load()
+        return Questions(session, catalog, login.settings, number, self._bars)
 
     def cancel(self, asked: m.Cancel) -> None:
         """Stop what the named connection runs; a wrong key is not told."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 
-import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.pgwire.catalog.database import build
+from dpsql.frontends.pgwire.catalog.database import image
 from dpsql.frontends.pgwire.catalog.policy_rows import PolicyRows
 from dpsql.frontends.pgwire.catalog.rewrite import Place, to_duckdb
 from dpsql.policy import Policy
-from dpsql.release.sandbox import Room
+from dpsql.release.confinement import ConfinedError, ConfinedPool
 
 __all__ = ["Catalog", "Place"]
 
@@ -26,67 +25,75 @@ _COLUMN = re.compile(r"column (?:named )?\"?([^\s\"]+)")
 
 
 class Catalog:
-    """One analyst's catalog; used from any thread, each question on a cursor of its own."""
+    """One analyst's catalog; used from any thread."""
 
-    def __init__(self, policy: Policy, user: str) -> None:
+    def __init__(self, policy: Policy, user: str, pool: ConfinedPool) -> None:
+        """`pool`: the processes that answer, shared by the analysts of a server."""
         self.user = user
         self.database = policy.dataset
         self.oids = PolicyRows(policy, user).oids
-        self._connection = build(policy, user)
+        self.image = image(policy, user)
+        self._pool = pool
+
+    def load(self) -> None:
+        """Make it before the first question."""
+        with self._pool.lent(self.user, self.image) as confined:
+            confined.load(self.image)
 
     def run(
         self, tree: exp.Expr, place: Place, started: Callable[[Callable[[], None]], None] | None = None
     ) -> pa.Table:
         """Rows of one SELECT; `started` is given what interrupts it. Raises refusals with PostgreSQL's SQLSTATEs."""
-        sql = to_duckdb(tree, place)
-        cursor = self._connection.cursor()
-        room = Room(cursor, MOST_ROWS)
-        watchdog().enter(room, TIMEOUT_SECONDS)
-        try:
-            if started is not None:
-                started(cursor.interrupt)
-            return _fetched(cursor, sql)
-        except duckdb.Error as error:
-            raise _own(error, room.expired) from None
-        finally:
-            watchdog().leave(room)
-            cursor.close()
+        return self._rows(to_duckdb(tree, place), MOST_ROWS, started)
 
     def describe(self, tree: exp.Expr, place: Place) -> pa.Schema:
         """The columns of one SELECT, which is not run."""
-        sql = to_duckdb(tree, place)
-        cursor = self._connection.cursor()
-        try:
-            return cursor.sql(f"SELECT * FROM ({sql}) LIMIT 0").to_arrow_table().schema
-        except duckdb.Error as error:
-            raise _own(error, False) from None
-        finally:
-            cursor.close()
+        return self._rows(f"SELECT * FROM ({to_duckdb(tree, place)}) LIMIT 0", 0, None).schema
 
-    def close(self) -> None:
-        """Let it go."""
-        self._connection.close()
-
-
-def _fetched(cursor: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-    reader = cursor.sql(sql).to_arrow_reader(10_000)
-    batches, rows = [], 0
-    try:
-        for batch in reader:
-            rows += batch.num_rows
-            if rows > MOST_ROWS:
-                raise refuse("sandbox_rows", most=MOST_ROWS)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, reader.schema)
-    finally:
-        reader.close()
+    def _rows(self, sql: str, most_rows: int, started: Callable[[Callable[[], None]], None] | None) -> pa.Table:
+        waiting = _Waiting()
+        if started is not None:
+            started(waiting.stop)
+        with self._pool.lent(self.user, self.image, waiting.check) as confined:
+            waiting.running = confined.interrupt
+            waiting.check()
+            try:
+                return confined.query(self.image, sql, {}, most_rows=most_rows, seconds=TIMEOUT_SECONDS)
+            except ConfinedError as error:
+                raise _own(error) from None
+            finally:
+                waiting.ended()
 
 
-def _own(error: Exception, expired: bool) -> Error:
+class _Waiting:
+    """One question on its way: stopped while it waits for a process, or by the end of the process it has."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.running: Callable[[], None] | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            if self.running is not None:
+                self.running()
+
+    def check(self) -> None:
+        if self._stopped:
+            raise refuse("sandbox_time")
+
+    def ended(self) -> None:
+        """The process belongs to others from now on."""
+        with self._lock:
+            self.running = None
+
+
+def _own(error: Exception) -> Error:
     """Our refusal for an engine error: names from the analyst's own text are taken from it, nothing else."""
     text = str(error)
     kind = text.partition(" Error:")[0]
-    if expired or kind == "INTERRUPT":
+    if kind == "INTERRUPT":
         return refuse("sandbox_time")
     if kind == "Out of Memory":
         return refuse("sandbox_memory")

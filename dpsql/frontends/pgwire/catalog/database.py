@@ -1,15 +1,15 @@
 """The private DuckDB that answers catalog questions: PostgreSQL's tables with rows from the policy, and no data.
 
 It runs text that analysts wrote, so it is locked as the sandbox is: no file, no network, no extension, no setting to
-change, little memory, one thread, and a watchdog for time.
+change, one thread; and it lives in a process of its own (`dpsql.release.confinement`), whose memory and time are bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from dpsql.frontends.pgwire.catalog import macros
@@ -17,7 +17,6 @@ from dpsql.frontends.pgwire.catalog.policy_rows import PolicyRows
 from dpsql.frontends.pgwire.catalog.shape import (
     PG_CATALOG,
     SCHEMAS,
-    Relation,
     formatted_types,
     relation,
     relations,
@@ -25,6 +24,7 @@ from dpsql.frontends.pgwire.catalog.shape import (
     type_names,
 )
 from dpsql.policy import Policy
+from dpsql.release.confinement import DatabaseImage
 
 MEMORY_MEGABYTES = 256
 _LOCKDOWN = (
@@ -46,32 +46,36 @@ _ARROW = {
 }  # fmt: skip
 
 
-def build(policy: Policy, user: str) -> duckdb.DuckDBPyConnection:
-    """A locked DuckDB with the catalog of `policy` as `user` sees it, and the policy's tables without rows."""
-    connection = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": f"{MEMORY_MEGABYTES}MB"})
-    for schema in (*SCHEMAS.values(), "pgx", "public"):
-        connection.execute(f"CREATE SCHEMA {schema}")
+def image(policy: Policy, user: str) -> DatabaseImage:
+    """What a locked DuckDB with the catalog of `policy` as `user` sees it, and the policy's tables without rows, is made of."""
+    statements = [f"CREATE SCHEMA {schema}" for schema in (*SCHEMAS.values(), "pgx", "public")]
     for one in relations().values():
         columns = ", ".join(f'"{name}" {one.duckdb_type(name)}' for name in one.columns)
-        connection.execute(f'CREATE TABLE {SCHEMAS[one.schema]}."{one.name}" ({columns})')
+        statements.append(f'CREATE TABLE {SCHEMAS[one.schema]}."{one.name}" ({columns})')
     gathered: dict[tuple[str, str], list[tuple[Any, ...]]] = {
         (PG_CATALOG, name): list(rows) for name, rows in static_rows().items()
     }
     own = PolicyRows(policy, user)
     for one, row in own.rows():
         gathered.setdefault((one.schema, one.name), []).append(row)
+    tables: dict[str, pa.Table] = {}
+    for target, table in (*_relation_rows(gathered), *_helper_rows(own)):
+        name = f"catalog_rows_{len(tables)}"
+        tables[name] = table
+        statements.append(f"INSERT INTO {target} SELECT * FROM {name}")
+    # The tables that only the macros read come before what fills them.
+    statements[len(SCHEMAS) + 2 : len(SCHEMAS) + 2] = _HELPERS
+    statements += [*_empty_tables(policy), *macros.statements()]
+    return DatabaseImage(f"catalog:{uuid.uuid4().hex}", statements, tables, _LOCKDOWN, MEMORY_MEGABYTES)
+
+
+def _relation_rows(
+    gathered: Mapping[tuple[str, str], list[tuple[Any, ...]]],
+) -> Iterator[tuple[str, pa.Table]]:
     for (schema, name), rows in gathered.items():
-        _fill(connection, relation(name, schema), rows)
-    _helpers(connection, own)
-    _empty_tables(connection, policy)
-    for statement in (*macros.statements(), *_LOCKDOWN):
-        connection.execute(statement)
-    return connection
-
-
-def _fill(connection: duckdb.DuckDBPyConnection, one: Relation, rows: list[tuple[Any, ...]]) -> None:
-    types = [_arrow(one.duckdb_type(name)) for name in one.columns]
-    _insert(connection, f'{SCHEMAS[one.schema]}."{one.name}"', types, rows)
+        one = relation(name, schema)
+        types = [_arrow(one.duckdb_type(column)) for column in one.columns]
+        yield f'{SCHEMAS[one.schema]}."{one.name}"', _table(types, rows)
 
 
 def _arrow(type_: str) -> pa.DataType:
@@ -80,37 +84,34 @@ def _arrow(type_: str) -> pa.DataType:
     return _ARROW.get(type_, pa.string())
 
 
-def _insert(
-    connection: duckdb.DuckDBPyConnection, target: str, types: list[pa.DataType], rows: Iterable[tuple[Any, ...]]
-) -> None:
+def _table(types: list[pa.DataType], rows: Iterable[tuple[Any, ...]]) -> pa.Table:
     columns = list(zip(*rows, strict=True))
-    table = pa.table({f"c{at}": pa.array(values, types[at]) for at, values in enumerate(columns)})
-    connection.register("catalog_rows", table)
-    connection.execute(f"INSERT INTO {target} SELECT * FROM catalog_rows")
-    connection.unregister("catalog_rows")
+    return pa.table({f"c{at}": pa.array(values, types[at]) for at, values in enumerate(columns)})
 
 
-def _helpers(connection: duckdb.DuckDBPyConnection, own: PolicyRows) -> None:
-    """Tables that only the macros read."""
-    connection.execute("CREATE TABLE pgx.formatted (oid UINTEGER, name VARCHAR)")
-    _insert(connection, "pgx.formatted", [pa.uint32(), pa.string()], formatted_types().items())
-    connection.execute("CREATE TABLE pgx.type_names (name VARCHAR, oid UINTEGER)")
-    _insert(connection, "pgx.type_names", [pa.string(), pa.uint32()], type_names().items())
-    connection.execute(
-        "CREATE TABLE pgx.definitions (constraint_oid UINTEGER, index_oid UINTEGER, constraint_text VARCHAR, "
-        "index_text VARCHAR, column_names VARCHAR[])"
-    )
+_HELPERS = (
+    "CREATE TABLE pgx.formatted (oid UINTEGER, name VARCHAR)",
+    "CREATE TABLE pgx.type_names (name VARCHAR, oid UINTEGER)",
+    "CREATE TABLE pgx.definitions (constraint_oid UINTEGER, index_oid UINTEGER, constraint_text VARCHAR, "
+    "index_text VARCHAR, column_names VARCHAR[])",
+)
+"""Tables that only the macros read."""
+
+
+def _helper_rows(own: PolicyRows) -> Iterator[tuple[str, pa.Table]]:
+    yield "pgx.formatted", _table([pa.uint32(), pa.string()], formatted_types().items())
+    yield "pgx.type_names", _table([pa.string(), pa.uint32()], type_names().items())
     found = list(own.definitions())
     if found:
         types = [pa.uint32(), pa.uint32(), pa.string(), pa.string(), pa.list_(pa.string())]
-        _insert(connection, "pgx.definitions", types, found)
+        yield "pgx.definitions", _table(types, found)
 
 
-def _empty_tables(connection: duckdb.DuckDBPyConnection, policy: Policy) -> None:
+def _empty_tables(policy: Policy) -> Iterator[str]:
     """The policy's tables without rows: what a probe of a data set's columns is answered from."""
     for table in policy.tables.values():
         columns = ", ".join(f"{_quoted(column.name)} {_EMPTY_TYPES[column.type]}" for column in table.columns.values())
-        connection.execute(f"CREATE TABLE public.{_quoted(table.name)} ({columns})")
+        yield f"CREATE TABLE public.{_quoted(table.name)} ({columns})"
 
 
 def _quoted(name: str) -> str:

@@ -15,6 +15,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
 from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
 from dpsql.frontends.pgwire.catalog.naming import name_outputs, output_names
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
@@ -114,6 +115,7 @@ def to_duckdb(tree: exp.Expr, place: Place) -> str:
     """DuckDB's SQL for a SELECT over the catalogs (or over nothing). Raises refusals with PostgreSQL's SQLSTATEs."""
     if not isinstance(tree, exp.Query):
         raise refuse("catalog_statement")
+    check_nodes(tree, _RULES)
     names = output_names(tree)
     tree = normalize_identifiers(tree.copy(), dialect="postgres")
     name_outputs(tree, names)
@@ -359,22 +361,9 @@ def _function(node: exp.Expr, place: Place) -> exp.Expr:
         return exp.Anonymous(this="now", expressions=[])
     if name in MACROS:
         return _call(name, *arguments)
-    if name in _PLAIN_FUNCTIONS:
+    if name in PLAIN_FUNCTIONS:
         return node
     raise refuse("unknown_function", name=name)
-
-
-_PLAIN_FUNCTIONS = {
-    "lower", "upper", "length", "substr", "substring", "replace", "concat", "concat_ws", "left", "right", "trim",
-    "ltrim",
-    "rtrim", "strpos", "position", "split_part", "nullif", "greatest", "least", "abs", "round", "floor", "ceil", "mod",
-    "bool_and", "bool_or", "max", "min", "sum", "count", "avg", "any_value", "unnest", "row_number", "rank",
-    "array_append",
-    "array_cat", "list_value", "md5", "ascii", "chr", "repeat", "reverse", "starts_with", "date_trunc",
-    "generate_series",
-    "random", "pi", "sqrt", "power", "sign", "lpad", "rpad", "initcap", "array_position", "array_agg", "string_agg",
-    "regexp_matches", "json_agg", "to_json", "date_part",
-}  # fmt: skip
 
 
 def _setting(name: str, arguments: list[exp.Expr], place: Place) -> exp.Expr:

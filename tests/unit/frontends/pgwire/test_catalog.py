@@ -17,13 +17,16 @@ from dpsql.frontends.pgwire.catalog.shape import relations
 from dpsql.frontends.pgwire.questions import _fields
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import load_policy
+from dpsql.release.confined_process import opened
+from dpsql.release.confinement import ConfinedPool
 
 POLICIES = TESTS / "policies"
 
 
 class Asker:
     def __init__(self, user: str) -> None:
-        self.catalog = Catalog(load_policy(POLICIES / "shop.yaml"), user)
+        self.pool = ConfinedPool(1)
+        self.catalog = Catalog(load_policy(POLICIES / "shop.yaml"), user, self.pool)
         self.place = Place(user, "shop", Settings(user), 7, self.catalog.oids)
 
     def table(self, sql: str) -> Any:
@@ -39,7 +42,7 @@ class Asker:
 def shop() -> Iterator[Asker]:
     asker = Asker("ann")
     yield asker
-    asker.catalog.close()
+    asker.pool.close()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,28 @@ def test_nothing_but_the_catalog_is_read(shop: Asker, sql: str) -> None:
 def test_the_engine_itself_is_locked(shop: Asker, sql: str) -> None:
     """The second defence, should the first let something through."""
     with pytest.raises(duckdb.Error):
-        shop.catalog._connection.cursor().execute(sql)
+        found = shop.catalog.image
+        opened(256, list(found.statements), dict(found.tables), list(found.closing)).execute(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "slug"),
+    [
+        ("SELECT length(lpad('x', 2000000000))", "wrong_arguments"),
+        ("SELECT length(rpad(relname, relnatts * 1000000)) FROM pg_class", "wrong_arguments"),
+        ("SELECT repeat('x', 1000000000)", "wrong_arguments"),
+        ("SELECT to_base64('x')", "unknown_function"), ("SELECT uuid()", "unknown_function"),
+        ("SELECT levenshtein('a', 'b')", "unknown_function"),
+        ("SELECT t || t FROM (SELECT t || t AS t FROM (SELECT array_to_string(array_agg(lpad('x', 10000)), '') AS t "
+         "FROM generate_series(1, 20000)) AS a) AS b", "sandbox_memory"),
+    ],
+)  # fmt: skip
+def test_what_would_take_the_servers_memory_is_refused(shop: Asker, sql: str, slug: str) -> None:
+    """The first of these took 4 GB and a minute, whatever the time allowed was."""
+    with pytest.raises(Error) as caught:
+        shop.table(sql)
+    assert caught.value.slug == slug
+    assert shop.rows("SELECT lpad('x', 3, 'ab'), repeat('ab', 2)") == [("abx", "abab")]
 
 
 def test_errors_never_quote_the_engine(shop: Asker) -> None:

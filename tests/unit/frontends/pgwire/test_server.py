@@ -62,6 +62,17 @@ def test_cancel_stops_one_connection_and_no_other(served: Served) -> None:
     assert rows_of(victim.query("SELECT 1")) == [[b"1"]]
 
 
+def test_a_catalog_question_that_takes_all_memory_takes_nobody_along(served: Served) -> None:
+    """Texts doubled eighteen times are 2.6 GB, which DuckDB's own limit does not see."""
+    grown = "SELECT repeat('x', 10000) AS t"
+    for _ in range(18):
+        grown = f"SELECT t || t AS t FROM ({grown}) AS a"
+    bystander, before = served.client(), _resident(served)
+    assert error_of(served.client().query(f"SELECT length(t) FROM ({grown}) AS a"))["C"] in ("53200", "57014")
+    assert rows_of(bystander.query("SELECT count(*) FROM pg_class WHERE relname = 'patients'")) == [[b"1"]]
+    assert _resident(served) - before < 50_000_000
+
+
 def test_sixty_four_connections_are_answered_alike(served: Served) -> None:
     clients = [served.client() for _ in range(64)]
     before = served.charges()

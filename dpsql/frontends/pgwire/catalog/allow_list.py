@@ -1,0 +1,55 @@
+"""What a question about the catalogs may contain: the allow-list of released numbers, and what PostgreSQL's clients need."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.functions.text import MOST_TEXT
+from dpsql.sql.binder.allow_list import NODES as RESULT_NODES
+
+PLAIN_FUNCTIONS = {
+    "lower", "upper", "length", "substr", "substring", "replace", "concat", "concat_ws", "left", "right", "trim",
+    "ltrim",
+    "rtrim", "strpos", "position", "split_part", "nullif", "greatest", "least", "abs", "round", "floor", "ceil", "mod",
+    "bool_and", "bool_or", "max", "min", "sum", "count", "avg", "any_value", "unnest", "row_number", "rank",
+    "array_append",
+    "array_cat", "list_value", "md5", "ascii", "chr", "repeat", "reverse", "starts_with", "date_trunc",
+    "generate_series",
+    "random", "pi", "sqrt", "power", "sign", "lpad", "rpad", "initcap", "array_position", "array_agg", "string_agg",
+    "regexp_matches", "json_agg", "to_json", "date_part",
+}  # fmt: skip
+"""Functions that DuckDB has under the same name."""
+
+_NODES = (
+    RESULT_NODES
+    | {found for name in PLAIN_FUNCTIONS if (found := exp.FUNCTION_BY_NAME.get(name.upper())) is not None}
+    | {
+        exp.Select, exp.From, exp.Join, exp.TableAlias, exp.Subquery, exp.With, exp.CTE, exp.Union, exp.Except,
+        exp.Intersect, exp.Values, exp.Unnest, exp.Explode, exp.ExplodingGenerateSeries, exp.GenerateSeries, exp.Lateral,
+        exp.Array, exp.ArrayAgg, exp.GroupConcat, exp.ByteString, exp.HexString, exp.Escape, exp.DataTypeParam,
+        exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.AtTimeZone, exp.Pad, exp.Repeat, exp.Reverse,
+        exp.Chr, exp.Unicode, exp.MD5, exp.Rand, exp.Slice, exp.ObjectIdentifier, exp.Parameter, exp.SimilarTo,
+        exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseLeftShift, exp.BitwiseRightShift, exp.JSONArrayAgg, exp.Dot,
+        exp.PropertyEQ, exp.ArrayConcat, exp.ArrayPosition, exp.Struct, exp.WithinGroup, exp.ArrayContainsAll,
+        exp.ArrayOverlaps, exp.RegexpReplace, exp.Collate, exp.AnyValue, exp.StringToArray, exp.ArrayToString,
+    }
+)  # fmt: skip
+
+
+def check_nodes(tree: exp.Expr, rewritten: Container[type[exp.Expr]]) -> None:
+    """Refuse whatever is not listed, and texts that are made longer than is good for anything."""
+    for node in tree.walk():
+        if type(node) not in _NODES and type(node) not in rewritten:
+            name = node.sql_name() if isinstance(node, exp.Func) else node.key
+            raise refuse("unknown_function" if isinstance(node, exp.Func) else "clause", name=name.lower(),
+                         what=name.upper())  # fmt: skip
+        if isinstance(node, (exp.Pad, exp.Repeat)):
+            size = node.expression if isinstance(node, exp.Pad) else node.args.get("times")
+            if not (
+                isinstance(size, exp.Literal) and size.is_int and len(size.name) < 9 and int(size.name) <= MOST_TEXT
+            ):
+                reason = f"takes a literal length of at most {MOST_TEXT} here"
+                raise refuse("wrong_arguments", function="lpad, rpad or repeat", reason=reason)
