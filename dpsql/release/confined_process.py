@@ -22,7 +22,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 if __name__ == "__main__":  # before a library starts its threads: in each of them the signal has to be blocked
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
@@ -37,7 +37,7 @@ _BATCH_ROWS = 10_000
 _NONE = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
 
-def write_message(pipe: BinaryIO, facts: dict[str, Any], tables: list[pa.Table]) -> None:
+def write_message(pipe: IO[bytes], facts: dict[str, Any], tables: list[pa.Table]) -> None:
     """Write one message. Raises OSError when nobody reads any more."""
     parts = [json.dumps({**facts, "tables": len(tables)}).encode()]
     for table in tables:
@@ -51,18 +51,18 @@ def write_message(pipe: BinaryIO, facts: dict[str, Any], tables: list[pa.Table])
     pipe.flush()
 
 
-def read_message(pipe: BinaryIO) -> tuple[dict[str, Any], list[pa.Table]]:
+def read_message(pipe: IO[bytes]) -> tuple[dict[str, Any], list[pa.Table]]:
     """Read one message. Raises EOFError when the other side has ended."""
     facts: dict[str, Any] = json.loads(_part(pipe))
     return facts, [pa.ipc.open_stream(_part(pipe)).read_all() for _ in range(facts["tables"])]
 
 
-def _part(pipe: BinaryIO) -> bytes:
+def _part(pipe: IO[bytes]) -> bytes:
     (size,) = struct.unpack("!Q", _exactly(pipe, 8))
     return _exactly(pipe, size)
 
 
-def _exactly(pipe: BinaryIO, size: int) -> bytes:
+def _exactly(pipe: IO[bytes], size: int) -> bytes:
     data = pipe.read(size)
     if len(data) < size:
         raise EOFError

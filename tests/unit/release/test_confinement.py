@@ -26,7 +26,9 @@ def confined() -> Iterator[ConfinedDuckDB]:
     found.stop()
 
 
-def asked(confined: ConfinedDuckDB, sql: str, seconds: float = 30.0, rows: int = 10, **tables: pa.Table) -> list[object]:
+def asked(
+    confined: ConfinedDuckDB, sql: str, seconds: float = 30.0, rows: int = 10, **tables: pa.Table
+) -> list[object]:
     return list(confined.query(EMPTY, sql, tables, most_rows=rows, seconds=seconds).to_pylist())
 
 
