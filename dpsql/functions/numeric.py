@@ -385,9 +385,3 @@ def constant(value: Fraction | float | int, like: Expr) -> Literal:
     """A literal of the type of `like`."""
     exact = int(value) if like.facts.type is Type.INTEGER else Fraction(value)
     return Literal(exact, ranges.literal_facts(exact))
-
-
-def number(value: Fraction | float | int) -> str:
-    """A double as DuckDB text that reads back to the same double."""
-    text = repr(float(value))
-    return f"{text}::DOUBLE" if "e" in text else f"{text}e0::DOUBLE"

@@ -12,7 +12,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Union
 
 from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
-from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts, Type
+from dpsql.plan.formulas import MeasureFormula, NoisyValue, Number, Operation
+from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, written_as
 
 if TYPE_CHECKING:
@@ -327,14 +328,14 @@ class Measurement(Protocol):
 
 @dataclass(frozen=True)
 class BoundedBlock:
-    """A block reduced to its basis: sums (`terms`), and `measurements` of other kinds. `formulas` gives each measure as
-    DuckDB SQL over the columns named like terms and released numbers."""
+    """A block reduced to its basis: sums (`terms`), and `measurements` of other kinds. `formulas` gives each measure
+    over terms and released numbers."""
 
     name: str
     source: Relation
     keys: tuple[Key, ...]
     terms: tuple[Term, ...]
-    formulas: tuple[tuple[str, str, Type], ...]
+    formulas: tuple[MeasureFormula, ...]
     selection_term: str | None
     caps: Caps
     groups: GroupFacts = field(default=ANY_GROUPS, compare=False)
@@ -380,6 +381,10 @@ class Plan:
     results: tuple[Result, ...] = ()
 
 
+_WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation)
+"""Values of a plan that hold no expression or relation."""
+
+
 def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
     """A plan with its parts as `replaced` returns them (the part itself: look inside). Facts are left as they are."""
     new = replaced(value)
@@ -389,7 +394,7 @@ def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
         parts = tuple(filled(part, replaced) for part in value)
         return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
     kind: Any = type(value)
-    names = () if kind is Facts else compared_fields(kind) or ()
+    names = () if kind in _WITHOUT_PARTS else compared_fields(kind) or ()
     changed = {name: part for name in names if (part := filled(old := getattr(value, name), replaced)) is not old}
     return replace(value, **changed) if changed else value
 

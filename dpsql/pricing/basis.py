@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.numeric import both, call, clamped, number
+from dpsql.functions.numeric import both, call, clamped
+from dpsql.plan.formulas import Formula, NoisyValue, Number
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Clip, Column, Expr, Measure, Term, TermKind
 from dpsql.policy.bounds import ContributionBounds, smallest
@@ -76,13 +77,13 @@ class Basis:
             for summand, how in sharable(measures, rows, bounds, stars).items():
                 self._share(*summand, how)
 
-    def _name(self, term: Term) -> str:
+    def _name(self, term: Term) -> NoisyValue:
         if term in self._unnamed:
-            return self.terms[self._unnamed.index(term)].name
+            return NoisyValue(self.terms[self._unnamed.index(term)].name)
         name = f"t{len(self.terms)}"
         self._unnamed.append(term)
         self.terms.append(replace(term, name=name))
-        return name
+        return NoisyValue(name)
 
     def _share(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
         """The set of terms of one argument, named like its first term."""
@@ -96,19 +97,19 @@ class Basis:
         if how is Sharing.MISSING:
             missing = both(condition, call("is_null", clamped(value)))
             third = self._name(Term("", TermKind.COUNT, None, missing, plain.magnitude, plain.grid, shares=name))
-        width = number(Fraction(plain.magnitude) / Fraction(2) ** plain.grid)
+        width = Number(float(Fraction(plain.magnitude) / Fraction(2) ** plain.grid))
         found = Shared(first, second, width, third, everything or not can_be_missing(value))
         self.shared[value, condition] = found
         if found.rows is not None:
             self.stars.setdefault(condition, found)
 
-    def count(self, value: Expr | None, condition: Expr | None, clip: bool = False) -> str:
-        """SQL of the rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
+    def count(self, value: Expr | None, condition: Expr | None, clip: bool = False) -> Formula:
+        """The rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
         if value is not None and not can_be_missing(value):
             value = None
         known = self.stars.get(condition) if value is None else self.shared.get((value, condition))
-        if known is not None and (text := known.rows if value is None else known.counted) is not None:
-            return text
+        if known is not None and (rows := known.rows if value is None else known.counted) is not None:
+            return rows
         most = self.bounds.max_count
         if not clip or most is None or most >= self.rows:
             return self._name(Term("", TermKind.COUNT, value, condition, 1))
@@ -118,7 +119,7 @@ class Basis:
             Term("", TermKind.COUNT, value, condition, scale, FINER_BITS, clip=clipped_to, finer=FINER_BITS)
         )
 
-    def units(self, condition: Expr | None) -> str:
+    def units(self, condition: Expr | None) -> Formula:
         """Distinct privacy units among rows that pass `condition`."""
         return self._name(Term("", TermKind.COUNT if self.one_row else TermKind.UNITS, None, condition, 1))
 
@@ -128,23 +129,23 @@ class Basis:
         wanted = Term("", kind, None, None, 1)
         return self.terms[self._unnamed.index(wanted)].name if wanted in self._unnamed else None
 
-    def distinct(self, value: Expr, condition: Expr | None) -> str:
+    def distinct(self, value: Expr, condition: Expr | None) -> Formula:
         """Distinct values; one row moves their number by at most one."""
         return self._name(Term("", TermKind.DISTINCT, value, condition, 1))
 
-    def distinct_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[str, float | int]:
+    def distinct_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
         """Sum of clamp(value) - centre over distinct values; one row brings or takes at most one of them in its group."""
         term, centre = summed(value, condition, centred, GRID_BITS)
         return self._name(replace(term, kind=TermKind.DISTINCT_SUM)), centre
 
-    def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[str, float | int]:
+    def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
         """Sum of clamp(value) - centre on the grid; returns the term and the centre (the lower end in a shared row)."""
         if (known := self.shared.get((value, condition))) is not None:
             return known.low, summed(value, condition, Fraction(value.facts.lower))[1]
         term, centre = summed(value, condition, centred)
         return self._name(term), centre
 
-    def clipped_sum(self, value: Expr, condition: Expr | None) -> str | None:
+    def clipped_sum(self, value: Expr, condition: Expr | None) -> Formula | None:
         """The term of a sum under max_total (the question's, or that of the column that is summed), around no centre;
         None where no unit can exceed it."""
         declared = value.facts.max_total if isinstance(value, Column) else None

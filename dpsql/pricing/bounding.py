@@ -6,7 +6,8 @@ import math
 
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.neutral_conditions import without_neutral
-from dpsql.plan.intervals import GroupFacts, Type
+from dpsql.plan.formulas import MeasureFormula
+from dpsql.plan.intervals import GroupFacts
 from dpsql.plan.plan import Block, BoundedBlock, Caps
 from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy import Policy
@@ -67,7 +68,7 @@ def _groups(block: Block) -> GroupFacts:
 
 def _basis(
     block: Block, one_row: bool, rows: int, bounds: ContributionBounds, sharing: bool = False, stars: bool = True
-) -> tuple[Basis, tuple[tuple[str, str, Type], ...]]:
+) -> tuple[Basis, tuple[MeasureFormula, ...]]:
     basis = Basis(block.measures, one_row, rows, bounds, sharing, stars)
     return basis, tuple((measure.name, *FORMULAS[measure.aggregate](basis, measure)) for measure in block.measures)
 

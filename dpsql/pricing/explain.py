@@ -6,7 +6,6 @@ A function of SQL, policy and options (and of whether a stored release answers);
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -14,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from dpsql.plan.formulas import terms_of
 from dpsql.plan.plan import Block, Call, Column, Expr, Literal, Measure, Plan, ReleasedValue, Term, TermKind
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.pricing import PricedBlock
@@ -192,8 +192,8 @@ def _made_of(term: Term, block: Block, one: PricedBlock) -> list[Measure]:
     """The measures that a term is in; of terms that share each row those that it stands for (`term_errors`)."""
     found = [
         measure
-        for measure, (_, text, _) in zip(block.measures, one.block.formulas, strict=True)
-        if re.search(rf"\b{term.name}\b", text)
+        for measure, (_, formula, _) in zip(block.measures, one.block.formulas, strict=True)
+        if term.name in terms_of(formula)
     ]
     if not term.shares:
         return found

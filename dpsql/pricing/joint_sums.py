@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from dpsql.plan.formulas import Formula, NoisyValue, Number
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Column, Expr, Measure
 from dpsql.policy.bounds import ContributionBounds, smallest
@@ -27,30 +28,30 @@ class Sharing(Enum):
 
 @dataclass(frozen=True)
 class Shared:
-    """Names of the terms of one argument that share each row, from which COUNT, SUM and AVG follow.
+    """The terms of one argument that share each row, from which COUNT, SUM and AVG follow.
 
     `low` is the sum of x - L, `high` that of x - U; a row that has q there has exactly q - W here, so no rounding lies
-    between the two. `missing` (or None) has W for each row without a value. `width`: W as SQL. `everything`: `low` and `high`
+    between the two. `missing` (or None) has W for each row without a value. `width`: W. `everything`: `low` and `high`
     have a part of every row; where x may be missing, the terms are `absent`: a row without it has q = 0.
     """
 
-    low: str
-    high: str
-    width: str
-    missing: str | None
+    low: NoisyValue
+    high: NoisyValue
+    width: Number
+    missing: NoisyValue | None
     everything: bool
 
     @property
-    def counted(self) -> str:
-        """SQL of the number of rows that `low` and `high` have a part of."""
-        return f"(({self.low} - {self.high}) / {self.width})"
+    def counted(self) -> Formula:
+        """The number of rows that `low` and `high` have a part of."""
+        return (self.low - self.high) / self.width
 
     @property
-    def rows(self) -> str | None:
-        """SQL of the number of all rows, if it follows."""
+    def rows(self) -> Formula | None:
+        """The number of all rows, if it follows."""
         if self.everything:
             return self.counted
-        return None if self.missing is None else f"(({self.low} - {self.high} + {self.missing}) / {self.width})"
+        return None if self.missing is None else (self.low - self.high + self.missing) / self.width
 
 
 def can_be_missing(value: Expr) -> bool:

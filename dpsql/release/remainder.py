@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,8 +19,10 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from dpsql.plan.formulas import MeasureFormula
 from dpsql.plan.intervals import ANY_GROUPS, GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.release.formulas import formula_sql
 
 DIALECT = "duckdb"
 ROW = "dp#row"
@@ -62,13 +64,13 @@ class NoisyTerm(Protocol):
 class ReleasedBlock:
     """The noisy answer of one private block: `keys` (columns k0..) and `terms`, one row for each group in key order.
 
-    `formulas` gives each measure as DuckDB SQL over columns named like the terms. Public: it may be pickled and stored.
+    `formulas` gives each measure over the terms. Public: it may be pickled and stored.
     """
 
     name: str
     keys: pa.Table
     terms: tuple[NoisyTerm, ...]
-    formulas: tuple[tuple[str, str, Type], ...]
+    formulas: tuple[MeasureFormula, ...]
     rows: int
     groups: GroupFacts = ANY_GROUPS
 
@@ -78,7 +80,7 @@ class ReleasedBlock:
     @cached_property
     def measures(self) -> dict[str, exp.Expr]:
         """Each measure as an expression over terms."""
-        return {name: _formula(text) for name, text, _ in self.formulas}
+        return {name: formula_sql(formula) for name, formula, _ in self.formulas}
 
     def table(
         self, extra: Mapping[str, npt.NDArray[Any]], less: Sequence[npt.NDArray[Any]] = (), times: int = 1
@@ -110,17 +112,11 @@ class ReleasedBlock:
         return (*self.keys.column_names, *(name for name, _, _ in self.formulas))
 
 
-@lru_cache(maxsize=1024)
-def _formula(text: str) -> exp.Expr:
-    """The tree of a formula, in brackets. Nobody changes it: whoever builds with it copies it."""
-    return exp.Paren(this=sqlglot.parse_one(text, read=DIALECT))
-
-
 def unanswered(
     name: str,
     key_types: Sequence[Type],
     terms: Sequence[str],
-    formulas: tuple[tuple[str, str, Type], ...],
+    formulas: tuple[MeasureFormula, ...],
     groups: GroupFacts = ANY_GROUPS,
 ) -> ReleasedBlock:
     """A block without rows, to rehearse a remainder before anything is charged."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import reduce
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
@@ -15,14 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
 
-from dpsql.functions.numeric import number
 from dpsql.noise.perturb import NoisyTerm
+from dpsql.plan.formulas import Formula, NoisyValue, Number, substituted
 from dpsql.pricing.pricing import PricedBlock, key_array
 from dpsql.privacy.mechanisms.noise_sums import summed
-from dpsql.release.remainder import DIALECT, ReleasedBlock
+from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.record import StoredTerm
 
 MOST_ATOMS = 64
@@ -108,25 +107,21 @@ class Atoms:
         """The block over its atoms, and the errors of the asked terms (see `Derived`)."""
         if not all(self.sums.values()):
             raise Impossible
-        texts = {name: _sum_text(parts) for name, parts in self.sums.items()}
-        formulas = tuple((name, _over_atoms(text, texts), type_) for name, text, type_ in self.one.block.formulas)
+        sums = {name: _weighted_sum(parts) for name, parts in self.sums.items()}
+        formulas = tuple((name, substituted(formula, sums), type_) for name, formula, type_ in self.one.block.formulas)
         block = ReleasedBlock(
             self.one.block.name, self.keys, tuple(self.terms), formulas, self.rows, self.one.block.groups
         )
         return block, {name: _error(parts, confidence) for name, parts in self.sums.items()}
 
 
-def _sum_text(parts: list[tuple[Fraction, NoisyTerm]]) -> str:
-    return " + ".join(atom.name if weight == 1 else f"{number(weight)} * {atom.name}" for weight, atom in parts)
-
-
-def _over_atoms(formula: str, texts: Mapping[str, str]) -> str:
-    """A formula over terms as the same formula over atoms."""
-    tree = exp.Paren(this=sqlglot.parse_one(formula, read=DIALECT))
-    for column in list(tree.find_all(exp.Column)):
-        column.replace(exp.Paren(this=sqlglot.parse_one(texts[column.name], read=DIALECT)))
-    text: str = tree.this.sql(dialect=DIALECT)
-    return text
+def _weighted_sum(parts: list[tuple[Fraction, NoisyTerm]]) -> Formula:
+    """An asked term over its atoms, added up from the left."""
+    summands: list[Formula] = [
+        NoisyValue(atom.name) if weight == 1 else Number(float(weight)) * NoisyValue(atom.name)
+        for weight, atom in parts
+    ]
+    return reduce(lambda total, summand: total + summand, summands)
 
 
 def _error(parts: list[tuple[Fraction, NoisyTerm]], confidence: float) -> tuple[float, float]:

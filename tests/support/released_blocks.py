@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.noise.samplers import discrete_gaussian, discrete_laplace
+from dpsql.plan.formulas import Formula, NoisyValue, whole
 from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian, laplace
@@ -23,7 +24,12 @@ from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
 
 ONE = Sensitivity(1, 1, 1, 1)
-COUNT = ("CAST(round({}) AS BIGINT)", Type.INTEGER)
+T0, T1, T2 = NoisyValue("t0"), NoisyValue("t1"), NoisyValue("t2")
+
+
+def count_of(value: Formula) -> tuple[Formula, Type]:
+    """A value rounded to an integer, as COUNT and SUM of integers are."""
+    return whole(value), Type.INTEGER
 
 
 class Keyed:
@@ -68,11 +74,11 @@ def noisy(name: str, exact: Sequence[float], noise: Noise, key: str, *, whole: b
 def block(
     keys: dict[str, Sequence[object]],
     terms: Sequence[NoisyTerm],
-    formulas: Sequence[tuple[str, Type]],
+    formulas: Sequence[tuple[Formula, Type]],
     name: str = "dp_0",
 ) -> ReleasedBlock:
     """Measures m0, m1, ...; the whole ones are counts."""
-    named = tuple((f"m{at}", text, type_) for at, (text, type_) in enumerate(formulas))
+    named = tuple((f"m{at}", formula, type_) for at, (formula, type_) in enumerate(formulas))
     groups = GroupFacts(counts=frozenset(label for label, _, type_ in named if type_ is Type.INTEGER))
     return ReleasedBlock(name, pa.table(keys), tuple(terms), named, len(terms[0].values), groups)
 
@@ -89,7 +95,7 @@ def counts(
     """A block with key k0 (g0, g1, ...) and one count m0."""
     term = noisy("t0", exact, noise, f"{key}/{name}", whole=True, worse=worse)
     labels = keys or [f"g{at:05d}" for at in range(len(exact))]
-    return block({"k0": labels}, [term], [(COUNT[0].format("t0"), COUNT[1])], name)
+    return block({"k0": labels}, [term], [count_of(T0)], name)
 
 
 def remainder(sql: str, blocks: Sequence[ReleasedBlock], public: dict[str, pa.Table] | None = None) -> Remainder:

@@ -8,26 +8,20 @@ not finite on the way, goes to the sandbox. That changes a time, but only with n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlglot
 from sqlglot import exp
 
+from dpsql.plan.formulas import terms_of
 from dpsql.release.error_bars.rowwise import Traced
-from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, Remainder
+from dpsql.release.formulas import formula_values
+from dpsql.release.remainder import ROW, ReleasedBlock, Remainder
 from dpsql.release.sandbox import plain
 
-Vector = npt.NDArray[Any]
-Formula = Callable[[Mapping[str, Vector]], Vector]
-
-_EDGE = 2.0**63
 _SELECT = {"expressions", "from_", "order", "limit", "offset"}
 _KEYS = (
     pa.types.is_signed_integer, pa.types.is_boolean, pa.types.is_string, pa.types.is_date32, pa.types.is_float64,
@@ -73,7 +67,7 @@ def direct(remainder: Remainder, traced: Traced | None) -> Direct | None:
         return None
     if source.args.get("alias") is not None and source.args["alias"].args.get("columns"):
         return None
-    if any(_formula(text) is None for _, text, _ in block.formulas):
+    if not all(terms_of(formula) for _, formula, _ in block.formulas):
         return None
     columns = tuple(_shown(output, block) for output in traced.outputs)
     order = _order(tree, columns, block)
@@ -148,10 +142,9 @@ def _columns(block: ReleasedBlock, wanted: set[str]) -> dict[str, pa.ChunkedArra
     terms = {term.name: np.asarray(term.values, dtype=np.float64) for term in block.terms}
     try:
         with np.errstate(all="raise", under="ignore"):
-            for name, text, _ in block.formulas:
-                formula = _formula(text)
-                if name in wanted and formula is not None:
-                    values = formula(terms)
+            for name, formula, _ in block.formulas:
+                if name in wanted:
+                    values = formula_values(formula, terms)
                     if values.dtype == np.float64 and not np.isfinite(values).all():
                         return None
                     found[name] = pa.chunked_array([pa.array(values)])
@@ -162,88 +155,6 @@ def _columns(block: ReleasedBlock, wanted: set[str]) -> dict[str, pa.ChunkedArra
 
 def _nan(values: pa.ChunkedArray) -> bool:
     return pa.types.is_floating(values.type) and bool(pc.any(pc.is_nan(values)).as_py())
-
-
-@lru_cache(maxsize=1024)
-def _formula(text: str) -> Formula | None:
-    """The formula of a measure (`formulas`) over terms, which are doubles; None for one with other operations."""
-    node = sqlglot.parse_one(text, read=DIALECT)
-    if node.find(exp.Column) is None:
-        return None
-    while isinstance(node, exp.Paren):
-        node = node.this
-    try:
-        if isinstance(node, exp.Cast) and node.to == exp.DType.BIGINT.into_expr() and _only(node, "to"):
-            rounded = node.this
-            if isinstance(rounded, exp.Round) and _only(rounded):
-                return _whole(_real(rounded.this))
-            return None
-        if type(node) in _COMPARED and _only(node, "expression"):
-            compare, left, right = _COMPARED[type(node)], _real(node.this), _real(node.expression)
-            return lambda terms: np.asarray(compare(left(terms), right(terms)))
-        return _real(node)
-    except _UnknownError:
-        return None
-
-
-class _UnknownError(Exception):
-    """An operation that is not on the list."""
-
-
-_COMPARED: dict[type[exp.Expr], Any] = {exp.GTE: np.greater_equal, exp.LT: np.less}
-_BINARY: dict[type[exp.Expr], Any] = {
-    exp.Add: np.add, exp.Sub: np.subtract, exp.Mul: np.multiply, exp.Div: np.divide,
-}  # fmt: skip
-_EXTREME: dict[type[exp.Expr], Any] = {exp.Least: np.minimum, exp.Greatest: np.maximum}
-
-
-def _real(node: exp.Expr) -> Formula:
-    """An expression of doubles. Operations keep the order and the grouping of the text."""
-    if isinstance(node, exp.Paren):
-        return _real(node.this)
-    if isinstance(node, exp.Column) and not node.table:
-        name = node.name
-        return lambda terms: terms[name]
-    if isinstance(node, exp.Cast) and node.to == exp.DType.DOUBLE.into_expr() and _only(node, "to"):
-        node = node.this
-    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
-        return _constant(-float(node.this.name))
-    if isinstance(node, exp.Neg):
-        inner = _real(node.this)
-        return lambda terms: np.negative(inner(terms))
-    if isinstance(node, exp.Literal) and not node.is_string:
-        return _constant(float(node.name))
-    if type(node) in _BINARY:
-        if node.this.is_number and node.expression.is_number:
-            raise _UnknownError  # of literals alone: perhaps not in doubles
-        operation, left, right = _BINARY[type(node)], _real(node.this), _real(node.expression)
-        return lambda terms: operation(left(terms), right(terms))
-    if type(node) in _EXTREME and _only(node, "expressions", "ignore_nulls"):
-        extreme, parts = _EXTREME[type(node)], [_real(part) for part in (node.this, *node.expressions)]
-        return lambda terms: reduce(extreme, [part(terms) for part in parts])
-    if isinstance(node, exp.Sqrt):
-        inner = _real(node.this)
-        return lambda terms: np.sqrt(inner(terms))
-    raise _UnknownError
-
-
-def _constant(value: float) -> Formula:
-    return lambda terms: np.float64(value)  # type: ignore[return-value]
-
-
-def _whole(inner: Formula) -> Formula:
-    """CAST(round(x) AS BIGINT): half away from zero."""
-
-    def run(terms: Mapping[str, Vector]) -> Vector:
-        values = inner(terms)
-        size = np.abs(values)
-        below = np.floor(size)
-        rounded = np.copysign(below + (size - below >= 0.5), values)
-        if rounded.size and not (rounded.min() >= -_EDGE and rounded.max() < _EDGE):
-            raise FloatingPointError
-        return np.asarray(rounded.astype(np.int64))
-
-    return run
 
 
 def _only(node: exp.Expr, *others: str) -> bool:

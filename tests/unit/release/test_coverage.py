@@ -5,8 +5,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.released_blocks import COUNT, block, counts, covered, gaussian_noise, laplace_noise, noisy, release
+from support.released_blocks import (
+    T0,
+    T1,
+    T2,
+    block,
+    count_of,
+    counts,
+    covered,
+    gaussian_noise,
+    laplace_noise,
+    noisy,
+    release,
+)
 
+from dpsql.plan.formulas import greatest, within
 from dpsql.plan.intervals import Type
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.release.release import Release
@@ -46,16 +59,17 @@ def measured(kind: str, worse: float = 1.0, scale: float = 1.0) -> tuple[Release
         noisy(f"t{at}", exact, law, f"moments {kind}", whole=at == 0, worse=worse)
         for at, (exact, law) in enumerate(zip((n, s1, s2), laws, strict=True))
     ]
-    average = "least(greatest(6e1::DOUBLE + t1 / greatest(t0, 1), 0e0::DOUBLE), 1.2e2::DOUBLE)"
-    spread = "1.8e3::DOUBLE + t2 / greatest(t0, 1) - (t1 / greatest(t0, 1)) * (t1 / greatest(t0, 1))"
+    rows = greatest(T0, 1)
+    average = within(60 + T1 / rows, 0, 120)
+    spread = 1800 + T2 / rows - (T1 / rows) * (T1 / rows)
     made = block(
         {"k0": [f"g{at:05d}" for at in range(GROUPS)]},
         terms,
         [
-            (COUNT[0].format("t0"), COUNT[1]),
+            count_of(T0),
             (average, Type.REAL),
-            (f"least(greatest({spread}, 0e0::DOUBLE), 3.6e3::DOUBLE)", Type.REAL),
-            (COUNT[0].format("t1 + 6e1::DOUBLE * t0"), COUNT[1]),
+            (within(spread, 0, 3600), Type.REAL),
+            count_of(T1 + 60 * T0),
         ],
     )
     return made, {"n": n, "avg": 60 + mean, "var": variance, "sum": s1 + 60 * n}
@@ -88,7 +102,7 @@ def test_delta_method_for_many_groups(sandbox: Sandbox) -> None:
     wide = block(
         {"k0": [f"g{at:06d}" for at in range(GROUPS * many)]},
         [type(t)(t.name, np.tile(t.values, many), t.noise_unit, t.noise, t.grid, t.whole) for t in made.terms],
-        [(text, type_) for _, text, type_ in made.formulas],
+        [(formula, type_) for _, formula, type_ in made.formulas],
     )
     found = release(sandbox, "SELECT k0, m1, m2 FROM dp_0", [wide])
     assert 0.93 < rate(covered(found, 1, np.tile(truth["avg"], many))) < 0.97
@@ -99,7 +113,7 @@ def test_sum_of_several_terms(sandbox: Sandbox) -> None:
     """Three Laplace terms of different scales: neither their quantiles nor their variances add up to the right bar."""
     laws = [laplace_noise("1/10"), laplace_noise("1/30"), laplace_noise("1/15")]
     terms = [noisy(f"t{at}", SIZES, law, "several", whole=True) for at, law in enumerate(laws)]
-    made = block({"k0": list(range(GROUPS))}, terms, [(COUNT[0].format(f"t{at}"), COUNT[1]) for at in range(3)])
+    made = block({"k0": list(range(GROUPS))}, terms, [count_of(term) for term in (T0, T1, T2)])
     found = release(sandbox, "SELECT k0, m0 + m1 - 2 * m2, m0 + m1 FROM dp_0", [made])
     assert 0.935 < rate(covered(found, 1, np.zeros(GROUPS))) < 0.965
     assert 0.935 < rate(covered(found, 2, 2 * SIZES)) < 0.965

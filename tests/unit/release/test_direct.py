@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 from sql.corpus import ACCEPTED, Case
 from support.corpus_neighbours import Hospital
-from support.released_blocks import COUNT, gaussian_noise, remainder
+from support.released_blocks import T0, T1, gaussian_noise, remainder
 
+from dpsql.plan.formulas import Formula, Number, greatest, null_if, whole
 from dpsql.plan.intervals import Type
 from dpsql.planning.planner import Planned
 from dpsql.release.error_bars.answers import _Run
@@ -119,8 +120,8 @@ def table(
         {"k0": pa.array(labels[:rows], pa.string()), "k1": pa.array([5, 4, 5, 4, 5, 4, 5][:rows], pa.int32())}
     )
     terms = (Term("t0", np.array(values[:rows])), Term("t1", np.array([0.25, 0.5, -1, 8, 2, 2, 2][:rows])))
-    formulas = (("m0", COUNT[0].format("t0"), Type.INTEGER), ("m1", "(t1 / greatest(t0, 1))", Type.REAL),
-                ("m2", "(t1 >= 0.5)", Type.BOOLEAN), ("m3", "t0", Type.REAL))  # fmt: skip
+    formulas = (("m0", whole(T0), Type.INTEGER), ("m1", T1 / greatest(T0, 1), Type.REAL),
+                ("m2", T1.at_least(0.5), Type.BOOLEAN), ("m3", T0, Type.REAL))  # fmt: skip
     return ReleasedBlock("dp_0", keys, terms, formulas, rows)
 
 
@@ -173,22 +174,12 @@ def test_the_largest_integers(sandbox: Sandbox) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "formula",
-    [
-        "nullif(t0, 0)",
-        "ln(t0)",
-        "5 / 2 + t0",
-        "t0 % 2",
-        "CASE WHEN t0 > 1 THEN 1 END",
-        "7",
-        "CAST(t0 AS BIGINT)",
-        "round(t0, 1)",
-    ],
-)
-def test_formulas_that_are_not_on_the_list(sandbox: Sandbox, formula: str) -> None:
-    one = table()
-    other = ReleasedBlock("dp_0", one.keys, one.terms, (("m0", formula, Type.REAL),), one.rows)
+@pytest.mark.parametrize("formula", [null_if(T0, 3), Number(7), T1 / (T0 - 3), whole(T0 * 1e300)], ids=str)
+def test_a_formula_without_a_finite_number_in_each_row_is_left_to_the_sandbox(
+    sandbox: Sandbox, formula: Formula
+) -> None:
+    block = table()
+    other = ReleasedBlock("dp_0", block.keys, block.terms, (("m0", formula, Type.REAL),), block.rows)
     assert checked(sandbox, remainder("SELECT m0 FROM dp_0", [other])) is None
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.released_blocks import block, counts, laplace_noise, noisy, release, remainder
+from support.released_blocks import T0, T1, block, count_of, counts, laplace_noise, noisy, release, remainder
 
+from dpsql.plan.formulas import greatest
 from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.release.error_bars.lineage import lineage
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Sandbox
 
 LAPLACE = laplace_noise("1/10")
-WHOLE = "CAST(round(t0) AS BIGINT)"
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def made() -> ReleasedBlock:
     """Keys k0 and k1, a count m0, a sum m1, a mean m2; the last group has no rows."""
     terms = [noisy(name, exact, LAPLACE, "groups", whole=name == "t0")
              for name, exact in (("t0", [400.0, 900.0, 0.0]), ("t1", [-40.0, 90.0, 0.0]))]  # fmt: skip
-    formulas = [(WHOLE, Type.INTEGER), ("(t1)", Type.REAL), ("(5 + t1 / greatest(t0, 1))", Type.REAL)]
+    formulas = [count_of(T0), (T1, Type.REAL), (5 + T1 / greatest(T0, 1), Type.REAL)]
     found = block({"k0": ["a", "b", "c"], "k1": [1, 1, 2]}, terms, formulas)
     return replace(found, groups=GroupFacts(True, frozenset({"m0"}), frozenset({"m1"})))
 

@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.released_blocks import COUNT, block, counts, gaussian_noise, laplace_noise, noisy, release, remainder
+from support.released_blocks import (
+    T0,
+    T1,
+    T2,
+    block,
+    count_of,
+    counts,
+    gaussian_noise,
+    laplace_noise,
+    noisy,
+    release,
+    remainder,
+)
 
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
@@ -70,7 +82,7 @@ def test_rows_and_order(sandbox: Sandbox, made: ReleasedBlock, sql: str) -> None
 def test_bars_stay_with_their_groups(sandbox: Sandbox) -> None:
     """Filtered, reordered, cut: each row's bar is that of its own group, whose noise differs through the weight k1."""
     term = noisy("t0", [500.0, 600, 700, 800], LAPLACE, "weights", whole=True)
-    made = block({"k0": list("abcd"), "k1": [1, 2, 3, 4]}, [term], [(COUNT[0].format("t0"), COUNT[1])])
+    made = block({"k0": list("abcd"), "k1": [1, 2, 3, 4]}, [term], [count_of(T0)])
     sql = "SELECT w, n * w FROM (SELECT k1 AS w, m0 AS n FROM dp_0 WHERE k0 <> 'b') AS q ORDER BY w DESC LIMIT 2"
     found = release(sandbox, sql, [made])
     assert column(found.table, 0) == [4, 3]
@@ -127,8 +139,8 @@ def test_linear_bars_are_exact(sandbox: Sandbox) -> None:
         noisy("t1", [9000.0], two, "linear", whole=False),
         noisy("t2", [9000.0], two, "linear again", whole=False),
     ]
-    formulas = [(COUNT[0].format("t0"), COUNT[1]), ("(t1)", Type.REAL), ("(t2)", Type.REAL)]
-    made = block({"k0": ["a"]}, terms, [*formulas, (COUNT[0].format("t1 + 5e0::DOUBLE * t2"), Type.INTEGER)])
+    formulas = [count_of(T0), (T1, Type.REAL), (T2, Type.REAL)]
+    made = block({"k0": ["a"]}, terms, [*formulas, count_of(T1 + 5 * T2)])
     sql = "SELECT m0 * 3 - 7, m1 / 4, m1 - 2 * m2, m1 - m1, m3, CAST(m0 AS DOUBLE) FROM dp_0"
     table = release(sandbox, sql, [made]).error
     found = [column(table, at)[0] for at in range(6)]
@@ -143,7 +155,7 @@ def test_linear_bars_are_exact(sandbox: Sandbox) -> None:
 
 def test_a_constant_term_has_no_width(sandbox: Sandbox) -> None:
     term = noisy("t0", [0.0], Constant(Sensitivity(0, 0, 0, 0)), "constant", whole=True)
-    found = release(sandbox, "SELECT m0, sqrt(m0) FROM dp_0", [block({}, [term], [(COUNT[0].format("t0"), COUNT[1])])])
+    found = release(sandbox, "SELECT m0, sqrt(m0) FROM dp_0", [block({}, [term], [count_of(T0)])])
     assert column(found.error, 0) == [0]
     assert column(found.error, 1) == [0]
 

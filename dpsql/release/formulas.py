@@ -1,0 +1,129 @@
+"""The meaning of formulas over released terms: as an expression of the sandbox, and computed in vectors.
+
+Both are the same IEEE operations in the same order, so they give the same doubles (tests/release/test_direct.py); an
+operator that lacks one of the two meanings stops the import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from dpsql.plan.formulas import Formula, NoisyValue, Number, Operator
+
+Vector = npt.NDArray[Any]
+_EDGE = 2.0**63
+
+# --- as SQL -----------------------------------------------------------------------------------------------------------
+
+
+def number_sql(value: float) -> exp.Expr:
+    """A double as an expression that the engine reads back to the same double."""
+    text = repr(abs(value))
+    literal = exp.Literal.number(text if "e" in text else f"{text}e0")
+    positive = exp.Cast(this=literal, to=exp.DType.DOUBLE.into_expr())
+    return positive if value >= 0 else exp.Neg(this=positive)
+
+
+@lru_cache(maxsize=1024)
+def formula_sql(formula: Formula) -> exp.Expr:
+    """A formula over columns named like its terms, in brackets. Nobody changes it: whoever builds with it copies it."""
+    return exp.Paren(this=_sql(formula))
+
+
+def _sql(formula: Formula) -> exp.Expr:
+    if isinstance(formula, NoisyValue):
+        return exp.Column(this=exp.Identifier(this=formula.term, quoted=True))
+    if isinstance(formula, Number):
+        return number_sql(formula.value)
+    return _AS_SQL[formula.operator](*(_sql(operand) for operand in formula.operands))
+
+
+def _operand(node: exp.Expr) -> exp.Expr:
+    """An operand in brackets where it is an operation itself."""
+    return exp.Paren(this=node) if isinstance(node, (exp.Binary, exp.Unary)) else node
+
+
+def _binary(kind: type[exp.Expr]) -> Callable[..., exp.Expr]:
+    return lambda left, right: kind(this=_operand(left), expression=_operand(right))
+
+
+def _extreme(kind: type[exp.Expr]) -> Callable[..., exp.Expr]:
+    return lambda first, *others: kind(this=first, expressions=list(others), ignore_nulls=True)
+
+
+_AS_SQL: dict[Operator, Callable[..., exp.Expr]] = {
+    Operator.ADD: _binary(exp.Add),
+    Operator.SUBTRACT: _binary(exp.Sub),
+    Operator.MULTIPLY: _binary(exp.Mul),
+    Operator.DIVIDE: _binary(exp.Div),
+    Operator.AT_LEAST: _binary(exp.GTE),
+    Operator.LESS: _binary(exp.LT),
+    Operator.NEGATE: lambda value: exp.Neg(this=_operand(value)),
+    Operator.LEAST: _extreme(exp.Least),
+    Operator.GREATEST: _extreme(exp.Greatest),
+    Operator.SQUARE_ROOT: lambda value: exp.Sqrt(this=value),
+    Operator.NULL_IF: lambda value, other: exp.Nullif(this=value, expression=other),
+    Operator.WHOLE: lambda value: exp.Cast(this=exp.Round(this=value), to=exp.DType.BIGINT.into_expr()),
+}
+
+# --- in vectors -------------------------------------------------------------------------------------------------------
+
+
+def formula_values(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
+    """The values of a formula: doubles, 64-bit integers (WHOLE) or booleans, of the shape of the terms.
+
+    Raises FloatingPointError where NULL_IF is NULL and where WHOLE leaves 64 bits; other operations raise it for what is
+    not finite where numpy is told to (`np.errstate`).
+    """
+    return _values(formula, terms, {})
+
+
+def _values(formula: Formula, terms: Mapping[str, Vector], computed: dict[Formula, Vector]) -> Vector:
+    if isinstance(formula, NoisyValue):
+        return terms[formula.term]
+    if isinstance(formula, Number):
+        return np.float64(formula.value)  # type: ignore[return-value]
+    if formula not in computed:
+        operands = [_values(operand, terms, computed) for operand in formula.operands]
+        computed[formula] = np.asarray(_IN_VECTORS[formula.operator](*operands))
+    return computed[formula]
+
+
+def _null_if(value: Vector, other: Vector) -> Vector:
+    if np.any(value == other):
+        raise FloatingPointError
+    return value
+
+
+def _whole(value: Vector) -> Vector:
+    """CAST(round(x) AS BIGINT): half away from zero."""
+    size = np.abs(value)
+    below = np.floor(size)
+    rounded = np.copysign(below + (size - below >= 0.5), value)
+    if rounded.size and not (rounded.min() >= -_EDGE and rounded.max() < _EDGE):
+        raise FloatingPointError
+    return np.asarray(rounded.astype(np.int64))
+
+
+_IN_VECTORS: dict[Operator, Callable[..., Any]] = {
+    Operator.ADD: np.add,
+    Operator.SUBTRACT: np.subtract,
+    Operator.MULTIPLY: np.multiply,
+    Operator.DIVIDE: np.divide,
+    Operator.AT_LEAST: np.greater_equal,
+    Operator.LESS: np.less,
+    Operator.NEGATE: np.negative,
+    Operator.LEAST: lambda *values: reduce(np.minimum, values),
+    Operator.GREATEST: lambda *values: reduce(np.maximum, values),
+    Operator.SQUARE_ROOT: np.sqrt,
+    Operator.NULL_IF: _null_if,
+    Operator.WHOLE: _whole,
+}
+
+assert set(_AS_SQL) == set(_IN_VECTORS) == set(Operator), "an operator without a meaning"
