@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.clock import in_turn, ratio, summary
 from benchmarks.data import build
 from benchmarks.measure import plain
+from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.quantization import row_integer, value_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column
@@ -24,7 +25,7 @@ from dpsql.pricing.basis import summed
 ROWS = 10_000_000
 LOWER, UPPER = 0, 500
 TERM = summed(Column("amount", Facts(Type.REAL, Fraction(LOWER), Fraction(UPPER))), None, False)[0]
-SCALED = value_text(TERM)
+SCALED = value_text(TERM, DUCKDB)
 _L, _U = f"{LOWER}e0::DOUBLE", f"{UPPER}e0::DOUBLE"
 
 RUNGS = (
@@ -39,7 +40,7 @@ RUNGS = (
     ("clamp: least, greatest", f"sum(least(greatest(amount, {_L}), {_U}))", "not exact"),
     ("cast, then clamp the integer", f"sum(least(greatest(TRY_CAST({SCALED} AS INTEGER), 0), {TERM.magnitude}))",
      "values beyond 31 bits are left out"),
-    ("dpsql, not prepared", f"sum({row_integer(TERM, SCALED)})", "exact"),
+    ("dpsql, not prepared", f"sum({row_integer(TERM, SCALED, DUCKDB)})", "exact"),
 )  # fmt: skip
 """Name, aggregate over `amount`, what it does and does not do."""
 KEPT = ("dpsql, prepared", "sum(kept)", "exact: the integers of a copy")
@@ -69,7 +70,7 @@ def limits(folder: Path, repeat: int, say: Callable[[str], None], rows: int = RO
     with plain(build(folder, rows), folder) as connection:
         connection.execute(f"ATTACH '{kept}' AS limits")
         connection.execute(
-            f"CREATE TABLE limits.main.kept AS SELECT region, CAST({row_integer(TERM, SCALED)} AS INTEGER) AS kept "
+            f"CREATE TABLE limits.main.kept AS SELECT region, CAST({row_integer(TERM, SCALED, DUCKDB)} AS INTEGER) AS kept "
             "FROM purchases"
         )
         connection.execute("CHECKPOINT limits")

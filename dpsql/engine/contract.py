@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
+from dpsql.engine.csv_lines import Broken
+from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.query import EngineQuery, Identity, Source
 
@@ -64,7 +66,7 @@ class PreparedViews(Protocol):
 class Engine(Protocol):
     """What `session` asks of a database. Implementations raise engine errors as `Fault` with a fixed text only."""
 
-    dialect: str
+    dialect: Dialect
 
     @property
     def views(self) -> PreparedViews:
@@ -104,6 +106,15 @@ class Engine(Protocol):
 
     def interrupt(self) -> None:
         """Stop what is running now, from any thread."""
+
+    def broken(self, table: str) -> Broken | None:
+        """What is wrong with the lines of a table's CSV files, None for other sources. Reads rows; for the owner."""
+
+    def advice(self) -> tuple[str, ...]:
+        """What the owner should mend of how the source is reached, in sentences. For the custodian's eyes."""
+
+    def another(self) -> Engine:
+        """The same source for another session: what is remembered is shared, `interrupt` stops its own alone."""
 
     def close(self) -> None:
         """Give the connection back."""

@@ -116,7 +116,7 @@ class ContributionIndex:
                 file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this is asked four times for every question
                 if not os.path.exists(file):
                     continue
-                texts = partial(bounded_view, self._policy, self._engine.source, table)
+                texts = partial(bounded_view, self._engine.dialect, self._policy, self._engine.source, table)
                 place = self._engine.views.opened(table, token, None if marked else Path(file), texts)
                 if place is not None:
                     return View(order, place, place, marked)
@@ -219,7 +219,7 @@ class ContributionIndex:
         if index.exists() or (mark.exists() and not copy):
             return Prepared(table, "there already"), token
         self._engine.look((table,))
-        texts = bounded_view(self._policy, partial(self._engine.source, total=copy), table)
+        texts = bounded_view(self._engine.dialect, self._policy, partial(self._engine.source, total=copy), table)
         part = folder / f"{token}.part{secrets.token_hex(4)}"
         try:
             in_place = not copy and texts.units and not texts.joined and not self._is_csv(table)

@@ -33,6 +33,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.policy.types import CsvDialect
 
 _log = logging.getLogger("dpsql.custodian")
+_DELIMITERS = (",", ";", "\t", "|")
 _WORKERS = min(4, os.cpu_count() or 1)
 _UNREADABLE = (OSError, EOFError, zlib.error, TooLong)
 """What opening, reading and unpacking a file may raise."""
@@ -195,6 +196,11 @@ def _parsed(blocks: Iterator[Block], layout: Layout) -> Iterator[tuple[list[pa.R
 
 def _opened(path: Path) -> BinaryIO:
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def delimiter_of(source: Path) -> str:
+    """The character that cuts the header line into the most names; a comma where none does."""
+    return max(_DELIMITERS, key=lambda character: len(header_of(source, CsvDialect(delimiter=character))))
 
 
 def header_of(path: Path, dialect: CsvDialect) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpsql.engine.duckdb.engine import open_duckdb
+from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.policy import Policy, load_policy
@@ -28,7 +28,7 @@ def open_session(
     had a ledger. Raises PolicyRefusal, Fault, IntegrityError.
     """
     checked = policy if isinstance(policy, Policy) else load_policy(policy)
-    engine = open_duckdb(checked, source)
+    engine = open_engine(checked, source)
     try:
         ledger = open_ledger(checked.ledger_url(), checked.dataset, create=create_ledger)
         return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst, project=project)

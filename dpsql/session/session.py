@@ -163,7 +163,7 @@ class Session:
         stages, order = Stages(self.policy, self.sandbox, self._public), stage_notes(planned)
         planned, stored = self._shelf.find(planned, stages.fill, asking=False)
         names = [one.block.name for one in planned.price.blocks]
-        emitter = Emitter(self.policy, self._engine.source, self._index.views(shown=True))
+        emitter = Emitter(self.policy, self._engine.dialect, self._engine.source, self._index.views(shown=True))
         charged = PrivacyLoss.nothing()
         for one, found in zip(planned.price.blocks, stored, strict=True):
             charged = charged if found is not None else charged + one.loss
@@ -275,7 +275,9 @@ class Session:
             loss = loss + blocks[at].loss
         if any(is_charged(blocks[at]) for at in missing):
             self.planner.require_least(loss)
-        emitter = Emitter(self.policy, self._engine.source, self._index.views()) if missing else None
+        emitter = (
+            Emitter(self.policy, self._engine.dialect, self._engine.source, self._index.views()) if missing else None
+        )
         # Written before anything is charged, with the results that are not known yet under their names.
         queries = {at: emitter.measurement(blocks[at].block) for at in missing if emitter is not None}
         receipt = request_id or uuid.uuid4().hex
@@ -311,7 +313,7 @@ class Session:
 
     def _check_promises(self, planned: Planned, missing: list[int]) -> None:
         """Keys that the policy calls unique must be so in the data: stability was computed from it (privacy.md 3)."""
-        emitter = Emitter(self.policy, self._engine.source)
+        emitter = Emitter(self.policy, self._engine.dialect, self._engine.source)
         for at in missing:
             for promise in sorted(promises(planned.price.blocks[at].block.source, self.policy), key=repr):
                 if not self._engine.holds(emitter.promise(promise)):
@@ -367,7 +369,7 @@ class Session:
     # --- helpers ------------------------------------------------------------------------------------------------------
 
     def _public(self, scan: Scan) -> pa.Table:
-        return self._engine.public_table(Emitter(self.policy, self._engine.source).relation(scan))
+        return self._engine.public_table(Emitter(self.policy, self._engine.dialect, self._engine.source).relation(scan))
 
     def budget(self) -> Budget:
         """Spent and remaining of every scope that a charge under the options of now must fit."""

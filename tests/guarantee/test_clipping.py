@@ -17,6 +17,7 @@ from support.neighbouring_hospitals import Data, merge, policy
 from support.random_hospitals import database, hospital
 from support.recording_session import Measured, World
 
+from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Clip, Column, Norm, Term, TermKind
@@ -46,9 +47,9 @@ def engine(vectors: list[Vector], most: int, norm: Norm, finer: int) -> Vector:
     ends = (0 if signs == {True} else -(2**62), 0 if signs == {False} else 2**62)
     term = Term("t0", TermKind.SUM, None, None, 1, finer, *ends, clip=Clip(most, norm), finer=finer)
     one = Counted(term, "v", "")
-    found, every = shares(Grouped("r", ("k0",), "unit"), (one,))
+    found, every = shares(Grouped("r", ("k0",), "unit"), (one,), DUCKDB)
     assert every == (norm is Norm.L1 and 0 in ends)
-    text = f"SELECT k0, {shared_sum(one)} FROM r LEFT JOIN ({found}) USING (unit) GROUP BY k0"
+    text = f"SELECT k0, {shared_sum(one, DUCKDB)} FROM r LEFT JOIN ({found}) USING (unit) GROUP BY k0"
     return {row[0]: row[1] for row in con.sql(text).fetchall()}
 
 
@@ -110,7 +111,7 @@ def test_without_keys(norm: Norm) -> None:
     con = duckdb.connect(config={"threads": 1})
     for given, wanted in ((values, 5 - 5 + 1_000 - 1_000 + 1_000 - 1_000 + 1_000), ([], 0)):
         con.register("r", pa.table({"unit": range(len(given)), "v": pa.array(given, pa.int64())}))
-        text = clipped_total(Grouped("SELECT * FROM r", (), "unit"), ((term, "sum(v)"),))
+        text = clipped_total(Grouped("SELECT * FROM r", (), "unit"), ((term, "sum(v)"),), DUCKDB)
         assert con.sql(text).fetchall() == [(wanted,)]
 
 

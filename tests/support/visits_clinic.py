@@ -112,7 +112,7 @@ def exact(session: Session, sql: str) -> list[list[tuple[str, ...]]]:
     from dpsql.engine.emit.emitter import Emitter
 
     planned = session.plan(session.planner.parse(sql, None))
-    emitter = Emitter(session.policy, session._engine.source, index_of(session).views())
+    emitter = Emitter(session.policy, session._engine.dialect, session._engine.source, index_of(session).views())
     found = []
     for one in planned.price.blocks:
         table = session._engine.run(emitter.block(one.block)).unseal()

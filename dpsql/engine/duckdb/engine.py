@@ -16,7 +16,9 @@ import duckdb
 
 from dpsql.engine.contract import ExactAnswer, PreparedViews
 from dpsql.engine.csv_lines import Broken
-from dpsql.engine.duckdb.dialect import cast_column, name
+from dpsql.engine.dialect import Dialect
+from dpsql.engine.duckdb.dialect import DUCKDB
+from dpsql.engine.duckdb.literals import cast_column, name
 from dpsql.engine.duckdb.sources import Sources, attached
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.query import EngineQuery, Identity, Source
@@ -24,7 +26,6 @@ from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
-from dpsql.policy.types import SERVERS
 
 CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
 """Engine errors go here, with the incident's id; never to an analyst. The owner decides where it is written."""
@@ -36,7 +37,7 @@ _CLOSING_SECONDS = 10.0
 class DuckDBEngine:
     """One DuckDB database; `run` may be called from any thread, each call has a cursor of its own."""
 
-    dialect = "duckdb"
+    dialect: Dialect = DUCKDB
 
     def __init__(
         self,
@@ -83,6 +84,10 @@ class DuckDBEngine:
     def broken(self, table: str) -> Broken | None:
         """What is wrong with the lines of a table's CSV files, None for other sources. For the owner's eyes."""
         return self._sources.broken(table)
+
+    def advice(self) -> tuple[str, ...]:
+        """Nothing: files are opened read-only, and a connection given in Python is its owner's."""
+        return ()
 
     def data_version(self, tables: tuple[str, ...]) -> str:
         """Fingerprint of the source's files (name, size, time of change), or of this very connection."""
@@ -214,8 +219,6 @@ def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
 
 def _open_path(policy: Policy) -> DuckDBEngine:
     text = policy.source or ""
-    if text.startswith(SERVERS):
-        raise refuse("source_unsupported", source=text.split("://")[0])
     if not text.startswith("duckdb:"):
         connection = duckdb.connect()
         return DuckDBEngine(connection, policy, "files", owned=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.engine.duckdb.dialect import constant, name
+from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.query import UNIT_ID
 from dpsql.errors.exceptions import refuse

@@ -21,7 +21,7 @@ from dpsql.engine.arrow_total import TotalParquet, is_risky, total_table
 from dpsql.engine.contract import PreparedViews
 from dpsql.engine.csv_files import CsvFiles
 from dpsql.engine.csv_lines import Broken
-from dpsql.engine.duckdb.dialect import constant, name
+from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import Settings
 from dpsql.engine.files import identity_of, matching, stamp

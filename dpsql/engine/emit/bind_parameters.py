@@ -17,7 +17,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-from dpsql.engine.duckdb import dialect as text
+from dpsql.engine.dialect import Dialect, Parameter
 from dpsql.plan.plan import (
     BoundedBlock,
     Call,
@@ -40,16 +40,16 @@ _COMPARING = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in"})
 
 @dataclass(frozen=True)
 class Parametrised:
-    """A block whose constants are `text.Parameter`s, and the values of these: int, float, str or date, in order."""
+    """A block whose constants are `Parameter`s, and the values of these: int, float, str or date, in order."""
 
     block: BoundedBlock
     values: tuple[Any, ...]
 
 
-def parametrised(block: BoundedBlock) -> Parametrised:
+def parametrised(block: BoundedBlock, dialect: Dialect) -> Parametrised:
     """`block` with parameters instead of the constants that it compares with. Equal constants are one parameter, so that
     expressions that were equal stay equal."""
-    work = _Constants()
+    work = _Constants(dialect)
     source = work.relation(block.source)
     terms = tuple(
         term if term.filter is None else replace(term, filter=work.expression(term.filter)) for term in block.terms
@@ -60,9 +60,10 @@ def parametrised(block: BoundedBlock) -> Parametrised:
 class _Constants:
     """The constants found so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
         self.values: list[Any] = []
-        self._known: dict[str, text.Parameter] = {}
+        self._known: dict[str, Parameter] = {}
 
     def relation(self, node: Relation) -> Relation:
         if isinstance(node, Filter):
@@ -89,10 +90,10 @@ class _Constants:
         value = float(node.value) if isinstance(node.value, Fraction) else node.value
         if not _handed_over(value):
             return node
-        written = text.constant(value)
+        written = self._dialect.constant(value)
         if written not in self._known:
             self.values.append(value)
-            self._known[written] = text.Parameter(len(self.values), node.facts.type)
+            self._known[written] = Parameter(len(self.values), node.facts.type)
         return Literal(self._known[written], node.facts)
 
 

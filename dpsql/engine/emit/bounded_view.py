@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpsql.engine.duckdb import dialect as text
+from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.quantization import integer_type, kept_integers, row_integer, value_text
 from dpsql.engine.query import Source
 from dpsql.plan.intervals import Type
@@ -43,38 +43,45 @@ class BoundedView:
     integers: tuple[str, ...]
     narrow: tuple[str, ...]
     units: bool
+    dialect: Dialect
 
     def kept(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
         """Those of `rows` that stay, with their `hidden` columns. Of a unit `rows` holds all rows or none."""
         columns = ", ".join([*self.names, *hidden])
-        ranked = f"SELECT *, {rank(key, [text.name(UNIT)], self.content)} AS {RANK} FROM ({rows})"
-        return f"SELECT {columns} FROM ({ranked}) WHERE {RANK} <= {self.most}"
+        text = self.dialect
+        position = rank(text, key, [text.identifier(UNIT)], self.content)
+        ranked = f"SELECT *, {position} AS {RANK} FROM {text.derived(rows)}"
+        return f"SELECT {columns} FROM {text.derived(ranked)} WHERE {RANK} <= {self.most}"
 
 
-def rank(key: str, partition: list[str], content: tuple[str, ...], function: str = "row_number") -> str:
+def rank(
+    dialect: Dialect, key: str, partition: list[str], content: tuple[str, ...], function: str = "row_number"
+) -> str:
     """A window rank within one unit, in keyed-hash order of `content`; the content itself breaks ties of the hash."""
-    order = [keyed_order(key, content), *content]
+    order = [keyed_order(dialect, key, content), *content]
     return f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
 
 
-def keyed_order(key: str, content: tuple[str, ...]) -> str:
+def keyed_order(dialect: Dialect, key: str, content: tuple[str, ...]) -> str:
     """The keyed hash by which rows of one unit are ordered.
 
     The unit's key is hashed with the content: without it all units would keep and drop the same values, and whole groups
-    would be empty. The engine folds arguments into a hash by XOR, which leaves units few orders of given values, so the
-    result is hashed once more.
+    would be empty.
     """
-    return f"hash(hash({', '.join([text.constant(key), text.name(UNIT), *content])}))"
+    return dialect.keyed_order(key, [dialect.identifier(UNIT), *content])
 
 
-def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) -> BoundedView:
+def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Source], table: str) -> BoundedView:
     """The texts of a protected table."""
     columns, most = policy.tables[table].columns.values(), policy.tables[table].bounds.max_rows
     own = source(table)
-    items = [f"{_typed(policy, 's0', table, column.name, own)} AS {text.name(column.name)}" for column in columns]
-    names = tuple(text.name(column.name) for column in columns)
-    kept = [(text.name(name), term) for column in columns for name, term in kept_integers(column).items()]
-    row = [row_integer(term, f"({value_text(term)})") for _, term in kept]
+    items = [
+        f"{_typed(dialect, policy, 's0', table, column.name, own)} AS {dialect.identifier(column.name)}"
+        for column in columns
+    ]
+    names = tuple(dialect.identifier(column.name) for column in columns)
+    kept = [(dialect.identifier(name), term) for column in columns for name, term in kept_integers(column).items()]
+    row = [row_integer(term, f"({value_text(term, dialect)})", dialect) for _, term in kept]
     integers = tuple(f"{one} AS {name}" for one, (name, _) in zip(row, kept, strict=True))
     # In range by construction: no cast of these can fail.
     narrow = tuple(
@@ -82,18 +89,18 @@ def bounded_view(policy: Policy, source: Callable[[str], Source], table: str) ->
     )
     if policy.privacy_unit is None:
         every = f"SELECT {', '.join(items)} FROM {own.sql} AS s0"
-        return BoundedView(table, every, every, names, names, 1, False, integers, narrow, units=False)
+        return BoundedView(table, every, every, names, names, 1, False, integers, narrow, False, dialect)
     assert most is not None
-    tables, unit = _unit_path(policy, source, table)
-    every = f"SELECT {', '.join([*items, f'{unit} AS {text.name(UNIT)}'])} FROM {tables}"
+    tables, unit = _unit_path(dialect, policy, source, table)
+    every = f"SELECT {', '.join([*items, f'{unit} AS {dialect.identifier(UNIT)}'])} FROM {tables}"
     # 0.0 and -0.0 (and the two signs of NaN) are equal for hash and order, and differ as text.
-    signs = tuple(f"signbit({text.name(column.name)})" for column in columns if column.type == "real")
+    signs = tuple(dialect.sign_of(dialect.identifier(column.name)) for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
     joined = bool(policy.unit_joins(table))
-    return BoundedView(table, every, rows, names, names + signs, most, joined, integers, narrow, units=True)
+    return BoundedView(table, every, rows, names, names + signs, most, joined, integers, narrow, True, dialect)
 
 
-def _unit_path(policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:
+def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:
     """FROM text that leads from `start` along its foreign keys to the unit's key, and that key's column.
 
     Parent keys are unique (declared, and checked against the data), so a row meets at most one parent; a row
@@ -103,15 +110,18 @@ def _unit_path(policy: Policy, source: Callable[[str], Source], start: str) -> t
     tables = f"{here.sql} AS s0"
     for number, (child, column, parent, parent_column) in enumerate(policy.unit_joins(start), 1):
         above, alias = source(parent), f"s{number}"
-        keys = [_typed(policy, last, child, column, here), _typed(policy, alias, parent, parent_column, above)]
+        keys = [
+            _typed(dialect, policy, last, child, column, here),
+            _typed(dialect, policy, alias, parent, parent_column, above),
+        ]
         tables += f" JOIN {above.sql} AS {alias} ON {keys[0]} = {keys[1]}"
         last, here, table = alias, above, parent
     key = policy.unit_column(start)
     assert key is not None
-    return tables, _typed(policy, last, table, key, here)
+    return tables, _typed(dialect, policy, last, table, key, here)
 
 
-def _typed(policy: Policy, alias: str, table: str, column: str, source: Source) -> str:
+def _typed(dialect: Dialect, policy: Policy, alias: str, table: str, column: str, source: Source) -> str:
     """A column in the type that the policy gives it, so that equal keys of two tables are equal here."""
     type_ = Type(policy.tables[table].columns[column].type)
-    return text.cast_column(f"{alias}.{text.name(column)}", type_, source.types[column])
+    return dialect.cast_column(f"{alias}.{dialect.identifier(column)}", type_, source.types[column])

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpsql.engine.duckdb.dialect import constant
+from dpsql.engine.dialect import Dialect
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import Clip, Norm, Term, TermKind
 
@@ -53,30 +53,30 @@ class Counted:
     condition: str
 
 
-def clipped_total(of: Grouped, terms: tuple[tuple[Term, str], ...]) -> str:
+def clipped_total(of: Grouped, terms: tuple[tuple[Term, str], ...], dialect: Dialect) -> str:
     """Without keys: one row with every term (COUNT, SUM or UNITS). Each comes with its aggregate over rows (of UNITS: the
     count of rows). A unit has one sum, every norm is its absolute value, and C is its ends."""
-    parts = [f"{_partial(term, aggregate)} AS {term.name}" for term, aggregate in terms]
-    units = f"SELECT {', '.join([of.unit, *parts])} FROM ({of.rows}) GROUP BY {of.unit}"
-    sums = [f"coalesce(sum({_ends(term)}), 0) AS {term.name}" for term, _ in terms]
-    return f"SELECT {', '.join(sums)} FROM ({units})"
+    parts = [f"{_partial(term, aggregate, dialect)} AS {term.name}" for term, aggregate in terms]
+    units = f"SELECT {', '.join([of.unit, *parts])} FROM {dialect.derived(of.rows)} GROUP BY {of.unit}"
+    sums = [f"coalesce(sum({_ends(term, dialect)}), 0) AS {term.name}" for term, _ in terms]
+    return f"SELECT {', '.join(sums)} FROM {dialect.derived(units)}"
 
 
-def _partial(term: Term, aggregate: str) -> str:
+def _partial(term: Term, aggregate: str, dialect: Dialect) -> str:
     """What one unit adds, in grid units. Only a clipped term is within 64 bits."""
     if term.kind is TermKind.UNITS:
-        return f"CAST({aggregate} > 0 AS BIGINT)"
-    return f"CAST({aggregate} AS {'HUGEINT' if term.clip is None else 'BIGINT'})"
+        return dialect.truth_value(f"{aggregate} > 0")
+    return dialect.wide(aggregate) if term.clip is None else f"CAST({aggregate} AS BIGINT)"
 
 
-def _ends(term: Term) -> str:
+def _ends(term: Term, dialect: Dialect) -> str:
     if term.clip is None:
         return term.name
     most = _clip(term).most
-    return f"least(greatest({term.name}, {constant(-most)}), {constant(most)})"
+    return f"least(greatest({term.name}, {dialect.constant(-most)}), {dialect.constant(most)})"
 
 
-def shares(of: Grouped, counted: tuple[Counted, ...]) -> tuple[str, bool]:
+def shares(of: Grouped, counted: tuple[Counted, ...], dialect: Dialect) -> tuple[str, bool]:
     """A SELECT of units and their shares of each clipped term (`share_name`), and whether every unit of `of` is there.
     If not, a unit that is missing has all of each."""
     every = all(_by_unit(one.term) for one in counted)
@@ -86,14 +86,16 @@ def shares(of: Grouped, counted: tuple[Counted, ...]) -> tuple[str, bool]:
     else:
         keys = [*of.keys, of.unit]
         parts = [f"{_sum(one)} AS {one.term.name}" for one in counted]
-        exceed = " OR ".join(f"{_size(one)} > {constant(_clip(one.term).most >> one.term.finer)}" for one in counted)
+        exceed = " OR ".join(
+            f"{_size(one)} > {dialect.constant(_clip(one.term).most >> one.term.finer)}" for one in counted
+        )
         units = f"SELECT {of.unit} FROM {of.rows} GROUP BY {of.unit} HAVING {exceed}"
-        rows = f"{of.rows} SEMI JOIN ({units}) USING ({of.unit})"
+        rows = dialect.semi_join(of.rows, units, of.unit)
         sums = f"SELECT {', '.join([*keys, *parts])} FROM {rows} GROUP BY {', '.join(keys)}"
-        norms = [item for one in counted for item in _norms(one.term)]
-        found = f"SELECT {', '.join([of.unit, *norms])} FROM ({sums}) GROUP BY {of.unit}"
-    items = [f"{_share(one.term)} AS {share_name(one.term)}" for one in counted]
-    return f"SELECT {', '.join([of.unit, *items])} FROM ({found})", every
+        norms = [item for one in counted for item in _norms(one.term, dialect)]
+        found = f"SELECT {', '.join([of.unit, *norms])} FROM {dialect.derived(sums)} GROUP BY {of.unit}"
+    items = [f"{_share(one.term, dialect)} AS {share_name(one.term)}" for one in counted]
+    return f"SELECT {', '.join([of.unit, *items])} FROM {dialect.derived(found)}", every
 
 
 def _by_unit(term: Term) -> bool:
@@ -106,9 +108,9 @@ def share_name(term: Term) -> str:
     return f'"share.{term.name}"'
 
 
-def shared_sum(one: Counted) -> str:
+def shared_sum(one: Counted, dialect: Dialect) -> str:
     """What the rows of a group add to a clipped term, their units' shares beside them."""
-    share = f"coalesce({share_name(one.term)}, {constant(1 << one.term.finer)})"
+    share = f"coalesce({share_name(one.term)}, {dialect.constant(1 << one.term.finer)})"
     if one.term.kind is TermKind.COUNT:
         return f"coalesce(sum({share}){_filter(one)}, 0)"
     return f"coalesce(sum(CAST({one.row} AS BIGINT) * {share}){_filter(one)}, 0)"
@@ -139,25 +141,27 @@ def _one_sign(term: Term) -> bool:
     return term.kind is TermKind.COUNT or term.lower - term.centre >= 0 or term.upper - term.centre <= 0
 
 
-def _norms(term: Term) -> tuple[str, ...]:
+def _norms(term: Term, dialect: Dialect) -> tuple[str, ...]:
     """Of one unit over its groups: "n.<term>" is the sum of |v|, "s.<term>" the sum of v**2 where that is needed."""
     v = term.name
     total = f'CAST(sum(abs({v})) AS BIGINT) AS "n.{v}"'
-    return (total,) if _clip(term).norm is Norm.L1 else (total, f'sum(CAST({v} AS HUGEINT) * {v}) AS "s.{v}"')
+    return (total,) if _clip(term).norm is Norm.L1 else (total, f'sum({dialect.wide(v)} * {v}) AS "s.{v}"')
 
 
-def _share(term: Term) -> str:
+def _share(term: Term, dialect: Dialect) -> str:
     """F: see the top of this module."""
     clip = _clip(term)
     most, whole, total = clip.most, 1 << term.finer, f'"n.{term.name}"'
-    bounded = f"least({constant(whole)}, {constant(most)} // greatest({total}, 1))"
+    bounded = (
+        f"least({dialect.constant(whole)}, {dialect.whole_quotient(dialect.constant(most), f'greatest({total}, 1)')})"
+    )
     if clip.norm is Norm.L1:
         return bounded
     squares = f'"s.{term.name}"'
-    quotient = f"{constant(float(most))} / sqrt(greatest(CAST({squares} AS DOUBLE), {constant(1.0)}))"
-    near = f"CAST(floor(least({constant(float(whole))}, {quotient})) AS BIGINT)"
+    quotient = f"{dialect.constant(float(most))} / sqrt(greatest({dialect.real(squares)}, {dialect.constant(1.0)}))"
+    near = f"CAST(floor(least({dialect.constant(float(whole))}, {quotient})) AS BIGINT)"
     tests = [
-        f"WHEN CAST({share} AS HUGEINT) * {share} * {squares} <= {most * most}::HUGEINT THEN {share}"
+        f"WHEN {dialect.wide(share)} * {share} * {squares} <= {dialect.wide_constant(most * most)} THEN {share}"
         for share in (near, f"({near} - 1)")
     ]
     return f"CASE {' '.join(tests)} ELSE {bounded} END"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsql.engine.duckdb import dialect as text
+from dpsql.engine.dialect import Dialect
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
     Column,
@@ -49,27 +49,25 @@ def types_of(node: Relation) -> dict[str, Type | None]:
     return {"u": None, **keys, **{column[0]: column[4].type for column in node.columns}}
 
 
-def content_of(node: Relation) -> list[str]:
+def content_of(node: Relation, dialect: Dialect) -> list[str]:
     """What tells the rows of one unit apart: every column, and the signs of zeros and NaN, which are equal in order."""
     types = types_of(node)
-    signs = [f"signbit({text.name(name)})" for name, type_ in types.items() if type_ is Type.REAL]
-    return [*map(text.name, types), *signs]
+    signs = [dialect.sign_of(dialect.identifier(name)) for name, type_ in types.items() if type_ is Type.REAL]
+    return [*map(dialect.identifier, types), *signs]
 
 
-def keys_of(node: Relation) -> list[str]:
+def keys_of(node: Relation, dialect: Dialect) -> list[str]:
     """Every column as a key, under its own name: rows that are equal in SQL are then equal in every bit."""
     return [
-        f"{group_key(Column(name, Facts(type_ or Type.NULL)))} AS {text.name(name)}"
+        f"{group_key(Column(name, Facts(type_ or Type.NULL)), dialect)} AS {dialect.identifier(name)}"
         for name, type_ in types_of(node).items()
     ]
 
 
-def group_key(expression: Expr) -> str:
+def group_key(expression: Expr, dialect: Dialect) -> str:
     """A key by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the same."""
-    written = text.expression(expression)
-    if expression.facts.type is not Type.REAL:
-        return written
-    return f"(CASE WHEN isnan({written}) THEN 'nan'::DOUBLE ELSE {written} + 0e0::DOUBLE END)"
+    written = dialect.expression(expression)
+    return dialect.real_key(written) if expression.facts.type is Type.REAL else written
 
 
 def strict(key: Key) -> bool:
@@ -77,7 +75,7 @@ def strict(key: Key) -> bool:
     return key.values is not None and len(key.values) <= MOST_LISTED
 
 
-def in_domain(key: Key) -> str:
+def in_domain(key: Key, dialect: Dialect) -> str:
     """Rows outside a public key's domain belong to no group, so they must not use up a cap. A range where it is one."""
     if key.values is None:
         return ""
@@ -85,7 +83,7 @@ def in_domain(key: Key) -> str:
     if not known:
         inside = "false"
     elif len(known) <= MOST_LISTED:
-        inside = f"{key.name} IN ({', '.join(map(text.constant, known))})"
+        inside = f"{key.name} IN ({', '.join(map(dialect.constant, known))})"
     else:
-        inside = f"{key.name} BETWEEN {text.constant(min(known))} AND {text.constant(max(known))}"
+        inside = f"{key.name} BETWEEN {dialect.constant(min(known))} AND {dialect.constant(max(known))}"
     return f"({inside} OR {key.name} IS NULL)" if None in key.values else inside

@@ -6,42 +6,29 @@ window that makes it now (`dpsql.engine.emit.bounded_view`). Both hold the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
-from dpsql.engine.duckdb import dialect as text
 from dpsql.engine.emit.bind_parameters import parametrised
-from dpsql.engine.emit.bounded_view import bounded_view, keyed_order, rank
+from dpsql.engine.emit.bounded_view import rank
 from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
 from dpsql.engine.emit.column_pruning import narrowed
-from dpsql.engine.emit.columns import columns_of, content_of, group_key, in_domain, keys_of, strict
+from dpsql.engine.emit.columns import group_key, in_domain, strict
 from dpsql.engine.emit.joint_sums import beside, lower_part
-from dpsql.engine.emit.per_unit import per_unit_aggregate, unit_window
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
-from dpsql.engine.query import UNIT_ID, EngineQuery, Source, View
+from dpsql.engine.emit.relations import RelationText
+from dpsql.engine.query import UNIT_ID, EngineQuery
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
-    OTHER,
     UNIT,
     BoundedBlock,
-    Column,
-    Distinct,
     Filter,
-    Join,
     Project,
-    Relation,
-    ReleasedRows,
     Scan,
-    SemiJoin,
     Term,
     TermKind,
-    Union_,
-    UnitAggregate,
-    UnitWindow,
 )
-from dpsql.plan.stability import Promise, owned, tables
-from dpsql.policy import Policy
+from dpsql.plan.stability import tables
 from dpsql.pricing.bounding import SELECTION
 
 MOST_UNIT_SETS = 1_000
@@ -52,150 +39,17 @@ _APART = (TermKind.DISTINCT, TermKind.DISTINCT_SUM)
 """Terms over distinct values, which no unit owns."""
 
 
-def not_prepared(table: str) -> View:
-    """The view of a table where no bounded rows are read (promises, public tables)."""
-    return View(key="")
-
-
 @dataclass(frozen=True)
-class Emitter:
-    """Writes DuckDB text. `view`: how the bounded view of a protected table is read now."""
-
-    policy: Policy
-    source: Callable[[str], Source]
-    view: Callable[[str], View] = not_prepared
-
-    # --- relations ----------------------------------------------------------------------------------------------------
-
-    def relation(self, node: Relation) -> str:
-        """A SELECT with the columns of `node` (and the hidden unit column under entity privacy)."""
-        if isinstance(node, Scan):
-            return self._scan(node)
-        if isinstance(node, Filter):
-            return f"SELECT * FROM ({self.relation(node.source)}) WHERE {text.expression(node.predicate)}"
-        if isinstance(node, Project):
-            columns = [f"{text.expression(e)} AS {text.name(label)}" for label, e in node.columns]
-            return f"SELECT {', '.join(columns + self._hidden(node.source))} FROM ({self.relation(node.source)})"
-        if isinstance(node, Join):
-            return self._join(node)
-        if isinstance(node, SemiJoin):
-            return self._semi_join(node)
-        if isinstance(node, Union_):
-            names = ", ".join([*map(text.name, columns_of(node)), *self._hidden(node)])
-            return " UNION ALL ".join(f"SELECT {names} FROM ({self.relation(source)})" for source in node.sources)
-        if isinstance(node, ReleasedRows):
-            return f"SELECT {', '.join(map(text.name, columns_of(node)))} FROM {text.released(node.name)}"
-        if isinstance(node, Distinct):
-            return f"SELECT DISTINCT {', '.join(keys_of(node.source))} FROM ({self.relation(node.source)})"
-        return self._windows(node) if isinstance(node, UnitWindow) else self._per_unit(node)
-
-    def _join(self, node: Join) -> str:
-        """Both sides under the names that the join gives their columns; protected sides meet on the unit as well."""
-        sides = []
-        for prefix, side in (("a.", node.left), ("b.", node.right)):
-            columns = [f"{text.name(c)} AS {text.name(prefix + c)}" for c in columns_of(side)]
-            columns += [f"{text.name(c)} AS {text.name(prefix + c)}" for c in self._hidden_names(side)]
-            sides.append(f"(SELECT {', '.join(columns)} FROM ({self.relation(side)}))")
-        on = [f"{text.expression(a)} = {text.expression(b)}" for a, b in node.keys]
-        if node.on_unit:
-            on.append(f"{text.name('a.' + UNIT)} = {text.name('b.' + UNIT)}")
-        kept = [text.name(c) for c in columns_of(node)]
-        kept += [f"{text.name('a.' + c)} AS {text.name(c)}" for c in self._hidden_names(node)]
-        join = "LEFT JOIN" if node.kind == "left" else "JOIN"
-        return f"SELECT {', '.join(kept)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on) or 'true'}"
-
-    def _semi_join(self, node: SemiJoin) -> str:
-        """The right side's columns are prefixed, so that no name of the left side is captured."""
-        no = "NOT " if node.negated else ""
-        if node.in_list and not node.on_unit:
-            ((left, right),) = node.keys
-            listed = f"SELECT {text.expression(right)} FROM ({self.relation(node.right)})"
-            return f"SELECT * FROM ({self.relation(node.left)}) WHERE {text.expression(left)} {no}IN ({listed})"
-        columns = [f'{text.expression(b)} AS "s.{at}"' for at, (_, b) in enumerate(node.keys)]
-        on = [f'"s.{at}" = {text.expression(a)}' for at, (a, _) in enumerate(node.keys)]
-        if node.on_unit:
-            columns.append(f'{text.name(UNIT)} AS "s.unit"')
-            on.append(f'"s.unit" = {text.name(UNIT)}')
-        if node.condition is not None:
-            columns += [f"{text.name(c)} AS {text.name(OTHER + c)}" for c in columns_of(node.right)]
-            on.append(text.expression(node.condition))
-        others = f"SELECT {', '.join(columns)} FROM ({self.relation(node.right)})"
-        exists = f"{no}EXISTS (SELECT 1 FROM ({others}) WHERE {' AND '.join(on)})"
-        return f"SELECT * FROM ({self.relation(node.left)}) WHERE {exists}"
-
-    def _per_unit(self, node: UnitAggregate) -> str:
-        """Sums are of grid integers here too: a float sum could differ between two runs over the same rows."""
-        unit = text.name(UNIT)
-        items = [f"{group_key(key)} AS {text.name(label)}" for label, key in node.keys]
-        rows = f"SELECT *{''.join(', ' + item for item in items)} FROM ({self.relation(node.source)})"
-        columns = [f"{unit} AS u", *(text.name(label) for label, _ in node.keys)]
-        columns += [f"{per_unit_aggregate(*column[1:])} AS {text.name(column[0])}" for column in node.columns]
-        group = ", ".join([unit, *(text.name(label) for label, _ in node.keys)])
-        return f"SELECT {', '.join([*columns, unit])} FROM ({rows}) GROUP BY {group}"
-
-    def _windows(self, node: UnitWindow) -> str:
-        """Rows with their window columns. Every window is over one unit, whatever the question wrote."""
-        kept = [*map(text.name, columns_of(node.source)), *self._hidden(node)]
-        content = content_of(node.source)
-        ties = [keyed_order(self._order_key(node.source), tuple(content)), *content]
-        items = [f"{unit_window(window, ties)} AS {text.name(window.name)}" for window in node.windows]
-        return f"SELECT {', '.join([*kept, *items])} FROM ({self.relation(node.source)})"
-
-    def _hidden(self, node: Relation) -> list[str]:
-        """The hidden columns as select items, where rows have them."""
-        return [text.name(column) for column in self._hidden_names(node)]
-
-    def _hidden_names(self, node: Relation) -> list[str]:
-        if not self._has_unit_column(node):
-            return []
-        return [UNIT] if self._prepared(node) is None else [UNIT, UNIT_ID]
-
-    def _has_unit_column(self, node: Relation) -> bool:
-        return owned(node, self.policy)
-
-    def _prepared(self, node: Relation) -> View | None:
-        """The prepared view whose unit numbers the rows carry; numbers of two tables do not compare."""
-        if isinstance(node, Scan):
-            view = self.view(node.table) if self._has_unit_column(node) else None
-            return None if view is None or view.sql is None else view
-        if isinstance(node, (Filter, Project, UnitWindow)):
-            return self._prepared(node.source)
-        return self._prepared(node.left) if isinstance(node, (Join, SemiJoin)) else None
-
-    def _scan(self, node: Scan) -> str:
-        view = self.view(node.table) if self.policy.is_protected(node.table) else None
-        if view is not None and view.sql is not None:
-            return f"SELECT * FROM {view.sql}"
-        if view is None or not self._has_unit_column(node):
-            source = self.source(node.table)
-            columns = [self._cast(column, source) + f" AS {text.name(column.name)}" for column in node.columns]
-            return f"SELECT {', '.join(columns)} FROM {source.sql} AS s0"
-        names = ", ".join([*(text.name(column.name) for column in node.columns), *self._hidden(node)])
-        table = bounded_view(self.policy, self.source, node.table)
-        return f"SELECT {names} FROM ({table.kept(table.rows, view.key, (text.name(UNIT),))})"
-
-    def _cast(self, column: Column, source: Source) -> str:
-        return text.cast_column(f"s0.{text.name(column.name)}", column.facts.type, source.types[column.name])
-
-    def promise(self, promise: Promise) -> str:
-        """A query that returns a row exactly when a promise of the policy is broken (NULL keys meet nothing)."""
-        source = self.source(promise.table)
-        table = self.policy.tables[promise.table]
-        values = [
-            text.cast_column(text.name(column), Type(table.columns[column].type), source.types[column])
-            for column in promise.columns
-        ]
-        keys = ", ".join(f"{value} AS c{at}" for at, value in enumerate(values))
-        names = [f"c{at}" for at in range(len(values))]
-        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
-        rows = f"SELECT {', '.join(names)} FROM (SELECT {keys} FROM {source.sql}) WHERE {there}"
-        return f"SELECT 1 AS broken FROM ({rows}) GROUP BY {', '.join(names)} HAVING count(*) > {promise.most} LIMIT 1"
+class Emitter(RelationText):
+    """Writes the text of one engine for bounded blocks."""
 
     # --- blocks -------------------------------------------------------------------------------------------------------
 
     def measurement(self, block: BoundedBlock) -> EngineQuery:
-        """`block` for the engine: constants that rows are compared with are parameters."""
-        asked = parametrised(block)
+        """`block` for the engine: constants that rows are compared with are parameters, if the engine takes any."""
+        if not self.dialect.takes_parameters:
+            return self.block(block)
+        asked = parametrised(block, self.dialect)
         return replace(self.block(asked.block), parameters=asked.values)
 
     def block(self, block: BoundedBlock) -> EngineQuery:
@@ -215,10 +69,10 @@ class Emitter:
     def _plain(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term summed over the rows of a group."""
         units = self._unit_sets(block)
-        terms = [f"{self._term(term, block, values, units)} AS {text.name(term.name)}" for term in block.terms]
+        terms = [f"{self._term(term, block, values, units)} AS {self._name(term.name)}" for term in block.terms]
         if block.selection_term == SELECTION:
             terms.append(f"{self._selection_count(block)} AS {SELECTION}")
-        return _grouped([key.name for key in block.keys], terms or ["count(*) AS present"], f"({rows})")
+        return _grouped([key.name for key in block.keys], terms or ["count(*) AS present"], self.dialect.derived(rows))
 
     def _clipped(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term over the same rows: of those that are clipped each unit's share, of others the whole."""
@@ -228,18 +82,22 @@ class Emitter:
         counted = {term.name: self._counted(term, block, values) for term in block.terms if term.clip is not None}
         units = self._unit_sets(block)
         terms = [
-            f"{shared_sum(counted[term.name]) if term.clip else self._term(term, block, values, units)} AS {term.name}"
+            f"{shared_sum(counted[name], self.dialect) if name in counted else self._term(term, block, values, units)} AS {name}"
             for term in block.terms
+            for name in (term.name,)
         ]
         if block.selection_term == SELECTION:
             terms.append(f"{self._selection_count(block)} AS {SELECTION}")
         # Rows of no group take nothing of a bound away, but in the sums they only make groups that nobody sees.
-        inside = " AND ".join(filter(None, map(in_domain, block.keys)))
-        own = f'(SELECT * FROM "#rows" WHERE {inside})' if inside and not self._strictly_inside(block) else '"#rows"'
-        found, every = shares(Grouped(own, tuple(keys), unit), tuple(counted.values()))
+        inside = " AND ".join(filter(None, (in_domain(key, self.dialect) for key in block.keys)))
+        own = '"#rows"'
+        if inside and not self._strictly_inside(block):
+            own = self.dialect.derived(f'SELECT * FROM "#rows" WHERE {inside}', "#inside")
+        found, every = shares(Grouped(own, tuple(keys), unit), tuple(counted.values()), self.dialect)
         kept = "NOT MATERIALIZED" if self._read_again(block) else "MATERIALIZED"
         sums = _grouped(keys, terms, f'"#rows" {"" if every else "LEFT "}JOIN "#shares" USING ({unit})')
-        return f'WITH "#rows" AS {kept} ({rows}), "#shares" AS ({found}) SELECT * FROM ({sums})'
+        sums = self.dialect.derived(sums)
+        return f'WITH "#rows" AS {kept} ({rows}), "#shares" AS ({found}) SELECT * FROM {sums}'
 
     def _clipped_total(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term summed over the (clipped) sums of the units; distinct values, which no unit owns, beside them."""
@@ -250,7 +108,7 @@ class Emitter:
                 counted = replace(term, kind=TermKind.COUNT) if term.kind is TermKind.UNITS else term
                 sums.append((term, self._term(counted, block, values, "")))
         source = 'SELECT * FROM "#rows"' if apart else rows
-        clipped = clipped_total(Grouped(source, (), self._hidden(block.source)[-1]), tuple(sums))
+        clipped = clipped_total(Grouped(source, (), self._hidden(block.source)[-1]), tuple(sums), self.dialect)
         if not apart:
             return clipped
         counts = [f"{self._term(term, block, values, '')} AS {term.name}" for term in apart]
@@ -266,7 +124,7 @@ class Emitter:
         if summed_too is not None:
             return Counted(term, self._integer(summed_too, block, value), condition)
         if term.value is not None and term.value.facts.type is Type.REAL:
-            condition = f"NOT isnan({value}){f' AND {condition}' if condition else ''}"
+            condition = f"NOT {self.dialect.is_nan(value)}{f' AND {condition}' if condition else ''}"
         return Counted(term, value, condition)
 
     def _read_again(self, block: BoundedBlock) -> bool:
@@ -310,7 +168,7 @@ class Emitter:
         if self._has_unit_column(block.source):
             return f"count(DISTINCT {self._hidden(block.source)[-1]})"
         most = block.caps.rows_per_unit
-        return "count(*)" if most == 1 else f"(count(*) + {most - 1}) // {most}"
+        return "count(*)" if most == 1 else self.dialect.whole_quotient(f"(count(*) + {most - 1})", str(most))
 
     def _rows(self, block: BoundedBlock) -> tuple[str, dict[str, tuple[str, str]]]:
         """Row expressions computed once: keys k0.., values v0.. and conditions f0..; caps applied.
@@ -319,28 +177,28 @@ class Emitter:
         """
         items: dict[str, str] = {}
         for key in block.keys:
-            items[key.name] = group_key(key.expression)
+            items[key.name] = group_key(key.expression, self.dialect)
         values: dict[str, tuple[str, str]] = {}
         for term in block.terms:
             of = lower_part(term, block) or _summed_too(term, block) or term
             passed = of.filter if term.shares else term.filter
             value = "" if of.value is None else _shared(items, "v", self._value(of, block))
-            condition = "" if passed is None else _shared(items, "f", text.expression(passed))
+            condition = "" if passed is None else _shared(items, "f", self.dialect.expression(passed))
             values[term.name] = (value, condition)
         columns = [f"{expression} AS {name}" for name, expression in items.items()]
         columns += self._hidden(block.source)
         if not columns:
             columns = ["1 AS one"]
-        rows = f"SELECT {', '.join(columns)} FROM ({self.relation(block.source)})"
+        rows = f"SELECT {', '.join(columns)} FROM {self._rows_of(block.source)}"
         return self._capped(block, rows, list(items)), values
 
     def _value(self, term: Term, block: BoundedBlock) -> str:
         """The text from which a term's integer is computed, before the clamp; or the integer itself, where it is kept."""
         kept = self._kept(term, block)
-        return value_text(term) if kept is None else text.name(kept)
+        return value_text(term, self.dialect) if kept is None else self._name(kept)
 
     def _integer(self, term: Term, block: BoundedBlock, value: str) -> str:
-        return row_integer(term, value) if self._kept(term, block) is None else value
+        return row_integer(term, value, self.dialect) if self._kept(term, block) is None else value
 
     def _kept(self, term: Term, block: BoundedBlock) -> str | None:
         """The column of a prepared view that holds the row's integer. Caps rank rows by their values as they are
@@ -360,59 +218,53 @@ class Emitter:
         """
         bounds, keys = block.caps.bounds, [key.name for key in block.keys]
         if self._strictly_inside(block):
-            inside = [condition for key in block.keys if (condition := in_domain(key))]
-            rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(inside)}" if inside else rows
+            inside = [condition for key in block.keys if (condition := in_domain(key, self.dialect))]
+            rows = f"SELECT * FROM {self.dialect.derived(rows)} WHERE {' AND '.join(inside)}" if inside else rows
         if not bounds.drops_rows_by_group:
             return rows
-        unit, order = text.name(UNIT), self._order_key(block.source)
+        unit, order = self._name(UNIT), self._order_key(block.source)
         if bounds.max_rows_per_group is not None:
-            row = rank(order, [unit, *keys], tuple(names) or (unit,))
-            rows = (
-                f'SELECT * FROM (SELECT *, {row} AS "#row" FROM ({rows})) WHERE "#row" <= {bounds.max_rows_per_group}'
-            )
+            row = rank(self.dialect, order, [unit, *keys], tuple(names) or (unit,))
+            ranked = f'SELECT *, {row} AS "#row" FROM {self.dialect.derived(rows)}'
+            rows = f'SELECT * FROM {self.dialect.derived(ranked)} WHERE "#row" <= {bounds.max_rows_per_group}'
         if bounds.max_groups is not None:
-            group = rank(order, [unit], tuple(keys), "dense_rank")
-            rows = f'SELECT * FROM (SELECT *, {group} AS "#group" FROM ({rows})) WHERE "#group" <= {bounds.max_groups}'
+            group = rank(self.dialect, order, [unit], tuple(keys), "dense_rank")
+            ranked = f'SELECT *, {group} AS "#group" FROM {self.dialect.derived(rows)}'
+            rows = f'SELECT * FROM {self.dialect.derived(ranked)} WHERE "#group" <= {bounds.max_groups}'
         return rows
 
     def _strictly_inside(self, block: BoundedBlock) -> bool:
         """Whether rows outside the domains of public keys are left out of all that is read."""
         return block.caps.bounds.drops_rows_by_group or bool(self._unit_sets(block))
 
-    def _order_key(self, node: Relation) -> str:
-        """The secret of the order in which caps keep rows and windows break ties: the keys of all bounded views read."""
-        read = sorted(table for table in tables(node) if self.policy.is_protected(table))
-        return ".".join(self.view(table).key for table in read)
-
     def _term(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]], units: str) -> str:
         value, condition = values[term.name]
         if (low := lower_part(term, block)) is not None:
             value, condition = values[low.name]
-            return beside(term, low, self._integer(low, block, value), condition)
+            return beside(term, low, self._integer(low, block, value), condition, self.dialect)
         if term.kind is TermKind.SUM:
             row = self._integer(term, block, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
-            return _finer(term, f"coalesce(sum({row}){filtered}, 0)")
+            return self._finer(term, f"coalesce(sum({row}){filtered}, 0)")
         if term.kind is TermKind.UNITS and units:
-            unit = text.name(UNIT_ID)
+            unit = self._name(UNIT_ID)
             return f"coalesce({units}({f'CASE WHEN {condition} THEN {unit} END' if condition else unit}), 0)"
         summed_too = _summed_too(term, block)
         conditions = [condition] if condition else []
         if summed_too is None and term.value is not None and term.value.facts.type is Type.REAL:
-            conditions.append(f"NOT isnan({value})")
+            conditions.append(f"NOT {self.dialect.is_nan(value)}")
         filtered = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
         if term.kind is TermKind.DISTINCT_SUM:
-            return f"coalesce({distinct_sum(term, f'list(DISTINCT {value}){filtered}')}, 0)"
+            return f"coalesce({distinct_sum(term, value, filtered, self.dialect)}, 0)"
         if term.kind is TermKind.COUNT:
             counted = value if summed_too is None else self._integer(summed_too, block, value)
-            return _finer(term, f"count({counted or '*'}){filtered}")
-        of = text.name(UNIT) if term.kind is TermKind.UNITS else value
+            return self._finer(term, f"count({counted or '*'}){filtered}")
+        of = self._name(UNIT) if term.kind is TermKind.UNITS else value
         return f"count(DISTINCT {of}){filtered}"
 
-
-def _finer(term: Term, total: str) -> str:
-    """A count or a sum in steps of the term's grid, which is finer than that of the rows where it may be clipped."""
-    return f"(CAST({total} AS HUGEINT) * {1 << term.finer})" if term.finer else total
+    def _finer(self, term: Term, total: str) -> str:
+        """A count or a sum in steps of the term's grid, which is finer than that of the rows where it may be clipped."""
+        return f"({self.dialect.wide(total)} * {1 << term.finer})" if term.finer else total
 
 
 def _clips(block: BoundedBlock) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpsql.engine.dialect import Dialect
 from dpsql.plan.plan import BoundedBlock, Term, TermKind
 
 
@@ -13,7 +14,7 @@ def lower_part(term: Term, block: BoundedBlock) -> Term | None:
     return next(other for other in own if other.centre == other.lower)
 
 
-def beside(term: Term, low: Term, row: str, condition: str) -> str:
+def beside(term: Term, low: Term, row: str, condition: str, dialect: Dialect) -> str:
     """What shares each row with the sum `low` around `lower`, whatever is rounded there.
 
     Where a row has q, the sum around `upper` has exactly q - W, and with `absent` -W for a row without a value; the count
@@ -21,6 +22,6 @@ def beside(term: Term, low: Term, row: str, condition: str) -> str:
     """
     filtered = f" FILTER (WHERE {condition})" if condition else ""
     if term.kind is TermKind.COUNT:
-        return f"(CAST(count(*){filtered} - count({row}){filtered} AS HUGEINT) * {term.magnitude})"
-    counted = f"CAST(count({'*' if term.absent else row}){filtered} AS HUGEINT)"
+        return f"({dialect.wide(f'count(*){filtered} - count({row}){filtered}')} * {term.magnitude})"
+    counted = dialect.wide(f"count({'*' if term.absent else row}){filtered}")
     return f"(coalesce(sum({row}){filtered}, 0) - {counted} * {low.magnitude})"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from dpsql.engine.duckdb import dialect as text
+from dpsql.engine.dialect import Dialect
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Column, Expr, Filter, Relation, Scan, SemiJoin, Term, TermKind
 from dpsql.policy import Policy
@@ -55,67 +55,65 @@ def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callabl
     return next(found, None)
 
 
-def row_integer(term: Term, value: str) -> str:
+def row_integer(term: Term, value: str, dialect: Dialect) -> str:
     """The row's integer of a SUM term; `value` is the text that `summand` gave (or the name of its column)."""
     if not isinstance(term.lower, float):
-        return grid_integer(value, int(term.lower), int(term.upper), int(term.centre))
+        return grid_integer(value, int(term.lower), int(term.upper), int(term.centre), dialect)
     low, high = (
         math.ldexp(float(end) - float(term.centre), term.grid - term.finer) for end in (term.lower, term.upper)
     )
-    return grid_real(value, low, high, integer_type(term))
+    return grid_real(value, low, high, dialect, integer_type(term))
 
 
-def value_text(term: Term) -> str:
+def value_text(term: Term, dialect: Dialect) -> str:
     """What a term reads of a row, computed once: for a SUM the value on its grid, not yet clamped."""
     assert term.value is not None
-    written = text.expression(term.value)
-    return summand(term, term.value, written) if term.kind is TermKind.SUM else written
+    written = dialect.expression(term.value)
+    return summand(term, term.value, written, dialect) if term.kind is TermKind.SUM else written
 
 
-def distinct_sum(term: Term, values: str) -> str:
-    """The integers of a DISTINCT_SUM over a list of different values, added up. (A sum of distinct integers would count
-    values once that are rounded to the same integer.)"""
-    assert term.value is not None
-    return f"list_sum(list_transform({values}, lambda e: {row_integer(term, summand(term, term.value, 'e'))}))"
+def distinct_sum(term: Term, value: str, condition: str, dialect: Dialect) -> str:
+    """The integers of a DISTINCT_SUM over the different values of a group, added up. (A sum of distinct integers would
+    count values once that are rounded to the same integer.) `condition`: a FILTER, or ""."""
+    of = term.value
+    assert of is not None
+    return dialect.distinct_sum(
+        value, condition, lambda element: row_integer(term, summand(term, of, element, dialect), dialect)
+    )
 
 
-def summand(term: Term, value: Expr, written: str) -> str:
-    """The text of a value on the grid of `term`, not yet clamped."""
+def summand(term: Term, value: Expr, written: str, dialect: Dialect) -> str:
+    """The text of a value on the grid of `term`, not yet clamped for certain."""
     if not isinstance(term.lower, float):
         return written
-    wide = f"CAST({written} AS DOUBLE)" if value.facts.type is Type.INTEGER else written
-    return scaled(wide, float(term.centre), term.grid - term.finer)
+    wide = dialect.real(written) if value.facts.type is Type.INTEGER else written
+    ends = float(term.lower), float(term.upper)
+    return dialect.moved_to_grid(wide, *ends, float(term.centre), term.grid - term.finer)
 
 
-def scaled(value: str, centre: float, grid: int) -> str:
-    """(value - centre) * 2**grid in doubles. Subtraction is monotone and the scaling exact: order is kept."""
-    moved = value if centre == 0 else f"({value} - {text.constant(centre)})"
-    return f"({moved} * {text.constant(2.0**grid)})"
-
-
-def grid_integer(value: str, lower: int, upper: int, centre: int) -> str:
+def grid_integer(value: str, lower: int, upper: int, centre: int, dialect: Dialect) -> str:
     """The row's integer of an integer column: clamp(value) - centre; NULL meets no comparison and stays NULL.
 
     The subtraction stands where the value is known to be in range, so that it cannot overflow.
     """
-    low, high = text.constant(lower), text.constant(upper)
-    inside = value if centre == 0 else f"({value} - {text.constant(centre)})"
-    ends = text.constant(lower - centre), text.constant(upper - centre)
+    low, high = dialect.constant(lower), dialect.constant(upper)
+    inside = value if centre == 0 else f"({value} - {dialect.constant(centre)})"
+    ends = dialect.constant(lower - centre), dialect.constant(upper - centre)
     return f"CASE WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {ends[1]} ELSE {inside} END"
 
 
-def grid_real(value: str, low: float, high: float, type_: str = "BIGINT") -> str:
-    """The row's integer of a real column: `value` is the text of `scaled`, clamped last to its ends, then cast.
+def grid_real(value: str, low: float, high: float, dialect: Dialect, type_: str = "BIGINT") -> str:
+    """The row's integer of a real column: `value` is the text of `moved_to_grid`, clamped last to its ends, then cast.
 
     The cast rounds half to even, as `basis.grid_value` does. Out of range is the rare branch, which NULL never enters
     (no comparison with it is true), so that the common branch runs over whole vectors. NaN is greater than every number
-    for DuckDB: it enters the rare branch and leaves it as NULL.
+    for our engines: it enters the rare branch and leaves it as NULL.
     """
     ends, first, last = (
         [f"CAST({round(end)} AS {type_})" for end in (low, high)],
-        text.constant(low),
-        text.constant(high),
+        dialect.constant(low),
+        dialect.constant(high),
     )
     outside = f"abs({value}) > {last}" if low == -high else f"{value} NOT BETWEEN {first} AND {last}"
-    clamped = f"CASE WHEN {value} < {first} THEN {ends[0]} WHEN NOT isnan({value}) THEN {ends[1]} END"
+    clamped = f"CASE WHEN {value} < {first} THEN {ends[0]} WHEN NOT {dialect.is_nan(value)} THEN {ends[1]} END"
     return f"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS {type_}) END"

@@ -91,9 +91,15 @@ register(
 register(
     "source_unsupported",
     "0A000",
-    "no engine for source {source}",
-    "this version reads duckdb:///file, Parquet and CSV",
+    "no engine reads a source of the kind {source}",
+    "this version reads {known}, Parquet and CSV files",
     Fault,
+)
+_(
+    "engine_function",
+    "0A000",
+    "{function} is not answered where the data are in {engine}: {reason}",
+    "docs/engines.md lists what each engine computes exactly",
 )
 
 register(

@@ -70,13 +70,13 @@ def _summary(place: Path, policy: Policy) -> str:
 
 
 def _check_source(policy: Policy, found: Findings) -> None:
-    from dpsql.engine.duckdb.engine import open_duckdb
+    from dpsql.engine.registry import open_engine
 
     if policy.source is None and not any(table.source for table in policy.tables.values()):
         found.notes.append("source: none in the policy; it is given to dpsql.connect")
         return
     try:
-        engine = open_duckdb(policy)
+        engine = open_engine(policy)
     except Error as error:
         found.fail(error)
         return
@@ -96,6 +96,7 @@ def _check_source(policy: Policy, found: Findings) -> None:
                     found.notes.append(f"note: {what}; what does not read as {column.type} counts as NULL")
             if not found.problems:
                 found.notes += _broken_lines(name, engine.broken(name))
+        advice = engine.advice()
     except Error as error:
         found.fail(error)
         return
@@ -104,6 +105,7 @@ def _check_source(policy: Policy, found: Findings) -> None:
     if found.problems:
         found.status = Exit.FAULT
     else:
+        found.notes += [f"note: {sentence}" for sentence in advice]
         found.notes.append("source: every table and column is there")
 
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import duckdb
-
-from dpsql.engine.csv_files import header_of
-from dpsql.engine.duckdb.dialect import constant
+from dpsql.engine.csv_files import delimiter_of
+from dpsql.engine.registry import structure_of
+from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
-from dpsql.policy.types import CsvDialect
 
 _TYPES = (
     (r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INT[0-9]*)$", "integer"),
@@ -28,7 +25,6 @@ _TYPES = (
     (r"TIMESTAMP.*$", "timestamp"),
     (r"(VARCHAR|UUID|ENUM.*)$", "text"),
 )
-_DELIMITERS = (",", ";", "\t", "|")
 _YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 _BOUNDS = {
     "integer": "  #? lower: , upper: (what can be, not what is)",
@@ -39,22 +35,12 @@ _BOUNDS = {
 }
 
 
-@dataclass
-class SourceTable:
-    """Structure of one table: columns to engine types, keys as declared, `filled`: columns declared NOT NULL."""
-
-    columns: dict[str, str]
-    primary_key: list[str] = field(default_factory=list)
-    filled: set[str] = field(default_factory=set)
-    foreign_keys: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-
 def write_starter(source: Path, place: Path, unit: str | None) -> int:
     """Write a policy for the data at `source` to the new file `place`; returns how many places are marked `#?`.
 
     `unit`: TABLE.COLUMN, "row", or None to leave it open. Raises InterfaceError (init_source, init_unit, init_exists).
     """
-    tables = _structure(source)
+    tables = structure_of(source)
     if place.exists():
         raise refuse("init_exists", place=str(place))
     named = _unit(unit, tables)
@@ -65,59 +51,6 @@ def write_starter(source: Path, place: Path, unit: str | None) -> int:
     except OSError as error:
         raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
     return sum("#?" in line for line in text.splitlines()) - 1  # the first one explains the mark
-
-
-# --- structure ------------------------------------------------------------------------------------------------------
-
-
-def _structure(source: Path) -> dict[str, SourceTable]:
-    suffix = source.suffix.lower()
-    if not source.is_file():
-        raise refuse("init_source", place=str(source), problem="it is not there")
-    try:
-        if suffix == ".parquet":
-            return {_plain(source.stem): SourceTable(_described(f"read_parquet({constant(str(source))})"))}
-        if suffix == ".csv":  # types would be guessed from values: the header alone is read
-            dialect = CsvDialect(delimiter=_delimiter(source))
-            return {_plain(source.stem): SourceTable(dict.fromkeys(header_of(source, dialect), "VARCHAR"))}
-        return _database(source)
-    except (OSError, UnicodeDecodeError) as error:
-        raise refuse("init_source", place=str(source), problem=f"it has no header ({error})") from None
-    except duckdb.Error as error:
-        problem = f"DuckDB cannot open it ({type(error).__name__})"
-        raise refuse("init_source", place=str(source), problem=problem) from None
-
-
-def _delimiter(source: Path) -> str:
-    """The character that cuts the header line into the most names; a comma where none does."""
-    return max(_DELIMITERS, key=lambda character: len(header_of(source, CsvDialect(delimiter=character))))
-
-
-def _described(scan: str) -> dict[str, str]:
-    with duckdb.connect() as connection:
-        return {name: type_ for name, type_, *_ in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
-
-
-def _database(source: Path) -> dict[str, SourceTable]:
-    tables: dict[str, SourceTable] = {}
-    with duckdb.connect(str(source), read_only=True) as connection:
-        here = "database_name = current_database() AND schema_name = 'main'"
-        columns = "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns()"
-        columns += f" WHERE {here} AND NOT internal ORDER BY table_oid, column_index"
-        for table, column, type_, nullable in connection.execute(columns).fetchall():
-            entry = tables.setdefault(table, SourceTable({}))
-            entry.columns[column] = type_
-            if not nullable:
-                entry.filled.add(column)
-        keys = "SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names"
-        for table, kind, names, parent, parents in connection.execute(
-            f"{keys} FROM duckdb_constraints() WHERE {here} ORDER BY constraint_index"
-        ).fetchall():
-            if kind == "PRIMARY KEY":
-                tables[table].primary_key = list(names)
-            elif kind == "FOREIGN KEY" and len(names) == 1:
-                tables[table].foreign_keys[names[0]] = (parent, parents[0])
-    return tables
 
 
 def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] | None:
@@ -139,10 +72,10 @@ def _policy(
 ) -> Iterator[str]:
     yield "# A starter policy, written from the structure of the source alone; places marked #? wait for the owner."
     yield "# Bounds, domains and max_rows are knowledge about the subject, and public: do not look them up in the data."
-    yield f"dataset: {_key(_plain(source.stem))}"
+    yield f"dataset: {_key(plain_name(source.stem))}"
     yield f"source: {json.dumps(link if source.suffix.lower() in ('.parquet', '.csv') else f'duckdb:///{link}')}"
-    if source.suffix.lower() == ".csv" and _delimiter(source) != ",":
-        yield f"csv: {{delimiter: {json.dumps(_delimiter(source))}}}"
+    if source.suffix.lower() == ".csv" and delimiter_of(source) != ",":
+        yield f"csv: {{delimiter: {json.dumps(delimiter_of(source))}}}"
     if rows:
         yield "privacy_unit: row  # each row is somebody else"
     elif unit is not None:
@@ -152,7 +85,7 @@ def _policy(
     yield "neighbours: add_remove"
     yield "budget: {epsilon: 1, delta: 1e-6, accountant: zcdp}  #? all that may ever be learnt from these data"
     yield "per_query: {epsilon: 0.1}  #? what one question costs unless it says otherwise"
-    yield f"ledger: {json.dumps(f'sqlite:///{_plain(source.stem)}-ledger.db')}"
+    yield f"ledger: {json.dumps(f'sqlite:///{plain_name(source.stem)}-ledger.db')}"
     yield "tables:"
     for name, table in tables.items():
         yield from _table(name, table, tables, unit, rows)
@@ -189,7 +122,3 @@ def _key(text: str) -> str:
     """A YAML scalar; quoted when YAML would read it as anything but this text."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", text)
     return text if plain and text.lower() not in _YAML_WORDS else json.dumps(text)
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]", "_", text) or "data"

@@ -25,12 +25,12 @@ def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> N
     from rich.progress import Progress
 
     from dpsql.engine.contribution_index import ContributionIndex
-    from dpsql.engine.duckdb.engine import open_duckdb
+    from dpsql.engine.registry import open_engine
     from dpsql.ledger import open_ledger
     from dpsql.policy import load_policy
 
     loaded = load_policy(policy)
-    engine = open_duckdb(loaded)
+    engine = open_engine(loaded)
     try:
         with (
             open_ledger(loaded.ledger_url(), loaded.dataset) as ledger,

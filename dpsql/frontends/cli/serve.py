@@ -59,7 +59,7 @@ def serve(
 
 def open_house(place: Path) -> House:
     """Policy, data, ledger, stored releases and logins, open. Raises PolicyRefusal, Fault, IntegrityError."""
-    from dpsql.engine.duckdb.engine import open_duckdb
+    from dpsql.engine.registry import open_engine
     from dpsql.frontends.pgwire.logins import open_logins
     from dpsql.frontends.pgwire.server import House
     from dpsql.ledger import open_ledger
@@ -67,7 +67,7 @@ def open_house(place: Path) -> House:
     from dpsql.reuse.store import open_releases
 
     policy = load_policy(place)
-    engine = open_duckdb(policy)
+    engine = open_engine(policy)
     try:
         ledger = open_ledger(policy.ledger_url(), policy.dataset)
         return House(policy, engine, ledger, open_releases(ledger), open_logins(ledger, policy))

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.contract import Engine
 from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
@@ -69,7 +69,7 @@ class House:
     """What all connections share."""
 
     policy: Policy
-    engine: DuckDBEngine
+    engine: Engine
     ledger: Ledger
     store: ReleaseStore
     logins: Logins

@@ -16,7 +16,7 @@ from sql.corpus import ACCEPTED, Case
 from support.neighbouring_hospitals import crowd, policy, together
 from support.recording_session import World
 
-from dpsql.engine.duckdb import dialect as text
+from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.emit.bind_parameters import MOST_LISTED, parametrised
 from dpsql.engine.emit.column_pruning import narrowed
@@ -41,7 +41,7 @@ def blocks(place: World, sql: str, parameters: Any = None) -> list[Any]:
 
 def queries(place: World, case: Case) -> list[tuple[EngineQuery, EngineQuery]]:
     """Each block as it is shown and as it is asked; none of a question that is refused here."""
-    emitter = Emitter(place.policy, place.engine.source, place.session._index.views())
+    emitter = Emitter(place.policy, place.engine.dialect, place.engine.source, place.session._index.views())
     try:
         with place.options(case.marks.get("set", [])):
             return [(emitter.block(one), emitter.measurement(one)) for one in blocks(place, case.sql, case.parameters)]
@@ -62,7 +62,7 @@ def test_values_put_back_give_the_text_that_is_shown(name: str) -> None:
                 assert {"BIGINT": int, "DOUBLE": float, "VARCHAR": str, "DATE": date, "TIMESTAMP": datetime}[
                     written[1]
                 ] is type(value), case.id
-                whole = whole.replace(written[0], text.constant(value))
+                whole = whole.replace(written[0], DUCKDB.constant(value))
             assert whole == shown.sql and shown.parameters == (), case.id
             handed += len(asked.parameters)
     assert handed > 50
@@ -93,7 +93,7 @@ PAIRS = {
 @pytest.mark.parametrize("kind", PAIRS)
 def test_another_constant_is_no_other_text(kind: str) -> None:
     place = world("hospital")
-    emitter = Emitter(place.policy, place.engine.source)
+    emitter = Emitter(place.policy, place.engine.dialect, place.engine.source)
     asked = [
         emitter.measurement(block)
         for condition in PAIRS[kind]
@@ -120,12 +120,12 @@ def compared_with(value: Any) -> Filter:
 def test_values_arrive_as_they_are(value: Any) -> None:
     place = world("hospital")
     (block,) = blocks(place, "SELECT COUNT(*) FROM visits")
-    found = parametrised(replace(block, source=compared_with(value)))
+    found = parametrised(replace(block, source=compared_with(value)), DUCKDB)
     assert len(found.values) == 1
     source: Relation = found.block.source
     assert isinstance(source, Filter) and isinstance(source.predicate, Call)
-    written = text.expression(source.predicate.arguments[0])
-    shown = text.constant(value)
+    written = DUCKDB.expression(source.predicate.arguments[0])
+    shown = DUCKDB.constant(value)
     sql = f"SELECT {written} AS value, {written} = {shown} AS same, typeof({written}) = typeof({shown}) AS alike"
     (row,) = Statements().table(duckdb.connect(), sql, found.values).to_pylist()
     assert row == {"value": float(value) if isinstance(value, Fraction) else value, "same": True, "alike": True}
@@ -138,7 +138,7 @@ def test_values_that_stay_text(value: Any) -> None:
     facts = Facts(Type.REAL) if isinstance(value, float) else literal_facts(value)
     literal = Literal(value, facts)
     source = Filter(Scan("t", ()), Call("eq", (literal, literal), Facts(Type.BOOLEAN)))
-    assert parametrised(replace(block, source=source)).values == ()
+    assert parametrised(replace(block, source=source), DUCKDB).values == ()
 
 
 def test_long_lists_stay_text() -> None:
@@ -146,7 +146,7 @@ def test_long_lists_stay_text() -> None:
     for count, handed in ((MOST_LISTED - 1, MOST_LISTED - 1), (MOST_LISTED, 0)):
         listed = ", ".join(map(str, range(count)))
         (block,) = blocks(place, f"SELECT COUNT(*) FROM visits WHERE code IN ({listed})")
-        assert len(parametrised(block).values) == handed
+        assert len(parametrised(block, DUCKDB).values) == handed
 
 
 def test_the_engine_plans_with_the_value() -> None:
@@ -210,7 +210,7 @@ def test_only_what_is_read_is_written() -> None:
     assert [[column.name for column in scan.columns] for scan in scans(narrowed(block).source)] == [
         ["ward", "cost", "nights"]
     ]
-    sql = Emitter(world("hospital_rows").policy, world("hospital_rows").engine.source).block(block).sql
+    sql = Emitter(world("hospital_rows").policy, DUCKDB, world("hospital_rows").engine.source).block(block).sql
     assert "diagnosis" not in sql and '"nights"' in sql
 
 

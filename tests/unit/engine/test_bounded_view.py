@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.emit.bounded_view import bounded_view
@@ -68,7 +69,7 @@ class Data:
 
     def kept(self, engine: DuckDBEngine, key: str = "k") -> dict[int, Counter[tuple[str, ...]]]:
         """The bounded view by patient, signs of zeros and NaN told apart."""
-        view = bounded_view(self.policy, engine.source, "visits")
+        view = bounded_view(DUCKDB, self.policy, engine.source, "visits")
         return self.by_patient(view.kept(view.rows, key, ('"#unit"',)))
 
     def by_patient(self, sql: str) -> dict[int, Counter[tuple[str, ...]]]:
@@ -105,7 +106,7 @@ def test_another_key_keeps_other_rows(tmp_path: Path) -> None:
 def test_what_is_written_is_what_the_window_keeps(tmp_path: Path, seed: int, unit: str) -> None:
     data = Data(tmp_path, 5, unit)
     engine = data.load(crowd(seed), seed)
-    view = bounded_view(data.policy, engine.source, "visits")
+    view = bounded_view(DUCKDB, data.policy, engine.source, "visits")
     told: list[tuple[str, float]] = []
     written = Views(data.connection.cursor).write(
         view, "k", tmp_path / "index.duckdb", in_place=True, progress=lambda *step: told.append(step)
@@ -134,7 +135,7 @@ def test_integers_are_kept_in_32_bits_where_their_ends_fit(tmp_path: Path, unit:
         + ", ".join(f"CASE WHEN c < 0 THEN {low} ELSE {high} END AS {name}" for name, (low, high) in columns.items())
         + " FROM (VALUES (-60.0), (-50.0), (50.0), (60.0), ('nan'::DOUBLE)) v(c)"
     )
-    view = bounded_view(policy, DuckDBEngine(data.connection, policy, "test", owned=False).source, "visits")
+    view = bounded_view(DUCKDB, policy, DuckDBEngine(data.connection, policy, "test", owned=False).source, "visits")
     file = tmp_path / "index.duckdb"
     Views(data.connection.cursor).write(view, "k", file, in_place=False, progress=lambda *step: None)
     data.connection.execute(f"ATTACH '{file}' AS new (READ_ONLY)")
@@ -161,7 +162,7 @@ def test_nothing_is_written_exactly_when_nothing_is_dropped(tmp_path: Path) -> N
     data = Data(tmp_path, 5)
     for number, (more, expected) in enumerate((([], False), ([(3, "1.5", "'a'")], True), ([(9, "1.5", "'a'")], False))):
         engine = data.load(rows + more, 0)
-        view, file = bounded_view(data.policy, engine.source, "visits"), tmp_path / f"{number}.duckdb"
+        view, file = bounded_view(DUCKDB, data.policy, engine.source, "visits"), tmp_path / f"{number}.duckdb"
         assert Views(data.connection.cursor).write(view, "k", file, in_place=True, progress=lambda *_: None) is expected
 
 
@@ -183,7 +184,9 @@ def test_caps_bound_each_unit_and_leave_the_others(
         planner = Planner(data.policy, engine)
         sql = "SELECT ward, count(*) AS n, sum(cost) AS s, count(DISTINCT patient) AS u FROM visits GROUP BY ward"
         planned = planner.plan(planner.parse(sql, None), options, cacheable=False)
-        query = Emitter(data.policy, engine.source, lambda table: View("k")).block(planned.price.blocks[0].block)
+        query = Emitter(data.policy, DUCKDB, engine.source, lambda table: View("k")).block(
+            planned.price.blocks[0].block
+        )
         found = engine.run(query).unseal().to_pylist()
         return {row["k0"]: (row["t0"], int(row["t1"]), row["t2"]) for row in found}
 
@@ -203,7 +206,7 @@ def test_a_row_without_a_unit_is_dropped_and_so_the_source_is_not_the_view(tmp_p
     data = Data(tmp_path, 5)
     engine = data.load([(1, "1.5", "'a'")], 0)
     data.connection.execute("INSERT INTO visits VALUES (NULL, 1.0, 'a')")
-    view = bounded_view(data.policy, engine.source, "visits")
+    view = bounded_view(DUCKDB, data.policy, engine.source, "visits")
     views, file = Views(data.connection.cursor), tmp_path / "index.duckdb"
     assert views.write(view, "k", file, in_place=True, progress=lambda *_: None)
     assert set(data.kept(engine)) == {1}

@@ -9,6 +9,7 @@ import duckdb
 import pytest
 from support.exact_session import exact_session
 
+from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.bounded_view import rank
 from dpsql.policy import load_policy
 from dpsql.session.session import Session
@@ -95,7 +96,7 @@ def test_windows_break_ties_differently_for_each_unit(session: Session) -> None:
 @pytest.mark.parametrize("count", [3, 5, 6])
 def test_all_orders_of_few_values_are_alike(count: int) -> None:
     """The engine's hash of several arguments joins theirs by XOR, after which some values are first far too often."""
-    ranked = rank("key", ['"#unit"'], ("v",))
+    ranked = rank(DUCKDB, "key", ['"#unit"'], ("v",))
     rows = f"SELECT u AS \"#unit\", 'value ' || v AS v FROM range(60000) u(u), range({count}) v(v)"
     first = f"SELECT count(*) FROM (SELECT *, {ranked} AS r FROM ({rows})) WHERE r = 1 GROUP BY v ORDER BY v"
     shares = [row[0] * count / 60000 for row in duckdb.connect().execute(first).fetchall()]

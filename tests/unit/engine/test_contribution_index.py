@@ -237,7 +237,7 @@ def test_a_source_that_changes_while_it_is_its_own_view_gives_no_answer(tmp_path
     with open_parquet(tmp_path, 100) as session:
         assert states(session)["visits"] == "in place"
         planned = session.plan(session.planner.parse(VISITS, None))
-        emitter = Emitter(session.policy, session._engine.source, index_of(session).views())
+        emitter = Emitter(session.policy, session._engine.dialect, session._engine.source, index_of(session).views())
         query = emitter.block(planned.price.blocks[0].block)
         assert query.unchanged and "OVER" not in query.sql
         session._engine.run(query)

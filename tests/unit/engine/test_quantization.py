@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.quantization import integer_type, row_integer, value_text
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import INT64, Facts, Type
@@ -89,11 +90,11 @@ def test_each_row(at: int) -> None:
     given = table(term, rows)
     connection = duckdb.connect()
     connection.register("given", given)
-    text = row_integer(term, "v")
+    text = row_integer(term, "v", DUCKDB)
     found = [
         row[0]
         for row in connection.execute(
-            f"SELECT CAST({text} AS {integer_type(term)}) FROM (SELECT {value_text(term)} AS v FROM given)"
+            f"SELECT CAST({text} AS {integer_type(term)}) FROM (SELECT {value_text(term, DUCKDB)} AS v FROM given)"
         ).fetchall()
     ]
     assert found == [expected(term, value) for value in rows]
@@ -114,7 +115,7 @@ def test_the_sum_is_exact_in_any_order(at: int) -> None:
         given = table(term, rows)
         connection.register("given", given)
         ((found,),) = connection.execute(
-            f"SELECT sum({row_integer(term, 'v')}) FROM (SELECT {value_text(term)} AS v FROM given)"
+            f"SELECT sum({row_integer(term, 'v', DUCKDB)}) FROM (SELECT {value_text(term, DUCKDB)} AS v FROM given)"
         ).fetchall()
         assert Decimal(found) == total
 

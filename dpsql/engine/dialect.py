@@ -1,0 +1,163 @@
+"""The contract of an engine's text: names, constants, casts, row functions, aggregates, and the keyed order of rows.
+
+`dpsql.engine.emit` writes every query from our own few nodes and asks a `Dialect` for each piece of text on which engines
+differ. A dialect writes text alone: it reads no data, and what it cannot write exactly it refuses (`engine_function`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue
+
+Template = Callable[[Call, list[str]], str]
+"""The text of a call from the texts of its arguments."""
+
+MEETS_NULL = frozenset({
+    "and", "or", "case", "coalesce", "least", "greatest", "in", "nullif", "not_distinct", "is_null", "is_true",
+    "is_false", "concat_ws",
+})  # fmt: skip
+"""Functions that a bare NULL does not make NULL. For the others the engine may not know which overload NULL means."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Stands for the value of a literal: number `number` (from 1 on) of those handed over beside the text."""
+
+    number: int
+    type: Type
+
+
+class Dialect(ABC):
+    """The text of one engine. Immutable; one object serves every query."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    """The engine's name as people write it."""
+    types: ClassVar[Mapping[Type, str]]
+    functions: ClassVar[Mapping[str, Template]]
+    """Row functions: total, and equal to `dpsql.functions.evaluate` value by value."""
+    unsupported: ClassVar[Mapping[str, str]] = {}
+    """Row functions that the engine cannot compute exactly, each with the reason."""
+    takes_parameters: ClassVar[bool]
+    """Whether constants may be handed over beside the text."""
+
+    # --- names, constants, casts --------------------------------------------------------------------------------------
+
+    def identifier(self, name: str) -> str:
+        """A quoted identifier."""
+        return '"' + name.replace('"', '""') + '"'
+
+    @abstractmethod
+    def constant(self, value: Any) -> str:
+        """A constant with its type, so that no operand is promoted by the engine's own rules."""
+
+    @abstractmethod
+    def wide_constant(self, value: int) -> str:
+        """An integer of up to 38 digits."""
+
+    def parameter(self, parameter: Parameter) -> str:
+        """A parameter in the type of its literal."""
+        return f"CAST(${parameter.number} AS {self.types[parameter.type]})"
+
+    @abstractmethod
+    def cast_column(self, source: str, type_: Type, engine_type: str) -> str:
+        """A source column in our type, texts compared byte by byte; a value that does not fit is NULL."""
+
+    def released(self, result: str) -> str:
+        """The table of a released result (`EngineQuery.released`), under a name that no table of the source has."""
+        return self.identifier(result)
+
+    # --- row expressions ----------------------------------------------------------------------------------------------
+
+    def expression(self, node: Expr) -> str:
+        """The text of a row expression. Raises Refusal engine_function."""
+        if isinstance(node, Column):
+            return self.identifier(node.name)
+        if isinstance(node, Literal):
+            if isinstance(node.value, Parameter):
+                return self.parameter(node.value)
+            typed = node.value is not None or node.facts.type is Type.NULL
+            return self.constant(node.value) if typed else self._null(node.facts.type)
+        if isinstance(node, ReleasedValue):
+            return self.released_value(node)
+        if node.facts.type is Type.NULL:
+            return "NULL"
+        if node.function not in MEETS_NULL and any(argument.facts.type is Type.NULL for argument in node.arguments):
+            return self._null(node.facts.type)
+        if node.function not in self.functions:
+            raise refuse(
+                "engine_function",
+                function=node.function, engine=self.title, reason=self.unsupported.get(node.function, ""),
+            )  # fmt: skip
+        return self.functions[node.function](node, [self.expression(argument) for argument in node.arguments])
+
+    def released_value(self, node: ReleasedValue) -> str:
+        """The one value of a released result."""
+        return f"(SELECT c0 FROM {self.released(node.name)})"
+
+    def _null(self, type_: Type) -> str:
+        return f"CAST(NULL AS {self.types[type_]})"
+
+    @abstractmethod
+    def is_nan(self, value: str) -> str:
+        """Whether a real is NaN."""
+
+    @abstractmethod
+    def unsigned_zero(self, value: str) -> str:
+        """A real with one sign of zero."""
+
+    @abstractmethod
+    def real_key(self, value: str) -> str:
+        """A real by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the same."""
+
+    @abstractmethod
+    def sign_of(self, value: str) -> str:
+        """What tells reals apart that are equal: the two zeros, and what else the engine can show the signs of."""
+
+    @abstractmethod
+    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int) -> str:
+        """(value - centre) * 2**grid in doubles, never an error; outside [lower, upper] perhaps the nearer end's."""
+
+    def real(self, value: str) -> str:
+        """An integer, of up to 38 digits, as a double."""
+        return f"CAST({value} AS {self.types[Type.REAL]})"
+
+    @abstractmethod
+    def wide(self, value: str) -> str:
+        """An integer in a type that holds 38 digits."""
+
+    @abstractmethod
+    def narrow(self, value: str) -> str:
+        """An integer of up to 38 digits as one of 64 bits, NULL beyond them."""
+
+    @abstractmethod
+    def truth_value(self, condition: str) -> str:
+        """1 for true and 0 for false, of 64 bits."""
+
+    @abstractmethod
+    def whole_quotient(self, dividend: str, divisor: str) -> str:
+        """The quotient of two integers, neither negative, rounded down."""
+
+    # --- relations and aggregates -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def derived(self, select: str, alias: str = "#rows") -> str:
+        """A SELECT as an item of FROM. Items of the same FROM have different `alias`es."""
+
+    @abstractmethod
+    def semi_join(self, rows: str, others: str, column: str) -> str:
+        """FROM item: those of `rows` (an item) whose `column` the SELECT `others` has."""
+
+    @abstractmethod
+    def keyed_order(self, key: str, content: list[str]) -> str:
+        """A hash of `content` under a secret, by which the rows of one unit are ordered (privacy.md 2)."""
+
+    @abstractmethod
+    def distinct_sum(self, value: str, condition: str, integer: Callable[[str], str]) -> str:
+        """The sum of `integer` (text to text) over the different values of a group; `condition` is a FILTER or ""."""

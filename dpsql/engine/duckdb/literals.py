@@ -1,0 +1,82 @@
+"""DuckDB's names, constants with their types, and source columns read in the types of the policy."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from dpsql.plan.intervals import Type
+
+TYPES = {
+    Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP", Type.NULL: "INTEGER",
+}  # fmt: skip
+
+BINARY = "C"
+"""The collation under which texts are equal when their bytes are."""
+
+
+def name(identifier: str) -> str:
+    """A quoted identifier."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def constant(value: Any) -> str:
+    """A constant with its type, so that no operand is promoted by the engine's own rules."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"CAST({value} AS BIGINT)"
+    if isinstance(value, (Fraction, float)):
+        number = float(value)
+        text = repr(number)
+        if not isfinite(number):
+            return f"CAST('{text}' AS DOUBLE)"
+        return f"CAST({text if 'e' in text else text + 'e0'} AS DOUBLE)"
+    if isinstance(value, datetime):
+        return f"(TIMESTAMP '{value.isoformat(' ')}')"
+    if isinstance(value, date):
+        return f"(DATE '{value.isoformat()}')"
+    parts = ["'" + part.replace("'", "''") + "'" for part in str(value).split("\0")]
+    # A released key may hold any character; before DuckDB 2 a text ended at its first NUL.
+    return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
+
+
+def cast_column(source: str, type_: Type, engine_type: str) -> str:
+    """A source column in our type; what does not fit (a text that is no number, a date beyond 9999) is NULL.
+
+    A column that is cast is also read as it is: DuckDB pushes a TRY_CAST that stands alone into the reader of CSV
+    files, where it raises (duckdb/duckdb issue 23818). A text is compared byte by byte from here on: under a collation of
+    its column (which the engine's type does not tell), rows of one unit could decide in which group those of others are.
+    """
+    wanted = TYPES[type_]
+    same = engine_type.upper() == wanted
+    value = source if same else f"TRY_CAST({_castable(source, engine_type)} AS {wanted})"
+    value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
+    value = in_calendar(type_, value) if type_.temporal else value
+    return value if same else f"(CASE WHEN {source} IS NOT NULL THEN {value} END)"
+
+
+_CASTABLE = {
+    "TIMESTAMP_S": ("0001-01-01", "9999-12-31 23:59:59"), "TIMESTAMP_MS": ("0001-01-01", "9999-12-31 23:59:59.999"),
+    "TIME": ("00:00:00", "24:00:00"), "TIME_NS": ("00:00:00", "24:00:00"),
+}  # fmt: skip
+"""Types of which a connection given in Python may hold values (read from Arrow) that not even TRY_CAST to text survives:
+the least and the greatest that it does."""
+
+
+def _castable(source: str, engine_type: str) -> str:
+    if engine_type.upper() not in _CASTABLE:
+        return source
+    least, most = (f"CAST('{end}' AS {engine_type})" for end in _CASTABLE[engine_type.upper()])
+    return f"(CASE WHEN {source} BETWEEN {least} AND {most} THEN {source} END)"
+
+
+def in_calendar(type_: Type, value: str) -> str:
+    """A date or timestamp of the years 1 to 9999; others (infinity too) are NULL, so that no function overflows."""
+    first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
+    return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"

@@ -1,0 +1,189 @@
+"""Relations of a plan as text in one engine's dialect: a SELECT with the columns of the relation and its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpsql.engine.dialect import Dialect
+from dpsql.engine.emit.bounded_view import bounded_view, keyed_order
+from dpsql.engine.emit.columns import columns_of, content_of, group_key, keys_of
+from dpsql.engine.emit.per_unit import per_unit_aggregate, unit_window
+from dpsql.engine.query import UNIT_ID, Source, View
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import (
+    OTHER,
+    UNIT,
+    Column,
+    Distinct,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitAggregate,
+    UnitWindow,
+)
+from dpsql.plan.stability import Promise, owned, tables
+from dpsql.policy import Policy
+
+
+def not_prepared(table: str) -> View:
+    """The view of a table where no bounded rows are read (promises, public tables)."""
+    return View(key="")
+
+
+@dataclass(frozen=True)
+class RelationText:
+    """Relations of a plan as text. `view`: how the bounded view of a protected table is read now."""
+
+    policy: Policy
+    dialect: Dialect
+    source: Callable[[str], Source]
+    view: Callable[[str], View] = not_prepared
+
+    def _name(self, identifier: str) -> str:
+        return self.dialect.identifier(identifier)
+
+    # --- relations ----------------------------------------------------------------------------------------------------
+
+    def relation(self, node: Relation) -> str:
+        """A SELECT with the columns of `node` (and the hidden unit column under entity privacy)."""
+        if isinstance(node, Scan):
+            return self._scan(node)
+        if isinstance(node, Filter):
+            return f"SELECT * FROM {self._rows_of(node.source)} WHERE {self.dialect.expression(node.predicate)}"
+        if isinstance(node, Project):
+            columns = [f"{self.dialect.expression(e)} AS {self._name(label)}" for label, e in node.columns]
+            return f"SELECT {', '.join(columns + self._hidden(node.source))} FROM {self._rows_of(node.source)}"
+        if isinstance(node, Join):
+            return self._join(node)
+        if isinstance(node, SemiJoin):
+            return self._semi_join(node)
+        if isinstance(node, Union_):
+            names = ", ".join([*map(self._name, columns_of(node)), *self._hidden(node)])
+            return " UNION ALL ".join(f"SELECT {names} FROM {self._rows_of(source)}" for source in node.sources)
+        if isinstance(node, ReleasedRows):
+            return f"SELECT {', '.join(map(self._name, columns_of(node)))} FROM {self.dialect.released(node.name)}"
+        if isinstance(node, Distinct):
+            return f"SELECT DISTINCT {', '.join(keys_of(node.source, self.dialect))} FROM {self._rows_of(node.source)}"
+        return self._windows(node) if isinstance(node, UnitWindow) else self._per_unit(node)
+
+    def _rows_of(self, node: Relation) -> str:
+        """A relation as an item of FROM."""
+        return self.dialect.derived(self.relation(node))
+
+    def _join(self, node: Join) -> str:
+        """Both sides under the names that the join gives their columns; protected sides meet on the unit as well."""
+        sides = []
+        for prefix, side in (("a.", node.left), ("b.", node.right)):
+            columns = [f"{self._name(c)} AS {self._name(prefix + c)}" for c in columns_of(side)]
+            columns += [f"{self._name(c)} AS {self._name(prefix + c)}" for c in self._hidden_names(side)]
+            sides.append(self.dialect.derived(f"SELECT {', '.join(columns)} FROM {self._rows_of(side)}", prefix))
+        on = [f"{self.dialect.expression(a)} = {self.dialect.expression(b)}" for a, b in node.keys]
+        if node.on_unit:
+            on.append(f"{self._name('a.' + UNIT)} = {self._name('b.' + UNIT)}")
+        kept = [self._name(c) for c in columns_of(node)]
+        kept += [f"{self._name('a.' + c)} AS {self._name(c)}" for c in self._hidden_names(node)]
+        join = "LEFT JOIN" if node.kind == "left" else "JOIN"
+        return f"SELECT {', '.join(kept)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on) or 'true'}"
+
+    def _semi_join(self, node: SemiJoin) -> str:
+        """The right side's columns are prefixed, so that no name of the left side is captured."""
+        no = "NOT " if node.negated else ""
+        if node.in_list and not node.on_unit:
+            ((left, right),) = node.keys
+            listed = f"SELECT {self.dialect.expression(right)} FROM {self._rows_of(node.right)}"
+            return f"SELECT * FROM {self._rows_of(node.left)} WHERE {self.dialect.expression(left)} {no}IN ({listed})"
+        columns = [f'{self.dialect.expression(b)} AS "s.{at}"' for at, (_, b) in enumerate(node.keys)]
+        on = [f'"s.{at}" = {self.dialect.expression(a)}' for at, (a, _) in enumerate(node.keys)]
+        if node.on_unit:
+            columns.append(f'{self._name(UNIT)} AS "s.unit"')
+            on.append(f'"s.unit" = {self._name(UNIT)}')
+        if node.condition is not None:
+            columns += [f"{self._name(c)} AS {self._name(OTHER + c)}" for c in columns_of(node.right)]
+            on.append(self.dialect.expression(node.condition))
+        others = f"SELECT {', '.join(columns)} FROM {self._rows_of(node.right)}"
+        exists = f"{no}EXISTS (SELECT 1 FROM {self.dialect.derived(others)} WHERE {' AND '.join(on)})"
+        return f"SELECT * FROM {self._rows_of(node.left)} WHERE {exists}"
+
+    def _per_unit(self, node: UnitAggregate) -> str:
+        """Sums are of grid integers here too: a float sum could differ between two runs over the same rows."""
+        unit = self._name(UNIT)
+        items = [f"{group_key(key, self.dialect)} AS {self._name(label)}" for label, key in node.keys]
+        rows = f"SELECT *{''.join(', ' + item for item in items)} FROM {self._rows_of(node.source)}"
+        columns = [f"{unit} AS u", *(self._name(label) for label, _ in node.keys)]
+        columns += [
+            f"{per_unit_aggregate(*column[1:], self.dialect)} AS {self._name(column[0])}" for column in node.columns
+        ]
+        group = ", ".join([unit, *(self._name(label) for label, _ in node.keys)])
+        return f"SELECT {', '.join([*columns, unit])} FROM {self.dialect.derived(rows)} GROUP BY {group}"
+
+    def _windows(self, node: UnitWindow) -> str:
+        """Rows with their window columns. Every window is over one unit, whatever the question wrote."""
+        kept = [*map(self._name, columns_of(node.source)), *self._hidden(node)]
+        content = content_of(node.source, self.dialect)
+        ties = [keyed_order(self.dialect, self._order_key(node.source), tuple(content)), *content]
+        items = [f"{unit_window(window, ties, self.dialect)} AS {self._name(window.name)}" for window in node.windows]
+        return f"SELECT {', '.join([*kept, *items])} FROM {self._rows_of(node.source)}"
+
+    def _order_key(self, node: Relation) -> str:
+        """The secret of the order in which caps keep rows and windows break ties: the keys of all bounded views read."""
+        read = sorted(table for table in tables(node) if self.policy.is_protected(table))
+        return ".".join(self.view(table).key for table in read)
+
+    def _hidden(self, node: Relation) -> list[str]:
+        """The hidden columns as select items, where rows have them."""
+        return [self._name(column) for column in self._hidden_names(node)]
+
+    def _hidden_names(self, node: Relation) -> list[str]:
+        if not self._has_unit_column(node):
+            return []
+        return [UNIT] if self._prepared(node) is None else [UNIT, UNIT_ID]
+
+    def _has_unit_column(self, node: Relation) -> bool:
+        return owned(node, self.policy)
+
+    def _prepared(self, node: Relation) -> View | None:
+        """The prepared view whose unit numbers the rows carry; numbers of two tables do not compare."""
+        if isinstance(node, Scan):
+            view = self.view(node.table) if self._has_unit_column(node) else None
+            return None if view is None or view.sql is None else view
+        if isinstance(node, (Filter, Project, UnitWindow)):
+            return self._prepared(node.source)
+        return self._prepared(node.left) if isinstance(node, (Join, SemiJoin)) else None
+
+    def _scan(self, node: Scan) -> str:
+        view = self.view(node.table) if self.policy.is_protected(node.table) else None
+        if view is not None and view.sql is not None:
+            return f"SELECT * FROM {view.sql}"
+        if view is None or not self._has_unit_column(node):
+            source = self.source(node.table)
+            columns = [self._cast(column, source) + f" AS {self._name(column.name)}" for column in node.columns]
+            return f"SELECT {', '.join(columns)} FROM {source.sql} AS s0"
+        names = ", ".join([*(self._name(column.name) for column in node.columns), *self._hidden(node)])
+        table = bounded_view(self.dialect, self.policy, self.source, node.table)
+        kept = table.kept(table.rows, view.key, (self._name(UNIT),))
+        return f"SELECT {names} FROM {self.dialect.derived(kept)}"
+
+    def _cast(self, column: Column, source: Source) -> str:
+        return self.dialect.cast_column(f"s0.{self._name(column.name)}", column.facts.type, source.types[column.name])
+
+    def promise(self, promise: Promise) -> str:
+        """A query that returns a row exactly when a promise of the policy is broken (NULL keys meet nothing)."""
+        source = self.source(promise.table)
+        table = self.policy.tables[promise.table]
+        values = [
+            self.dialect.cast_column(self._name(column), Type(table.columns[column].type), source.types[column])
+            for column in promise.columns
+        ]
+        keys = ", ".join(f"{value} AS c{at}" for at, value in enumerate(values))
+        names = [f"c{at}" for at in range(len(values))]
+        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        cast = self.dialect.derived(f"SELECT {keys} FROM {source.sql}")
+        rows = f"SELECT {', '.join(names)} FROM {cast} WHERE {there}"
+        rows = self.dialect.derived(rows)
+        return f"SELECT 1 AS broken FROM {rows} GROUP BY {', '.join(names)} HAVING count(*) > {promise.most} LIMIT 1"

@@ -1,0 +1,57 @@
+"""Engines by the scheme of a policy's source. What is not registered is refused.
+
+A factory takes a policy and returns its `Engine`; its module is imported when a source of its scheme is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpsql.engine.contract import Engine
+from dpsql.engine.structure import SourceTable
+from dpsql.errors.exceptions import refuse
+from dpsql.policy import Policy
+
+Factory = Callable[[Policy], Engine]
+
+
+def _duckdb(policy: Policy) -> Engine:
+    from dpsql.engine.duckdb.engine import open_duckdb
+
+    return open_duckdb(policy)
+
+
+FACTORIES: dict[str, Factory] = {"duckdb": _duckdb}
+"""Scheme -> factory. Files without a scheme, and tables that name files of their own, are DuckDB's."""
+
+
+def scheme_of(source: str | None) -> str:
+    """The scheme of a policy's source, "duckdb" for files and where the policy names none."""
+    scheme, separator, _ = (source or "").partition("://")
+    return scheme if separator else "duckdb"
+
+
+def open_engine(policy: Policy, source: Any = None) -> Engine:
+    """The engine for a policy: of its own source, or over a DuckDB connection or Arrow tables (one, or a dict by name).
+
+    Raises Fault source_unsupported for a scheme without an engine, and what the engine raises when the source is not
+    there.
+    """
+    if source is not None:
+        from dpsql.engine.duckdb.engine import open_duckdb
+
+        return open_duckdb(policy, source)
+    scheme = scheme_of(policy.source)
+    if scheme not in FACTORIES:
+        known = ", ".join(f"{name}://" for name in sorted(FACTORIES))
+        raise refuse("source_unsupported", source=f"{scheme}://", known=known)
+    return FACTORIES[scheme](policy)
+
+
+def structure_of(source: Path) -> dict[str, SourceTable]:
+    """The tables of a file: a DuckDB database, Parquet or CSV. Values are never looked at. Raises InterfaceError."""
+    from dpsql.engine.duckdb.structure import structure_of_file
+
+    return structure_of_file(source)
