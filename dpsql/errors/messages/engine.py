@@ -95,7 +95,7 @@ register(
     "this version reads {known}, Parquet and CSV files",
     Fault,
 )
-_(
+register(
     "engine_function",
     "0A000",
     "{function} is not answered where the data are in {engine}: {reason}",

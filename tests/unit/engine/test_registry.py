@@ -1,0 +1,70 @@
+"""Engines are opened by the scheme of the source alone, and no module outside engine/ names one."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpsql
+from dpsql.engine import registry
+from dpsql.errors.exceptions import Fault
+from dpsql.policy import load_policy
+
+ROOT = Path(dpsql.__file__).parent
+POLICY = Path(__file__).parents[2] / "policies" / "shop.yaml"
+ENGINES = ("duckdb", "postgresql")
+
+
+def imported(file: Path) -> set[str]:
+    """Every module that a file imports, at load or later."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def test_no_module_of_emit_knows_an_engine() -> None:
+    files = sorted((ROOT / "engine" / "emit").glob("*.py"))
+    assert len(files) > 8
+    for file in files:
+        assert not any(name.split(".")[:2] == ["dpsql", "engine"] and name.split(".")[2:3] in [[e] for e in ENGINES]
+                       for name in imported(file)), file.name  # fmt: skip
+
+
+def test_only_the_registry_and_the_sandbox_import_an_engine() -> None:
+    importers = {
+        str(file.relative_to(ROOT))
+        for file in ROOT.rglob("*.py")
+        if file.relative_to(ROOT).parts[:2] not in [("engine", name) for name in ENGINES]
+        and any(name.startswith(tuple(f"dpsql.engine.{engine}" for engine in ENGINES)) for name in imported(file))
+    }
+    # The sandbox runs released numbers in a DuckDB of its own, whatever engine holds the data.
+    assert importers == {"engine/registry.py", "release/sandbox.py"}
+
+
+@pytest.mark.parametrize("source", ["oracle://host/db", "spark://host:7077", "POSTGRESQL://host/db"])
+def test_a_scheme_without_an_engine_is_refused(source: str) -> None:
+    policy = replace(load_policy(POLICY), source=source)
+    with pytest.raises(Fault) as refusal:
+        registry.open_engine(policy)
+    assert refusal.value.slug == "source_unsupported"
+    assert source.split("://", maxsplit=1)[0] in refusal.value.message and "duckdb://" in (refusal.value.hint or "")
+
+
+def test_a_registered_scheme_opens_its_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Any] = []
+    monkeypatch.setitem(registry.FACTORIES, "double", lambda policy: opened.append(policy) or "engine")
+    policy = replace(load_policy(POLICY), source="double://anywhere")
+    assert registry.open_engine(policy) == "engine"  # type: ignore[comparison-overlap]
+    assert opened == [policy]
+
+
+def test_files_and_policies_without_a_source_are_duckdbs() -> None:
+    assert [registry.scheme_of(source) for source in (None, "rows.parquet", "duckdb:///a.db")] == ["duckdb"] * 3
