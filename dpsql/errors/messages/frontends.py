@@ -43,6 +43,8 @@ register(
     InternalError,
 )
 register("command_unknown", "42601", "there is no command {word}", "", InterfaceError)
+register("command_argument", "42601", "{command} {problem}", "\\? lists the commands", InterfaceError)
+register("query_unknown", "42704", "no query is kept under the name {name}", "", InterfaceError)
 register("file_read", "58P01", "cannot read {place}: {problem}", "name a text file in UTF-8", InterfaceError)
 register("file_write", "58030", "cannot write {place}: {problem}", "name a place that can be written", Fault)
 register("text_unfinished", "42601", "the {what} that starts here does not end", "close it")

@@ -6,12 +6,21 @@ import io
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from enum import Enum
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
 
 _MOST_DECIMALS = 12
+
+
+class Layout(Enum):
+    """How an answer is laid out: as a table, one value a line, or as a table where that fits the width."""
+
+    TABLE = "table"
+    LINES = "lines"
+    AUTO = "auto"
 
 
 def printable(text: str) -> str:
@@ -66,11 +75,15 @@ def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
     return columns
 
 
-def write_table(release: Release, out: TextIO, width: int | None = None) -> None:
-    """The answer as a table, or line by line when it does not fit a terminal of `width` characters (None: no limit)."""
+def write_table(release: Release, out: TextIO, width: int | None = None, layout: Layout = Layout.AUTO) -> None:
+    """The answer in a layout; AUTO: a table, or one value a line where that is wider than `width` characters (None: no limit)."""
     names = [printable(column.name) for column in release.columns]
+    cells = shown_columns(release, "±" if _writes(out, "±") else "+/-")
+    if layout is Layout.LINES:
+        _write_lines(names, cells, out)
+        return
     right = [column.type.value in ("integer", "real") for column in release.columns]
-    draw(names, shown_columns(release, "±" if _writes(out, "±") else "+/-"), right, out, width)
+    draw(names, cells, right, out, None if layout is Layout.TABLE else width)
 
 
 def draw(

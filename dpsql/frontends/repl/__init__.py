@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from dpsql.errors.custodian_log import unexpected_text
-from dpsql.errors.exceptions import Error, Exit
+from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import left_text, price_lines
 from dpsql.frontends.rendering.spinner import waiting
-from dpsql.frontends.rendering.tables import write_table
-from dpsql.frontends.repl.commands import Leave, command
+from dpsql.frontends.repl.commands import Leave, Prompt, as_command, command
 from dpsql.sql.split import read_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from dpsql.release.release import Release
     from dpsql.session.session import Session
+
+
+MOST_NESTED = 10
+"""How deep files may ask for files with \\i."""
 
 
 def run_repl(session: Session) -> int:
     """Ask until the end of input or \\q. Returns the exit status: 0 at a terminal, else that of the first error."""
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        from dpsql.frontends.repl.prompt import typed
+    talk = _Talk(session)
+    try:
+        if sys.stdin.isatty() and sys.stdout.isatty():
+            from dpsql.frontends.repl.prompt import typed
 
-        tables = ", ".join(session.policy.tables)
-        click.echo(f"{session.policy.dataset}: {tables}. {left_text(session)}. \\? helps, \\q leaves.", err=True)
-        _talk(session, typed(session))
-        return Exit.DONE
-    return _talk(session, _piped())
+            tables = ", ".join(session.policy.tables)
+            click.echo(f"{session.policy.dataset}: {tables}. {left_text(session)}. \\? helps, \\q leaves.", err=True)
+            talk.answer_texts(typed(session))
+            return Exit.DONE
+        return talk.answer_texts(_complete_texts(sys.stdin))
+    finally:
+        talk.prompt.screen.close()
 
 
-def _piped() -> Iterator[str]:
-    """Statements and backslash commands from standard input, each as soon as it is complete."""
+def _complete_texts(lines: Iterable[str]) -> Iterator[str]:
+    """Statements and backslash commands, each as soon as it is complete."""
     waiting_text = ""
-    for line in sys.stdin:
-        if not waiting_text.strip() and line.lstrip().startswith("\\"):
+    for line in lines:
+        if not waiting_text.strip() and as_command(line) is not None:
             yield line
             continue
         waiting_text += line
@@ -52,35 +60,71 @@ def _piped() -> Iterator[str]:
         yield waiting_text
 
 
-def _talk(session: Session, texts: Iterator[str]) -> int:
-    first = int(Exit.DONE)
-    for text in texts:
+class _Talk:
+    """One conversation: texts in, answers on the screen, errors told."""
+
+    def __init__(self, session: Session) -> None:
+        self.prompt = Prompt(session, self._ask, self._answer_file)
+        self._nested = 0
+
+    def answer_texts(self, texts: Iterable[str]) -> int:
+        """Answer texts one after the other until one says leave. Returns the exit status of the first error."""
+        first = int(Exit.DONE)
+        for text in texts:
+            try:
+                status = self._answer_text(text)
+            except Leave:
+                break
+            first = first or status
+        return first
+
+    def _answer_text(self, text: str) -> int:
+        """Answer what one text holds: a backslash command, or statements; the first error ends it."""
+        word = as_command(text)
+        if word is not None:
+            return _guarded(partial(command, self.prompt, word))
+        script = read_script(text)
+        pieces = [*script.statements, *([] if script.rest is None else [script.rest])]
+        for piece in pieces:
+            status = _guarded(partial(self._answer, piece.sql))
+            if status:
+                return status
+        return Exit.DONE
+
+    def _ask(self, sql: str) -> Release:
+        """The answer of one statement, whose price is told."""
+        session = self.prompt.session
+        release = self.prompt.screen.timed(lambda: ask(session, sql, waiting=waiting()))
+        _tell_price(session, release)
+        return release
+
+    def _answer(self, sql: str) -> None:
+        session, screen = self.prompt.session, self.prompt.screen
+        release = screen.timed(lambda: ask(session, sql, waiting=waiting()))
+        if release.columns:
+            screen.show(release)
+        _tell_price(session, release)
+
+    def _answer_file(self, place: str) -> None:
+        """Answer the texts of a file; the first error ends it, and is told with the file's name."""
+        if self._nested >= MOST_NESTED:
+            raise refuse("file_read", place=place, problem=f"files ask for files more than {MOST_NESTED} deep")
         try:
-            status = _answer_all(session, text)
-        except Leave:
-            break
-        first = first or status
-    return first
+            lines = Path(place).expanduser().read_text(encoding="utf-8").splitlines(keepends=True)
+        except (OSError, ValueError) as error:
+            problem = getattr(error, "strerror", None) or "it is no text in UTF-8"
+            raise refuse("file_read", place=place, problem=problem) from None
+        self._nested += 1
+        try:
+            for text in _complete_texts(lines):
+                if self._answer_text(text):
+                    click.secho(f"{place}: stopped at the first error", err=True, fg="red")
+                    return
+        finally:
+            self._nested -= 1
 
 
-def _answer_all(session: Session, text: str) -> int:
-    """Answer what one text holds: a backslash command, or statements; the first error ends it."""
-    if text.lstrip().startswith("\\"):
-        return _guarded(partial(command, session, text.strip(), sys.stdout))
-    script = read_script(text)
-    pieces = [*script.statements, *([] if script.rest is None else [script.rest])]
-    for piece in pieces:
-        status = _guarded(partial(_answer, session, piece.sql))
-        if status:
-            return status
-    return Exit.DONE
-
-
-def _answer(session: Session, sql: str) -> None:
-    release = ask(session, sql, waiting=waiting())
-    if release.columns:
-        write_table(release, sys.stdout, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
-        sys.stdout.flush()
+def _tell_price(session: Session, release: Release) -> None:
     for line in price_lines(session, release):
         click.secho(line, err=True, dim=True)
 

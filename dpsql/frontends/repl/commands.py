@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
-from dpsql.frontends.rendering.formats import left_text
-from dpsql.frontends.rendering.tables import write_table
+from dpsql.frontends.rendering.formats import FORMATS, left_text, write_file
+from dpsql.frontends.rendering.tables import Layout
+from dpsql.frontends.repl import named_queries
+from dpsql.frontends.repl.screen import Screen
 
 if TYPE_CHECKING:
+    from dpsql.release.release import Release
     from dpsql.session.session import Session
 
 
 class Leave(Exception):
     """The person wants to leave."""
+
+
+@dataclass
+class Prompt:
+    """One prompt: the session it asks, how it shows answers, and how it asks (`ask`: one statement, with its price)."""
+
+    session: Session
+    ask: Callable[[str], Release]
+    answer_file: Callable[[str], None]
+    screen: Screen = field(default_factory=Screen)
 
 
 HELP = {
@@ -26,21 +40,41 @@ HELP = {
     "\\explain SQL": "what a question would cost and how exact it would be; nothing is charged",
     "\\budget": "what is spent and left",
     "\\set [NAME [VALUE]]": "all options, one option, or change one (\\set epsilon 0.2; \\set epsilon default)",
-    "\\?": "this help",
-    "\\q": "leave (so does Ctrl-D)",
+    "\\x [on|off|auto]": "one value a line; auto: where a table is wider than the terminal",
+    "\\timing [on|off]": "how long each question took",
+    "\\pager [on|off]": "answers longer than the terminal go through $PAGER",
+    "\\i FILE": "answer the statements of a file",
+    "\\o [FILE]": "write answers to a file; without FILE to the terminal again",
+    "\\copy (SQL) TO FILE": "ask, and write the answer as csv, json, parquet or arrow (by the file's ending)",
+    "\\n [NAME]": "the queries kept under names, or ask one of them",
+    "\\ns NAME SQL": "keep a query under a name",
+    "\\nd NAME": "forget the query of that name",
+    "\\?": "this help (so does help)",
+    "\\q": "leave (so do Ctrl-D, quit and exit)",
 }
+WORDS = {"help": "\\?", "?": "\\?", "quit": "\\q", "exit": "\\q"}
+"""What people type without a backslash."""
 
 
-def command(session: Session, line: str, out: TextIO) -> None:
+def as_command(text: str) -> str | None:
+    """The backslash command that a whole text means, None where it is SQL."""
+    stripped = text.strip()
+    if stripped.startswith("\\"):
+        return stripped
+    return WORDS.get(stripped.rstrip(";").rstrip().lower())
+
+
+def command(prompt: Prompt, line: str) -> None:
     """Do what one backslash command says. Raises Leave for \\q and refusals for what is wrong."""
     word, _, rest = line.partition(" ")
-    known: dict[str, Callable[[Session, str, TextIO], None]] = {
+    commands: dict[str, Callable[[Prompt, str], None]] = {
         "\\d": _describe, "\\dt": _tables, "\\explain": _explain, "\\budget": _budget, "\\set": _set, "\\?": _help,
-        "\\q": _leave, "\\h": _help, "\\help": _help,
+        "\\q": _leave, "\\h": _help, "\\help": _help, "\\x": _layout, "\\timing": _timing, "\\pager": _pager,
+        "\\i": _include, "\\o": _output, "\\copy": _copy, "\\n": _named, "\\ns": _keep, "\\nd": _forget,
     }  # fmt: skip
-    if word.rstrip(";") not in known:
-        raise refuse("command_unknown", word=word, hint=f"\\? lists the commands{did_you_mean(word, known)}")
-    known[word.rstrip(";")](session, rest.strip().rstrip(";").rstrip(), out)
+    if word.rstrip(";") not in commands:
+        raise refuse("command_unknown", word=word, hint=f"\\? lists the commands{did_you_mean(word, commands)}")
+    commands[word.rstrip(";")](prompt, rest.strip().rstrip(";").rstrip())
 
 
 def names() -> list[str]:
@@ -48,40 +82,139 @@ def names() -> list[str]:
     return [usage.split()[0] for usage in HELP]
 
 
-def _show(session: Session, sql: str, out: TextIO) -> None:
-    write_table(session.execute(sql), out, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+def _show(prompt: Prompt, sql: str) -> None:
+    prompt.screen.show(prompt.session.execute(sql))
 
 
-def _tables(session: Session, rest: str, out: TextIO) -> None:
-    _show(session, "SHOW TABLES", out)
+def _tables(prompt: Prompt, rest: str) -> None:
+    _show(prompt, "SHOW TABLES")
 
 
-def _describe(session: Session, rest: str, out: TextIO) -> None:
-    _show(session, f"DESCRIBE {rest}" if rest else "SHOW TABLES", out)
+def _describe(prompt: Prompt, rest: str) -> None:
+    _show(prompt, f"DESCRIBE {rest}" if rest else "SHOW TABLES")
 
 
-def _explain(session: Session, rest: str, out: TextIO) -> None:
-    out.write(session.explain(rest).to_text() + "\n")
+def _explain(prompt: Prompt, rest: str) -> None:
+    prompt.screen.text(prompt.session.explain(rest).to_text() + "\n")
 
 
-def _budget(session: Session, rest: str, out: TextIO) -> None:
-    out.write(left_text(session) + "\n")
-    _show(session, "SHOW dp.budget", out)
+def _budget(prompt: Prompt, rest: str) -> None:
+    prompt.screen.text(left_text(prompt.session) + "\n")
+    _show(prompt, "SHOW dp.budget")
 
 
-def _set(session: Session, rest: str, out: TextIO) -> None:
+def _set(prompt: Prompt, rest: str) -> None:
     name, _, value = rest.partition(" ")
     option = name if name.startswith("dp.") else f"dp.{name}"
     if not value.strip():
-        _show(session, f"SHOW {option}" if name else "SHOW dp.all", out)
+        _show(prompt, f"SHOW {option}" if name else "SHOW dp.all")
         return
-    session.execute(f"SET {option} = {value.strip().removeprefix('=').strip()}")
+    prompt.session.execute(f"SET {option} = {value.strip().removeprefix('=').strip()}")
 
 
-def _help(session: Session, rest: str, out: TextIO) -> None:
-    out.writelines(f"  {usage:<22} {text}\n" for usage, text in HELP.items())
-    out.write("  a statement ends with ; and may have many lines. Ctrl-C stops a running question.\n")
+def _layout(prompt: Prompt, rest: str) -> None:
+    """\\x alone switches, as in psql."""
+    layouts = {"on": Layout.LINES, "off": Layout.TABLE, "auto": Layout.AUTO}
+    switched = "off" if prompt.screen.layout is Layout.LINES else "on"
+    word = _choice("\\x", rest or switched, tuple(layouts))
+    prompt.screen.layout = layouts[word]
+    prompt.screen.text(f"one value a line: {word}\n")
 
 
-def _leave(session: Session, rest: str, out: TextIO) -> None:
+def _timing(prompt: Prompt, rest: str) -> None:
+    word = _choice("\\timing", rest or ("off" if prompt.screen.timing else "on"), ("on", "off"))
+    prompt.screen.timing = word == "on"
+    prompt.screen.text(f"timing: {word}\n")
+
+
+def _pager(prompt: Prompt, rest: str) -> None:
+    word = _choice("\\pager", rest or ("off" if prompt.screen.pager else "on"), ("on", "off"))
+    prompt.screen.pager = word == "on"
+    prompt.screen.text(f"pager: {word}\n")
+
+
+def _choice(word: str, given: str, allowed: tuple[str, ...]) -> str:
+    if given.lower() not in allowed:
+        raise refuse("command_argument", command=word, problem=f"takes {', '.join(allowed)}, not {given}")
+    return given.lower()
+
+
+def _include(prompt: Prompt, rest: str) -> None:
+    if not rest:
+        raise refuse("command_argument", command="\\i", problem="takes the name of a file")
+    prompt.answer_file(_unquoted(rest))
+
+
+def _output(prompt: Prompt, rest: str) -> None:
+    prompt.screen.direct(_unquoted(rest))
+
+
+_COPY = re.compile(
+    r"\((?P<sql>.*)\)\s+to\s+(?P<place>'[^']+'|\"[^\"]+\"|\S+)(?:\s+(?:with\s+)?\(?\s*(?:format\s+)?(?P<format>\w+)\s*\)?)?\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _copy(prompt: Prompt, rest: str) -> None:
+    """\\copy (SQL) TO FILE [FORMAT]: noisy columns have the two ends of their error bars beside them."""
+    match = _COPY.match(rest)
+    if match is None:
+        problem = "is written \\copy (SELECT ...) TO FILE.csv; tables are copied as answers of a question alone"
+        raise refuse("command_argument", command="\\copy", problem=problem)
+    place = Path(_unquoted(match["place"])).expanduser()
+    ending = (match["format"] or place.suffix.removeprefix(".") or "csv").lower()
+    formats = [name for name in FORMATS if name != "table"]
+    if ending not in formats:
+        raise refuse("command_argument", command="\\copy", problem=f"writes {', '.join(formats)}, not {ending}")
+    _check_writable(place)
+    release = prompt.ask(match["sql"])
+    write_file(release, place, ending, bars=True)
+    prompt.screen.text(f"{len(release)} row{'' if len(release) == 1 else 's'} written to {place}\n")
+
+
+def _check_writable(place: Path) -> None:
+    """Try the place before the question is asked, so that nothing is charged for an answer that cannot be written."""
+    existed = place.exists()
+    try:
+        place.open("ab").close()
+        if not existed:
+            place.unlink()
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+
+
+def _named(prompt: Prompt, rest: str) -> None:
+    if rest:
+        prompt.screen.show(prompt.ask(named_queries.query(rest)))
+        return
+    queries = named_queries.all_queries()
+    prompt.screen.text(
+        "".join(f"  {name:<16} {' '.join(text.split())}\n" for name, text in queries.items()) or "none\n"
+    )
+
+
+def _keep(prompt: Prompt, rest: str) -> None:
+    name, _, text = rest.partition(" ")
+    if not text.strip():
+        raise refuse("command_argument", command="\\ns", problem="takes a name and a query: \\ns NAME SELECT ...")
+    named_queries.keep(name, text.strip())
+
+
+def _forget(prompt: Prompt, rest: str) -> None:
+    named_queries.forget(rest)
+
+
+def _help(prompt: Prompt, rest: str) -> None:
+    lines = [f"  {usage:<22} {text}\n" for usage, text in HELP.items()]
+    prompt.screen.text(
+        "".join(lines) + "  a statement ends with ; and may have many lines. Ctrl-C stops a running question.\n"
+    )
+
+
+def _leave(prompt: Prompt, rest: str) -> None:
     raise Leave
+
+
+def _unquoted(text: str) -> str:
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return text[1:-1] if quoted else text

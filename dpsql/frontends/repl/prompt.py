@@ -18,7 +18,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import PostgresLexer
 
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.repl.commands import names
+from dpsql.frontends.repl.commands import as_command, names
 from dpsql.sql.split import read_script
 from dpsql.storage.directories import state_directory
 
@@ -124,7 +124,7 @@ def _keys() -> KeyBindings:
         buffer = event.current_buffer
         text = buffer.text
         script = read_script(text)
-        if text.lstrip().startswith("\\") or (script.rest is None and not script.unfinished):
+        if as_command(text) is not None or (script.rest is None and not script.unfinished):
             buffer.validate_and_handle()
         else:
             buffer.insert_text("\n")

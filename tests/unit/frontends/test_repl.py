@@ -144,3 +144,71 @@ def test_help_lists_every_command(clinic: Clinic) -> None:
     child = process("repl", "-p", "clinic.yaml", stdin=subprocess.PIPE)
     out, _ = child.communicate("\\?\n")
     assert all(usage in out for usage in HELP)
+
+
+def piped(text: str, *arguments: str) -> tuple[str, str, int]:
+    """What the prompt prints for a text from a pipe: standard output, standard error, exit status."""
+    child = process("repl", "-p", "clinic.yaml", *arguments, stdin=subprocess.PIPE)
+    out, err = child.communicate(text)
+    return out, err, child.returncode
+
+
+def test_help_quit_and_exit_need_no_backslash(clinic: Clinic) -> None:
+    for word in ("quit", "exit;", "EXIT"):
+        out, err, status = piped(f"help\n{word}\nSELECT 8 AS eight;\n")
+        assert "\\budget" in out and "eight" not in out and not err and status == 0
+
+
+def test_settings_of_the_screen(clinic: Clinic) -> None:
+    out, err, status = piped("\\x\nSELECT 1 AS a, 2 AS b;\n\\x off\n\\timing\nSELECT 3 AS c;\n\\pager off\n")
+    assert "row 1\n  a  1\n  b  2\n" in out and "timing: on" in out and "pager: off" in out and status == 0
+    assert err.count("time: ") == 1
+    out, err, status = piped("\\x sideways\n")
+    assert "takes on, off, auto, not sideways" in err and status != 0
+
+
+def test_answers_go_to_a_file_until_told_otherwise(clinic: Clinic) -> None:
+    out, err, status = piped("\\o answers.txt\nSELECT 1 AS first;\n\\o\nSELECT 2 AS second;\n")
+    written = (clinic.folder / "answers.txt").read_text()
+    assert "first" in written and "second" not in written and "second" in out and "first" not in out and status == 0
+    out, err, status = piped("\\o nowhere/answers.txt\n")
+    assert "cannot write nowhere/answers.txt" in err and status != 0
+
+
+def test_a_file_of_statements_and_commands_is_answered_until_its_first_error(clinic: Clinic) -> None:
+    (clinic.folder / "questions.sql").write_text(
+        "\\x on\nSELECT 1 AS a,\n 2 AS b;\nSELECT nope FROM patients;\nSELECT 9 AS c;\n"
+    )
+    out, err, status = piped("\\i questions.sql\nSELECT 5 AS e;\n")
+    assert "  b  2" in out and "  e  5" in out and "  c  9" not in out
+    assert "unknown_column" in err and "questions.sql: stopped" in err and status == 0
+    (clinic.folder / "circle.sql").write_text("\\i circle.sql\n")
+    assert "more than 10 deep" in piped("\\i circle.sql\n")[1]
+    assert "cannot read absent.sql" in piped("\\i absent.sql\n")[1]
+
+
+def test_copy_writes_an_answer_with_its_error_bars(clinic: Clinic) -> None:
+    question = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
+    out, err, status = piped(f"\\copy ({question}) TO 'answer.csv'\n\\copy ({question}) to answer.parquet;\n")
+    assert status == 0 and out.count("2 rows written") == 2 and "price: epsilon 0.1" in err
+    assert (clinic.folder / "answer.csv").read_text().startswith("region,n,n_low,n_high\nnorth,")
+    assert (clinic.folder / "answer.parquet").read_bytes()[:4] == b"PAR1" and clinic.charges() == 1
+
+
+def test_nothing_is_charged_for_a_copy_that_cannot_be_written(clinic: Clinic) -> None:
+    for place in ("nowhere/answer.csv", "answer.xlsx"):
+        _, err, status = piped(f"\\copy (SELECT COUNT(*) AS n FROM patients) TO {place}\n")
+        assert status != 0 and ("cannot write" in err or "not xlsx" in err)
+    assert "is written \\copy (SELECT ...)" in piped("\\copy patients TO x.csv\n")[1]
+    assert clinic.charges() == 0 and not (clinic.folder / "answer.xlsx").exists()
+
+
+def test_queries_are_kept_under_names(clinic: Clinic) -> None:
+    out, _, status = piped("\\ns older SELECT COUNT(*) AS n FROM patients WHERE age > 60;\n\\n\n\\n older\n")
+    assert "older" in out and "SELECT COUNT(*) AS n" in out and "±" in out and status == 0
+    place = clinic.state / "named-queries.json"
+    assert place.stat().st_mode & 0o077 == 0
+    out, err, status = piped("\\n oldr\n\\nd older\n\\n\n")
+    assert "did you mean older" in err and "none" in out and status != 0
+    place.write_text("[1]")
+    assert "none" in piped("\\n\n")[0]

@@ -1,0 +1,59 @@
+"""Queries that a person keeps under names, in a file that only they read."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.suggestions import did_you_mean
+from dpsql.storage.directories import state_directory
+
+
+def all_queries() -> dict[str, str]:
+    """Texts by name; none where there is no file, or where it holds something else."""
+    try:
+        content = json.loads(_place().read_text(encoding="utf-8"))
+    except (OSError, ValueError, Error):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    return {name: text for name, text in content.items() if isinstance(text, str)}
+
+
+def query(name: str) -> str:
+    """The query called `name`. Raises InterfaceError query_unknown."""
+    queries = all_queries()
+    if name not in queries:
+        hint = f"\\n lists the queries that are kept, \\ns NAME SQL keeps one{did_you_mean(name, queries)}"
+        raise refuse("query_unknown", name=name, hint=hint)
+    return queries[name]
+
+
+def keep(name: str, text: str) -> None:
+    """Keep `text` under `name`, in place of what had that name. Raises Fault file_write."""
+    _write(all_queries() | {name: text})
+
+
+def forget(name: str) -> None:
+    """Forget the query called `name`. Raises InterfaceError query_unknown, Fault file_write."""
+    query(name)
+    _write({other: text for other, text in all_queries().items() if other != name})
+
+
+def _place() -> Path:
+    return state_directory() / "named-queries.json"
+
+
+def _write(queries: dict[str, str]) -> None:
+    """The whole file anew beside the old one, then in its place: a killed process leaves one of the two."""
+    place = _place()
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = place.with_suffix(f".{os.getpid()}")
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump(queries, file, ensure_ascii=False, indent=1)
+        new.replace(place)
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None

@@ -1,0 +1,90 @@
+"""How and where the prompt shows answers: a table or one value a line, a file instead of the terminal, a pager, times."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.rendering.tables import Layout, write_table
+
+if TYPE_CHECKING:
+    from dpsql.release.release import Release
+
+
+@dataclass
+class Screen:
+    """Settings of one prompt. `layout`: \\x; `timing`: \\timing; `pager`: \\pager; `file`: \\o, None for standard output."""
+
+    layout: Layout = Layout.AUTO
+    timing: bool = False
+    pager: bool = True
+    file: TextIO | None = None
+    place: str = ""
+    _terminal: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._terminal = sys.stdout.isatty()
+
+    def show(self, release: Release) -> None:
+        """Write an answer to the file or to the terminal, through the pager when it is longer than the terminal."""
+        if self.file is not None:
+            write_table(release, self.file, None, self.layout)
+            self.file.flush()
+            return
+        if not self._terminal:
+            write_table(release, sys.stdout, None, self.layout)
+            sys.stdout.flush()
+            return
+        size = shutil.get_terminal_size()
+        drawn = io.TextIOWrapper(io.BytesIO(), encoding=sys.stdout.encoding or "utf-8", errors="replace", newline="\n")
+        write_table(release, drawn, size.columns, self.layout)
+        self.text(_written(drawn))
+
+    def text(self, text: str) -> None:
+        """Write text to the file or to the terminal, through the pager when it is longer than the terminal."""
+        if self.file is not None:
+            self.file.write(text)
+            self.file.flush()
+        elif self.pager and self._terminal and text.count("\n") >= shutil.get_terminal_size().lines:
+            click.echo_via_pager(text)
+        else:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def direct(self, place: str) -> None:
+        """Write answers to the file at `place` from now on, to standard output when it is empty. Raises Fault file_write."""
+        self.close()
+        if place:
+            try:
+                self.file = Path(place).expanduser().open("w", encoding="utf-8")
+            except OSError as error:
+                raise refuse("file_write", place=place, problem=error.strerror or "it failed") from None
+            self.place = place
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        if self.file is not None:
+            self.file.close()
+        self.file, self.place = None, ""
+
+    def timed(self, work: Callable[[], Release]) -> Release:
+        """Do `work`, and say how long it took where \\timing is on."""
+        begun = time.monotonic()
+        release = work()
+        if self.timing:
+            click.secho(f"time: {(time.monotonic() - begun) * 1000:.0f} ms", err=True, dim=True)
+        return release
+
+
+def _written(drawn: io.TextIOWrapper) -> str:
+    drawn.seek(0)
+    return drawn.read()
