@@ -27,7 +27,7 @@ from benchmarks.peers.marks import NOTES
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD, Question
 from dpsql.errors.exceptions import Refusal
-from dpsql.privacy.accounting.contract import epsilon_to_rho
+from dpsql.privacy.accounting.conversions import epsilon_to_rho
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 

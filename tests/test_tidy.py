@@ -66,13 +66,12 @@ def test_exact_answers_are_opened_in_one_place() -> None:
 
 
 def test_noise_is_drawn_in_one_place() -> None:
-    """The samplers are called by the gate; `error_bars` draws from released laws, which costs nothing."""
+    """The samplers are called by the gate alone, through their registry."""
     drawing = re.compile(r"\bdiscrete_(laplace|gaussian)\(")
     calls = {name(file) for file in FILES if drawing.search(file.read_text(encoding="utf-8"))}
-    assert {call for call in calls if not call.startswith("release/error_bars/")} == {
-        "noise/perturb.py",
-        "noise/samplers.py",
-    }
+    assert calls == {"noise/noise_samplers.py", "noise/samplers.py"}
+    callers = {name(file) for file in FILES if "noise_samplers import" in file.read_text(encoding="utf-8")}
+    assert callers == {"noise/perturb.py"}
 
 
 @pytest.mark.parametrize("room", EXACT_ROOMS)

@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.ledger.records import DECIMALS, charge_id, from_text
+from dpsql.ledger.records import charge_id, from_text
+from dpsql.privacy.accounting.ledger_units import DECIMALS
 from dpsql.privacy.loss import plain_decimal
 from dpsql.session.background_work import GOES_ON
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsql.ledger.records import DATASET, DECIMALS, ChargeRequest, Entry, Units, Verdict, decimal_text
+from dpsql.ledger.records import DATASET, ChargeRequest, Entry, Units, Verdict, decimal_text
+from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 if TYPE_CHECKING:
     from dpsql.ledger.ledger import Ledger

@@ -19,7 +19,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from dpsql.ledger.records import DECIMALS, Entry
+from dpsql.ledger.records import Entry
+from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 COLUMNS = (
     *("seq", "kind", "time", "id", "resolves", "analyst", "session", "scopes", *DECIMALS),

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.records import DECIMALS, Entry, Units, decimal_text, from_text
+from dpsql.ledger.records import Entry, Units, decimal_text, from_text
+from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 WEEK = timedelta(days=7)
 _FARTHEST = timedelta(days=365 * 100)

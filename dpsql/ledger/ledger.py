@@ -20,7 +20,6 @@ from dpsql.ledger.group_commit import Ask, Together
 from dpsql.ledger.outcomes import Outcome, Outcomes
 from dpsql.ledger.records import (
     DATASET,
-    DECIMALS,
     ChargeRequest,
     Entry,
     Units,
@@ -36,6 +35,7 @@ from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.store import Store, Taken
 from dpsql.ledger.unit import must_hold
 from dpsql.ledger.witness import Witness
+from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 _log = logging.getLogger("dpsql.ledger")
 _Charged = tuple[int, dict[str, Account]]

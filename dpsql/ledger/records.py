@@ -14,10 +14,10 @@ from typing import Any
 from urllib.parse import quote
 
 from dpsql.errors.exceptions import refuse
+from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 Units = dict[str, int]
 
-DECIMALS = {"epsilon": 18, "delta": 18, "rho": 36}
 DATASET = "dataset"
 _SCOPE = re.compile(r"dataset|(?:analyst|session|project):.+", re.DOTALL)
 _LONGEST_NAME = 200

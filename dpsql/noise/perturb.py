@@ -20,11 +20,10 @@ from dpsql.engine.contract import ExactAnswer
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups, lay_out
 from dpsql.noise.int128 import Int128, parts
+from dpsql.noise.noise_samplers import sample
 from dpsql.noise.randomness import KernelRandomness, Randomness, words
-from dpsql.noise.samplers import Integers, discrete_gaussian, discrete_laplace
-from dpsql.privacy.mechanisms.contract import Constant, Noise, NoisePlan, Selection, TermNoise
-from dpsql.privacy.mechanisms.gaussian import Gaussian
-from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.noise.samplers import Integers
+from dpsql.privacy.mechanisms.contract import Noise, NoisePlan, Selection, TermNoise
 from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric
 
 _WIDTH = 125
@@ -86,13 +85,7 @@ class Gate:
         raise refuse("noise_plan", charged=True, problem="unknown partition selection")
 
     def _draw(self, noise: Noise, count: int) -> Integers | None:
-        if isinstance(noise, Laplace):
-            return discrete_laplace(count, noise.t, noise.s, self._randomness)
-        if isinstance(noise, Gaussian):
-            return discrete_gaussian(count, noise.sigma, self._randomness)
-        if isinstance(noise, Constant):
-            return None
-        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+        return sample(noise, count, self._randomness)
 
 
 @dataclass(frozen=True, eq=False)

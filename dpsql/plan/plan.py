@@ -15,6 +15,7 @@ from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
 from dpsql.plan.formulas import MeasureFormula, NoisyValue, Number, Operation
 from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, written_as
+from dpsql.privacy.mechanisms.contract import Norm
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -251,13 +252,6 @@ class TermKind(str, Enum):
     UNITS = "units"
     DISTINCT = "distinct"
     DISTINCT_SUM = "distinct sum"
-
-
-class Norm(str, Enum):
-    """The norm in which a unit's vector of sums is clipped: the one that the noise is calibrated to."""
-
-    L1 = "L1"
-    L2 = "L2"
 
 
 @dataclass(frozen=True)

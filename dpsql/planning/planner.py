@@ -25,7 +25,8 @@ from dpsql.pricing.bounding import bounded
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, price
-from dpsql.privacy.accounting.contract import Accountant, make_accountant
+from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.release import OutputColumn
 from dpsql.release.remainder import DIALECT

@@ -12,6 +12,8 @@ from dpsql.policy.build import key_columns
 from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.types import SERVERS, Column, Policy, PrivacyUnit, Table
+from dpsql.privacy.accounting.registry import needs_delta
+from dpsql.privacy.mechanisms.registry import MECHANISMS
 
 _PHYSICAL = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]{0,62}){0,2}\Z", re.ASCII)
 
@@ -92,8 +94,10 @@ def _has_path(url: str, scheme: str) -> bool:
 def _check_limits(policy: Policy, problems: Problems) -> None:
     """Nothing may promise more than the budget holds."""
     budget, query = policy.budget, policy.per_query
-    if budget.delta == 0 and budget.accountant == "zcdp":
-        problems.add(("budget", "delta"), "must be given and greater than 0 under zcdp, for example 1e-6")
+    if budget.delta == 0 and needs_delta(budget.accountant):
+        problems.add(
+            ("budget", "delta"), f"must be given and greater than 0 under {budget.accountant}, for example 1e-6"
+        )
     most = "the budget's epsilon"
     _at_most(query.max_epsilon, budget.epsilon, most, ("per_query", "max_epsilon"), problems)
     _at_most(query.epsilon, budget.epsilon, most, ("per_query", "epsilon"), problems)
@@ -101,8 +105,9 @@ def _check_limits(policy: Policy, problems: Problems) -> None:
         _at_most(query.epsilon, query.max_epsilon, "per_query.max_epsilon", ("per_query", "epsilon"), problems)
     _at_most(query.min_epsilon, query.epsilon, "per_query.epsilon", ("per_query", "min_epsilon"), problems)
     _at_most(query.delta, budget.delta, "the budget's delta", ("per_query", "delta"), problems)
-    if query.mechanism == "gaussian" and budget.delta == 0:
-        problems.add(("per_query", "mechanism"), "gaussian noise needs a delta, and the budget has none")
+    mechanism = MECHANISMS.get(query.mechanism)
+    if mechanism is not None and not mechanism.pure and budget.delta == 0:
+        problems.add(("per_query", "mechanism"), f"{mechanism.word} noise needs a delta, and the budget has none")
     limits: list[tuple[Place, Any]] = [(("analysts", name), limit) for name, limit in policy.analysts.items()]
     limits += [(("projects", name), limit) for name, limit in policy.projects.items()]
     for place, limit in [*limits, (("session",), policy.session)]:

@@ -14,7 +14,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from dpsql.policy import values
 from dpsql.policy.problems import Place
 from dpsql.policy.types import COLUMN_TYPES
+from dpsql.privacy.accounting.registry import ACCOUNTANTS
 from dpsql.privacy.loss import Neighbours
+from dpsql.privacy.mechanisms.registry import askable
 
 _DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
 
@@ -130,7 +132,7 @@ class BudgetShape(_Shape):
 
     epsilon: Epsilon
     delta: Annotated[Delta | None, Field(description="needed under zcdp; under pure only private keys use it")] = None
-    accountant: Annotated[str, *_one_of("pure", "zcdp")] = "zcdp"
+    accountant: Annotated[str, *_one_of(*ACCOUNTANTS)] = "zcdp"
 
 
 class _GroupBoundsShape(_Shape):
@@ -152,7 +154,7 @@ class PerQueryShape(_GroupBoundsShape):
     delta: Annotated[
         Delta | None, Field(description="for partition selection; a thousandth of the budget's when left out")
     ] = None
-    mechanism: Annotated[str, *_one_of("auto", "laplace", "gaussian")] = "auto"
+    mechanism: Annotated[str, *_one_of("auto", *(one.word for one in askable()))] = "auto"
     confidence: Annotated[Confidence | None, Field(description="of the error bars; 0.95 when left out")] = None
     timeout_seconds: Seconds = 300
     max_public_groups: Annotated[Count, Field(description="the longest grid of public keys")] = 1_000_000

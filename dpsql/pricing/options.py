@@ -13,8 +13,9 @@ from dpsql.errors.suggestions import suggestion
 from dpsql.policy import Policy
 from dpsql.policy.bounds import BOUND_NAMES, UNBOUNDED, ContributionBounds
 from dpsql.privacy.loss import exact_number, plain_decimal
+from dpsql.privacy.mechanisms.registry import askable
 
-MECHANISMS = ("auto", "laplace", "gaussian")
+MECHANISMS = ("auto", *(one.word for one in askable()))
 MOST_BOUND = 10**9
 
 
@@ -186,7 +187,7 @@ def _project(text: str) -> str | None:
 _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "epsilon": (_positive, "a number above 0"),
     "delta": (_share, "a number from 0 to below 1"),
-    "mechanism": (_mechanism, "auto, laplace or gaussian"),
+    "mechanism": (_mechanism, f"{', '.join(MECHANISMS[:-1])} or {MECHANISMS[-1]}"),
     "max_groups": (_bound, "a whole number from 1, or none"),
     "max_rows_per_group": (_bound, "a whole number from 1, or none"),
     "confidence": (_confidence, "a number from 0.5 to 0.9999"),

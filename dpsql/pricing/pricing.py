@@ -10,24 +10,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import BoundedBlock, Caps, Key, Norm, Term, TermKind
+from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind
 from dpsql.policy import Policy
-from dpsql.pricing.expected_error import expected_error, term_errors
+from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.options import Options
 from dpsql.pricing.sensitivity import groups_per_unit, sensitivity
-from dpsql.privacy.accounting.contract import Accountant, epsilon_to_rho, gaussian_as_pure, rho_to_epsilon
+from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
-from dpsql.privacy.mechanisms import gaussian, laplace
-from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Norm, Selection, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.partition_selection import choose_selection, threshold
-from dpsql.privacy.mechanisms.rational_bounds import sqrt_lower
+from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,8 @@ class _Shares:
         self, blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant
     ) -> None:
         self.options = options
-        self.pure = accountant.kind == "pure"
+        self.accountant = accountant
+        self.mechanisms = _mechanisms(options, accountant)
         self.allowed = accountant.request(options.epsilon)
         self.selecting = [block for block in blocks if block.selection_term is not None]
         if self.selecting and options.delta == 0:
@@ -82,18 +82,13 @@ class _Shares:
         measured = sum(len(sets_of(block)) for block in blocks)
         apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
         self.parts = max(1, measured + apart)
-        gaussians = measured + apart if options.mechanism == "gaussian" and self.pure else 0
-        if gaussians and options.delta == 0:
-            raise refuse("mechanism_needs_delta")
-        self.delta = options.delta / max(1, len(self.selecting) + gaussians)
-
-    @cached_property
-    def loss(self) -> PrivacyLoss:
-        """One part: epsilon under a pure accountant, rho under zCDP."""
-        if self.allowed.epsilon is not None:
-            return PrivacyLoss(self.allowed.epsilon / self.parts, Fraction(0), None)
-        assert self.allowed.rho is not None
-        return PrivacyLoss(None, Fraction(0), self.allowed.rho / self.parts)
+        spending = [mechanism.word for mechanism in self.mechanisms if accountant.spends_delta(mechanism)]
+        sharing = len(self.selecting) + (measured + apart if spending else 0)
+        if spending and measured + apart and options.delta == 0:
+            raise refuse("mechanism_needs_delta", mechanism=spending[0].capitalize())
+        self.delta = options.delta / max(1, sharing)
+        self.loss = self.allowed.divided(self.parts)
+        """One part, in what the accountant counts."""
 
     def measured(self, term: Term, block: BoundedBlock, neighbours: Neighbours) -> tuple[Term, Noise]:
         """The term and its noise: the mechanism asked for, or the one with the lower expected error.
@@ -102,39 +97,22 @@ class _Shares:
         """
         choices = []
         moved = _moved(term, block, neighbours) if term.clip is None else None
-        for norm in self._norms():
-            one = term if moved is not None else _clipped_in(term, norm, block.caps, neighbours)
-            choices.append((one, self._noise(moved or _moved(one, block, neighbours), norm)))
-        return min(choices, key=lambda choice: expected_error(choice[1]))
-
-    def _norms(self) -> tuple[Norm, ...]:
-        """Norms of the mechanisms that may be used: L1 of Laplace noise, L2 of Gaussian noise."""
-        asked = self.options.mechanism
-        if asked == "auto":
-            return (Norm.L1,) if self.pure else (Norm.L1, Norm.L2)
-        return {"laplace": (Norm.L1,), "gaussian": (Norm.L2,)}[asked]
-
-    def _noise(self, moved: Sensitivity, norm: Norm) -> Noise:
-        part = self.loss
-        if self.pure:
-            assert part.epsilon is not None
-            if norm is Norm.L2:
-                return _gaussian_within(moved, part.epsilon, self.delta)
-            return laplace.noise_for(moved, part.epsilon)
-        assert part.rho is not None
-        if norm is Norm.L2:
-            return gaussian.noise_for(moved, part.rho)
-        return laplace.noise_for(moved, self._laplace_epsilon)
-
-    @cached_property
-    def _laplace_epsilon(self) -> Fraction:
-        """The epsilon whose pure mechanism costs one part of rho: epsilon**2 / 2 = rho."""
-        assert self.loss.rho is not None
-        return sqrt_lower(2 * self.loss.rho)
+        for mechanism in self.mechanisms:
+            one = term if moved is not None else _clipped_in(term, mechanism.norm, block.caps, neighbours)
+            norms = moved or _moved(one, block, neighbours)
+            choices.append((one, self.accountant.noise_for(mechanism, norms, self.loss, self.delta)))
+        return min(choices, key=lambda choice: choice[1].expected_error())
 
     def charged(self, noise: Noise) -> PrivacyLoss:
         """What the accountant counts for one noise."""
-        return gaussian_as_pure(noise, self.delta) if self.pure else _loss(noise)
+        return self.accountant.charge(_loss(noise), self.delta)
+
+
+def _mechanisms(options: Options, accountant: Accountant) -> tuple[Mechanism, ...]:
+    """Those that may be used: the one that is asked for, or all that are counted without more delta."""
+    if options.mechanism != "auto":
+        return (MECHANISMS[options.mechanism],)
+    return tuple(mechanism for mechanism in askable() if not accountant.spends_delta(mechanism))
 
 
 @lru_cache(maxsize=1024, typed=True)
@@ -159,7 +137,7 @@ def _moved(term: Term, block: BoundedBlock, neighbours: Neighbours) -> Sensitivi
     return replace(moved, l0=moved.l0 * sharing)
 
 
-def _clipped_in(term: Term, norm: Norm, caps: Caps, neighbours: Neighbours) -> Term:
+def _clipped_in(term: Term, norm: Norm | None, caps: Caps, neighbours: Neighbours) -> Term:
     """A term under max_total or max_count with the norm of its clip; without a clip where that could bind no unit."""
     assert term.clip is not None
     free = sensitivity(replace(term, clip=None), caps, neighbours)
@@ -167,12 +145,6 @@ def _clipped_in(term: Term, norm: Norm, caps: Caps, neighbours: Neighbours) -> T
     if most >= free.l1 if norm is Norm.L1 else most * most >= free.l2_squared:
         return replace(term, clip=None)
     return replace(term, clip=replace(term.clip, norm=norm))
-
-
-@lru_cache(maxsize=1024, typed=True)
-def _gaussian_within(moved: Sensitivity, epsilon: Fraction, delta: Fraction) -> Noise:
-    """The Gaussian whose rho converts to at most (epsilon, delta)."""
-    return gaussian.noise_for(moved, epsilon_to_rho(epsilon, delta))
 
 
 def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> PricedBlock:
@@ -262,10 +234,7 @@ def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Share
         if one.noise.selection is not None:
             again = again + one.noise.selection.recomputed_loss()
         for noise in charged_noises(one.noise.terms):
-            loss = _recomputed_loss(noise)
-            if shares.pure and loss.epsilon is None and loss.rho is not None:
-                loss = PrivacyLoss(rho_to_epsilon(loss.rho, shares.delta), loss.delta + shares.delta, loss.rho)
-            again = again + loss
+            again = again + shares.accountant.charge(_recomputed_loss(noise), shares.delta)
     asked = shares.allowed
     for name in ("epsilon", "delta", "rho"):
         told, found = getattr(total, name), getattr(again, name)

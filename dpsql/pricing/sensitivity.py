@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isqrt
 
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.plan import Caps, Clip, Norm, Term, TermKind
+from dpsql.plan.plan import Caps, Clip, Term, TermKind
 from dpsql.privacy.loss import Neighbours
-from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.contract import Norm, Sensitivity
 
 
 def groups_per_unit(caps: Caps, neighbours: Neighbours) -> int:

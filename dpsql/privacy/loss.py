@@ -75,6 +75,14 @@ class PrivacyLoss:
         """Loss of an answer that did not touch protected data."""
         return _NOTHING
 
+    def divided(self, parts: int) -> PrivacyLoss:
+        """One of `parts` >= 1 equal parts."""
+        return PrivacyLoss(
+            None if self.epsilon is None else self.epsilon / parts,
+            self.delta / parts,
+            None if self.rho is None else self.rho / parts,
+        )
+
     def scaled(self, factor: int) -> PrivacyLoss:
         """Loss of `factor` independent uses."""
         return PrivacyLoss(
@@ -82,6 +90,13 @@ class PrivacyLoss:
             self.delta * factor,
             None if self.rho is None else self.rho * factor,
         )
+
+
+def positive(epsilon: Fraction) -> Fraction:
+    """`epsilon`, checked. Raises ValueError unless it is a Fraction above 0."""
+    if not isinstance(epsilon, Fraction) or epsilon <= 0:
+        raise ValueError(f"epsilon must be a Fraction > 0, not {epsilon!r}")
+    return epsilon
 
 
 _NOTHING = PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))

@@ -20,7 +20,7 @@ import pyarrow as pa
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.formulas import Formula, NoisyValue, Number, substituted
 from dpsql.pricing.pricing import PricedBlock, key_array
-from dpsql.privacy.mechanisms.noise_sums import summed
+from dpsql.privacy.mechanisms.registry import summed
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.record import StoredTerm
 

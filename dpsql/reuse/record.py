@@ -36,9 +36,8 @@ from dpsql.policy.bounds import ContributionBounds
 from dpsql.pricing.explain import expression_text
 from dpsql.pricing.joint_sums import can_be_missing
 from dpsql.pricing.pricing import PricedBlock
-from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
-from dpsql.privacy.mechanisms.gaussian import Gaussian
-from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms import registry
+from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.reuse.store import StoredRelease
 
 SELECTION = "selection"
@@ -177,7 +176,7 @@ def description(one: PricedBlock) -> dict[str, Any]:
         ],
         "terms": [
             {
-                "name": term.name, **_measured(named.get(term.name)), "noise": _noise_facts(term.noise),
+                "name": term.name, **_measured(named.get(term.name)), "noise": registry.to_json(term.noise),
                 "grid": term.grid, "whole": term.whole,
             }
             for term in one.noise.terms
@@ -213,21 +212,6 @@ def _measured(term: Term | None) -> dict[str, Any]:
         everything = term.value is not None and (term.absent or not can_be_missing(term.value))
         found |= {"shares": term.shares, "absent": term.absent, "everything": everything}
     return found
-
-
-def _noise_facts(noise: Noise) -> dict[str, Any]:
-    moved = noise.sensitivity
-    facts: dict[str, Any] = {
-        "mechanism": noise.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
-        "shift": noise.shift,
-    }  # fmt: skip
-    if isinstance(noise, Laplace):
-        facts |= {"t": noise.t, "s": noise.s}
-    elif isinstance(noise, Gaussian):
-        facts |= {"sigma": noise.sigma}
-    elif not isinstance(noise, Constant):
-        raise refuse("internal", what=f"noise of a law that cannot be stored: {noise.mechanism}")
-    return facts
 
 
 def packed(noisy: NoisyAnswer) -> bytes:
@@ -287,21 +271,9 @@ def _bounds(max_groups: int | None, max_rows_per_group: int | None) -> Contribut
 def _term(facts: Mapping[str, Any]) -> StoredTerm:
     read = {
         "conditions": frozenset(facts["conditions"]), "centre": Fraction(facts["centre"]),
-        "noise": _noise(facts["noise"]),
+        "noise": registry.from_json(facts["noise"]),
     }  # fmt: skip
     return StoredTerm(**{**facts, **read})
-
-
-def _noise(facts: Mapping[str, Any]) -> Noise:
-    """The law that is written down. Raises KeyError, TypeError, ValueError when there is no such law."""
-    moved = Sensitivity(*facts["sensitivity"])
-    if facts["mechanism"] == Laplace.mechanism:
-        return Laplace(moved, facts["shift"], facts["t"], facts["s"])
-    if facts["mechanism"] == Gaussian.mechanism:
-        return Gaussian(moved, facts["shift"], facts["sigma"])
-    if facts["mechanism"] == Constant.mechanism:
-        return Constant(moved)
-    raise ValueError(f"no law of noise is called {facts['mechanism']}")
 
 
 ADDITIVE = (TermKind.COUNT.value, TermKind.SUM.value)

@@ -13,7 +13,8 @@ from dpsql.ledger import decimal_text
 from dpsql.ledger.account import Account
 from dpsql.policy import Analyst, Policy, Project
 from dpsql.policy import Session as PolicySession
-from dpsql.privacy.accounting.contract import Accountant, make_accountant
+from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.accounting.registry import make_accountant
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Budget:
         return {
             scope.name: (
                 scope.accountant.epsilon_of(self.accounts[scope.name].spent),
-                float(getattr(scope.accountant, "epsilon", 0)),
+                float(scope.accountant.epsilon),
             )
             for scope in self.scopes
         }

@@ -12,7 +12,7 @@ from dpsql.plan.plan import results_read
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.pricing.pricing import Price
-from dpsql.privacy.accounting.contract import Pure
+from dpsql.privacy.accounting.pure import Pure
 from dpsql.privacy.loss import Neighbours
 from support.neighbour_laws import Verdict, compare
 from support.neighbouring_hospitals import (

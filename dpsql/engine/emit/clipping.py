@@ -31,7 +31,8 @@ from dataclasses import dataclass
 
 from dpsql.engine.dialect import Dialect
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.plan import Clip, Norm, Term, TermKind
+from dpsql.plan.plan import Clip, Term, TermKind
+from dpsql.privacy.mechanisms.contract import Norm
 
 
 @dataclass(frozen=True)

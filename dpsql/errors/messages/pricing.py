@@ -19,7 +19,7 @@ register(
 register(
     "mechanism_needs_delta",
     "ZP014",
-    "the Gaussian mechanism needs delta under a pure accountant, and none is allowed",
+    "the {mechanism} mechanism needs delta under a pure accountant, and none is allowed",
     "SET dp.mechanism = 'laplace', or ask the owner for per_query.delta",
 )
 register("target_error", "22023", "dp.target_error cannot be reached: {reason}", "{way}")

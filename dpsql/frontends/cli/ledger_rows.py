@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsql.ledger import decimal_text
 from dpsql.ledger.records import from_text, request_of
-from dpsql.privacy.accounting.contract import make_accountant
+from dpsql.privacy.accounting.registry import make_accountant
 
 if TYPE_CHECKING:
     from dpsql.ledger.account import Account

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from dpsql.privacy.loss import PrivacyLoss
+
+Floats = npt.NDArray[np.float64]
+
+
+class Norm(str, Enum):
+    """The norm of a unit's vector of sums that a mechanism is calibrated to."""
+
+    L1 = "L1"
+    L2 = "L2"
 
 
 @dataclass(frozen=True)
@@ -38,7 +52,11 @@ class Sensitivity:
 
 
 class Noise(Protocol):
-    """One law of additive integer noise, fully determined before data is touched.
+    """One law of additive integer noise, symmetric around 0 and fully determined before data is touched.
+
+    Implementations are frozen dataclasses whose fields, all of them whole numbers beside `sensitivity`, determine the law:
+    they are what is stored (`registry.to_json`). `loss`, `upper_tail` and `tail_point` are exact; what is computed for error
+    bars (errors, `summed`, `quantiles`) reads public laws alone, so floats are allowed there.
 
     The noise grid is the row grid times 2**shift: the exact sum is divided (floor) by 2**shift before the noise when
     shift > 0 and multiplied by 2**-shift when shift < 0; `noise_scale` is in noise-grid units.
@@ -49,7 +67,7 @@ class Noise(Protocol):
 
     @property
     def mechanism(self) -> str:
-        """The word used in SQL, EXPLAIN and the ledger: "laplace" or "gaussian"."""
+        """The word of the registry, used in SQL, EXPLAIN and stored releases."""
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -62,6 +80,10 @@ class Noise(Protocol):
     @property
     def noise_scale(self) -> Fraction:
         """Laplace: b = t/s; Gaussian: sigma; in noise-grid units."""
+
+    @property
+    def normal(self) -> bool:
+        """Whether sums with other noise of this kind have the normal quantiles of their variance."""
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -81,6 +103,27 @@ class Noise(Protocol):
 
     def half_width(self, confidence: float) -> float:
         """h in row-grid units with P(|noise| <= h) >= confidence, the rounding of a coarser noise grid included."""
+
+    def expected_error(self) -> float:
+        """E|noise| in row-grid units, the rounding of a coarser noise grid not included."""
+
+    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
+        """h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws.
+
+        `weights` > 0, at most three of them, largest first; three are equal.
+        """
+
+    def weighted_expected_error(self, weights: Sequence[float]) -> float:
+        """E of the absolute weighted sum of independent draws, in row-grid units; `weights` as above."""
+
+    def summed(self, count: int, whole: bool) -> Noise | None:
+        """The law of the sum of `count` >= 1 cells that each got this noise, or None: not known.
+
+        `whole`: each cell was rounded to an integer before it was summed.
+        """
+
+    def quantiles(self, uniform: Floats) -> Floats:
+        """The noise at the quantiles `uniform`, in noise-grid units; increasing in `uniform`."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +145,7 @@ class Constant:
     mechanism = "constant"
     shift = 0
     noise_scale = Fraction(0)
+    normal = True
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -127,6 +171,26 @@ class Constant:
     def half_width(self, confidence: float) -> float:
         """Zero."""
         return 0.0
+
+    def expected_error(self) -> float:
+        """Zero."""
+        return 0.0
+
+    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
+        """Zero."""
+        return 0.0
+
+    def weighted_expected_error(self, weights: Sequence[float]) -> float:
+        """Zero."""
+        return 0.0
+
+    def summed(self, count: int, whole: bool) -> Noise:
+        """Itself."""
+        return self
+
+    def quantiles(self, uniform: Floats) -> Floats:
+        """Zeros."""
+        return np.zeros_like(uniform)
 
 
 @lru_cache(maxsize=1024, typed=True)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, expm1, floor, gcd, log, log1p, sqrt
+from math import ceil, exp, expm1, floor, gcd, log, log1p, log2, sqrt
+
+import numpy as np
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity, scaled_half_width
+from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, scaled_half_width
+from dpsql.privacy.mechanisms.noise_sums import SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, smallest_within
 
 MOST_SCALE = 1 << 40
 """Bound of t and of s (`samplers.MOST_LAPLACE_SCALE`): beyond it the noise grid is coarsened."""
 MOST_SHIFT = 127
+
+_ALIKE = 1e-6
+"""Weights as near as this to each other are taken for equal: the general formula divides by their difference."""
+_FINEST = 1024
+"""A sum whose deviation has more steps than this is tabled on a coarser grid of the same variance."""
+_REACH_DEVIATIONS, _REACH_SCALES = 14, 40
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,7 @@ class Laplace:
             raise ValueError(f"not a Laplace scale: t={self.t}, s={self.s}, shift={self.shift}")
 
     mechanism = "laplace"
+    normal = False
 
     @property
     def noise_scale(self) -> Fraction:
@@ -73,6 +84,40 @@ class Laplace:
     def half_width(self, confidence: float) -> float:
         """h in row-grid units with P(|noise| <= h) >= confidence; the smallest on the noise grid."""
         return scaled_half_width(self, confidence)
+
+    def expected_error(self) -> float:
+        """The scale in row-grid units: the deviation over sqrt 2."""
+        return self.standard_deviation() * sqrt(0.5)
+
+    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
+        """The quantile of a weighted sum of continuous Laplace variables, by bisection (see `_weighted_tail`)."""
+        if len(weights) == 1:
+            return weights[0] * self.half_width(confidence)
+        low, high = 0.0, 1.0
+        while _weighted_tail(high, weights) > 1 - confidence:
+            low, high = high, 2 * high
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if _weighted_tail(middle, weights) > 1 - confidence else (low, middle)
+        return high * self.expected_error()
+
+    def weighted_expected_error(self, weights: Sequence[float]) -> float:
+        """The integral of `_weighted_tail`."""
+        if len(weights) == 3:
+            return weights[0] * 15 / 8 * self.expected_error()
+        a, b = [*weights, 0.0][:2]
+        return self.expected_error() * (a * a + a * b + b * b) / (a + b)
+
+    def summed(self, count: int, whole: bool) -> Noise:
+        """The exact law, tabled; cells on a grid of integers are not rounded."""
+        return self if count == 1 else SummedLaplace(self, count)
+
+    def quantiles(self, uniform: Floats) -> Floats:
+        """Inverse of P(|Z| >= k) = 2 q**k / (1 + q), q = exp(-s/t): the discrete law, not its limit."""
+        scale = float(self.noise_scale)
+        tail = 2 * np.minimum(uniform, 1 - uniform)
+        size = np.floor(np.maximum(scale * (log(2) - np.log(tail) - log1p(exp(-1 / scale))), 0))
+        return np.asarray(np.sign(uniform - 0.5) * size)
 
 
 @lru_cache(maxsize=1024, typed=True)
@@ -113,3 +158,94 @@ def _tail_point(noise: Laplace, probability: Fraction) -> int:
     rate = noise.s / noise.t
     guess = (-log(max(float(probability), 1e-300)) - log1p(exp(-rate))) / rate
     return smallest_within(noise.upper_tail, probability, ceil(guess), 1)
+
+
+def _weighted_tail(h: float, weights: Sequence[float]) -> float:
+    """P(|weighted sum of Laplace variables of scale 1| > h), of two, or of three with equal weights.
+
+    The characteristic function of two is 1 / ((1 + a^2 t^2)(1 + b^2 t^2)), by partial fractions a^2 / (a^2 - b^2) of one
+    of scale a less b^2 / (a^2 - b^2) of one of scale b. Three equal ones have the density exp(-u)(3 + 3 u + u^2) / 16.
+    """
+    a, b = weights[:2]
+    if len(weights) == 3:
+        return exp(-h / a) * (1 + 5 * h / (8 * a) + h * h / (8 * a * a))
+    if a - b <= _ALIKE * a:
+        return exp(-h / a) * (1 + h / (2 * a))
+    return (a * a * exp(-h / a) - b * b * exp(-h / b)) / (a * a - b * b)
+
+
+@dataclass(frozen=True)
+class SummedLaplace(SummedNoise):
+    """A sum of discrete Laplaces, whose probabilities are tabled from the power of the characteristic function."""
+
+    mechanism = "summed"
+    normal = False
+
+    @property
+    def noise_scale(self) -> Fraction:
+        """Its deviation over sqrt 2, the scale of the one Laplace with that variance, in noise-grid units."""
+        return Fraction(self.standard_deviation() / 2.0**self.shift / sqrt(2))
+
+    def upper_tail(self, k: int) -> Fraction:
+        """P(Z >= k), noise-grid units."""
+        step, cumulated = self._table()
+        below = len(cumulated) // 2 + ceil(k / step) - 1
+        return Fraction(float(1 - cumulated[below])) if below < len(cumulated) else Fraction(0)
+
+    def tail_point(self, probability: Fraction) -> int:
+        """The smallest k >= 1 with `upper_tail(k)` <= probability, up to the step of the table."""
+        step, cumulated = self._table()
+        return max(1, (int(np.searchsorted(cumulated, 1 - float(probability))) - len(cumulated) // 2 + 1) * step)
+
+    def standard_deviation(self) -> float:
+        """sqrt(count) times that of one, in row-grid units."""
+        return sqrt(self.count) * self.one.standard_deviation()
+
+    def half_width(self, confidence: float) -> float:
+        """h in row-grid units with P(|noise| <= h) >= confidence; one step more where the table is coarse."""
+        step, cumulated = self._table()
+        middle = len(cumulated) // 2
+        inside = cumulated[middle:] - np.concatenate([cumulated[:middle][::-1], [0.0]])[: len(cumulated) - middle]
+        steps = int(np.searchsorted(inside, confidence)) + (1 if step > 1 else 0)
+        return self._half_width(steps * step)
+
+    def expected_error(self) -> float:
+        """sum over k of |k| P(Z = k), in row-grid units."""
+        step, cumulated = self._table()
+        mass = np.diff(cumulated, prepend=0.0)
+        distance = np.abs(np.arange(len(cumulated)) - len(cumulated) // 2)
+        return float(mass @ distance) * step * 2.0**self.shift
+
+    def quantiles(self, uniform: Floats) -> Floats:
+        """The noise at the quantiles `uniform`, in noise-grid units."""
+        step, cumulated = self._table()
+        at = np.minimum(np.searchsorted(cumulated, uniform), len(cumulated) - 1)
+        return np.asarray(step * (at - len(cumulated) // 2), dtype=np.float64)
+
+    def _table(self) -> tuple[int, Floats]:
+        return _laplace_table(float(self.one.noise_scale), self.count)
+
+
+@lru_cache(maxsize=64)
+def _laplace_table(scale: float, count: int) -> tuple[int, Floats]:
+    """(step, P(Z <= step * k) for k = -r..r) of a sum of `count` discrete Laplaces of `scale` = t/s.
+
+    One has q = exp(-1/scale), variance 2 q / (1 - q)**2 and characteristic function (1 - q)**2 / ((1 - q)**2 +
+    4 q sin(theta / 2)**2); the sum has its power. The discrete Fourier transform of that is exact up to what lies
+    beyond the table. On a coarser grid q is that of equal variance: v (1 - q)**2 = 2 q.
+    """
+    q, gap = exp(-1 / scale), -expm1(-1 / scale)
+    deviation = sqrt(2 * q) / gap * sqrt(count)
+    step = max(1, floor(deviation / _FINEST))
+    if step > 1:
+        v = 2 * q / gap**2 / step**2
+        q = 1 / (1 + 1 / v + sqrt(2 * v + 1) / v)
+        gap = 1 - q
+    reach = ceil((_REACH_DEVIATIONS * deviation + _REACH_SCALES * scale) / step) + _REACH_SCALES
+    size = 2 ** ceil(log2(2 * reach + 2))
+    angles = np.pi / size * np.arange(size // 2 + 1)
+    powers = (gap**2 / (gap**2 + 4 * q * np.sin(angles) ** 2)) ** count
+    mass = np.maximum(np.fft.irfft(powers, size), 0.0)
+    centred = np.concatenate([mass[size // 2 + 1 :], mass[: size // 2]])
+    cumulated = np.cumsum(centred)
+    return step, np.asarray(cumulated / cumulated[-1])

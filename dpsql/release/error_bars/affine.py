@@ -131,7 +131,7 @@ def _closed(part: Weighed, terms: Mapping[str, NoisyTerm], confidence: float) ->
     if len(part.weights) == 1:
         ((name, weight),) = part.weights.items()
         return np.asarray(np.abs(weight) * terms[name].half_width(confidence))
-    if any(terms[name].noise.mechanism not in ("gaussian", "constant") for name in part.weights):
+    if not all(terms[name].noise.normal for name in part.weights):
         return None
     variance = sum(weight**2 * _variance(terms[name]) for name, weight in part.weights.items())
     return np.asarray(NormalDist().inv_cdf((1 + confidence) / 2) * np.sqrt(variance))

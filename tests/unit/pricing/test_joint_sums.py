@@ -10,7 +10,6 @@ import duckdb
 import numpy as np
 import pytest
 
-from dpsql.pricing.expected_error import _expected, _half_width
 from dpsql.pricing.pricing import charged_noises
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Sensitivity
@@ -150,8 +149,8 @@ def test_the_error_of_a_weighted_sum_is_that_of_its_law(law: str, weights: list[
     alone = draw.laplace(0, 1 << 20, (3, 10**6)) if law == "laplace" else draw.normal(0, 1 << 20, (3, 10**6))
     sums = np.abs(sum(weight * drawn for weight, drawn in zip(weights, alone, strict=False)))
     for confidence in (0.5, 0.95, 0.99):
-        assert _half_width(noise, weights, confidence) == pytest.approx(np.quantile(sums, confidence), rel=0.01)
-    assert _expected(noise, weights) * np.abs(alone[0]).mean() == pytest.approx(sums.mean(), rel=0.01)
+        assert noise.weighted_half_width(weights, confidence) == pytest.approx(np.quantile(sums, confidence), rel=0.01)
+    assert noise.weighted_expected_error(weights) == pytest.approx(sums.mean(), rel=0.01)
 
 
 @pytest.mark.parametrize("chosen", [

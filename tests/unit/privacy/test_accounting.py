@@ -14,16 +14,11 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from dpsql.errors.exceptions import PolicyRefusal, Refusal
-from dpsql.privacy.accounting.contract import (
-    Accountant,
-    Pure,
-    Zcdp,
-    advanced_composition,
-    epsilon_to_rho,
-    gaussian_as_pure,
-    make_accountant,
-    rho_to_epsilon,
-)
+from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.accounting.conversions import advanced_composition, epsilon_to_rho, rho_to_epsilon
+from dpsql.privacy.accounting.pure import Pure
+from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting.zcdp import Zcdp
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian as gaussians
 from dpsql.privacy.mechanisms import laplace as laplaces
@@ -138,12 +133,13 @@ def test_unknown_costs_infinity() -> None:
 def test_gaussian_under_sequential_accounting() -> None:
     delta = Fraction(1, 10**7)
     rho = epsilon_to_rho(Fraction(1, 2), delta)
-    loss = gaussian_as_pure(gaussians.noise_for(Sensitivity(2, 2, 2, 1), rho), delta)
+    pure = ACCOUNTANTS[0]
+    loss = pure.charge(gaussians.noise_for(Sensitivity(2, 2, 2, 1), rho).loss, delta)
     assert loss.epsilon is not None and loss.rho is not None and loss.delta == delta
     assert Fraction(499, 1000) < loss.epsilon <= Fraction(1, 2) and loss.rho <= rho
-    assert ACCOUNTANTS[0].units(loss)["delta"] == 10**11
+    assert pure.units(loss)["delta"] == 10**11
     plain = laplaces.noise_for(Sensitivity(2, 2, 2, 1), Fraction(1, 2))
-    assert gaussian_as_pure(plain, delta) == plain.loss
+    assert pure.charge(plain.loss, delta) == plain.loss
 
 
 def test_delta_of_zcdp_is_split_once() -> None:

@@ -16,7 +16,7 @@ from scipy import stats
 from support.noise_laws import gaussian_cdf
 
 from dpsql.errors.exceptions import Refusal
-from dpsql.privacy.accounting.contract import rho_to_epsilon
+from dpsql.privacy.accounting.conversions import rho_to_epsilon
 from dpsql.privacy.mechanisms import gaussian as gaussians
 from dpsql.privacy.mechanisms import laplace as laplaces
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity

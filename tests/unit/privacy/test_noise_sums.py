@@ -12,7 +12,8 @@ from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.samplers import discrete_gaussian, discrete_laplace
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
-from dpsql.privacy.mechanisms.noise_sums import SummedLaplace, _laplace_table, summed
+from dpsql.privacy.mechanisms.laplace import SummedLaplace, _laplace_table
+from dpsql.privacy.mechanisms.registry import summed
 
 ONE = Sensitivity(1, 1, 1, 1)
 

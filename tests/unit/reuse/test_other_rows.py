@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dpsql.errors.exceptions import Fault, InternalError
-from dpsql.pricing.expected_error import expected_error, term_errors
+from dpsql.pricing.expected_error import term_errors
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.laplace import Laplace
-from dpsql.privacy.mechanisms.noise_sums import summed
+from dpsql.privacy.mechanisms.registry import summed, to_json
 from dpsql.release.error_bars.draws import deviates
 from dpsql.reuse.record import opened
 from dpsql.session.opening import open_session
@@ -140,7 +140,7 @@ def test_nothing_is_said_of_an_unknown_law() -> None:
     term: Any = SimpleNamespace(noise=noise, noise_unit=1.0, whole=False)
     block: Any = SimpleNamespace(terms=())
     with pytest.raises(InternalError, match="staircase"):
-        expected_error(noise)
+        to_json(noise)
     with pytest.raises(InternalError, match="staircase"):
         term_errors(block, [TermNoise("t0", noise, 0, True)], 0.95)
     with pytest.raises(InternalError, match="staircase"):

@@ -1,0 +1,40 @@
+"""Losses as whole numbers: charges are rounded up and limits down, so that sums in the ledger err on the safe side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil, floor, inf, nextafter
+
+from dpsql.errors.exceptions import refuse
+
+DECIMALS = {"epsilon": 18, "delta": 18, "rho": 36}
+"""Every dimension that a ledger keeps, in units of 10 to minus so much: of a nat (epsilon, rho), or of probability one
+(delta)."""
+UNITS = {dimension: 10**digits for dimension, digits in DECIMALS.items()}
+
+
+def charge_units(loss: Mapping[str, Fraction | None], accountant: str) -> dict[str, int]:
+    """A loss by dimension in ledger units, rounded up. Raises Refusal loss_infinite where a dimension is None."""
+    charge = {}
+    for dimension, value in loss.items():
+        if value is None:
+            raise refuse("loss_infinite", accountant=accountant)
+        charge[dimension] = ceil(value * UNITS[dimension])
+    return charge
+
+
+def limit_units(limits: Mapping[str, Fraction]) -> dict[str, int]:
+    """Limits by dimension in ledger units, rounded down."""
+    return {dimension: floor(value * UNITS[dimension]) for dimension, value in limits.items()}
+
+
+def spent_amount(spent: Mapping[str, int], dimension: str) -> Fraction:
+    """What `spent` ledger units are of one dimension; 0 where there are none."""
+    return Fraction(spent.get(dimension, 0), UNITS[dimension])
+
+
+def float_upper(value: Fraction) -> float:
+    """The smallest float >= value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else nextafter(nearest, inf)

@@ -1,0 +1,68 @@
+"""Sequential composition of (epsilon, delta)-DP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.errors.exceptions import refuse
+from dpsql.privacy.accounting.conversions import epsilon_to_rho, rho_to_epsilon
+from dpsql.privacy.accounting.ledger_units import charge_units, float_upper, limit_units, spent_amount
+from dpsql.privacy.loss import PrivacyLoss, positive
+from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
+from dpsql.privacy.mechanisms.registry import Mechanism
+
+
+@dataclass(frozen=True)
+class Pure:
+    """Both epsilon and delta add up (Dwork and Roth 2014, Theorem 3.16).
+
+    Exact sums are a filter for adaptively chosen mechanisms (Rogers, Roth, Ullman, Vadhan 2016, arXiv 1605.08294).
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    kind = "pure"
+    least_delta = Fraction(0)
+
+    @property
+    def limits(self) -> dict[str, Fraction]:
+        """epsilon (nats) and delta of the budget."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+    def units(self, loss: PrivacyLoss) -> dict[str, int]:
+        """epsilon and delta, rounded up."""
+        return charge_units({"epsilon": loss.epsilon, "delta": loss.delta}, self.kind)
+
+    def limit_units(self) -> dict[str, int]:
+        """Rounded down."""
+        return limit_units(self.limits)
+
+    def epsilon_of(self, spent: Mapping[str, int]) -> float:
+        """The sum itself."""
+        return float_upper(spent_amount(spent, "epsilon"))
+
+    def request(self, epsilon: Fraction) -> PrivacyLoss:
+        """epsilon; rho is not counted. delta is asked for apart, by what needs it."""
+        return PrivacyLoss(positive(epsilon), Fraction(0), None)
+
+    def spends_delta(self, mechanism: Mechanism) -> bool:
+        """Noise without a pure epsilon is converted."""
+        return not mechanism.pure
+
+    def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
+        """Of that epsilon, or of the rho that converts to at most (epsilon, delta)."""
+        assert part.epsilon is not None
+        if mechanism.pure:
+            return mechanism.calibrated("epsilon", sensitivity, part.epsilon)
+        return mechanism.calibrated("rho", sensitivity, epsilon_to_rho(part.epsilon, delta))
+
+    def charge(self, loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
+        """A pure epsilon as it is, and no delta; else rho converted with `delta`. The exact rho stays beside it."""
+        if loss.epsilon is not None:
+            return loss
+        if loss.rho is None:
+            raise refuse("loss_infinite", accountant=self.kind)
+        return PrivacyLoss(rho_to_epsilon(loss.rho, delta), loss.delta + delta, loss.rho)

@@ -1,0 +1,75 @@
+"""Zero-concentrated differential privacy with delta summed apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpsql.privacy.accounting.conversions import epsilon_to_rho, pure_epsilon, rho_to_epsilon
+from dpsql.privacy.accounting.ledger_units import charge_units, float_upper, limit_units, spent_amount
+from dpsql.privacy.loss import PrivacyLoss, positive
+from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
+from dpsql.privacy.mechanisms.registry import Mechanism
+
+
+@dataclass(frozen=True)
+class Zcdp:
+    """delta-approximate rho-zCDP: both add up (Bun and Steinke 2016, arXiv 1605.02065, Lemma 8.2).
+
+    Exact sums of rho with delta summed apart are a filter for adaptively chosen mechanisms (Whitehouse, Ramdas, Rogers,
+    Wu 2023, arXiv 2203.05481: approximate zCDP).
+
+    The delta of the budget is halved when the account is opened: one half converts rho to epsilon, the other is what
+    key selections may spend. If everything is spent, all answers together are rho-zCDP but for an event of
+    probability delta/2, so (epsilon, delta/2 + delta/2)-DP.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    kind = "zcdp"
+    least_delta = Fraction(1, 10**15)
+
+    @property
+    def delta_conversion(self) -> Fraction:
+        """The half of delta that turns rho into epsilon."""
+        return self.delta / 2
+
+    @property
+    def limits(self) -> dict[str, Fraction]:
+        """rho (nats) that converts to at most epsilon, and the other half of delta."""
+        return {"rho": epsilon_to_rho(self.epsilon, self.delta_conversion), "delta": self.delta / 2}
+
+    def units(self, loss: PrivacyLoss) -> dict[str, int]:
+        """rho and delta, rounded up."""
+        return charge_units({"rho": loss.rho, "delta": loss.delta}, self.kind)
+
+    def limit_units(self) -> dict[str, int]:
+        """Rounded down."""
+        return limit_units(self.limits)
+
+    def epsilon_of(self, spent: Mapping[str, int]) -> float:
+        """rho converted with `delta_conversion`; within the limit never more than the budget's epsilon."""
+        rho = spent_amount(spent, "rho")
+        converted = rho_to_epsilon(rho, self.delta_conversion)
+        return float_upper(min(converted, self.epsilon) if rho <= self.limits["rho"] else converted)
+
+    def request(self, epsilon: Fraction) -> PrivacyLoss:
+        """rho = epsilon**2 / 2, which a pure epsilon-DP mechanism costs; epsilon is not counted."""
+        return PrivacyLoss(None, Fraction(0), positive(epsilon) ** 2 / 2)
+
+    def spends_delta(self, mechanism: Mechanism) -> bool:
+        """None does: rho is counted as it is."""
+        return False
+
+    def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
+        """Of that rho, or of the epsilon that costs it."""
+        assert part.rho is not None
+        if mechanism.pure:
+            return mechanism.calibrated("epsilon", sensitivity, pure_epsilon(part.rho))
+        return mechanism.calibrated("rho", sensitivity, part.rho)
+
+    def charge(self, loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
+        """The loss as it is."""
+        return loss

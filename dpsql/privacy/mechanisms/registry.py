@@ -1,0 +1,111 @@
+"""The mechanisms that there are: each a word, the laws of its noise, and how it is calibrated.
+
+A mechanism is one file of this package and one entry of `MECHANISMS`; its sampler is registered on the noise floor
+(`dpsql.noise.noise_samplers`). What is not registered is refused: a law that is not known has no error bars, is not drawn
+from and is not read from a store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from dpsql.errors.exceptions import refuse
+from dpsql.privacy.mechanisms import gaussian, laplace
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
+
+Calibration = Callable[[Sensitivity, Fraction], Noise]
+"""The least noise whose loss is at most so much of one dimension; `Constant` where no unit moves anything."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """An additive mechanism. `law` is drawn from and stored; `sums` is the law of sums of its cells, if it has its own.
+
+    `norm` is the norm of a unit's contribution that the noise follows (None: it is never asked for, `Constant`).
+    `calibrations`: by the dimension of the loss ("epsilon", "rho") that it is calibrated in; without "epsilon" it has no
+    finite pure epsilon.
+    """
+
+    word: str
+    law: type[Any]
+    sums: type[Any] | None = None
+    norm: Norm | None = None
+    calibrations: Mapping[str, Calibration] | None = None
+
+    @property
+    def pure(self) -> bool:
+        """Whether its loss has a finite epsilon without delta."""
+        return self.calibrations is None or "epsilon" in self.calibrations
+
+    def calibrated(self, dimension: str, sensitivity: Sensitivity, most: Fraction) -> Noise:
+        """The least noise whose `dimension` of the loss is at most `most`; the dimension is among its calibrations."""
+        assert self.calibrations is not None
+        return self.calibrations[dimension](sensitivity, most)
+
+
+MECHANISMS: dict[str, Mechanism] = {
+    one.word: one
+    for one in (
+        Mechanism("laplace", laplace.Laplace, laplace.SummedLaplace, Norm.L1, {"epsilon": laplace.noise_for}),
+        Mechanism("gaussian", gaussian.Gaussian, gaussian.SummedGaussian, Norm.L2, {"rho": gaussian.noise_for}),
+        Mechanism("constant", Constant),
+    )
+}
+"""By word. Of equally good mechanisms the first is taken."""
+
+
+def askable() -> tuple[Mechanism, ...]:
+    """The mechanisms that a question may name."""
+    return tuple(one for one in MECHANISMS.values() if one.calibrations)
+
+
+def registered(noise: Noise) -> Noise:
+    """`noise`, whose law is known. Raises InternalError for any other: nothing is said of noise of an unknown law."""
+    if not is_registered(noise):
+        raise refuse("internal", what=f"noise of a law that is not known: {noise.mechanism}")
+    return noise
+
+
+def is_registered(noise: Noise) -> bool:
+    """Whether its law, or the law of its sums, is that of a mechanism."""
+    return any(type(noise) in (one.law, one.sums) for one in MECHANISMS.values())
+
+
+def summed(noise: Noise, count: int, whole: bool) -> Noise | None:
+    """The law of the sum of `count` cells that each got `noise`, or None: not known (`Noise.summed`)."""
+    return noise.summed(count, whole) if is_registered(noise) else None
+
+
+def to_json(noise: Noise) -> dict[str, Any]:
+    """The law as plain JSON: mechanism, sensitivity, shift, and the law's own whole numbers by name.
+
+    Raises InternalError for noise that is not drawn (a sum of cells) or not known.
+    """
+    mechanism = MECHANISMS.get(noise.mechanism)
+    if mechanism is None or type(noise) is not mechanism.law:
+        raise refuse("internal", what=f"noise of a law that cannot be stored: {noise.mechanism}")
+    moved = noise.sensitivity
+    return {
+        "mechanism": noise.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
+        "shift": noise.shift, **{name: getattr(noise, name) for name in _own(mechanism.law)},
+    }  # fmt: skip
+
+
+def from_json(facts: Mapping[str, Any]) -> Noise:
+    """The law that `to_json` wrote. Raises KeyError, TypeError or ValueError when there is no such law."""
+    mechanism = MECHANISMS[facts["mechanism"]]
+    names = {field.name for field in fields(mechanism.law)}
+    numbers = {name: value for name, value in facts.items() if name not in ("mechanism", "sensitivity")}
+    if any(type(value) is not int for value in numbers.values()):
+        raise ValueError("a law of noise is written in whole numbers")
+    if "shift" not in names and numbers.pop("shift") != 0:
+        raise ValueError("this law has no noise grid of its own")
+    noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts["sensitivity"]), **numbers)
+    return noise
+
+
+def _own(law: type[Any]) -> list[str]:
+    return [field.name for field in fields(law) if field.name not in ("sensitivity", "shift")]
