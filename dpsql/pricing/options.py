@@ -15,7 +15,6 @@ from dpsql.policy.bounds import BOUND_NAMES, UNBOUNDED, ContributionBounds
 from dpsql.privacy.loss import exact_number, plain_decimal
 from dpsql.privacy.mechanisms.registry import askable
 
-MECHANISMS = ("auto", *(one.word for one in askable()))
 MOST_BOUND = 10**9
 
 
@@ -171,7 +170,7 @@ def _reuse(text: str) -> Reuse:
 
 
 def _mechanism(text: str) -> str:
-    if text.lower() not in MECHANISMS:
+    if text.lower() not in ("auto", *(one.word for one in askable())):
         raise ValueError(text)
     return text.lower()
 
@@ -184,10 +183,12 @@ def _project(text: str) -> str | None:
     return None if text.lower() in ("none", "null", "") else text
 
 
+_MECHANISMS = " or ".join(", ".join(("auto", *(one.word for one in askable()))).rsplit(", ", 1))
+
 _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "epsilon": (_positive, "a number above 0"),
     "delta": (_share, "a number from 0 to below 1"),
-    "mechanism": (_mechanism, f"{', '.join(MECHANISMS[:-1])} or {MECHANISMS[-1]}"),
+    "mechanism": (_mechanism, _MECHANISMS),
     "max_groups": (_bound, "a whole number from 1, or none"),
     "max_rows_per_group": (_bound, "a whole number from 1, or none"),
     "confidence": (_confidence, "a number from 0.5 to 0.9999"),

@@ -104,9 +104,9 @@ class Laplace:
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
         """The integral of `_weighted_tail`."""
         if len(weights) == 3:
-            return weights[0] * 15 / 8 * self.expected_error()
+            return self.expected_error() * (weights[0] * 15 / 8)
         a, b = [*weights, 0.0][:2]
-        return self.expected_error() * (a * a + a * b + b * b) / (a + b)
+        return self.expected_error() * ((a * a + a * b + b * b) / (a + b))
 
     def summed(self, count: int, whole: bool) -> Noise:
         """The exact law, tabled; cells on a grid of integers are not rounded."""

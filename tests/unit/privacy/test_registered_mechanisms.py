@@ -1,0 +1,72 @@
+"""Every registered mechanism keeps the contract; what is not registered is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support.mechanism_contract import ONE, MechanismContract
+
+from dpsql.errors.exceptions import InternalError
+from dpsql.noise.noise_samplers import SAMPLERS, sample
+from dpsql.noise.randomness import KernelRandomness
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.gaussian import Gaussian, SummedGaussian
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.registry import MECHANISMS, askable, from_json, to_json
+
+
+class TestLaplace(MechanismContract):
+    word = "laplace"
+
+    def density(self, noise: Noise, z: np.ndarray) -> np.ndarray:
+        return -np.abs(z) / float(noise.noise_scale)
+
+    def small(self) -> Noise:
+        return Laplace(ONE, 0, 16, 3)
+
+
+class TestGaussian(MechanismContract):
+    word = "gaussian"
+
+    def density(self, noise: Noise, z: np.ndarray) -> np.ndarray:
+        return -(z**2.0) / (2 * float(noise.noise_scale) ** 2)
+
+    def small(self) -> Noise:
+        return Gaussian(ONE, 0, 7)
+
+
+def test_every_mechanism_has_a_suite_and_a_sampler() -> None:
+    suites = {suite.word for suite in MechanismContract.__subclasses__() if suite.__module__ == __name__}
+    assert suites == {mechanism.word for mechanism in askable()}
+    assert set(SAMPLERS) == {mechanism.law for mechanism in MECHANISMS.values()}
+
+
+def test_constants_are_stored_and_drawn_as_nothing() -> None:
+    nothing = Constant(Sensitivity(2, 0, 0, 0))
+    text = '{"mechanism": "constant", "sensitivity": [2, 0, 0, 0], "shift": 0}'
+    assert json.dumps(to_json(nothing)) == text and from_json(json.loads(text)) == nothing
+    assert sample(nothing, 5, KernelRandomness()) is None
+    with pytest.raises(ValueError):
+        from_json({**json.loads(text), "shift": 3})
+
+
+def test_stored_laws_are_written_as_before() -> None:
+    assert json.dumps(to_json(Laplace(ONE, 2, 16, 3))) == (
+        '{"mechanism": "laplace", "sensitivity": [1, 1, 1, 1], "shift": 2, "t": 16, "s": 3}'
+    )
+    assert json.dumps(to_json(Gaussian(ONE, -7, 5))) == (
+        '{"mechanism": "gaussian", "sensitivity": [1, 1, 1, 1], "shift": -7, "sigma": 5}'
+    )
+
+
+def test_laws_of_sums_and_derived_classes_are_neither_drawn_nor_stored() -> None:
+    class Narrow(Laplace):
+        """A class that is a Laplace and may have any other law."""
+
+    for noise in (Narrow(ONE, 0, 16, 3), SummedGaussian(Gaussian(ONE, 0, 7), 4, False)):
+        with pytest.raises(InternalError):
+            sample(noise, 1, KernelRandomness())
+        with pytest.raises(InternalError):
+            to_json(noise)
