@@ -29,6 +29,7 @@ from dpsql.errors.exceptions import (
 )
 
 if TYPE_CHECKING:
+    from dpsql.frontends.python.async_connection import AsyncConnection, aconnect
     from dpsql.frontends.python.dbapi import (
         BINARY,
         DATETIME,
@@ -66,6 +67,8 @@ _DBAPI = (
 )
 _LAZY = {
     **dict.fromkeys(_DBAPI, "dpsql.frontends.python.dbapi"),
+    "AsyncConnection": "dpsql.frontends.python.async_connection",
+    "aconnect": "dpsql.frontends.python.async_connection",
     "PrivacyPlan": "dpsql.pricing.explain",
     "Policy": "dpsql.policy",
     "load_policy": "dpsql.policy",
@@ -77,6 +80,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "AsyncConnection",
     "BINARY",
     "BudgetRefusal",
     "Binary",
@@ -111,6 +115,7 @@ __all__ = [
     "Timestamp",
     "TimestampFromTicks",
     "Warning",
+    "aconnect",
     "apilevel",
     "connect",
     "load_policy",
@@ -126,6 +131,13 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_LAZY[name]), name)
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext dpsql` in IPython and Jupyter: the magics `%dpsql` and `%%dpsql`."""
+    from dpsql.frontends.python import magic
+
+    magic.load_ipython_extension(shell)
 
 
 def __dir__() -> list[str]:

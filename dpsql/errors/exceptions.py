@@ -78,6 +78,10 @@ class Error(Exception):
         lines.append("the charge stays: noise may have been drawn" if self.charged else "nothing was charged")
         return "\n".join(lines)
 
+    def __str__(self) -> str:
+        """The whole message: what a traceback, a notebook and `print` show."""
+        return self.text()
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors cross process borders (batch workers) with all their attributes."""
         return (_rebuild, (type(self), self.message, {k: v for k, v in self.__dict__.items() if k != "message"}))

@@ -191,6 +191,12 @@ class Release:
         paid = "nothing charged" if self.reused else f"charged {self.receipt.charged or _priced(self.loss)}"
         return f"{body}{more}\n{paid}, receipt {self.receipt_id}"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dpsql.release.html import release_html
+
+        return release_html(self)
+
 
 def group_notices(columns: Sequence[OutputColumn], blocks: Iterable[Block] = ()) -> tuple[str, ...]:
     """What to know of columns that are computed over the groups of a block, and how to ask instead; then of `blocks`."""

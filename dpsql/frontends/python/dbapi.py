@@ -6,7 +6,7 @@ There are no transactions to speak of: a charge is made durably before data is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
 from pathlib import Path
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dpsql.release.release import Release
     from dpsql.session.budget import Budget
     from dpsql.session.session import Session
+    from dpsql.sql.parse import Parameters
     from dpsql.tuning import Advice
 
 __all__ = [
@@ -78,8 +79,6 @@ paramstyle = "qmark"
 
 Row = tuple[Any, ...]
 Description = tuple[str, str, None, None, None, None, None]
-Parameters = Sequence[Any] | Mapping[str, Any] | None
-
 Date = date
 Time = time
 Timestamp = datetime
@@ -165,7 +164,7 @@ class Connection:
 
     def explain(self, operation: str, parameters: Parameters = None) -> PrivacyPlan:
         """The privacy plan and price of a query; nothing is charged and data is not touched."""
-        return self.session.explain(operation, parameters)
+        return self.session.explain(*_adapted(operation, parameters))
 
     def tune(self, operation: str, *, epsilon: str | None = None, groups: int | None = None) -> Advice:
         """Contribution bounds recommended for a query, from a measurement that is charged (docs/tune.md).
@@ -232,13 +231,13 @@ class Cursor:
         self._rows: Iterator[Row] = iter(())
 
     def execute(self, operation: str, parameters: Parameters = None) -> Cursor:
-        """Execute one statement with values for its ? or :name places, and return the cursor itself.
+        """Execute one statement with values for its ? or :name places (%s and %(name)s too), and return the cursor itself.
 
         Raises refusals (nothing was charged) and faults, whose `charged` says whether the charge stays.
         """
         session = self._open()
         self._release, self._rows = None, iter(())
-        release = session.execute(operation, parameters)
+        release = session.execute(*_adapted(operation, parameters))
         self._release, self._rows = release, release.rows()
         return self
 
@@ -328,3 +327,12 @@ class Cursor:
         if self.description is None:
             raise refuse("no_result")
         return self._rows
+
+
+def _adapted(operation: str, parameters: Parameters) -> tuple[str, Parameters]:
+    """Other styles of parameters are read where there are values; the module that reads them is loaded then."""
+    if not parameters:
+        return operation, parameters
+    from dpsql.frontends.python.parameters import adapted
+
+    return adapted(operation, parameters)

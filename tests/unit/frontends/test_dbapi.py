@@ -190,3 +190,87 @@ def test_source_given_in_python(clinic: Clinic, tmp_path: Any) -> None:
         connection.execute("SET dp.epsilon = 4")
         row = connection.execute("SELECT COUNT(*) AS n, AVG(age) AS age FROM people").fetchone()
     assert row is not None and abs(row[0] - 500) < 100 and abs(row[1] - 30) < 20
+
+
+def test_other_styles_of_parameters_are_read(connection: dpsql.Connection) -> None:
+    import numpy as np
+
+    first = connection.execute(
+        "SELECT COUNT(*) AS n FROM patients WHERE age < ? AND region = ?", (50, "north")
+    ).fetchall()
+    others: list[tuple[str, Any]] = [
+        ("SELECT COUNT(*) AS n FROM patients WHERE age < %s AND region = %s", (50, "north")),
+        ("SELECT COUNT(*) AS n FROM patients WHERE age < %(most)s AND region = %(r)s", {"most": 50, "r": "north"}),
+        ("SELECT COUNT(*) AS n FROM patients WHERE age < ? AND region = ?", (np.int64(50), np.str_("north"))),
+        ("SELECT COUNT(*) AS n FROM patients WHERE age < :a AND region = :b", {"a": np.int16(50), "b": "north"}),
+    ]
+    for sql, values in others:
+        assert connection.execute(sql, values).fetchall() == first, sql
+    assert connection.execute("SELECT ? AS d", (np.datetime64("2024-02-29"),)).fetchone() == (date(2024, 2, 29),)
+    assert connection.execute("SELECT '%s' AS t, ? AS u", ("x",)).fetchone() == ("%s", "x")
+    with pytest.raises(dpsql.ProgrammingError) as caught:
+        connection.execute("SELECT COUNT(*) FROM patients WHERE age < %s AND nope = 1", (50,))
+    assert caught.value.position == 51
+
+
+def test_the_text_of_an_error_has_place_hint_and_charge(connection: dpsql.Connection) -> None:
+    with pytest.raises(dpsql.Error) as caught:
+        connection.execute("SELECT COUNT(*) FROM patients WHERE agee > 3")
+    text = str(caught.value)
+    assert "did you mean age" in text and "^" in text and text.endswith("nothing was charged")
+
+
+def test_answers_are_awaited(clinic: Clinic) -> None:
+    import asyncio
+
+    async def ask() -> None:
+        async with await dpsql.aconnect(clinic.policy, analyst="research") as opened:
+            release, plan = await asyncio.gather(
+                opened.execute(BY_REGION), opened.explain("SELECT SUM(age) FROM patients")
+            )
+            assert len(release) == 2 and plan.outputs
+            assert (await opened.budget()).spent["dataset"]["epsilon"] == "0.1"
+            with pytest.raises(dpsql.ProgrammingError):
+                await opened.execute("SELECT nope FROM patients")
+
+    asyncio.run(ask())
+
+
+def test_a_cancelled_wait_interrupts_the_question(clinic: Clinic) -> None:
+    import asyncio
+
+    clinic.make_slow()
+
+    async def ask() -> None:
+        async with await dpsql.aconnect(clinic.policy) as opened:
+            task = asyncio.create_task(opened.execute("SELECT AVG(n) AS a FROM numbers"))
+            while clinic.charges() == 0:
+                await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await opened.execute("SELECT 7 AS seven")).table.to_pylist() == [{"seven": 7}]
+
+    asyncio.run(ask())
+
+
+def test_a_notebook_shows_error_bars_and_asks_cells(clinic: Clinic, capsys: pytest.CaptureFixture[str]) -> None:
+    registered: dict[str, Any] = {}
+
+    class Shell:
+        user_ns: dict[str, Any] = {}  # noqa: RUF012
+
+        def register_magic_function(self, function: Any, magic_kind: str, magic_name: str) -> None:
+            registered[f"{magic_kind} {magic_name}"] = function
+
+    dpsql.load_ipython_extension(Shell())
+    magic = registered["line_cell dpsql"]
+    assert magic("", "SELECT 1") is None and "has no connection yet" in capsys.readouterr().out
+    magic("clinic.yaml research")
+    release = magic("answer", BY_REGION)
+    html = release._repr_html_()
+    assert Shell.user_ns["answer"] is release and html.count("&plusmn;") == 4 and "<td>north</td>" in html
+    assert "charged epsilon 0.1" in html and "error bars hold in 95 %" in html
+    assert magic("", "SELECT nope FROM patients") is None and "unknown_column" in capsys.readouterr().out
+    assert "&lt;b&gt;" in magic("", "SELECT '<b>' AS t")._repr_html_()
+    magic.connection.close()

@@ -1,0 +1,64 @@
+"""Parameters as Python programs give them: `%s` and `%(name)s` beside ? and :name, and numbers of numpy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.sql.parse import Parameters, dialect
+
+_NAMED = re.compile(r"%\((\w+)\)s")
+_PLACES = (TokenType.PLACEHOLDER, TokenType.PARAMETER)
+
+
+def adapted(operation: str, parameters: Parameters) -> tuple[str, Parameters]:
+    """The operation with ? and :name alone (of the same length, so that places in errors stay), and built-in values.
+
+    `%s` counts as a place for a value where there are as many of them as values, outside of quotes and comments, and no
+    other kind of place; anything else is left for the session to read or to refuse.
+    """
+    if isinstance(parameters, Mapping):
+        values = {name: built_in(value) for name, value in parameters.items()}
+        return _NAMED.sub(lambda found: f":{found[1]}".ljust(len(found[0])), operation), values
+    if not isinstance(parameters, Sequence) or isinstance(parameters, (str, bytes, bytearray, memoryview)):
+        return operation, parameters
+    listed = [built_in(value) for value in parameters]
+    return (_with_question_marks(operation, len(listed)) if "%s" in operation else operation), listed
+
+
+def _with_question_marks(operation: str, count: int) -> str:
+    try:
+        tokens = dialect().tokenize(operation)
+    except SqlglotError:
+        return operation
+    places = [
+        token.start
+        for token, following in pairwise(tokens)
+        if token.token_type is TokenType.MOD and _is_s(following, token.start + 1)
+    ]
+    if len(places) != count or any(token.token_type in _PLACES for token in tokens):
+        return operation
+    text = list(operation)
+    for start in places:
+        text[start : start + 2] = "? "
+    return "".join(text)
+
+
+def _is_s(token: Token, start: int) -> bool:
+    return token.text == "s" and token.start == start
+
+
+def built_in(value: Any) -> Any:
+    """A scalar of numpy as the built-in value that it holds; a list item by item; anything else as it is."""
+    if isinstance(value, (list, tuple)):
+        return [built_in(item) for item in value]
+    if type(value).__module__ != "numpy" or not hasattr(value, "item"):
+        return value
+    if value.dtype.kind == "M" and not value.dtype.str.endswith("[D]"):
+        value = value.astype("datetime64[us]")
+    return value.tolist() if value.ndim else value.item()
