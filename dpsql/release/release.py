@@ -17,6 +17,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.error_bars import Answer, Bars, answer, bars
+from dpsql.release.html import answer_html
 from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox, shared_sandbox
 
@@ -193,9 +194,12 @@ class Release:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from dpsql.release.html import release_html
-
-        return release_html(self)
+        noisy = [column.noisy for column in self.columns]
+        errors = [self.error.column(at).to_pylist() if is_noisy else None for at, is_noisy in enumerate(noisy)]
+        price = "nothing charged" if self.reused else f"charged {self.receipt.charged}"
+        bars_text = f"; error bars hold in {self.confidence * 100:g} % of cases" if any(noisy) else ""
+        remarks = (f"{price}, receipt {self.receipt_id}{bars_text}", *self.notices, *self.bars.notes)
+        return answer_html([column.name for column in self.columns], self.rows(), errors, len(self), remarks)
 
 
 def group_notices(columns: Sequence[OutputColumn], blocks: Iterable[Block] = ()) -> tuple[str, ...]:
