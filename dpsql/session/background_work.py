@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import refuse
 from dpsql.session.response_times import Pace
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
 
-_LOOK_SECONDS = 0.1
 _NAG_SECONDS = 0.02
 _STOPPING_SECONDS = 10.0
 GOES_ON = "its measurement goes on; once it is stored, asking again is free"
@@ -135,35 +135,51 @@ class Work:
 
 
 class Room:
-    """Who measures at this moment: at most `most` questions at once (None: no limit), and at most `most_left` of one asker
-    that nobody waits for any more. A session with such a one waits for it before it measures again, so that leaving
-    questions behind never makes more work than waiting for them."""
+    """Who measures at this moment: at most `most` questions at once (None: no limit), of one asker at most `most_each`, and
+    at most `most_left` of one asker that nobody waits for any more. Places are given in turns of askers (`FairQueue`). A
+    session with a question that was left waits for it before it measures again, so that leaving questions behind never
+    makes more work than waiting for them."""
 
-    def __init__(self, most: int | None = None, most_left: int = 1) -> None:
-        self._most, self._most_left = most, most_left
-        self._changed = threading.Condition()
+    def __init__(self, most: int | None = None, most_left: int = 1, most_each: int | None = None) -> None:
+        self._most_left = most_left
+        self._queue = FairQueue(most, most_each)
         self._running: set[Work] = set()
+        self._listeners: dict[str, Callable[[int], None]] = {}
         _rooms.add(self)
+
+    @property
+    def _changed(self) -> threading.Condition:
+        return self._queue.changed
+
+    @property
+    def queue(self) -> FairQueue:
+        """The places and who waits for one."""
+        return self._queue
+
+    def tell(self, session: str, listener: Callable[[int], None] | None) -> None:
+        """Call `listener` once for each question of a session that has to wait, with its position; None ends that."""
+        if listener is None:
+            self._listeners.pop(session, None)
+        else:
+            self._listeners[session] = listener
 
     @contextmanager
     def place(self, work: Work) -> Iterator[None]:
         """A place for `work` while this is entered. Raises `stopped` when nobody waits for it any more."""
-        with self._changed:
-            while not self._has_place(work):
-                self._changed.wait(_LOOK_SECONDS)
-                work.check()
-            work.check()
-            self._running.add(work)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._running.discard(work)
-                self._changed.notify_all()
+        with self._queue.place(
+            work.asker,
+            work.check,
+            may_enter=lambda: self._may_enter(work),
+            queued=self._listeners.get(work.session),
+            entered=lambda: self._running.add(work),
+        ):
+            try:
+                yield
+            finally:
+                with self._changed:
+                    self._running.discard(work)
 
-    def _has_place(self, work: Work) -> bool:
-        if self._most is not None and len(self._running) >= self._most:
-            return False
+    def _may_enter(self, work: Work) -> bool:
         left = [one for one in self._running if one.left]
         same = sum(one.asker == work.asker for one in left)
         return same < self._most_left and all(one.session != work.session for one in left)
@@ -182,7 +198,7 @@ class Room:
 
     def forget(self) -> None:
         """In a forked child: the threads that measure are the parent's."""
-        self._changed = threading.Condition()
+        self._queue.forget()
         self._running = set()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_house
-from dpsql.frontends.pgwire.server import Limits
+from dpsql.frontends.pgwire.limits import Limits
 from support.served_clinic import Served, serving
 
 PATIENCE = 20

@@ -18,8 +18,9 @@ import pytest
 from clients.programs import left_out
 
 from dpsql.frontends.demo.data import build_demo
+from dpsql.frontends.pgwire.limits import Limits
 from dpsql.frontends.pgwire.logins import open_logins
-from dpsql.frontends.pgwire.server import House, Limits, Server
+from dpsql.frontends.pgwire.server import House, Server
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session

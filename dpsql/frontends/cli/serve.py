@@ -33,12 +33,19 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 )
 @click.option("--allow-plain", is_flag=True, help="Let clients of other machines in without TLS.")
 @click.option("--connections", default=100, show_default=True, type=click.IntRange(1, 1000), help="At most, at once.")
+@click.option(
+    "--concurrency", default=4, show_default=True, type=click.IntRange(1, 256), help="Questions measured at once."
+)
+@click.option(
+    "--concurrency-per-user", type=click.IntRange(1, 256), help="Of these, one user's; all but one if left out."
+)
 def serve(
     policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
-    connections: int,
+    connections: int, concurrency: int, concurrency_per_user: int | None,
 ) -> None:  # fmt: skip
     """Answer BI tools as a PostgreSQL server would; the database has the name of the data set."""
-    from dpsql.frontends.pgwire.server import Limits, Server
+    from dpsql.frontends.pgwire.limits import Limits
+    from dpsql.frontends.pgwire.server import Server
 
     host, port = _address(listen)
     if (tls_cert is None) != (tls_key is None):
@@ -49,7 +56,8 @@ def serve(
         if tls is None and host not in _LOOPBACK and not allow_plain:
             raise refuse("serve_plain", address=listen)
         house.logins.prepare()
-        server = Server(house, tls=tls, allow_plain=allow_plain, limits=Limits(connections=connections))
+        limits = Limits(connections, concurrency=concurrency, concurrency_per_user=concurrency_per_user)
+        server = Server(house, tls=tls, allow_plain=allow_plain, limits=limits)
         asyncio.run(_run(server, house, host, port, tls is not None))
     finally:
         house.engine.close()

@@ -88,8 +88,8 @@ class Backend:
     # --- simple queries -----------------------------------------------------------------------------------------------
 
     def _query(self, message: m.Query) -> Iterator[bytes]:
-        text = message.sql
-        pieces = _statements(text)
+        with self._questions.reading(message.sql):
+            pieces = _statements(message.sql)
         if not pieces:
             yield m.EMPTY_QUERY
         for sql, offset in pieces:
@@ -116,7 +116,8 @@ class Backend:
             raise refuse("statement_known", name=message.name)
         if len(self._statements) >= MOST_KEPT:
             raise refuse("wire_limit", most=MOST_KEPT, what="prepared statements")
-        pieces = _statements(message.sql)
+        with self._questions.reading(message.sql):
+            pieces = _statements(message.sql)
         if len(pieces) > 1:
             raise refuse("wire_many")
         sql, offset = pieces[0] if pieces else ("", 0)

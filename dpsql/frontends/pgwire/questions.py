@@ -18,6 +18,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog import Catalog, Place
@@ -29,12 +30,15 @@ from dpsql.frontends.pgwire.rows import OIDS, Answer, Field, oid_of
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.planning.planner import MOST_KEPT
 from dpsql.release.release import Release
+from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
 from dpsql.storage.recent_values import RecentValues
 
 _PARAMETER = re.compile(r"\$\d")
 _VECTORS = {"indkey": e.INT2VECTOR, "indoption": e.INT2VECTOR, "indclass": e.OIDVECTOR, "indcollation": e.OIDVECTOR}
 _NAG_SECONDS = 0.05
+LONG_TEXT = 5_000
+"""Characters of a text from which on it is read in turns; reading as many takes some hundredths of a second."""
 
 
 @dataclass
@@ -108,6 +112,11 @@ class Stop:
         if self.asked:
             raise self.refusal()
 
+    def check_gone(self) -> None:
+        """Raises wire_cancelled when the client is gone, so that nothing is begun for it."""
+        if self.gone:
+            raise self.refusal()
+
     def refusal(self, charged: bool = False, hint: str = "") -> Error:
         """What a statement that was stopped says."""
         return refuse("wire_timeout" if self.late else "wire_cancelled", charged=charged, hint=hint)
@@ -123,13 +132,26 @@ class Questions:
         settings: Settings,
         process: int,
         bars: RecentValues[str] | None = None,
+        texts: FairQueue | None = None,
     ) -> None:
-        """`bars` keeps the words about error bars for all connections of a server."""
+        """`bars` keeps the words about error bars for all connections of a server; `texts` is where long texts wait to be
+        read."""
         self.session, self.settings, self.stop = session, settings, Stop()
         self._catalog = catalog
         self._bars: RecentValues[str] = RecentValues(MOST_KEPT) if bars is None else bars
         self._place = Place(catalog.user, catalog.database, settings, process, catalog.oids)
         self._tables = {name.lower() for name in session.policy.tables}
+        self._texts = FairQueue(1) if texts is None else texts
+
+    @contextmanager
+    def reading(self, sql: str) -> Iterator[None]:
+        """Entered to read and plan a text. Long ones take turns: while one is read no other thread of the server computes,
+        so that a few of them at once would keep every answer, also the free ones, waiting for all of them."""
+        if len(sql) <= LONG_TEXT:
+            yield
+            return
+        with self._texts.place(self._place.user, self.stop.check_gone):
+            yield
 
     # --- understanding ------------------------------------------------------------------------------------------------
 
@@ -137,6 +159,10 @@ class Questions:
         """Where a question goes and what its parameters are. Raises refusals; nothing is charged."""
         if TYPE_TREE.match(sql):
             return Prepared(sql, "types", (1028,))
+        with self.reading(sql):
+            return self._understood(sql, declared)
+
+    def _understood(self, sql: str, declared: Sequence[int]) -> Prepared:
         words = _words(sql)
         about_data = not words.isdisjoint(self._tables)
         about_catalog = any(
@@ -172,7 +198,8 @@ class Questions:
             return _fields(self._catalog.describe(filled, self._place))
         try:
             given = list(dummies(prepared.oids) if values is None else values)
-            columns = self.session.describe(prepared.sql, given or None)
+            with self.reading(prepared.sql):
+                columns = self.session.describe(prepared.sql, given or None)
         except Error as error:
             return _fields(self._probe(prepared, error).schema)
         return tuple(Field(column.name, OIDS[column.type]) for column in columns)
@@ -187,7 +214,7 @@ class Questions:
             return _answer(self._run_catalog(prepared, values))
         with self.stop.running(self.session.interrupt, self.settings.statement_seconds()):
             try:
-                release = self.session.execute(prepared.sql, list(values) or None)
+                release = self._execute(prepared.sql, list(values) or None)
             except Error as error:
                 if self.stop.asked and error.slug == "stopped":
                     raise self.stop.refusal(error.charged, error.hint) from None
@@ -195,6 +222,18 @@ class Questions:
         fields = tuple(Field(column.name, OIDS[column.type]) for column in release.columns)
         tag = "SELECT" if fields else "SET"
         return Answer(tag, fields, release.table if fields else None, self._notices(prepared, values, release))
+
+    def _execute(self, sql: str, values: list[Any] | None) -> Release:
+        """As `Session.execute`, with the text read in its turn and the data scanned out of it."""
+        if len(sql) <= LONG_TEXT:
+            return self.session.execute(sql, values)
+        pace = Pace(self.session.policy)
+        with self.reading(sql):
+            statement = self.session.planner.parse(sql, values)
+            if statement.kind != "query":
+                return self.session.execute(sql, values)
+            planned = self.session.plan(statement, values)
+        return self.session.answer(planned, pace=pace)
 
     def _run_catalog(self, prepared: Prepared, values: Sequence[Any]) -> pa.Table:
         assert prepared.tree is not None
@@ -244,7 +283,8 @@ class Questions:
     def _measured(self, sql: str, values: list[Any] | None) -> str:
         """Half-widths of what was measured, those of the stored release that the answer is now."""
         session = self.session
-        planned = session.plan(session.planner.parse(sql, values), values)
+        with self.reading(sql):
+            planned = session.plan(session.planner.parse(sql, values), values)
         confidence = float(planned.options.confidence)
         parts = [
             f"{one.output} \N{PLUS-MINUS SIGN} {one.error_95 if one.stored_error_95 is None else one.stored_error_95:.4g}"

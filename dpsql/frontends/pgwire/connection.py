@@ -1,0 +1,296 @@
+"""One client of the server, from its first byte to its last. Whatever computes runs in threads, never in the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, Protocol
+
+from dpsql.errors.custodian_log import unexpected
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.pgwire import messages as m
+from dpsql.frontends.pgwire.backend import Backend, error_bytes
+from dpsql.frontends.pgwire.limits import Limits
+from dpsql.frontends.pgwire.login import Login
+from dpsql.frontends.pgwire.logins import Logins
+from dpsql.frontends.pgwire.questions import Questions
+from dpsql.frontends.pgwire.tls import Tls
+from dpsql.policy import Policy
+from dpsql.session.background_work import Room
+
+MOST_MESSAGE = 1 << 20
+"""Bytes of one message after login; a statement has 200,000 characters at most."""
+FLUSH_BYTES = 1 << 16
+_DENIED = b"N"
+
+
+class ClientReader(asyncio.StreamReader):
+    """Tells at once when the client has closed its side, also while an answer is computed and nobody reads."""
+
+    _ended = False
+    _tell: Callable[[], None] | None = None
+
+    def feed_eof(self) -> None:
+        super().feed_eof()
+        self._end()
+
+    def set_exception(self, exc: Exception) -> None:
+        super().set_exception(exc)
+        self._end()
+
+    def _end(self) -> None:
+        if self._tell is not None and not self._ended:
+            self._tell()
+        self._ended = True
+
+    def when_ended(self, tell: Callable[[], None]) -> None:
+        """Call `tell` once the client has closed its side; now when it has already."""
+        self._tell = tell
+        if self._ended:
+            tell()
+
+
+class Host(Protocol):
+    """What a connection asks of its server."""
+
+    draining: bool
+
+    @property
+    def policy(self) -> Policy: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def tls(self) -> Tls | None: ...
+
+    @property
+    def logins(self) -> Logins: ...
+
+    @property
+    def room(self) -> Room: ...
+
+    def full(self) -> bool:
+        """Whether there are more connections than allowed."""
+
+    def may_be_plain(self, peer: str) -> bool:
+        """Whether a connection from `peer` may go without TLS."""
+
+    def enter(self, user: str) -> None:
+        """Count a login. Raises wire_busy_user."""
+
+    def exit(self, user: str) -> None:
+        """Count a login out."""
+
+    def open(self, login: Login, number: int) -> Questions:
+        """Return a session and a catalog for one login. Raises refusals of its `dp.` options."""
+
+    def cancel(self, asked: m.Cancel) -> None:
+        """Stop what the named connection runs."""
+
+    async def work(self, function: Any, *arguments: Any) -> Any:
+        """Return the result of a function that computes, in a thread."""
+
+
+class Connection:
+    """One client, from its first byte to its last."""
+
+    def __init__(self, server: Host, number: int, reader: ClientReader, writer: asyncio.StreamWriter) -> None:
+        self._server, self._number, self._reader, self._writer = server, number, reader, writer
+        self._questions: Questions | None = None
+        self._encrypted = False
+        self._idle = True
+        self._leaving = False
+        task = asyncio.current_task()
+        assert task is not None
+        self.task: asyncio.Task[Any] = task
+        self.secret = os.urandom(4)
+        self._peer = str((writer.get_extra_info("peername") or ("",))[0])
+
+    async def serve(self) -> None:
+        """Log in, answer, close; nothing that goes wrong with one client leaves this."""
+        user = ""
+        try:
+            self._keep_alive()
+            async with asyncio.timeout(self._server.limits.login_seconds):
+                login = await self._login()
+            if login is None:
+                return
+            user = login.user
+            try:
+                await self._talk(login)
+            finally:
+                self._server.exit(user)
+                if self._questions is not None:
+                    self._server.room.tell(self._questions.session.id, None)
+        except Error as error:
+            await self._tell(error)
+        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, EOFError, OSError):
+            pass
+        except asyncio.CancelledError:
+            await self._tell(refuse("wire_shutdown"))
+            if not self._server.draining:
+                raise
+        except Exception as error:
+            await self._tell(unexpected(error))
+        finally:
+            self._writer.close()
+            try:
+                await asyncio.wait_for(self._writer.wait_closed(), 1)
+            except Exception:
+                # Closing waits until the client has read what is written; one that does not read would stay for ever.
+                self._writer.transport.abort()
+
+    def cancel(self) -> None:
+        """End the waiting for what runs here now; in a thread of its own, because that may take a moment."""
+        if self._questions is not None:
+            threading.Thread(target=self._questions.stop.ask, name="dpsql-cancel", daemon=True).start()
+
+    def _ended(self) -> None:
+        """The client closed its side. Nobody waits for an answer any more: what is charged runs to its end and is stored,
+        what runs is given up otherwise, and what the client sent last is not begun."""
+        if self._questions is not None:
+            threading.Thread(target=self._questions.stop.leave, name="dpsql-leave", daemon=True).start()
+
+    def leave(self) -> None:
+        """Go at once when nothing runs, else after the answer."""
+        self._leaving = True
+        if self._idle:
+            self.task.cancel()
+
+    def _keep_alive(self) -> None:
+        """The system notices a client that vanished without a word (half-open) after about two minutes."""
+        link = self._writer.get_extra_info("socket")
+        if link is not None:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
+                if hasattr(socket, name):
+                    with suppress(OSError):
+                        link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+    # --- before login -------------------------------------------------------------------------------------------------
+
+    async def _login(self) -> Login | None:
+        """The login, None for a cancel request, which ends the connection."""
+        while True:
+            first = m.read_startup(await self._body(m.MOST_STARTUP, least=4))
+            if isinstance(first, m.Cancel):
+                self._server.cancel(first)
+                return None
+            if isinstance(first, m.Startup):
+                break
+            await self._encrypt(first)
+        if self._server.full():
+            raise refuse("wire_busy")
+        if self._server.draining:
+            raise refuse("wire_shutdown")
+        if not self._encrypted and not self._server.may_be_plain(self._peer):
+            raise refuse("login_tls")
+        binding = self._server.tls.binding if self._encrypted and self._server.tls is not None else None
+        login = Login(first, self._server.policy.dataset, self._server.logins, binding)
+        await self._send(await self._server.work(login.begin))
+        while not login.done:
+            kind, body = await self._message(m.MOST_STARTUP)
+            if kind != b"p":
+                raise refuse("wire_state")
+            try:
+                await self._send(await self._server.work(login.respond, body))
+            except Error as error:
+                if error.slug == "login_failed":
+                    await asyncio.sleep(self._server.limits.failed_login_seconds)
+                raise
+        self._server.enter(login.user)
+        return login
+
+    async def _encrypt(self, asked: m.TlsRequest) -> None:
+        if asked.gss or self._server.tls is None or self._encrypted:
+            await self._send(_DENIED)
+            return
+        # Bytes that are here before the handshake came in plain; taking them for encrypted ones would let a stranger
+        # in the middle put words into the client's mouth.
+        if self._reader._buffer:  # type: ignore[attr-defined]
+            raise refuse("wire_state")
+        self._writer.write(b"S")
+        await self._writer.drain()
+        await self._writer.start_tls(self._server.tls.context, ssl_handshake_timeout=self._server.limits.login_seconds)
+        self._encrypted = True
+
+    # --- after login --------------------------------------------------------------------------------------------------
+
+    async def _talk(self, login: Login) -> None:
+        self._questions = await self._server.work(self._server.open, login, self._number)
+        self._reader.when_ended(self._ended)
+        self._tell_positions(self._questions)
+        backend = Backend(self._questions)
+        await self._send(login.welcome() + backend.start() + m.backend_key(self._number, self.secret) + backend.ready())
+        while True:
+            self._idle = True
+            if self._leaving:
+                raise refuse("wire_shutdown")
+            async with asyncio.timeout(self._server.limits.idle_seconds):
+                kind, body = await self._message(MOST_MESSAGE)
+            self._idle = False
+            message = m.read_message(kind, body)
+            if isinstance(message, m.Terminate):
+                return
+            if isinstance(message, m.Password):
+                raise refuse("wire_state")
+            pieces = backend.handle(message)
+            while (piece := await self._server.work(_gathered, pieces)) is not None:
+                await self._send(piece)
+
+    def _tell_positions(self, questions: Questions) -> None:
+        """Say how many are before a question that has to wait, once and only where responses come at any time: elsewhere
+        the queue would tell between two times of response whether scans are over."""
+        if self._server.policy.timing != "plain" or self._server.policy.constant_seconds is not None:
+            return
+        loop = asyncio.get_running_loop()
+
+        def queued(position: int) -> None:
+            if questions.settings.hears("NOTICE"):
+                told = m.notice_response(f"waiting for a place at the data, number {position} in the queue")
+                loop.call_soon_threadsafe(self._writer.write, told)
+
+        self._server.room.tell(questions.session.id, queued)
+
+    async def _message(self, most: int) -> tuple[bytes, bytes]:
+        kind = await self._reader.readexactly(1)
+        return kind, await self._body(most, least=0)
+
+    async def _body(self, most: int, least: int) -> bytes:
+        """A length and what it announces; the length is judged before anything is read."""
+        size = struct.unpack("!i", await self._reader.readexactly(4))[0] - 4
+        if not least <= size <= most:
+            raise refuse("wire_length", most=most)
+        return await self._reader.readexactly(size)
+
+    async def _send(self, data: bytes) -> None:
+        """Write, and wait while the client is slow; one that reads nothing is let go."""
+        if not data:
+            return
+        self._writer.write(data)
+        async with asyncio.timeout(self._server.limits.write_seconds):
+            await self._writer.drain()
+
+    async def _tell(self, error: Error) -> None:
+        """Last words. The client may be gone already."""
+        with suppress(Exception):
+            self._writer.write(error_bytes(error, "FATAL"))
+            await asyncio.wait_for(self._writer.drain(), 1)
+
+
+def _gathered(pieces: Iterator[bytes]) -> bytes | None:
+    """The next pieces as one, None when there are no more."""
+    found, size = [], 0
+    for piece in pieces:
+        found.append(piece)
+        size += len(piece)
+        if size >= FLUSH_BYTES:
+            break
+    return b"".join(found) if found else None

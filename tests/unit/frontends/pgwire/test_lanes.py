@@ -1,0 +1,155 @@
+"""One user's heavy questions keep nobody else waiting: neither free answers, nor a first question, nor short texts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from support.gated_engine import PATIENCE, Gated, gated
+from support.raw_client import Client, fields, framed, rows_of, text
+from support.served_clinic import PASSWORD, Served, build_clinic, serving
+
+from dpsql.engine.fair_queue import FairQueue
+from dpsql.frontends.cli.serve import open_house
+from dpsql.frontends.pgwire import backend
+from dpsql.frontends.pgwire.limits import Limits
+from dpsql.frontends.pgwire.questions import LONG_TEXT
+
+STORED = "SELECT COUNT(*) AS n FROM patients WHERE age > 41"
+FREE = (
+    STORED, f"EXPLAIN {STORED}", "SET dp.epsilon = 0.1", "SHOW dp.budget", "SHOW dp.all", "DESCRIBE patients", "SHOW TABLES",
+    "SELECT 1", "SELECT relname FROM pg_class WHERE relname = 'patients'", "SET dp.epsilon = 0.2; SHOW dp.epsilon",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    found = build_clinic(tmp_path_factory.mktemp("lanes"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(found.state))
+        yield found
+
+
+def logged_in(port: int, user: str) -> Client:
+    client = Client(port)
+    assert client.login(user, PASSWORD, "nafld")[-1][0] == b"Z"
+    return client
+
+
+def ask(client: Client, age: int) -> None:
+    client.send(framed(b"Q", text(f"SELECT COUNT(*) AS n FROM patients WHERE age > {age}")))
+
+
+def scans(count: int) -> None:
+    """Wait until as many scans have begun."""
+    for _ in range(PATIENCE * 100):
+        if Gated.scans >= count:
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError(f"{Gated.scans} scans, not {count}")
+
+
+def test_free_answers_are_given_while_every_place_at_the_data_is_taken(clinic: Served) -> None:
+    with gated(clinic) as port:
+        light = logged_in(port, "clinic")
+        Gated.go_on.set()
+        assert len(rows_of(light.query(STORED))) == 1
+        Gated.go_on.clear()
+        heavy = [logged_in(port, user) for user in ("research",) * 4 + ("clinic",) * 4]
+        for number, client in enumerate(heavy):
+            ask(client, 50 + number)
+        scans(1 + Limits().concurrency)
+        for sql in FREE:
+            assert light.query(sql)[-1][0] == b"Z", sql
+        assert rows_of(logged_in(port, "clinic").query("SELECT 1")) == [[b"1"]]
+        assert Gated.scans == 1 + Limits().concurrency
+        Gated.go_on.set()
+        for client in heavy:
+            assert len(rows_of(client.until(b"Z"))) == 1
+
+
+@pytest.mark.parametrize(("concurrency", "each"), [(2, None), (3, 2)])
+def test_one_users_questions_leave_a_place_for_others(clinic: Served, concurrency: int, each: int | None) -> None:
+    before = len(clinic.charged())
+    with gated(clinic, limits=Limits(concurrency=concurrency, concurrency_per_user=each)) as port:
+        heavy = [logged_in(port, "research") for _ in range(4)]
+        for number, client in enumerate(heavy):
+            ask(client, 60 + 10 * concurrency + number)
+        scans(concurrency - 1)
+        light = logged_in(port, "clinic")
+        ask(light, 60 + 10 * concurrency)
+        scans(concurrency)
+        analysts = [charge["analyst"] for charge in clinic.charged()[before:]]
+        assert sorted(analysts) == ["clinic", *["research"] * (concurrency - 1)]
+        Gated.go_on.set()
+        for client in (*heavy, light):
+            assert len(rows_of(client.until(b"Z"))) == 1
+
+
+def test_whoever_waits_is_told_their_position(clinic: Served) -> None:
+    with gated(clinic, limits=Limits(concurrency=1)) as port:
+        first, second = logged_in(port, "research"), logged_in(port, "clinic")
+        ask(first, 31)
+        scans(1)
+        ask(second, 32)
+        kind, body = second.read() or (b"", b"")
+        assert (kind, fields(body)["M"]) == (b"N", "waiting for a place at the data, number 1 in the queue")
+        Gated.go_on.set()
+        told = [fields(body)["M"] for kind, body in first.until(b"Z") if kind == b"N"]
+        assert not [one for one in told if "queue" in one]
+        assert len(rows_of(second.until(b"Z"))) == 1
+
+
+def test_the_queue_is_not_told_where_responses_have_their_times(clinic: Served) -> None:
+    """It would tell between two of these whether a scan is over."""
+    padded = clinic.policy.with_name("padded.yaml")
+    padded.write_text(clinic.policy.read_text() + "\ntiming: padded\n")
+    with gated(clinic, padded, Limits(concurrency=1)) as port:
+        first, second = logged_in(port, "research"), logged_in(port, "clinic")
+        ask(first, 33)
+        scans(1)
+        ask(second, 34)
+        Gated.go_on.set()
+        told = [fields(body)["M"] for kind, body in second.until(b"Z") if kind == b"N"]
+        assert told and not [one for one in told if "queue" in one]
+        first.until(b"Z")
+
+
+def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading holds the interpreter: eight texts of 100,000 characters kept a stored answer waiting for six seconds."""
+    inside, arrived = list[str](), threading.Semaphore(0)
+    go_on, both = threading.Event(), list[int]()
+    read, place = backend._statements, FairQueue.place
+
+    def slow(sql: str) -> Any:
+        if len(sql) > LONG_TEXT:
+            inside.append(sql)
+            both.append(len(inside))
+            assert go_on.wait(PATIENCE)
+            inside.remove(sql)
+        return read(sql)
+
+    @contextmanager
+    def noticed(queue: FairQueue, *arguments: Any, **named: Any) -> Iterator[None]:
+        arrived.release()
+        with place(queue, *arguments, **named):
+            yield
+
+    monkeypatch.setattr(backend, "_statements", slow)
+    with serving(open_house(clinic.policy)) as port:
+        clients = [logged_in(port, "research"), logged_in(port, "clinic")]
+        light = logged_in(port, "clinic")
+        monkeypatch.setattr(FairQueue, "place", noticed)
+        for client in clients:
+            client.send(framed(b"Q", text("SELECT 1 -- " + "x" * LONG_TEXT)))
+            assert arrived.acquire(timeout=PATIENCE)
+        monkeypatch.setattr(FairQueue, "place", place)
+        assert light.query("SET dp.epsilon = 0.1")[-1][0] == b"Z"
+        assert both == [1]
+        go_on.set()
+        for client in clients:
+            assert rows_of(client.until(b"Z")) == [[b"1"]]
+        assert both == [1, 1]
