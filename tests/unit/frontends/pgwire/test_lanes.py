@@ -80,7 +80,7 @@ def test_one_users_questions_leave_a_place_for_others(clinic: Served, concurrenc
             ask(client, 60 + 10 * concurrency + number)
         scans(concurrency - 1)
         light = logged_in(port, "clinic")
-        ask(light, 60 + 10 * concurrency)
+        ask(light, 69 + 10 * concurrency)
         scans(concurrency)
         analysts = [charge["analyst"] for charge in clinic.charged()[before:]]
         assert sorted(analysts) == ["clinic", *["research"] * (concurrency - 1)]
