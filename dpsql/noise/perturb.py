@@ -7,9 +7,10 @@ that of the keys, never the engine's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import floor
+from fractions import Fraction
+from math import floor, inf
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,19 @@ from dpsql.engine.contract import ExactAnswer
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups, lay_out
 from dpsql.noise.int128 import Int128, parts
+from dpsql.noise.measurements import PARTS
 from dpsql.noise.noise_samplers import sample
 from dpsql.noise.randomness import KernelRandomness, Randomness, words
+from dpsql.noise.rank_histograms import Histograms
 from dpsql.noise.samplers import Integers
-from dpsql.privacy.mechanisms.contract import Noise, NoisePlan, Selection, TermNoise
+from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, NoisePlan, Selection, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric
 
 _WIDTH = 125
 """Exact sums are kept within 2**125, so that noise (below 2**62) never carries out of 128 bits."""
 _MOST_COUNT = float((1 << 63) - 1024)
+_NOTHING: Mapping[str, ExactAnswer] = {}
+_NO_NOISE = Constant(Sensitivity(0, 0, 0, 0))
 
 
 class Gate:
@@ -84,6 +89,15 @@ class Gate:
             return uniform < table[counts.clipped_index(table.size)].view(np.uint64)
         raise refuse("noise_plan", charged=True, problem="unknown partition selection")
 
+    def choose(
+        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
+    ) -> NDArray[np.int64]:
+        """For each group the number of a cell, chosen near `quantile` of its exact histogram.
+
+        Raises InternalError noise_plan for a mechanism that is no choice among cells.
+        """
+        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+
     def _draw(self, noise: Noise, count: int) -> Integers | None:
         return sample(noise, count, self._randomness)
 
@@ -110,14 +124,38 @@ class NoisyTerm:
 
 
 @dataclass(frozen=True, eq=False)
+class ChosenNumber:
+    """One released number of a measurement that is no sum: int64, chosen near the exact one.
+
+    Nothing was added to it, so that there is no law of its error: `half_width` is infinite, and replicates leave it as it is.
+    """
+
+    name: str
+    values: NDArray[np.int64]
+
+    noise: Noise = _NO_NOISE
+    noise_unit: float = 1.0
+    grid: int = 0
+    whole: bool = True
+
+    def half_width(self, confidence: float) -> float:
+        """Not known before data is looked at: how far values are apart where the ranks are near depends on them."""
+        return inf
+
+    def standard_deviation(self) -> float:
+        """Of what was added: 0."""
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class NoisyAnswer:
     """A private block's answer: nothing exact is reachable from it. Rows are in key order."""
 
     keys: Any
-    terms: tuple[NoisyTerm, ...]
+    terms: tuple[NoisyTerm | ChosenNumber, ...]
     row_count: int
 
-    def term(self, name: str) -> NoisyTerm:
+    def term(self, name: str) -> NoisyTerm | ChosenNumber:
         """The term called `name`; raises KeyError."""
         for term in self.terms:
             if term.name == name:
@@ -135,8 +173,11 @@ def unmoved(plan: NoisePlan) -> ExactAnswer:
     return ExactAnswer(pa.table(keys | {term.name: pa.array([], pa.int64()) for term in plan.terms}))
 
 
-def perturb(exact: ExactAnswer, plan: NoisePlan, gate: Gate) -> NoisyAnswer:
-    """Measure every term of `plan` on `exact` through `gate` and select the keys that appear.
+def perturb(
+    exact: ExactAnswer, plan: NoisePlan, gate: Gate, others: Mapping[str, ExactAnswer] = _NOTHING
+) -> NoisyAnswer:
+    """Measure every term of `plan` on `exact` through `gate` and select the keys that appear; then every other measurement,
+    over the groups that appear, on its own exact answer in `others`.
 
     Public keys: every combination of `KeyColumn.values`, first key slowest, noise alone where the engine has no row.
     No keys: one row. Any private key: the combinations the engine saw, as far as `plan.selection` admits them, sorted
@@ -166,12 +207,16 @@ def perturb(exact: ExactAnswer, plan: NoisePlan, gate: Gate) -> NoisyAnswer:
     for term in plan.terms:
         noisy = known[term.name] if term.name in known else measured(term.name)
         terms.append(_released(term, noisy if kept is None else noisy.where(kept)))
-    return NoisyAnswer(keys, tuple(terms), count)
+    groups, chosen = Groups(keys, count, layout.groups.public), []
+    for one in plan.measurements:
+        numbers = PARTS.of(one.word)(others[one.name].unseal(), one, groups, gate)
+        chosen += [ChosenNumber(name, numbers[name]) for name, _ in one.laws]
+    return NoisyAnswer(keys, (*terms, *chosen), count)
 
 
 def _check(plan: NoisePlan) -> None:
     """What pricing promises and privacy hangs on."""
-    names = [term.name for term in plan.terms]
+    names = list(plan.numbers)
     private = any(key.values is None for key in plan.keys)
     if len(set(names)) != len(names) or len({key.name for key in plan.keys}) != len(plan.keys):
         raise refuse("noise_plan", charged=True, problem="a name occurs twice")

@@ -22,7 +22,8 @@ class Operator(Enum):
     """What may be computed of terms.
 
     NULL_IF is NULL where both operands are equal, else the first. WHOLE rounds to a 64-bit integer, halves away from
-    zero. AT_LEAST and LESS compare; they and WHOLE stand outermost. LEAST and GREATEST leave out what is NULL.
+    zero. DATE is the day so many days after 1970-01-01, TIMESTAMP the microsecond so many seconds after it, both rounded as WHOLE
+    is. AT_LEAST and LESS compare; they, WHOLE, DATE and TIMESTAMP stand outermost. LEAST and GREATEST leave out what is NULL.
     """
 
     ADD = "+"
@@ -35,6 +36,8 @@ class Operator(Enum):
     SQUARE_ROOT = "square root"
     NULL_IF = "null if"
     WHOLE = "whole"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
     AT_LEAST = ">="
     LESS = "<"
 
@@ -157,6 +160,16 @@ def null_if(value: Operand, other: Operand) -> Operation:
 def whole(value: Operand) -> Operation:
     """`value` rounded to an integer."""
     return _operation(Operator.WHOLE, value)
+
+
+def date(days: Operand) -> Operation:
+    """The day `days` days after 1970-01-01."""
+    return _operation(Operator.DATE, days)
+
+
+def timestamp(seconds: Operand) -> Operation:
+    """The time `seconds` seconds after 1970-01-01 00:00."""
+    return _operation(Operator.TIMESTAMP, seconds)
 
 
 @lru_cache(maxsize=4096)

@@ -172,11 +172,13 @@ def _both(x: Any, y: Any, combine: Any) -> Any:
 @dataclass(frozen=True)
 class GroupFacts:
     """What is known of a block's groups beside its numbers. `complete`: every group of the data is among them (all keys
-    are public). `counts` and `sums`: measures that are 0 for a group without rows; counts are never negative."""
+    are public). `counts` and `sums`: measures that are 0 for a group without rows; counts are never negative. `chosen`: measures
+    that were chosen among values, of which no law says how far they are from the exact ones."""
 
     complete: bool = True
     counts: frozenset[str] = frozenset()
     sums: frozenset[str] = frozenset()
+    chosen: frozenset[str] = frozenset()
 
 
 ANY_GROUPS = GroupFacts(complete=False)

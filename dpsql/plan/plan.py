@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
 from dpsql.plan.formulas import MeasureFormula, NoisyValue, Number, Operation
@@ -307,7 +307,8 @@ class Measurement(Protocol):
     apart; `numbers` names the released numbers, which formulas read as they read terms.
     """
 
-    word: ClassVar[str]
+    @property
+    def word(self) -> str: ...
 
     @property
     def name(self) -> str: ...

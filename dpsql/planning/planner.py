@@ -75,7 +75,9 @@ class Planned:
 
 def release_key(one: PricedBlock, policy: Policy) -> str:
     """Names the release of a block: what is measured, over which rows, and with which noise."""
-    return fingerprint((replace(one.block, name="", formulas=()), one.noise.terms, one.noise.selection, policy.meaning))
+    plan = one.noise
+    measured = (plan.terms, plan.selection, *plan.measurements)
+    return fingerprint((replace(one.block, name="", formulas=()), *measured, policy.meaning))
 
 
 def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import both, call, clamped
@@ -56,15 +57,20 @@ class Basis:
         bounds: ContributionBounds,
         sharing: bool = False,
         stars: bool = True,
+        groups: int = 1,
     ) -> None:
         """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit.
 
-        `sharing`: terms that can share each row do, COUNT(*) among them with `stars`.
+        `sharing`: terms that can share each row do, COUNT(*) among them with `stars`. `groups`: how many the answer has, as far
+        as that is public.
         """
         self.one_row = one_row
         self.rows = rows
         self.bounds = bounds
+        self.groups = groups
         self.terms: list[Term] = []
+        self.measurements: list[Any] = []
+        """Of other kinds than sums (`plan.Measurement`); each kind looks after its own."""
         self._unnamed: list[Term] = []
         self.centred = {
             (measure.arguments[0], measure.filter)

@@ -6,7 +6,7 @@ import math
 
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.neutral_conditions import without_neutral
-from dpsql.plan.formulas import MeasureFormula
+from dpsql.plan.formulas import MeasureFormula, terms_of
 from dpsql.plan.intervals import GroupFacts
 from dpsql.plan.plan import Block, BoundedBlock, Caps
 from dpsql.plan.stability import owned, rows_per_unit, tables
@@ -14,6 +14,8 @@ from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.basis import Basis
 from dpsql.pricing.formulas import FORMULAS
+from dpsql.pricing.measurements import PARTS
+from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
 
 SELECTION = "sel"
 """Engine column that partition selection looks at when no measured term counts the same."""
@@ -35,12 +37,13 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds) -> Bounded
         max_groups=_below(bounds.max_groups, groups), max_rows_per_group=_below(bounds.max_rows_per_group, rows)
     )
     groups = groups if enforced.max_groups is None else enforced.max_groups
+    shown = PRIVATE_GROUPS if private_keys else math.prod(len(key.values or ()) for key in block.keys)
     # Terms share each row where that halves the parts of the budget at least: a count is then the difference of two sums,
     # with as much noise under Gaussian laws as one of twice as many parts, and with less under Laplace's.
     one_row = rows == 1 or not has_owner
-    basis, formulas = _basis(block, one_row, rows, bounds)
+    basis, formulas = _basis(block, one_row, rows, bounds, shown)
     # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
-    shared = _basis(block, one_row, rows, bounds, sharing=True, stars=not (private_keys and one_row))
+    shared = _basis(block, one_row, rows, bounds, shown, sharing=True, stars=not (private_keys and one_row))
     if 2 * _parts(shared[0], private_keys) <= _parts(basis, private_keys):
         basis, formulas = shared
     if not has_owner and any(term.clip is not None for term in basis.terms):
@@ -50,33 +53,43 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds) -> Bounded
     selection = (basis.known_units() or SELECTION) if private_keys else None
     caps = Caps(rows, groups, enforced)
     return BoundedBlock(
-        block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps, _groups(block)
-    )
+        block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps,
+        _groups(block, basis, formulas), tuple(basis.measurements),
+    )  # fmt: skip
 
 
 _COUNTS = ("count", "count_units", "count_distinct", "regr_count")
 
 
-def _groups(block: Block) -> GroupFacts:
+def _groups(block: Block, basis: Basis, formulas: tuple[MeasureFormula, ...]) -> GroupFacts:
     """What the remainder has to know of the groups (`error_bars.lineage`)."""
+    chosen = {number for one in basis.measurements for number in one.numbers}
     return GroupFacts(
         complete=all(key.values is not None for key in block.keys),
         counts=frozenset(measure.name for measure in block.measures if measure.aggregate in _COUNTS),
         sums=frozenset(measure.name for measure in block.measures if measure.aggregate == "sum"),
+        chosen=frozenset(name for name, formula, _ in formulas if not chosen.isdisjoint(terms_of(formula))),
     )
 
 
 def _basis(
-    block: Block, one_row: bool, rows: int, bounds: ContributionBounds, sharing: bool = False, stars: bool = True
+    block: Block,
+    one_row: bool,
+    rows: int,
+    bounds: ContributionBounds,
+    groups: int,
+    sharing: bool = False,
+    stars: bool = True,
 ) -> tuple[Basis, tuple[MeasureFormula, ...]]:
-    basis = Basis(block.measures, one_row, rows, bounds, sharing, stars)
+    basis = Basis(block.measures, one_row, rows, bounds, sharing, stars, groups)
     return basis, tuple((measure.name, *FORMULAS[measure.aggregate](basis, measure)) for measure in block.measures)
 
 
 def _parts(basis: Basis, private_keys: bool) -> int:
     """How many parts a budget is split into: sets of terms, and partition selection where no term counts units."""
     selecting = private_keys and basis.known_units() is None
-    return len({term.shares or term.name for term in basis.terms if term.magnitude}) + selecting
+    choosing = sum(PARTS.of(one.word).parts(one) for one in basis.measurements)
+    return len({term.shares or term.name for term in basis.terms if term.magnitude}) + choosing + selecting
 
 
 def _below(bound: int | None, most: int) -> int | None:

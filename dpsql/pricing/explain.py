@@ -13,9 +13,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from dpsql.plan.expression_text import expression_text
 from dpsql.plan.formulas import terms_of
-from dpsql.plan.plan import Block, Call, Column, Expr, Literal, Measure, Plan, ReleasedValue, Term, TermKind
+from dpsql.plan.plan import Block, Expr, Measure, Plan, Term, TermKind
 from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 
@@ -27,6 +29,8 @@ class PlannedOutput:
     Sensitivities, `noise_scale` and `error_95` (half-width at the confidence asked for, 95 % by default) are in the unit
     of the answer; `grid` is the width of one integer step in that unit; an epsilon or rho of None is infinite.
     `bound` names the contribution bounds that the sensitivities follow from, with their values.
+    Of a number that is chosen and not added to, sensitivities and `noise_scale` are in rows of rank, and `error_95` is None: how
+    far apart values of near ranks are is not known; `bound` then says the rank error in the worst case.
     `stored_error_95` is that of the stored release that will answer, None where the output will be measured.
     """
 
@@ -39,7 +43,7 @@ class PlannedOutput:
     l1_sensitivity: float
     l2_sensitivity: float
     noise_scale: float
-    error_95: float
+    error_95: float | None
     epsilon: float | None
     delta: float
     rho: float | None
@@ -86,6 +90,12 @@ class PrivacyPlan:
                     f"{one.block}  {what}, shown from about {one.noise_scale:.4g} units (delta {one.delta:.3g})"
                 )
                 continue
+            if one.error_95 is None:
+                lines.append(
+                    f"{one.block}  {what}, {one.keys} keys: chosen by the {one.mechanism} mechanism, its weights fall by e "
+                    f"every {one.noise_scale:.4g} rows of rank ({one.bound})"
+                )
+                continue
             kept = "" if one.stored_error_95 is None else f" (from the store within +/- {one.stored_error_95:.4g})"
             lines.append(
                 f"{one.block}  {what}, {one.keys} keys: {one.mechanism} noise of scale {one.noise_scale:.4g}, "
@@ -125,6 +135,7 @@ def planned_outputs(
     for one in priced:
         block = blocks[one.block.name]
         rows += _terms(block, one, _used_by(plan, block.name), float(confidence), stored.get(block.name, {}))
+        rows += _numbers(block, one, _used_by(plan, block.name), float(confidence))
         if one.noise.selection is not None:
             rows.append(_selection(one))
     return tuple(rows)
@@ -177,6 +188,37 @@ def _terms(
     return rows
 
 
+def _numbers(block: Block, one: PricedBlock, used: dict[str, list[str]], confidence: float) -> list[PlannedOutput]:
+    """The released numbers of measurements that are no sums. The error of what was chosen is not known as a half width."""
+    rows = []
+    for measurement, plan in zip(one.block.measurements, one.noise.measurements, strict=True):
+        part = PARTS.of(measurement.word)
+        for name, law in plan.laws:
+            known, loss = part.explained(measurement, name, law, confidence), law.loss
+            names = [label for measure in _reading(name, block, one) for label in used.get(measure.name, [])]
+            rows.append(
+                PlannedOutput(
+                    block=block.name,
+                    output=", ".join(dict.fromkeys(names)),
+                    aggregate=known.aggregate,
+                    keys=_kind(one),
+                    mechanism=known.mechanism,
+                    l0=known.sensitivity.l0,
+                    l1_sensitivity=float(known.sensitivity.l1),
+                    l2_sensitivity=math.sqrt(known.sensitivity.l2_squared),
+                    noise_scale=known.scale,
+                    error_95=None,
+                    epsilon=None if loss.epsilon is None else float(loss.epsilon),
+                    delta=float(loss.delta),
+                    rho=None if loss.rho is None else float(loss.rho),
+                    rows_per_unit=one.block.caps.rows_per_unit,
+                    grid=known.grid,
+                    bound=f"{_caps(one)}; {known.error}",
+                )
+            )
+    return rows
+
+
 def shown_errors(errors: Mapping[str, tuple[float, float]], one: PricedBlock, confidence: float) -> dict[str, float]:
     """Half widths of what the terms of a released block stand for, from `errors`: those of the terms themselves, and
     their deviations. The noise of a released term is taken for one of the law that is planned."""
@@ -188,13 +230,15 @@ def shown_errors(errors: Mapping[str, tuple[float, float]], one: PricedBlock, co
     }
 
 
+def _reading(name: str, block: Block, one: PricedBlock) -> list[Measure]:
+    """The measures whose formula reads the released number `name`."""
+    formulas = zip(block.measures, one.block.formulas, strict=True)
+    return [measure for measure, (_, formula, _) in formulas if name in terms_of(formula)]
+
+
 def _made_of(term: Term, block: Block, one: PricedBlock) -> list[Measure]:
     """The measures that a term is in; of terms that share each row those that it stands for (`term_errors`)."""
-    found = [
-        measure
-        for measure, (_, formula, _) in zip(block.measures, one.block.formulas, strict=True)
-        if term.name in terms_of(formula)
-    ]
+    found = _reading(term.name, block, one)
     if not term.shares:
         return found
     summing = term.kind is TermKind.SUM and term.centre == term.lower
@@ -219,10 +263,16 @@ def _aggregate(term: Term, one: PricedBlock) -> str:
     return _term_text("count", None if everything else low.value, low.filter, False)
 
 
+def _caps(one: PricedBlock) -> str:
+    """What bounds how many rows, and in how many groups, a unit has."""
+    caps = one.block.caps
+    given = [f"{name} {most}" for name, most in caps.bounds.given().items()]
+    return ", ".join([f"{caps.rows_per_unit} rows per unit", *given])
+
+
 def _bound(term: Term, one: PricedBlock) -> str:
     """What bounds a unit's contribution to a term, in words."""
-    caps = one.block.caps
-    words = [f"{caps.rows_per_unit} rows per unit", *(f"{name} {most}" for name, most in caps.bounds.given().items())]
+    words = [_caps(one)]
     if term.clip is not None and term.clip.norm is not None:
         option = "max_count" if term.kind is TermKind.COUNT else "max_total"
         most = plain_decimal(term.clip.most / Fraction(2) ** term.grid)
@@ -268,24 +318,3 @@ def _term_text(kind: str, value: Expr | None, condition: Expr | None, centred: b
         "distinct sum": f"{'centred ' if centred else ''}sum(distinct {inside})",
     }[kind]  # fmt: skip
     return text if condition is None else f"{text} filter (where {expression_text(condition)})"
-
-
-_INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
-    "le": "<=", "gt": ">", "ge": ">=", "and": "and", "or": "or", "like": "like", "ilike": "ilike",
-}  # fmt: skip
-
-
-def expression_text(expression: Expr) -> str:
-    """A row expression as short text for people."""
-    if isinstance(expression, (Column, ReleasedValue)):
-        return expression.name
-    if isinstance(expression, Literal):
-        if isinstance(expression.value, Fraction):
-            return plain_decimal(expression.value)
-        return "null" if expression.value is None else repr(expression.value)
-    assert isinstance(expression, Call)
-    parts = [expression_text(argument) for argument in expression.arguments]
-    if expression.function in _INFIX:
-        return "(" + f" {_INFIX[expression.function]} ".join(parts) + ")"
-    return f"{expression.function}({', '.join(parts)})"

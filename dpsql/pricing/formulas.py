@@ -13,8 +13,9 @@ from fractions import Fraction
 from dpsql.functions.numeric import both, call, clamped, constant
 from dpsql.plan.formulas import Formula, greatest, least, null_if, square_root, whole, within
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Expr, Measure
+from dpsql.plan.plan import Expr, Literal, Measure
 from dpsql.pricing.basis import Basis
+from dpsql.pricing.rank_histograms import cell_value, measured
 
 Rule = Callable[[Basis, Measure], tuple[Formula, Type]]
 FORMULAS: dict[str, Rule] = {}
@@ -130,6 +131,20 @@ for _word, _sample, _root in (
     ("var_pop", False, False), ("var_samp", True, False), ("stddev_pop", False, True), ("stddev_samp", True, True),
 ):  # fmt: skip
     FORMULAS[_word] = _variance(_sample, _root)
+
+
+def _quantile(interpolated: bool) -> Rule:
+    def rule(basis: Basis, measure: Measure) -> tuple[Formula, Type]:
+        value, quantile = measure.arguments
+        assert isinstance(quantile, Literal)
+        name, term = measured(basis, value, measure.filter, Fraction(quantile.value))
+        return cell_value(value, term, name, interpolated)
+
+    return rule
+
+
+FORMULAS["quantile_cont"] = _quantile(True)
+FORMULAS["quantile_disc"] = _quantile(False)
 
 
 @_formula("bool_or")

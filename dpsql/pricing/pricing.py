@@ -20,6 +20,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind
 from dpsql.policy import Policy
 from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options
 from dpsql.pricing.sensitivity import groups_per_unit, sensitivity
 from dpsql.privacy.accounting.contract import Accountant
@@ -48,6 +49,8 @@ class Price:
 
 def price(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant) -> Price:
     """Mechanisms and price. Raises a refusal when the options allow no mechanism."""
+    if options.target_error is not None and any(block.measurements for block in blocks):
+        raise refuse("target_error_choice")
     if options.target_error is not None and blocks:
         return _cheapest(blocks, options, policy, accountant)
     return _priced(blocks, options, policy, accountant)
@@ -80,8 +83,9 @@ class _Shares:
             names = ", ".join(key.name for block in self.selecting for key in block.keys if key.values is None)
             raise refuse("selection_needs_delta", keys=f"private keys ({names})")
         measured = sum(len(sets_of(block)) for block in blocks)
+        others = sum(PARTS.of(one.word).parts(one) for block in blocks for one in block.measurements)
         apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
-        self.parts = max(1, measured + apart)
+        self.parts = max(1, measured + apart + others)
         spending = [mechanism.word for mechanism in self.mechanisms if accountant.spends_delta(mechanism)]
         sharing = len(self.selecting) + (measured + apart if spending else 0)
         if spending and measured + apart and options.delta == 0:
@@ -156,10 +160,13 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     _check_grid(block, policy)
     selection, counted = _selection(block, terms, shares, policy)
     terms += counted
-    plan = NoisePlan(keys, terms, selection)
+    others = tuple(PARTS.of(one.word).planned(one, block.caps, shares.loss, neighbours) for one in block.measurements)
+    plan = NoisePlan(keys, terms, selection, others)
     loss = PrivacyLoss.nothing() if selection is None else selection.loss
     for noise in charged_noises(terms):
         loss = loss + shares.charged(noise)
+    for law in plan.laws:
+        loss = loss + shares.accountant.charge(law.loss, shares.delta)
     return PricedBlock(block, plan, loss)
 
 
@@ -235,6 +242,8 @@ def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Share
             again = again + one.noise.selection.recomputed_loss()
         for noise in charged_noises(one.noise.terms):
             again = again + shares.accountant.charge(_recomputed_loss(noise), shares.delta)
+        for law in one.noise.laws:
+            again = again + shares.accountant.charge(law.recomputed_loss(), shares.delta)
     asked = shares.allowed
     for name in ("epsilon", "delta", "rho"):
         told, found = getattr(total, name), getattr(again, name)

@@ -18,6 +18,8 @@ from dpsql.plan.formulas import Formula, NoisyValue, Number, Operator
 
 Vector = npt.NDArray[Any]
 _EDGE = 2.0**63
+_MICROSECONDS = 1e6
+"""Of one second."""
 
 # --- as SQL -----------------------------------------------------------------------------------------------------------
 
@@ -57,6 +59,19 @@ def _extreme(kind: type[exp.Expr]) -> Callable[..., exp.Expr]:
     return lambda first, *others: kind(this=first, expressions=list(others), ignore_nulls=True)
 
 
+def _cast(node: exp.Expr, type_: exp.DType) -> exp.Expr:
+    return exp.Cast(this=node, to=type_.into_expr())
+
+
+def _whole_sql(value: exp.Expr) -> exp.Expr:
+    return _cast(exp.Round(this=value), exp.DType.BIGINT)
+
+
+def _day() -> exp.Expr:
+    """The day from which dates are counted."""
+    return _cast(exp.Literal.string("1970-01-01"), exp.DType.DATE)
+
+
 _AS_SQL: dict[Operator, Callable[..., exp.Expr]] = {
     Operator.ADD: _binary(exp.Add),
     Operator.SUBTRACT: _binary(exp.Sub),
@@ -69,7 +84,12 @@ _AS_SQL: dict[Operator, Callable[..., exp.Expr]] = {
     Operator.GREATEST: _extreme(exp.Greatest),
     Operator.SQUARE_ROOT: lambda value: exp.Sqrt(this=value),
     Operator.NULL_IF: lambda value, other: exp.Nullif(this=value, expression=other),
-    Operator.WHOLE: lambda value: exp.Cast(this=exp.Round(this=value), to=exp.DType.BIGINT.into_expr()),
+    Operator.WHOLE: _whole_sql,
+    Operator.DATE: lambda days: exp.Add(this=_day(), expression=_cast(_whole_sql(days), exp.DType.INT)),
+    Operator.TIMESTAMP: lambda seconds: exp.Anonymous(
+        this="make_timestamp",
+        expressions=[_whole_sql(exp.Mul(this=_operand(seconds), expression=number_sql(_MICROSECONDS)))],
+    ),
 }
 
 # --- in vectors -------------------------------------------------------------------------------------------------------
@@ -124,6 +144,8 @@ _IN_VECTORS: dict[Operator, Callable[..., Any]] = {
     Operator.SQUARE_ROOT: np.sqrt,
     Operator.NULL_IF: _null_if,
     Operator.WHOLE: _whole,
+    Operator.DATE: lambda days: _whole(days).astype("datetime64[D]"),
+    Operator.TIMESTAMP: lambda seconds: _whole(seconds * _MICROSECONDS).astype("datetime64[us]"),
 }
 
 assert set(_AS_SQL) == set(_IN_VECTORS) == set(Operator), "an operator without a meaning"

@@ -64,6 +64,8 @@ class Derived:
 
 def derive(one: PricedBlock, stored: Stored, confidence: float) -> Derived | None:
     """`one` answered from `stored`, a release over the same relation (`stored.base_of`), or None."""
+    if one.block.measurements:
+        return None  # a number that was chosen from other rows, or among other cells, says nothing of these
     try:
         return _Derivation(one, stored).answer(confidence)
     except Impossible:
@@ -119,7 +121,7 @@ class _Derivation:
         block, errors = atoms.released(confidence)
         measured = [term for term in self.stored.terms if term.kind != SELECTION]
         plain = all(len(parts) == 1 and parts[0][0] == 1 for parts in wanted.values())
-        same = one_to_one and plain and len(measured) == len(wanted)
+        same = one_to_one and plain and len(measured) == len(wanted) and not self.stored.numbers
         return Derived(block, self.stored, same, errors, self._words(chosen, same))
 
     def _same_rows(self) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 from dpsql.errors.exceptions import Fault, refuse
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import asker, charge_id
-from dpsql.noise.perturb import NoisyAnswer, NoisyTerm
+from dpsql.noise.perturb import ChosenNumber, NoisyAnswer, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import tables
@@ -342,5 +342,8 @@ def _block(one: PricedBlock, stored: Stored) -> ReleasedBlock:
         )
         for term in stored.terms
     )  # fmt: skip
+    chosen = tuple(ChosenNumber(number.name, stored.table.column(number.name).to_numpy()) for number in stored.numbers)
     keys = stored.table.select([key.name for key in stored.keys])
-    return ReleasedBlock(one.block.name, keys, terms, one.block.formulas, stored.table.num_rows, one.block.groups)
+    return ReleasedBlock(
+        one.block.name, keys, (*terms, *chosen), one.block.formulas, stored.table.num_rows, one.block.groups
+    )

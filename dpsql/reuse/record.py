@@ -18,6 +18,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.functions.public_domains import domain_of
 from dpsql.noise.perturb import NoisyAnswer
 from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
     BoundedBlock,
@@ -33,11 +34,11 @@ from dpsql.plan.plan import (
     TermKind,
 )
 from dpsql.policy.bounds import ContributionBounds
-from dpsql.pricing.explain import expression_text
 from dpsql.pricing.joint_sums import can_be_missing
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.mechanisms import registry
 from dpsql.privacy.mechanisms.contract import Noise
+from dpsql.reuse.measurements import StoredNumber, read, written
 from dpsql.reuse.store import StoredRelease
 
 SELECTION = "selection"
@@ -95,6 +96,7 @@ class Stored:
     keys: tuple[StoredKey, ...]
     terms: tuple[StoredTerm, ...]
     table: pa.Table
+    numbers: tuple[StoredNumber, ...] = ()
 
 
 # --- what a block measures ------------------------------------------------------------------------------------------
@@ -181,6 +183,7 @@ def description(one: PricedBlock) -> dict[str, Any]:
             }
             for term in one.noise.terms
         ],
+        **written(block.measurements, one.noise.measurements),
     }  # fmt: skip
 
 
@@ -261,6 +264,7 @@ def _read(release: StoredRelease, facts: Mapping[str, Any]) -> Stored:
         tuple(StoredKey(**key) for key in facts["keys"]),
         tuple(_term(term) for term in facts["terms"]),
         table,
+        read(facts),
     )
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.emit.measurements import SUMS, queries, texts
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.account import Account
@@ -181,7 +182,9 @@ class Session:
             charged=charged,
             remaining=tuple(Remaining(budget).items()),
             stored=tuple(name for name, found in zip(names, stored, strict=True) if found is not None),
-            engine_sql=tuple((one.block.name, emitter.block(one.block).sql) for one in planned.price.blocks),
+            engine_sql=tuple(
+                (one.block.name, sql) for one in planned.price.blocks for sql in texts(emitter, one.block)
+            ),
             confidence=float(planned.options.confidence),
             columns=tuple((column.name, column.type.value) for column in columns),
             notes=(
@@ -200,7 +203,7 @@ class Session:
                 (
                     one.block.name,
                     tuple(key.expression.facts.type for key in one.block.keys),
-                    tuple(term.name for term in one.noise.terms),
+                    one.noise.numbers,
                     one.block.formulas,
                     one.block.groups,
                 )
@@ -279,7 +282,7 @@ class Session:
             Emitter(self.policy, self._engine.dialect, self._engine.source, self._index.views()) if missing else None
         )
         # Written before anything is charged, with the results that are not known yet under their names.
-        queries = {at: emitter.measurement(blocks[at].block) for at in missing if emitter is not None}
+        asked = {at: queries(emitter, blocks[at].block) for at in missing if emitter is not None}
         receipt = request_id or uuid.uuid4().hex
         reservation = self._reserve(receipt, loss, planned, work) if missing else None
         most = self.policy.per_query.timeout_seconds
@@ -288,11 +291,14 @@ class Session:
             for at in missing:
                 if emitter is not None and planned.waiting(at):
                     planned = stages.fill(planned, at, found)
-                    queries[at] = emitter.measurement(planned.price.blocks[at].block)
+                    asked[at] = queries(emitter, planned.price.blocks[at].block)
                 # What nobody can move is the same over all data, so it is free, and free means that no data is read.
-                run = partial(self._engine.run, stages.given(queries[at]))
-                exact = run(work.pace.left(most)) if is_charged(blocks[at]) else unmoved(blocks[at].noise)
-                noisy = perturb(exact, blocks[at].noise, self._gate)
+                exact = {
+                    name: self._engine.run(stages.given(query), work.pace.left(most))
+                    for name, query in (asked[at].items() if is_charged(blocks[at]) else ())
+                }
+                sums = exact[SUMS] if SUMS in exact else unmoved(blocks[at].noise)
+                noisy = perturb(sums, blocks[at].noise, self._gate, exact)
                 work.require_open()
                 found[at] = self._shelf.keep(
                     planned, at, noisy, receipt=receipt, version=versions[at], request_id=request_id

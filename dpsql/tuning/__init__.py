@@ -14,12 +14,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.expression_text import expression_text
 from dpsql.plan.plan import Block, Term, TermKind
 from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.expected_error import term_errors
-from dpsql.pricing.explain import PrivacyPlan, expression_text
+from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Norm

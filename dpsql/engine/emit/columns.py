@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dpsql.engine.dialect import Dialect
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
@@ -21,6 +23,15 @@ from dpsql.plan.plan import (
 )
 
 MOST_LISTED = 1_000
+
+
+@dataclass(frozen=True)
+class RowsOf:
+    """Rows with their keys (a SELECT), the text of a row's integer, NULL without a value, and the rows' condition ("": all)."""
+
+    sql: str
+    integer: str
+    condition: str
 
 
 def columns_of(node: Relation) -> list[str]:

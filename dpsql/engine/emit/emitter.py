@@ -13,7 +13,7 @@ from dpsql.engine.emit.bind_parameters import parametrised
 from dpsql.engine.emit.bounded_view import rank
 from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
 from dpsql.engine.emit.column_pruning import narrowed
-from dpsql.engine.emit.columns import group_key, in_domain, strict
+from dpsql.engine.emit.columns import RowsOf, group_key, in_domain, strict
 from dpsql.engine.emit.joint_sums import beside, lower_part
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.engine.emit.relations import RelationText
@@ -33,8 +33,6 @@ from dpsql.pricing.bounding import SELECTION
 
 MOST_UNIT_SETS = 1_000
 """Groups (times terms) whose sets of units are held as bits; the index sees to it that one set is small."""
-
-
 _APART = (TermKind.DISTINCT, TermKind.DISTINCT_SUM)
 """Terms over distinct values, which no unit owns."""
 
@@ -65,6 +63,19 @@ class Emitter(RelationText):
             # Rows leave in key order (`cells` sees to it); the engine's cores sort a million of them faster.
             statement += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
         return EngineQuery(statement, tuple(keys), tuple(names), self._unchanged(block))
+
+    def rows_of(self, block: BoundedBlock) -> tuple[RowsOf, tuple[tuple[str, str], ...]]:
+        """The rows that the only term of a block reads, inside the domains of public keys; and what must not change meanwhile."""
+        block, (term,) = narrowed(block), block.terms
+        rows, values = self._rows(block)
+        value, condition = values[term.name]
+        inside = (
+            []
+            if self._strictly_inside(block)
+            else list(filter(None, (in_domain(key, self.dialect) for key in block.keys)))
+        )
+        passed = " AND ".join([*inside, *([condition] if condition else [])])
+        return RowsOf(rows, self._integer(term, block, value), passed), self._unchanged(block)
 
     def _plain(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term summed over the rows of a group."""

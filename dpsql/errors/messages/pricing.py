@@ -23,6 +23,24 @@ register(
     "SET dp.mechanism = 'laplace', or ask the owner for per_query.delta",
 )
 register("target_error", "22023", "dp.target_error cannot be reached: {reason}", "{way}")
+register(
+    "target_error_choice",
+    "0A000",
+    "dp.target_error cannot be held for a quantile: how far values of near ranks are apart is not known before they are read",
+    "SET dp.epsilon instead; EXPLAIN shows the rank error in the worst case",
+)
+register(
+    "many_cells",
+    "54000",
+    "a quantile for each of {groups} public groups would need too many cells (at least {least} each, at most {most} in all)",
+    "group by fewer or coarser keys, or ask for fewer of them in WHERE",
+)
+register(
+    "wide_bounds",
+    "22003",
+    "the bounds of {text} are too far apart for cells of equal width",
+    "clamp it to narrower bounds: clamp(x, lower, upper)",
+)
 register("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner adds analysts to the policy")
 register("project_unknown", "28000", "the policy names no project {name}", "the owner adds projects to the policy")
 register(

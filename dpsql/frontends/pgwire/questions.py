@@ -287,8 +287,9 @@ class Questions:
             planned = session.plan(session.planner.parse(sql, values), values)
         confidence = float(planned.options.confidence)
         parts = [
-            f"{one.output} \N{PLUS-MINUS SIGN} {one.error_95 if one.stored_error_95 is None else one.stored_error_95:.4g}"
+            f"{one.output} \N{PLUS-MINUS SIGN} {width:.4g}"
             for one in session.explain_planned(planned).outputs[:6] if one.l1_sensitivity and one.output
+            and (width := one.error_95 if one.stored_error_95 is None else one.stored_error_95) is not None
         ]  # fmt: skip
         return f"error bars ({confidence:.4g}): {', '.join(parts)}; " if parts else ""
 

@@ -254,6 +254,31 @@ class Selection(Protocol):
         """The smallest exact count that is admitted with probability >= 1/2."""
 
 
+class Law(Protocol):
+    """By what a measurement beside the sums releases one number of each group, fully determined before data is touched."""
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """The exact cost of releasing the number of every group."""
+
+    def recomputed_loss(self) -> PrivacyLoss:
+        """`loss` again, written independently from the definition; pricing compares the two (a difference: fault)."""
+
+
+class MeasurementPlan(Protocol):
+    """How one measurement beside the sums is made noisy (`plan.measurements`). `name` is that of the measurement."""
+
+    @property
+    def word(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def laws(self) -> tuple[tuple[str, Law], ...]:
+        """Name and law of each released number. Each is charged apart."""
+
+
 @dataclass(frozen=True)
 class NoisePlan:
     """All that `perturb` needs for one private block; a function of SQL, policy and options only."""
@@ -261,3 +286,14 @@ class NoisePlan:
     keys: tuple[KeyColumn, ...]
     terms: tuple[TermNoise, ...]
     selection: Selection | None
+    measurements: tuple[MeasurementPlan, ...] = ()
+
+    @property
+    def laws(self) -> tuple[Law, ...]:
+        """The laws of all numbers that are no sums."""
+        return tuple(law for one in self.measurements for _, law in one.laws)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of everything that is released for a group: terms, then the numbers of measurements."""
+        return (*(term.name for term in self.terms), *(name for one in self.measurements for name, _ in one.laws))

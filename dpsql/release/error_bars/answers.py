@@ -25,13 +25,15 @@ from dpsql.storage.recent_values import RecentValues
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
 _MOST_SHAPES = 512
+CHOSEN = "it was chosen among values near the rank; EXPLAIN shows the rank error in the worst case"
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
     """Rows of a remainder. `noisy`: one flag for each column; `place`: what tells the rows apart besides exact columns
     (row-wise: the number of the group that each row is; UNION ALL: the number of the branch); `of_groups`: positions of
-    columns that depend on which groups exist, so that their errors are not known (`lineage`)."""
+    columns that depend on which groups exist, `chosen`: on numbers that were chosen, so that their errors are not known
+    (`lineage`)."""
 
     remainder: Remainder
     table: pa.Table
@@ -40,6 +42,7 @@ class Answer:
     confidence: float
     extra: Extra
     of_groups: frozenset[int] = frozenset()
+    chosen: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,12 @@ def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal:
     run = _Run(sandbox, remainder, confidence)
     table, place = run.directly() or run.in_sandbox()
     if run.pending and not rehearsal:
-        found, _ = run.replicated(table, place, [at for at in run.pending if at not in run.of_groups])
+        found, _ = run.replicated(table, place, [at for at in run.pending if at not in run.of_groups | run.chosen])
         nothing = Interval.unknown(len(table))
         for at, word in run.pending.items():
             found.setdefault(at, nothing)
             table = table.set_column(at, table.field(at).with_type(pa.float64()), _nullable(_end(found[at], word)))
-    return Answer(remainder, table, run.noisy, place, confidence, run.extra, run.of_groups)
+    return Answer(remainder, table, run.noisy, place, confidence, run.extra, run.of_groups, run.chosen)
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
@@ -75,10 +78,12 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra)
     table, notes = answered.table, []
     numbers = [at for at, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(at).type)]
-    asked = [at for at in numbers if at not in answered.of_groups]
+    asked = [at for at in numbers if at not in answered.of_groups | answered.chosen]
     for at, noisy in enumerate(answered.noisy):
         if at in answered.of_groups and len(table):
             notes.append(f"no error bar for {table.field(at).name}: it depends on which groups exist")
+        elif at in answered.chosen and len(table):
+            notes.append(f"no error bar for {table.field(at).name}: {CHOSEN}")
         elif noisy and at not in numbers and len(table):
             notes.append(f"no error bar for {table.field(at).name}: it is no number")
     found: dict[int, Interval] = {}
@@ -120,8 +125,9 @@ class _Shape:
         self.tree = _numbered(remainder.tree) if self.traced is None else self.traced.tree
         self.pending = _pending(self.tree)
         # The number of a DP_ function is exact as it stands; the error it stands for may not be known.
-        inner = lineage(replace(remainder, tree=self.tree, written="")).of_groups if self.pending else frozenset[int]()
-        self.of_groups = known.of_groups | (inner & self.pending.keys())
+        inner = lineage(replace(remainder, tree=self.tree, written="")) if self.pending else Lineage((), Level.EXACT)
+        self.of_groups = known.of_groups | (inner.of_groups & self.pending.keys())
+        self.chosen = known.chosen | (inner.chosen & self.pending.keys())
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
         self.direct: Direct | None = direct(remainder, self.traced)
@@ -159,7 +165,7 @@ class _Run:
         self.confidence = confidence
         self.shape = _shape(remainder)
         self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
-        self.of_groups = self.shape.of_groups
+        self.of_groups, self.chosen = self.shape.of_groups, self.shape.chosen
         self.extra: Extra = self._extra() if extra is None else extra
         self.hidden = self.shape.hidden
 

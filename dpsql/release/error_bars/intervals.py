@@ -94,7 +94,13 @@ def intervals(room: Room, groups: Groups, expressions: Sequence[exp.Expr]) -> li
     open_ = [at for at in range(len(trees)) if at not in found]
     for at, ends in zip(open_, _replicated(room, groups, table, [trees[at] for at in open_]), strict=True):
         found[at] = _usable(values[at], *ends)
-    return [found[at] for at in range(len(trees))]
+    nothing = Interval.unknown(len(table))
+    return [nothing if _chosen(tree, groups.block) else found[at] for at, tree in enumerate(expressions)]
+
+
+def _chosen(tree: exp.Expr, block: ReleasedBlock) -> bool:
+    """Whether an expression reads a measure that was chosen, whose error no law of noise describes."""
+    return any(node.name in block.groups.chosen for node in tree.find_all(exp.Column))
 
 
 def _over_terms(tree: exp.Expr, block: ReleasedBlock) -> exp.Expr:

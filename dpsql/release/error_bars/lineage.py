@@ -26,14 +26,15 @@ from dpsql.sql.binder.allow_list import NAMES
 class Level(IntEnum):
     """What a value, or the set of rows of a relation, depends on; the higher level includes the lower.
 
-    NOISE: on noisy numbers. EMPTY: also on groups that the data may not have. MISSING: also on groups of the data that
-    selection may have left out.
+    NOISE: on noisy numbers. CHOSEN: also on numbers that were chosen, of which no law of the error is known. EMPTY: also on
+    groups that the data may not have. MISSING: also on groups of the data that selection may have left out.
     """
 
     EXACT = 0
     NOISE = 1
-    EMPTY = 2
-    MISSING = 3
+    CHOSEN = 2
+    EMPTY = 3
+    MISSING = 4
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,11 @@ class Lineage:
         return frozenset(at for at, field in enumerate(self.columns) if field.level >= Level.EMPTY)
 
     @property
+    def chosen(self) -> frozenset[int]:
+        """Positions of columns that depend on numbers which were chosen, so that their errors are not known."""
+        return frozenset(at for at, field in enumerate(self.columns) if field.level is Level.CHOSEN)
+
+    @property
     def levels(self) -> tuple[Level, ...]:
         """The level of each column."""
         return tuple(field.level for field in self.columns)
@@ -86,7 +92,7 @@ def lineage(remainder: Remainder) -> Lineage:
         columns = [Field(name, Level.EXACT) for name in keys]
         for name in block.columns[len(keys) :]:
             empty = Empty.COUNT if name in groups.counts else Empty.ZERO if name in groups.sums else Empty.OTHER
-            columns.append(Field(name, Level.NOISE, empty))
+            columns.append(Field(name, Level.CHOSEN if name in groups.chosen else Level.NOISE, empty))
         rows = Level.EXACT if not keys else Level.EMPTY if groups.complete else Level.MISSING
         tables[block.name] = Lineage(tuple(columns), rows)
     return _query(remainder.tree, tables, [])

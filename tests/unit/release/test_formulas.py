@@ -13,6 +13,7 @@ from dpsql.plan.formulas import (
     NoisyValue,
     Number,
     Operator,
+    date,
     formula,
     greatest,
     least,
@@ -20,6 +21,7 @@ from dpsql.plan.formulas import (
     square_root,
     substituted,
     terms_of,
+    timestamp,
     whole,
     within,
 )
@@ -38,6 +40,8 @@ EXAMPLES: dict[Operator, Formula] = {
     Operator.SQUARE_ROOT: square_root(A * A + B * B),
     Operator.NULL_IF: null_if(A, 1e-9),
     Operator.WHOLE: whole(A * 0.5),
+    Operator.DATE: date(within(A * 0.5, -50_000, 50_000)),
+    Operator.TIMESTAMP: timestamp(within(A * 1.7, -4e9, 4e9)),
     Operator.AT_LEAST: (A + B).at_least(0.5),
     Operator.LESS: A.below(B),
 }

@@ -1,0 +1,39 @@
+"""What pricing has to know of a measurement that is no sum; `pricing.measurements` holds the part of each kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dpsql.plan.plan import Caps
+from dpsql.privacy.loss import Neighbours, PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Law, MeasurementPlan, Sensitivity
+
+
+@dataclass(frozen=True)
+class ExplainedNumber:
+    """One released number as EXPLAIN shows it.
+
+    `aggregate`: what it is, as SQL-like text. `sensitivity` and `scale` are in rows of rank, `grid` is the distance of two values
+    that may be released, in the unit of the answer. `error`: what is known of its error, in words.
+    """
+
+    aggregate: str
+    mechanism: str
+    sensitivity: Sensitivity
+    scale: float
+    grid: float
+    error: str
+
+
+class MeasurementPricing(Protocol):
+    """The pricing part of one kind of measurement. Everything follows from SQL, policy and options."""
+
+    def parts(self, measurement: Any) -> int:
+        """How many parts of the question's budget it takes."""
+
+    def planned(self, measurement: Any, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:
+        """Its mechanisms, each of which costs at most one `part` (epsilon, or rho where epsilon is None)."""
+
+    def explained(self, measurement: Any, number: str, law: Law, confidence: float) -> ExplainedNumber:
+        """One of its released numbers."""
