@@ -175,7 +175,7 @@ MUTANTS = (
     Mutant("VAR charged once", "pricing/pricing.py", "for noise in charged_noises(terms):", "for noise in charged_noises(terms)[:1]:",
            REPLAY, "test_entity and aggregates-variance"),
     Mutant("grouping sets charged once", "session/session.py", "loss = loss + blocks[at].loss", "loss = blocks[at].loss", REPLAY, "test_entity and rollup"),
-    Mutant("every term gets the whole epsilon", "pricing/pricing.py", "self.allowed.epsilon / self.parts", "self.allowed.epsilon", REPLAY, "test_entity and aggregates-variance"),
+    Mutant("every term gets the whole epsilon", "pricing/pricing.py", "self.allowed.divided(self.parts)", "self.allowed", REPLAY, "test_entity and aggregates-variance"),
     Mutant("delta of a threshold not charged", "privacy/mechanisms/partition_selection.py", "return PrivacyLoss(Fraction(0), self.delta, Fraction(0))",
            "return PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))", REPLAY, "test_entity and rows_of_units"),
     Mutant("delta of one key charged for all", "privacy/mechanisms/partition_selection.py", "self.delta_per_key).scaled(self.l0)", "self.delta_per_key)",
