@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from support.random_expressions import COLUMNS, LIBM, SPECS, B, D, I, R, S, T, apply, grow, literal, random_rows
 
-from dpsql.engine.duckdb import dialect as emit
+from dpsql.engine.duckdb.dialect import DUCKDB as emit
 from dpsql.functions.evaluate import evaluate, like
 from dpsql.functions.numeric import REGISTRY, call
 from dpsql.plan.intervals import Facts, Type
@@ -85,7 +85,7 @@ def differences(engine: duckdb.DuckDBPyConnection, expressions: list[Call]) -> l
 
 
 def test_every_function_of_the_register_is_tried() -> None:
-    assert {name for name, _, _ in SPECS} == set(REGISTRY) == set(emit.FUNCTIONS)
+    assert {name for name, _, _ in SPECS} == set(REGISTRY) == set(emit.functions)
 
 
 def test_each_function(engine: duckdb.DuckDBPyConnection) -> None:

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from dpsql.engine.duckdb import dialect as emit
+from dpsql.engine.duckdb.dialect import DUCKDB as emit
 from dpsql.errors.exceptions import Refusal
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, Scan
