@@ -15,17 +15,13 @@ from fractions import Fraction
 from typing import Any
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
+from support.gates import NoiselessGate
 from support.recording_session import OpenLedger, RecordingEngine, RecordingGate
 
 from dpsql.errors.exceptions import REGISTER, Error, Fault, InternalError, Refusal
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy
-from dpsql.privacy.mechanisms.contract import Constant, Noise, Selection
 from dpsql.release.release import Release
 from dpsql.reuse.store import ReleaseNote, StoredRelease
 from dpsql.session.session import Session
@@ -46,17 +42,6 @@ OUR_FAULTS = {"unexpected", "engine_failed", "sandbox_broken", "sandbox_time", "
 
 class Broken(AssertionError):
     """A law that does not hold."""
-
-
-class ExactGate(Gate):
-    """The noise gate at the limit epsilon -> infinity where one person's key appears too."""
-
-    def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
-        noise = getattr(selection, "noise", None)
-        return counts.at_least(1 if noise is None else 2**-noise.shift)
-
-    def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
-        return None if isinstance(noise, Constant) else np.zeros(count, np.int64)
 
 
 class _Forgetful:
@@ -137,7 +122,7 @@ class Trial:
         here = connect(database(policy))
         others = [connect(database(policy, UNITS[:-1])), connect(database(policy, ()))]
         self.places = [Place(self.policy, connection, RecordingGate()) for connection in (here, *others)]
-        self.exact = Place(generous(policy, 1), here, ExactGate())
+        self.exact = Place(generous(policy, 1), here, NoiselessGate(1))
         self.compared = 0
 
     def check(self, sql: str, parameters: Any = None, settings: Iterable[str] = ()) -> Seen:

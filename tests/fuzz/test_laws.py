@@ -72,12 +72,12 @@ def test_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         here.check(sql)
         with monkeypatch.context() as patch:
-            patch.setattr(laws.ExactGate, "_draw", lambda self, noise, count: np.ones(count, np.int64) * 2**40)
+            patch.setattr(laws.NoiselessGate, "_draw", lambda self, noise, count: np.ones(count, np.int64) * 2**40)
             with pytest.raises(Broken, match="DuckDB's"):
                 here.check(sql)
     with monkeypatch.context() as patch:
         patch.setattr(
-            laws.ExactGate, "select", lambda self, name, counts, selection, groups: np.arange(groups.count) > 0
+            laws.NoiselessGate, "select", lambda self, name, counts, selection, groups: np.arange(groups.count) > 0
         )
         with pytest.raises(Broken, match="DuckDB's"):
             here.check("SELECT grp, COUNT(*) FROM t GROUP BY grp")

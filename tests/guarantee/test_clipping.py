@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from support.gates import NoiselessGate
 from support.neighbour_laws import compare, moves
 from support.neighbouring_hospitals import Data, merge, policy
 from support.random_hospitals import database, hospital
@@ -23,7 +24,7 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Clip, Column, Term, TermKind
 from dpsql.pricing.basis import FINER_BITS, GRID_BITS, LEAST_FINER, UNIT_BITS, clipped
 from dpsql.privacy.mechanisms.contract import Norm
-from guarantee.test_neighbours import Place, Silent, rows
+from guarantee.test_neighbours import Place, rows
 
 WARDS = ["er", "icu", "day"]
 Vector = dict[int, int]
@@ -228,7 +229,7 @@ def test_rounding_is_toward_zero() -> None:
 @pytest.mark.parametrize("seed", [0, 2, 4])
 def test_wide_bounds_change_nothing(seed: int) -> None:
     """Bounds that no unit reaches, in the two-level text: the answers are those of plain DuckDB."""
-    world = World(policy("hospital"), gate=Silent())
+    world = World(policy("hospital"), gate=NoiselessGate())
     world.load(database(hospital(random.Random(seed), False)))
     clamped = "CASE WHEN isnan(cost) OR cost IS NULL THEN NULL ELSE least(greatest(cost, 0), 1000) END"
     plain = (

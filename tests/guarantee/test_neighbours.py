@@ -14,30 +14,20 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
+from support.gates import NoiselessGate
 from support.neighbour_laws import compare
 from support.neighbouring_hospitals import policy
 from support.random_hospitals import database, hospital
 from support.random_questions import CLAMPED, Question, clamp, question
 from support.recording_session import World
 
-from dpsql.noise.perturb import Gate
 from dpsql.policy import Table
-from dpsql.privacy.mechanisms.contract import Constant, Noise
 
 QUESTIONS_EACH = 14
 PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "2000"))
 FIRST = int(os.environ.get("DPSQL_NEIGHBOUR_SEED", "0"))
 HOSPITALS = range(FIRST, FIRST + 14 * max(1, PAIRS // 2000))
-
-
-class Silent(Gate):
-    """The gate at the limit of a huge epsilon: noise is zero."""
-
-    def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
-        return None if isinstance(noise, Constant) else np.zeros(count, np.int64)
 
 
 class Place:
@@ -50,7 +40,7 @@ class Place:
         known = policy("hospital")
         self.whole = World(known)
         planner = self.whole.session.planner
-        self.exact = World(known, gate=Silent(), planner=planner)
+        self.exact = World(known, gate=NoiselessGate(), planner=planner)
         self.less = {number: World(known, planner=planner) for number in patients}
         self.whole.load(database(patients))
         self.exact.load(database(patients))

@@ -17,37 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import sqlglot
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from dpsql.engine.duckdb.engine import open_duckdb
 from dpsql.ledger import open_ledger
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy, load_policy
-from dpsql.privacy.mechanisms.contract import Constant, Noise, Selection
 from dpsql.release.release import Release
 from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
+from support.gates import NoiselessGate
 from support.places import TESTS
 
 Row = tuple[Any, ...]
 POLICIES = TESTS / "policies"
-
-
-class LimitGate(Gate):
-    """The noise gate at the limit epsilon -> infinity, delta fixed and small."""
-
-    def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
-        """Both rules keep one person's key with probability delta, and two people's with one that tends to 1."""
-        noise = getattr(selection, "noise", None)
-        return counts.at_least(2 if noise is None else 2 * 2**-noise.shift)
-
-    def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
-        return None if isinstance(noise, Constant) else np.zeros(count, np.int64)
 
 
 def exact_session(
@@ -59,7 +43,9 @@ def exact_session(
     per_query = replace(known.per_query, epsilon=Fraction(1000), max_epsilon=None, delta=Fraction(1, 10**9))
     generous = replace(known, budget=budget, per_query=per_query, ledger=f"sqlite:///{ledger}")
     book = open_ledger(generous.ledger_url(), generous.dataset, create=True)
-    return Session(generous, open_duckdb(generous, connection), book, open_releases(book), gate=gate or LimitGate())
+    return Session(
+        generous, open_duckdb(generous, connection), book, open_releases(book), gate=gate or NoiselessGate(2)
+    )
 
 
 def plain(value: Any) -> Any:

@@ -12,13 +12,13 @@ import duckdb
 import pyarrow as pa
 import pytest
 from support.clinic import build
+from support.gates import ShiftedGate
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.ledger import open_ledger
-from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import Facts, Type
@@ -54,18 +54,6 @@ class Noted(DuckDBEngine):
         if len(self.asked) - 1 == self.failing:
             query = replace(query, sql="SELECT CAST('secret-cell-4711' AS INTEGER)")
         return super().run(query, timeout_seconds)
-
-
-class Fixed(Gate):
-    """Adds the same to every number: released rows that a test can choose."""
-
-    def __init__(self, more: int = 0) -> None:
-        super().__init__()
-        self.more = more
-
-    def add(self, name: str, exact: Int128, noise: Any, groups: Any, drawn: object) -> Int128:
-        added = [value + self.more * 2**20 for value in exact.to_ints()]
-        return Int128.from_ints(value << max(0, -noise.shift) >> max(0, noise.shift) for value in added)
 
 
 def spent(session: Session) -> str:
@@ -190,7 +178,7 @@ def test_an_earlier_release_is_used_again_by_a_later_stage(place: tuple[Session,
 
 def test_other_released_rows_are_another_question(policy: Path) -> None:
     """The mean is lost from the store and released anew, with another value: what it was compared with is measured anew."""
-    gate = Fixed()
+    gate = ShiftedGate()
     session, engine = opened(policy, gate)
     first = answered(session, ABOVE)
     gate.more = 2**30
@@ -204,7 +192,7 @@ def test_other_released_rows_are_another_question(policy: Path) -> None:
 
 def test_rows_of_another_stage_are_another_question(policy: Path) -> None:
     """A join with released rows: other rows, other answer, however alike the texts are."""
-    gate = Fixed()
+    gate = ShiftedGate()
     session, engine = opened(policy, gate)
     keys = "SELECT region AS r, COUNT(*) AS m FROM patients GROUP BY region HAVING COUNT(*) > {}"
     sql = "SELECT COUNT(*) FROM patients AS p JOIN (" + keys + ") AS t ON p.region = t.r"
@@ -271,7 +259,7 @@ def test_a_released_text_is_data(policy: Path) -> None:
             "region: {type: text, domain: [north, south], nullable: false}", "region: {type: text}"
         )
     )
-    session, _ = opened(path, Fixed())
+    session, _ = opened(path, ShiftedGate())
     grouped = "(SELECT region AS r, COUNT(*) AS n FROM patients GROUP BY region)"
     assert answered(session, f"SELECT COUNT(*) FROM patients AS p JOIN {grouped} AS t ON t.r = p.region") == [(1000,)]
     assert answered(
@@ -294,7 +282,7 @@ def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, Noted]) ->
 
 def test_of_no_rows_a_count_is_zero(policy: Path) -> None:
     """A correlated subquery is a left join, whose missing rows are no NULL to COUNT, and NULL to other aggregates."""
-    session, _ = opened(policy, Fixed())
+    session, _ = opened(policy, ShiftedGate())
     of_one = "FROM visits AS v WHERE v.patient_id = p.patient_id AND v.cost > 10000"
     assert answered(session, f"SELECT COUNT(*) FROM patients AS p WHERE (SELECT COUNT(*) {of_one}) = 0") == [(1000,)]
     assert answered(session, f"SELECT COUNT(*) FROM patients AS p WHERE (SELECT SUM(cost) {of_one}) IS NULL") == [

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from guarantee.test_neighbours import Silent
+from support.gates import NoiselessGate
 from support.neighbour_laws import moves
 from support.neighbouring_hospitals import policy
 from support.random_hospitals import database, hospital, patient
@@ -195,7 +195,7 @@ def test_noise_of_the_claimed_scale(kind: str) -> None:
 
 
 def test_change_one_doubles() -> None:
-    world = World(replace(policy("hospital"), neighbours=Neighbours.CHANGE_ONE), gate=Silent())
+    world = World(replace(policy("hospital"), neighbours=Neighbours.CHANGE_ONE), gate=NoiselessGate())
     world.load(database({}))
     assert {one.l1_sensitivity for one in Tuning(world.session, "SELECT SUM(cost) FROM visits").plan.outputs} == {2.0}
 
@@ -225,7 +225,7 @@ def test_refused(name: str, sql: str, slug: str) -> None:
 )  # fmt: skip
 def test_whatever_was_seen_there_is_an_answer(aggregates: str) -> None:
     """Sums that are all 0, filters that nothing passes, bounds that no question could ask for: measured, so answered."""
-    world = World(policy("hospital"), gate=Silent())
+    world = World(policy("hospital"), gate=NoiselessGate())
     world.load(database(hospital(random.Random(1), True)))
     advice = Tuning(world.session, f"SELECT {aggregates} FROM visits").measure()
     assert all(one.choices for one in advice.tables)
@@ -233,7 +233,7 @@ def test_whatever_was_seen_there_is_an_answer(aggregates: str) -> None:
 
 
 def test_what_fails_after_the_measurement_says_that_it_was_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(policy("hospital"), gate=Silent())
+    world = World(policy("hospital"), gate=NoiselessGate())
     world.load(database(hospital(random.Random(1), True)))
     tuning = Tuning(world.session, "SELECT SUM(cost) FROM visits")
     monkeypatch.setattr("dpsql.tuning.table", lambda *given: 1 // 0)
@@ -244,7 +244,7 @@ def test_what_fails_after_the_measurement_says_that_it_was_charged(monkeypatch: 
 
 def test_units_and_private_keys() -> None:
     """max_groups is advised for COUNT(DISTINCT unit); the number of private groups is told, or bounded from the release."""
-    world = World(policy("hospital"), gate=Silent())
+    world = World(policy("hospital"), gate=NoiselessGate())
     world.load(database(hospital(random.Random(1), True)))
     sql = "SELECT diagnosis, COUNT(DISTINCT patient_id), COUNT(*) FROM visits GROUP BY diagnosis"
     advice = Tuning(world.session, sql, groups=3).measure()

@@ -1,0 +1,46 @@
+"""Noise gates whose noise a test chooses: none at all, or the same number everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Selection
+
+
+class NoiselessGate(Gate):
+    """The gate at the limit of a huge epsilon: noise is zero, and private keys that `least` privacy units share appear.
+
+    With delta fixed and small, both rules of selection show one unit's key with probability delta, and two units' with a
+    probability that tends to 1: that is `least` = 2. With 1 every key of the data appears, with None those that the rule admits.
+    """
+
+    def __init__(self, least: int | None = None) -> None:
+        super().__init__()
+        self.least = least
+
+    def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
+        if self.least is None:
+            return super().select(name, counts, selection, groups)
+        noise = getattr(selection, "noise", None)
+        return counts.at_least(self.least if noise is None else self.least * 2**-noise.shift)
+
+    def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
+        return None if isinstance(noise, Constant) else np.zeros(count, np.int64)
+
+
+class ShiftedGate(Gate):
+    """Adds `more` steps of 2**20 to every number: released rows that a test can choose."""
+
+    def __init__(self, more: int = 0) -> None:
+        super().__init__()
+        self.more = more
+
+    def add(self, name: str, exact: Int128, noise: Any, groups: Any, drawn: object) -> Int128:
+        added = [value + self.more * 2**20 for value in exact.to_ints()]
+        return Int128.from_ints(value << max(0, -noise.shift) >> max(0, noise.shift) for value in added)
