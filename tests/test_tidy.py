@@ -31,6 +31,8 @@ EXACT_ROOMS = (
     "noise/randomness.py",
     "noise/inversion.py",
     "noise/samplers.py",
+    "noise/fixed_point_exp.py",
+    "noise/rank_choice.py",
 )
 """Rooms that decide about privacy with integers and fractions alone."""
 
