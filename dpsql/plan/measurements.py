@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.plan import Term
+from dpsql.plan.plan import Expr, Term
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 
 Part = TypeVar("Part")
@@ -47,7 +47,7 @@ class Quantile:
 
 @dataclass(frozen=True)
 class RankHistogram:
-    """How many rows of each group have their value in each cell of a grid, and the quantiles that are chosen from it.
+    """How many rows of each group have their `value` in each cell of a grid, and the quantiles that are chosen from it.
 
     `term` gives a row's cell: the integer that a SUM around the lower end of the bounds would add, from 0 to
     `term.magnitude`. So the grid follows from bounds alone, and rows without a value (NULL, NaN) or that do not pass the
@@ -55,6 +55,7 @@ class RankHistogram:
     """
 
     name: str
+    value: Expr
     term: Term
     quantiles: tuple[Quantile, ...]
 

@@ -67,6 +67,12 @@ def _steps(value: Expr) -> Expr:
     return call("date_diff", _literal(unit), _literal(value.facts.lower), value)
 
 
+def _rank(law: Choice) -> str:
+    """Which value stands for the smallest or the largest."""
+    side = "smallest" if law.quantile == 0 else "largest"
+    return f"the {side} value number {law.rank}, so that it lies inside the data; " if law.rank else ""
+
+
 def _literal(value: Any) -> Literal:
     return Literal(value, literal_facts(value))
 
@@ -94,10 +100,10 @@ def measured(basis: Basis, value: Expr, condition: Expr | None, quantile: Fracti
     """The column of a quantile's released numbers, and the term that gives its cells. An equal one is measured once."""
     term = cell_term(value, condition, basis.groups)
     known = [one for one in basis.measurements if isinstance(one, RankHistogram)]
-    histogram = next((one for one in known if replace(one.term, name="") == term), None)
+    histogram = next((one for one in known if (one.value, replace(one.term, name="")) == (value, term)), None)
     if histogram is None:
         name = f"h{len(known)}"
-        histogram = RankHistogram(name, replace(term, name=name), ())
+        histogram = RankHistogram(name, value, replace(term, name=name), ())
         basis.measurements.append(histogram)
     chosen = next((one for one in histogram.quantiles if one.quantile == quantile), None)
     if chosen is None:
@@ -121,17 +127,17 @@ class RankHistogramPricing:
         n_g has the norms of a COUNT's sensitivity, which `exponential` turns into a loss."""
         rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
         choices = tuple(
-            QuantileChoice(one.name, one.quantile, choice_for(rows, one.quantile, part))
+            QuantileChoice(one.name, one.quantile, choice_for(rows, one.quantile, measurement.cells, part))
             for one in measurement.quantiles
         )
         return RankHistogramPlan(measurement.name, measurement.cells, choices)
 
     def explained(self, measurement: RankHistogram, number: str, law: Law, confidence: float) -> ExplainedNumber:
         """The quantile, and its rank error in the worst case: how many rows lie between it and the exact one."""
-        assert isinstance(law, Choice) and measurement.term.value is not None
+        assert isinstance(law, Choice)
         quantile = next(one.quantile for one in measurement.quantiles if one.name == number)
         rank = law.rank_error(measurement.cells, 1 - confidence)
-        text = f"quantile {plain_decimal(quantile)} of {expression_text(measurement.term.value)}"
+        text = f"quantile {plain_decimal(quantile)} of {expression_text(measurement.value)}"
         if measurement.term.filter is not None:
             text += f" filter (where {expression_text(measurement.term.filter)})"
         return ExplainedNumber(
@@ -140,6 +146,6 @@ class RankHistogramPricing:
             law.sensitivity,
             float(1 / law.rate),
             2.0**-measurement.term.grid,
-            f"rank error of at most {rank:.4g} rows in {confidence:.0%} of cases in the worst case, over "
+            f"{_rank(law)}rank error of at most {rank:.4g} rows in {confidence:.0%} of cases in the worst case, over "
             f"{measurement.cells} cells",
         )

@@ -63,14 +63,15 @@ def _law_facts(law: Any) -> dict[str, Any]:
     moved = law.sensitivity
     return {
         "mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
-        "quantile": str(law.quantile), "epsilon_0": str(law.epsilon_0),
+        "quantile": str(law.quantile), "epsilon_0": str(law.epsilon_0), "rank": law.rank,
     }  # fmt: skip
 
 
 def _law(facts: Mapping[str, Any]) -> Choice:
     if facts["mechanism"] != Choice.mechanism:
         raise ValueError(f"no choice is called {facts['mechanism']}")
-    return Choice(Sensitivity(*facts["sensitivity"]), Fraction(facts["quantile"]), Fraction(facts["epsilon_0"]))
+    moved, quantile, epsilon_0 = facts["sensitivity"], facts["quantile"], facts["epsilon_0"]
+    return Choice(Sensitivity(*moved), Fraction(quantile), Fraction(epsilon_0), facts["rank"])
 
 
 PARTS: Register[MeasurementRecord] = Register("reuse", {RANK_HISTOGRAM: RankHistogramRecord()})

@@ -1,15 +1,22 @@
 """The exponential mechanism over the cells of a histogram (McSherry and Talwar 2007), for quantiles.
 
-A group has n rows, of which below(c) are in cells before c and above(c) in cells after it. The quantile q is any cell c with
-below(c) <= q n and above(c) <= (1 - q) n; how far another cell is from that, in rows, is its distance
+A group has n rows, of which below(c) are in cells before c and h(c) in c itself. What is wanted is the value of rank t(n), the
+*target*: a cell c with below(c) <= t(n) <= below(c) + h(c). How far another cell is from that, in rows, is its distance
 
-    d(c) = max(0, below(c) - q n, above(c) - (1 - q) n).
+    d(c) = max(0, below(c) - t(n), t(n) - below(c) - h(c)).
 
-The mechanism returns c with a probability proportional to exp(-epsilon_0 d(c) / (2 M)), M = max(q, 1 - q), each group for itself.
+The mechanism returns c with a probability proportional to exp(-epsilon_0 d(c) / (2 M)), each group for itself, where M bounds the
+slope s = t(n + 1) - t(n) of the target: 0 <= s <= 1 and M = max(s, 1 - s) over all n.
 
-How far d moves. One row more in cell x adds 1 to n, and 1 to below(c) for c > x or to above(c) for c < x. So the second argument
-of the maximum changes by 1 - q (c > x) or -q, the third by q (c < x) or -(1 - q): each by M at most, and with it the maximum. A
-row less undoes that. So n_g rows that come or go move d(c) within [-M n_g, M n_g] for every cell c of group g, and
+- The quantile q, 0 < q < 1, has t(n) = q n, so s = q and M = max(q, 1 - q).
+- The smallest value is the r-th smallest, t(n) = min(r - 1/2, n / 2): a target of 0 would hold for every cell below the data,
+  and there may be many. The slope is 1/2 up to n = 2 r - 1 and 0 from there on, so M = 1. The largest value is the r-th
+  largest, t(n) = n - min(r - 1/2, n / 2), with slopes 1/2 and 1.
+
+How far d moves. One row more, in cell x, moves the target by s, below(c) by 1 for c > x, below(c) + h(c) by 1 for c >= x. So the
+second argument of the maximum changes by 1 - s (c > x) or -s, the third by s (c < x) or -(1 - s): each by M at most, and with
+it the maximum. A row less undoes that. So n_g rows that come or go move d(c) within [-M n_g, M n_g] for every cell c of group g,
+and
 
     log P(c) / P'(c)  =  (epsilon_0 / (2 M)) (d'(c) - d(c)) - log of the ratio of the two normalising sums
 
@@ -26,34 +33,70 @@ inside `Sensitivity`).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, log
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.rational_bounds import sqrt_lower
+from dpsql.privacy.mechanisms.rational_bounds import ln_upper, sqrt_lower
+
+MOST_DENOMINATOR = 10**6
+"""Of a quantile, so that targets of up to `MOST_ROWS` rows are exact in 64 bits."""
+MOST_ROWS = 1 << 42
+OUTSIDE = Fraction(1, 20)
+"""A smallest or largest value lies outside the data with at most this probability, where a group has twice `rank` rows."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The choice of the quantile `quantile` (from 0 to 1) of each group. `sensitivity`: of the vector of row counts n_g.
-    `epsilon_0` > 0 is what one row costs."""
+    """The choice of the quantile `quantile` of each group: from 0, the smallest value, to 1, the largest. `rank` >= 1 is r of
+    these two, and 0 for all others.
+
+    `sensitivity`: of the vector of row counts n_g. `epsilon_0` > 0 is what one row costs.
+    """
 
     sensitivity: Sensitivity
     quantile: Fraction
     epsilon_0: Fraction
+    rank: int = 0
 
     mechanism = "exponential"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.quantile <= 1 or self.epsilon_0 <= 0 or self.sensitivity.is_zero:
-            raise ValueError("a choice needs a quantile from 0 to 1, an epsilon above 0, and rows that can move")
+        if not 0 <= self.quantile <= 1 or self.quantile.denominator > MOST_DENOMINATOR:
+            raise ValueError(f"no quantile: {self.quantile}")
+        if self.epsilon_0 <= 0 or self.sensitivity.is_zero:
+            raise ValueError("a choice needs an epsilon above 0, and rows that can move")
+        if (self.rank >= 1) is not (self.quantile in (0, 1)) or self.rank < 0:
+            raise ValueError("the smallest and the largest value have a rank, and no other quantile has")
+
+    @property
+    def most_move(self) -> Fraction:
+        """M: how far one row moves a distance at most."""
+        return max(self.quantile, 1 - self.quantile)
 
     @property
     def rate(self) -> Fraction:
         """By how much the logarithm of a weight falls for each row of distance: epsilon_0 / (2 M)."""
-        return self.epsilon_0 / (2 * max(self.quantile, 1 - self.quantile))
+        return self.epsilon_0 / (2 * self.most_move)
+
+    @property
+    def denominator(self) -> int:
+        """What `targets` are multiples of the inverse of."""
+        return 2 if self.rank else self.quantile.denominator
+
+    def targets(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """t(n) times `denominator` for groups of n = `rows` rows. Raises OverflowError beyond `MOST_ROWS`, which do not exist."""
+        if rows.size and int(rows.max()) > MOST_ROWS:
+            raise OverflowError("too many rows")
+        if not self.rank:
+            return np.asarray(rows * self.quantile.numerator)
+        inside = np.minimum(rows, 2 * self.rank - 1)
+        return inside if self.quantile == 0 else np.asarray(2 * rows - inside)
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -62,10 +105,12 @@ class Choice:
         return PrivacyLoss(self.epsilon_0 * self.sensitivity.l1, Fraction(0), rho)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` from the weights: one row moves the logarithm of a weight up or down by at most `rate` times M."""
-        most = self.quantile if 2 * self.quantile > 1 else 1 - self.quantile
-        up = down = self.rate * most
-        span = up + down
+        """`loss` from the weights: one row moves the logarithm of a weight up or down by at most `rate` times the larger part of
+        a row that is before or behind the target, as groups on both sides of every bend of the target show."""
+        sizes = np.array([0, 2 * self.rank, 2 * self.rank + 1], dtype=np.int64)
+        steps = self.targets(sizes + 1) - self.targets(sizes)
+        slopes = [Fraction(int(step), self.denominator) for step in steps]
+        span = 2 * self.rate * max(max(slope, 1 - slope) for slope in slopes)
         return PrivacyLoss(span * self.sensitivity.l1, Fraction(0), span * span * self.sensitivity.l2_squared / 8)
 
     def rank_error(self, cells: int, beta: float) -> float:
@@ -73,12 +118,20 @@ class Choice:
 
         The weights of all cells beyond d are at most cells exp(-rate d) in sum, and a cell at distance 0 has the weight 1.
         """
-        return math.log(cells / beta) / float(self.rate)
+        return log(cells / beta) / float(self.rate)
 
 
-def choice_for(sensitivity: Sensitivity, quantile: Fraction, part: PrivacyLoss) -> Choice:
-    """The choice with the largest epsilon_0 that costs at most `part`: its epsilon, or its rho where epsilon is None."""
+def choice_for(sensitivity: Sensitivity, quantile: Fraction, cells: int, part: PrivacyLoss) -> Choice:
+    """The choice among `cells` cells with the largest epsilon_0 that costs at most `part`: its epsilon, or its rho where epsilon
+    is None.
+
+    The smallest and the largest value have the rank from which cells outside the data weigh cells exp(-rate (rank - 1/2)) <=
+    OUTSIDE in sum at most, where one at the target weighs 1.
+    """
     if part.epsilon is not None:
-        return Choice(sensitivity, quantile, part.epsilon / sensitivity.l1)
-    assert part.rho is not None
-    return Choice(sensitivity, quantile, sqrt_lower(8 * part.rho / sensitivity.l2_squared))
+        epsilon_0 = part.epsilon / sensitivity.l1
+    else:
+        assert part.rho is not None
+        epsilon_0 = sqrt_lower(8 * part.rho / sensitivity.l2_squared)
+    rank = ceil(ln_upper(cells / OUTSIDE) * 2 / epsilon_0 + Fraction(1, 2)) if quantile in (0, 1) else 0
+    return Choice(sensitivity, quantile, epsilon_0, rank)
