@@ -1,13 +1,13 @@
-"""The exact sampler of the exponential mechanism over rank histograms: for each group a cell near a quantile.
+"""The exact sampler of the exponential mechanism over rank histograms: for each group a cell near a target rank.
 
-The law. A group has n rows in cells 0 to `cells` - 1. For the quantile q = a / b, cell c is chosen with probability
-proportional to exp(-rate d(c)), d(c) = max(0, below(c) - q n, above(c) - (1 - q) n) (`privacy.mechanisms.exponential`). In
-integers b d(c) = max(0, b below(c) - a n, a n - b (n - above(c))).
+The law. A group has n rows in cells 0 to `cells` - 1: below(c) of them in cells before c, h(c) in c itself. With the target
+t = a / b, a rank, cell c is chosen with probability proportional to exp(-rate d(c)), d(c) = max(0, below(c) - t, t - below(c) -
+h(c)) (`privacy.mechanisms.exponential`).
 
-Runs. Empty cells between two that are not have the same below and above, so the same distance: they are one run, as wide as they
-are many. With e_j = b (rows in the first j cells that are not empty) - a n, the run before the j-th such cell has b d = |e_j|,
-and the cell itself has b d = max(0, e_j, -e_(j+1)). So the work follows the cells that are not empty. A run is chosen, then one
-of its cells uniformly.
+Runs. Empty cells between two that are not have the same below, so the same distance: they are one run, as wide as they are
+many. With e_j = b (rows in the first j cells that are not empty) - a, the run before the j-th such cell has b d = |e_j|, and the
+cell itself has b d = max(0, e_j, -e_(j+1)). So the work follows the cells that are not empty. A run is chosen, then one of its
+cells uniformly.
 
 The choice of a run is inversion: the first run at which the sum C of weights so far exceeds U T, U uniform in [0, 1), T the
 sum of all weights. Weights are irrational, so they are enclosed by integers (`fixed_point_exp`), and U is read a few bits at a
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from dpsql.noise.randomness import Randomness, Words, guard, words
 
 MOST_CELLS = (1 << 29) - 1
 MOST_DENOMINATOR = 1 << 20
-"""Of a quantile, so that no product of ranks wraps."""
+"""Of targets, so that no product of ranks wraps."""
 _TOP = np.uint64((1 << 64) - 1)
 _HALF_BITS = 31
 
@@ -40,36 +41,51 @@ Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
 
+class RankLaw(Protocol):
+    """Which rank is looked for, and how fast chances fall with the distance from it."""
+
+    @property
+    def rate(self) -> Fraction:
+        """By how much the logarithm of a weight falls for each row of distance; above 0."""
+
+    @property
+    def denominator(self) -> int:
+        """Of the targets: b."""
+
+    def targets(self, rows: Integers) -> Integers:
+        """b times the target of groups with so many rows: from 0 to b times `rows`."""
+
+
 def choose(
-    cells: int,
-    start: Integers,
-    cell: Integers,
-    count: Integers,
-    quantile: Fraction,
-    rate: Fraction,
-    draws: int,
-    randomness: Randomness,
+    cells: int, start: Integers, cell: Integers, count: Integers, law: RankLaw, draws: int, randomness: Randomness
 ) -> Integers:
     """For each group the number of a cell, chosen independently with probability proportional to exp(-rate d(c)).
 
     Group g has `count` rows (1 or more) in each of the cells `cell[start[g]:start[g + 1]]`, ascending, and none in all
-    other cells from 0 to `cells` - 1. `rate` > 0 is by row. At least `draws` uniform numbers are read, whatever the number of
-    groups. Raises Fault noise_guard for a histogram of another shape, or a quantile with too large a denominator.
+    other cells from 0 to `cells` - 1. At least `draws` uniform numbers are read, whatever the number of groups. Raises Fault
+    noise_guard for a histogram of another shape or a law beyond its bounds.
     """
     groups = start.size - 1
-    guard(1 <= cells <= MOST_CELLS and 0 <= quantile <= 1 and quantile.denominator <= MOST_DENOMINATOR and rate > 0)
+    guard(1 <= cells <= MOST_CELLS and law.rate > 0 and 1 <= law.denominator <= MOST_DENOMINATOR)
     guard(start[0] == 0 and start[-1] == cell.size == count.size and bool((count >= 1).all()))
     guard(not cell.size or bool((cell >= 0).all() and (cell < cells).all()))
     if groups == 0:
         return np.empty(0, dtype=np.int64)
-    runs = _near_runs(cells, start, cell, count, quantile, rate)
+    through = np.concatenate([[0], np.cumsum(count)])  # of all groups: 2**63 rows do not exist
+    rows = through[start[1:]] - through[start[:-1]]
+    targets = law.targets(rows)
+    # In whole ranks, no product could wrap.
+    guard(bool((targets >= 0).all() and (targets // law.denominator <= rows).all()))
+    runs = _near_runs(cells, start, cell, through, targets, law)
     begins = words(max(draws, groups), randomness)[:groups] >> np.uint64(64 - ONE_BITS)
     run, certain = _inverted(runs, begins, cells)
     first, width = runs.first[run], runs.width[run]
     for group in (~certain).nonzero()[0].tolist():
         part = slice(int(start[group]), int(start[group + 1]))
-        all_runs = exact_runs(cells, cell[part].tolist(), count[part].tolist(), quantile)
-        first[group], width[group] = _longer(all_runs, rate / quantile.denominator, int(begins[group]), randomness)
+        target = int(targets[group])
+        all_runs = exact_runs(cells, cell[part].tolist(), count[part].tolist(), target, law.denominator)
+        rate = law.rate / law.denominator
+        first[group], width[group] = _longer(all_runs, rate, int(begins[group]), randomness)
     return first + _uniform(width, draws, randomness)
 
 
@@ -88,10 +104,11 @@ class _Runs:
 
 
 def _near_runs(
-    cells: int, start: Integers, cell: Integers, count: Integers, quantile: Fraction, rate: Fraction
+    cells: int, start: Integers, cell: Integers, through: Integers, targets: Integers, law: RankLaw
 ) -> _Runs:
-    a, b = quantile.numerator, quantile.denominator
-    tables = exp_tables(rate / b)
+    """`through`: the rows of all groups before each element of `cell`, and after the last one."""
+    b = law.denominator
+    tables = exp_tables(law.rate / b)
     groups, sizes = start.size - 1, np.diff(start)
     # Row j of group g stands for its gap before the j-th cell that is not empty, and for that cell.
     of_row = np.repeat(np.arange(groups), sizes + 1)
@@ -103,13 +120,8 @@ def _near_runs(
     right[inner], right[closes] = cell, cells
     inner[closes], inner[opens] = True, False
     left[inner], left[opens] = cell, -1
-    before = np.zeros(of_row.size, dtype=np.int64)
-    before[inner] = count
-    before = np.cumsum(before)  # of all groups: 2**63 rows do not exist
-    before -= before[opens][of_row]
-    # a n / b = whole + part / b without a product that could wrap: n = b high + low.
-    high, low = np.divmod(before[closes], b)
-    whole, part = a * high + a * low // b, a * low % b
+    before = through[np.arange(of_row.size) - of_row] - through[start[:-1]][of_row]
+    whole, part = np.divmod(targets, b)
     farthest = tables.last // b + 2
     e = np.minimum(np.maximum(before - whole[of_row], -farthest), farthest) * b - part[of_row]
     distance = np.empty((of_row.size, 2), dtype=np.int64)
@@ -154,10 +166,12 @@ def _inverted(runs: _Runs, begins: Words, cells: int) -> tuple[Integers, Truths]
     return run, (before <= least) & (most <= sums[run])
 
 
-def exact_runs(cells: int, cell: list[int], count: list[int], quantile: Fraction) -> list[tuple[int, int, int]]:
-    """All runs of one group in the order of cells: its first cell, its width, and b times its distance."""
-    a, b = quantile.numerator, quantile.denominator
-    left, e = -1, -a * sum(count)
+def exact_runs(
+    cells: int, cell: list[int], count: list[int], target: int, denominator: int
+) -> list[tuple[int, int, int]]:
+    """All runs of one group in the order of cells: its first cell, its width, and b times its distance from `target` / b."""
+    b = denominator
+    left, e = -1, -target
     found = []
     for place, rows in zip(cell, count, strict=True):
         found.append((left + 1, place - left - 1, abs(e)))

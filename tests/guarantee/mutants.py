@@ -313,7 +313,7 @@ MUTANTS = (
     Mutant("a cell is as far as the gap before it", "noise/rank_choice.py", "np.maximum(np.maximum(e[:-1], -e[1:]), 0)", "np.abs(e[:-1])", "unit/noise/test_rank_choice.py", "120_digits"),
     Mutant("ranks are whole", "noise/rank_choice.py", "* b - part[of_row]", "* b", "unit/noise/test_rank_choice.py", "120_digits"),
     Mutant("the first cell of a gap", "noise/rank_choice.py", "return first + _uniform(width, draws, randomness)", "return first", "unit/noise/test_rank_choice.py", "empty_group"),
-    Mutant("twice the epsilon of ranks", "noise/rank_choice.py", "tables = exp_tables(rate / b)", "tables = exp_tables(2 * rate / b)", "unit/noise/test_rank_choice.py", "no_other_epsilon"),
+    Mutant("twice the epsilon of ranks", "noise/rank_choice.py", "tables = exp_tables(law.rate / b)", "tables = exp_tables(2 * law.rate / b)", "unit/noise/test_rank_choice.py", "no_other_epsilon"),
     Mutant("digits of an exponent left out", "noise/fixed_point_exp.py", "enumerate(self.digits[1:], 1)", "enumerate(self.digits[1:1], 1)", "unit/noise/test_rank_choice.py", "exp_is_enclosed"),
     Mutant("no zero has two signs", "noise/samplers.py", "    kept &= (y != 0) | (sign == 0)\n", "", "unit/noise/test_samplers.py", "test_laplace_has"),
     Mutant("seeded noise", "noise/randomness.py", "return os.urandom(size)", "return __import__(\"random\").Random(size).randbytes(size)", GATE, "independent"),

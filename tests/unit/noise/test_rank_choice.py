@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
@@ -30,6 +31,23 @@ QUANTILES = [
 ]
 RATES = [Fraction(1, 2), Fraction(1), Fraction(7, 100), Fraction(20), Fraction(1, 3)]
 Histogram = list[int]
+
+
+@dataclass(frozen=True)
+class Near:
+    """The quantile q of each group."""
+
+    quantile: Fraction
+    rate: Fraction
+
+    @property
+    def denominator(self) -> int:
+        return self.quantile.denominator
+
+    def targets(self, rows: np.ndarray) -> np.ndarray:
+        return rows // self.denominator * self.denominator * self.quantile.numerator + (
+            rows % self.denominator * self.quantile.numerator
+        )
 
 
 def laid_out(histograms: list[Histogram]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -63,7 +81,9 @@ def law(rows: Histogram, quantile: Fraction, rate: Fraction) -> list[Decimal]:
 def drawn(rows: Histogram, quantile: Fraction, rate: Fraction, size: int) -> np.ndarray:
     _, cell, count = laid_out([rows])
     many = np.arange(size + 1) * cell.size
-    return choose(len(rows), many, np.tile(cell, size), np.tile(count, size), quantile, rate, size, KernelRandomness())
+    return choose(
+        len(rows), many, np.tile(cell, size), np.tile(count, size), Near(quantile, rate), size, KernelRandomness()
+    )
 
 
 def fit(found: np.ndarray, chances: list[Decimal]) -> float:
@@ -99,22 +119,15 @@ def test_cells_have_their_chances_and_those_of_no_other_epsilon(
 
 
 def test_an_empty_group_has_the_uniform_law() -> None:
-    found = choose(
-        7,
-        np.zeros(70_001, dtype=np.int64),
-        *(np.empty(0, dtype=np.int64),) * 2,
-        HALF,
-        Fraction(1),
-        0,
-        KernelRandomness(),
-    )
+    start, cell, count = laid_out([[0] * 7] * 70_000)
+    found = choose(7, start, cell, count, Near(HALF, Fraction(1)), 0, KernelRandomness())
     assert fit(found, [Decimal(1) / 7] * 7) > ALPHA
 
 
 def test_groups_are_chosen_independently_each_from_its_own_histogram() -> None:
     rows = [[9, 0, 0, 0], [0, 0, 0, 9], [0, 0, 0, 0], [0, 5, 5, 0]]
     start, cell, count = laid_out(rows * 20_000)
-    found = choose(4, start, cell, count, HALF, Fraction(1, 2), 0, KernelRandomness()).reshape(-1, 4)
+    found = choose(4, start, cell, count, Near(HALF, Fraction(1, 2)), 0, KernelRandomness()).reshape(-1, 4)
     for group, histogram in enumerate(rows):
         assert fit(found[:, group], law(histogram, HALF, Fraction(1, 2))) > ALPHA
     for one, other in itertools.combinations(range(4), 2):
@@ -138,15 +151,21 @@ def decided(rows: Histogram, quantile: Fraction, rate: Fraction, u: Fraction) ->
     chances = law(rows, quantile, rate)
     with localcontext(Context(prec=120)):
         total, place = Decimal(0), Decimal(u.numerator) / Decimal(u.denominator)
-        for first, width, _ in exact_runs(len(rows), *_sparse(rows), quantile):
+        for first, width, _ in all_runs(rows, quantile):
             total += sum(chances[first : first + width], Decimal(0))
             if place < total:
                 return first, width
     raise AssertionError("U is below 1")
 
 
-def _sparse(rows: Histogram) -> tuple[list[int], list[int]]:
-    return [c for c, n in enumerate(rows) if n], [n for n in rows if n]
+def all_runs(rows: Histogram, quantile: Fraction) -> list[tuple[int, int, int]]:
+    places, counts = [c for c, n in enumerate(rows) if n], [n for n in rows if n]
+    return exact_runs(len(rows), places, counts, sum(rows) * quantile.numerator, quantile.denominator)
+
+
+def near_runs(start: np.ndarray, cell: np.ndarray, count: np.ndarray, law: Near) -> rank_choice._Runs:
+    through = np.concatenate([[0], np.cumsum(count)])
+    return rank_choice._near_runs(40, start, cell, through, law.targets(np.diff(through[start])), law)
 
 
 @pytest.mark.parametrize("quantile", QUANTILES)
@@ -156,7 +175,7 @@ def test_choices_are_those_of_120_digits(quantile: Fraction, rate: Fraction) -> 
     histograms = some_histograms(60, 3)
     start, cell, count = laid_out(histograms)
     source, again = Seeded("choices"), Seeded("choices")
-    found = choose(40, start, cell, count, quantile, rate, len(histograms), source)
+    found = choose(40, start, cell, count, Near(quantile, rate), len(histograms), source)
     begins, places = (np.frombuffer(again.read(8 * len(histograms)), dtype="<u8") for _ in range(2))
     assert len(source.sizes) == 2, "the first bits decide"
     for group, rows in enumerate(histograms):
@@ -170,7 +189,7 @@ def test_bits_that_end_at_a_boundary_are_read_further(rows: Histogram, quantile:
     """U begins as the boundary between two runs does: later bits decide, on both sides."""
     start, cell, count = laid_out([rows])
     chances = law(rows, quantile, rate)
-    runs = exact_runs(len(rows), *_sparse(rows), quantile)
+    runs = all_runs(rows, quantile)
     tested = 0
     for one, other in itertools.pairwise(runs):
         with localcontext(Context(prec=120)):
@@ -182,7 +201,7 @@ def test_bits_that_end_at_a_boundary_are_read_further(rows: Histogram, quantile:
             middle = int(rest * (1 << 64))
         for second, wanted in ((0, one), (middle - 1, one), (middle + 1, other), ((1 << 64) - 1, other)):
             source = Scripted([begin << 2, second, 0, 0, 0])
-            found = choose(len(rows), start, cell, count, quantile, rate, 1, source)
+            found = choose(len(rows), start, cell, count, Near(quantile, rate), 1, source)
             assert found[0] == wanted[0]
             tested += 1
     assert tested or len(runs) < 3
@@ -196,7 +215,7 @@ def test_what_all_bits_leave_open_raises() -> None:
         exact = int(chances[0] * (1 << (ONE_BITS + 192)))
     pieces = [exact >> 192 << 2, *((exact >> shift) & (1 << 64) - 1 for shift in (128, 64, 0))]
     with pytest.raises(Fault) as caught:
-        choose(3, start, cell, count, HALF, Fraction(1), 1, Scripted([*pieces, 0]))
+        choose(3, start, cell, count, Near(HALF, Fraction(1)), 1, Scripted([*pieces, 0]))
     assert caught.value.slug == "noise_guard" and caught.value.charged
 
 
@@ -205,7 +224,7 @@ def test_runs_cover_all_cells_with_their_distances(quantile: Fraction) -> None:
     for rows in [*some_histograms(20, 5), [0] * 5, [1], [0, 2], [2, 0], [1, 1, 1]]:
         wanted = distances(rows, quantile)
         seen = []
-        for first, width, distance in exact_runs(len(rows), *_sparse(rows), quantile):
+        for first, width, distance in all_runs(rows, quantile):
             assert width > 0 and all(wanted[c] * quantile.denominator == distance for c in range(first, first + width))
             seen += range(first, first + width)
         assert seen == list(range(len(rows)))
@@ -216,14 +235,14 @@ def test_runs_cover_all_cells_with_their_distances(quantile: Fraction) -> None:
 def test_near_runs_have_lower_bounds_of_their_weights(quantile: Fraction, rate: Fraction) -> None:
     histograms = [[n * 7 for n in rows] for rows in some_histograms(25, 9)]
     start, cell, count = laid_out(histograms)
-    runs = rank_choice._near_runs(40, start, cell, count, quantile, rate)
+    runs = near_runs(start, cell, count, Near(quantile, rate))
     unit = Fraction(1 << (40).bit_length() + 1, 1 << ONE_BITS)
     for group, rows in enumerate(histograms):
         told = {
             int(runs.first[i]): (int(runs.width[i]), int(runs.weight[i])) for i in (runs.group == group).nonzero()[0]
         }
         left_out = Fraction(0)
-        for first, width, distance in exact_runs(40, *_sparse(rows), quantile):
+        for first, width, distance in all_runs(rows, quantile):
             low, high = exp_bounds(rate / quantile.denominator, [distance])[0]
             weights = [Fraction(width * bound, 1 << EXACT_BITS) / unit for bound in (low, high)]
             if first in told:
@@ -238,13 +257,24 @@ def test_near_runs_have_lower_bounds_of_their_weights(quantile: Fraction, rate: 
 
 
 def test_large_ranks_do_not_wrap() -> None:
-    """2**60 rows and a quantile with a denominator of 20 bits: the cell that holds the quantile is found."""
-    n, quantile = 1 << 60, Fraction(699_051, (1 << 20) - 3)
-    start, cell, count = laid_out([[n // 4, n // 4, 0, n // 4, n // 4]])
-    assert (choose(5, start, cell, count, quantile, Fraction(1), 0, KernelRandomness()) == 3).all()
-    start, cell, count = laid_out([[n // 4 + 1] * 4])
-    chosen = choose(4, start, cell, count, HALF, Fraction(1, 10**6), 0, KernelRandomness())
-    assert set(chosen.tolist()) <= {1, 2}
+    """2**42 rows and a quantile of six decimals: the cell that holds the quantile is found."""
+    n, quantile = 1 << 42, Fraction(666_667, 10**6)
+    start, cell, count = laid_out([[n // 4, n // 4, 0, n // 4, n // 4]] * 50)
+    assert (choose(5, start, cell, count, Near(quantile, Fraction(1)), 0, KernelRandomness()) == 3).all()
+    start, cell, count = laid_out([[1 << 60, 1 << 60, 1 << 60]])
+    assert choose(3, start, cell, count, Near(HALF, Fraction(1, 10**6)), 0, KernelRandomness()) == [1]
+
+
+def test_targets_that_are_no_ranks_raise() -> None:
+    for wrong in (-1, 4):
+
+        class Beyond(Near):
+            def targets(self, rows: np.ndarray) -> np.ndarray:
+                return rows * 0 + wrong * self.denominator  # noqa: B023
+
+        start, cell, count = laid_out([[1, 2, 0]])
+        with pytest.raises(Fault):
+            choose(3, start, cell, count, Beyond(HALF, Fraction(1)), 0, KernelRandomness())
 
 
 def test_a_median_is_less_than_a_row_off_on_average() -> None:
@@ -256,7 +286,7 @@ def test_a_median_is_less_than_a_row_off_on_average() -> None:
         cell, count = np.unique(values, return_counts=True)
         many = np.arange(101) * cell.size
         found = choose(
-            1 << 14, many, np.tile(cell, 100), np.tile(count, 100), HALF, Fraction(1), 100, KernelRandomness()
+            1 << 14, many, np.tile(cell, 100), np.tile(count, 100), Near(HALF, Fraction(1)), 100, KernelRandomness()
         )
         below, through = np.searchsorted(np.sort(values), found), np.searchsorted(np.sort(values), found, side="right")
         errors.append(np.maximum(0, np.maximum(below - 250, 250 - through)).mean())
@@ -267,7 +297,7 @@ def test_at_a_huge_epsilon_the_cell_holds_the_quantile() -> None:
     for rows in [rows for rows in some_histograms(40, 11) if sum(rows)]:
         start, cell, count = laid_out([rows])
         for quantile in QUANTILES:
-            (found,) = choose(40, start, cell, count, quantile, Fraction(10**6), 0, KernelRandomness())
+            (found,) = choose(40, start, cell, count, Near(quantile, Fraction(10**6)), 0, KernelRandomness())
             assert distances(rows, quantile)[found] == 0
 
 
@@ -275,9 +305,9 @@ def test_no_group_reads_as_many_words_as_are_asked() -> None:
     for groups in (1, 3):
         source = Seeded("size")
         start, cell, count = laid_out([[1, 2, 3]] * groups)
-        choose(3, start, cell, count, HALF, Fraction(1), 1024, source)
+        choose(3, start, cell, count, Near(HALF, Fraction(1)), 1024, source)
         assert source.sizes == [8 * 1024, 8 * 1024]
-    assert choose(3, np.zeros(1, dtype=np.int64), cell[:0], count[:0], HALF, Fraction(1), 8, source).size == 0
+    assert choose(3, np.zeros(1, dtype=np.int64), cell[:0], count[:0], Near(HALF, Fraction(1)), 8, source).size == 0
 
 
 @pytest.mark.parametrize(
@@ -291,8 +321,8 @@ def test_no_group_reads_as_many_words_as_are_asked() -> None:
         (3, [0, 2], [1, 1], [1, 1], HALF, 1),
         (0, [0, 0], [], [], HALF, 1),
         (1 << 29, [0, 0], [], [], HALF, 1),
-        (3, [0, 0], [], [], Fraction(3, 2), 1),
-        (3, [0, 0], [], [], Fraction(-1, 2), 1),
+        (3, [0, 1], [1], [4], Fraction(3, 2), 1),
+        (3, [0, 1], [1], [4], Fraction(-1, 2), 1),
         (3, [0, 0], [], [], Fraction(1, (1 << 20) + 1), 1),
         (3, [0, 0], [], [], HALF, 0),
         (3, [0, 0], [], [], HALF, Fraction(1, 1 << 70)),
@@ -303,7 +333,7 @@ def test_what_is_no_histogram_or_no_quantile_raises(
 ) -> None:
     arrays = (np.array(numbers, dtype=np.int64) for numbers in (start, cell, count))
     with pytest.raises(Fault) as caught:
-        choose(cells, *arrays, quantile, Fraction(rate), 0, KernelRandomness())
+        choose(cells, *arrays, Near(quantile, Fraction(rate)), 0, KernelRandomness())
     assert caught.value.slug == "noise_guard" and caught.value.charged
 
 
