@@ -152,15 +152,14 @@ def _inverted(runs: _Runs, begins: Words, cells: int) -> tuple[Integers, Truths]
     begin = np.concatenate([[0], runs.end[:-1]])
     sums = np.cumsum(runs.weight)  # modulo 2**64, which differences within a group do not notice: they are below 2**61
     sums -= np.where(begin > 0, sums[begin - 1], np.uint64(0))[runs.group]
-    doubt = (np.arange(runs.group.size) - begin[runs.group] + 1).astype(np.uint64) * np.uint64(runs.error) + np.uint64(
-        1
-    )
+    passed_over = (np.arange(runs.group.size) - begin[runs.group] + 1).astype(np.uint64)
+    doubt = passed_over * np.uint64(runs.error) + np.uint64(1)
     total = sums[runs.end - 1]
     guard(bool((runs.end > begin).all() and (total >= np.uint64(1 << ONE_BITS - cells.bit_length() - 1)).all()))
     least = product(begins, total)
     most = product(begins + np.uint64(1), total + doubt[runs.end - 1]) + np.uint64(1)
-    passed = np.add.reduceat(sums <= least[runs.group], begin, dtype=np.int64)
-    run = np.minimum(begin + passed, runs.end - 1)
+    below = np.add.reduceat(sums <= least[runs.group], begin, dtype=np.int64)
+    run = np.minimum(begin + below, runs.end - 1)
     before = np.where(run > begin, sums[run - 1] + doubt[run - 1], np.uint64(1))
     before = np.where((run == begin) & (runs.first[begin] == 0), np.uint64(0), before)
     return run, (before <= least) & (most <= sums[run])
