@@ -30,6 +30,15 @@ class CustodianLog(logging.Handler):
         return state_directory() / "custodian.log"
 
 
+class AuditLog(CustodianLog):
+    """Appends the events of `dpsql.errors.audit_log` to `audit.log` beside it. A file that was moved away is made anew."""
+
+    @staticmethod
+    def place() -> Path:
+        """Where the log is."""
+        return state_directory() / "audit.log"
+
+
 def keep_log() -> None:
     """Send what dpsql logs, and what libraries warn of, to the custodian's log and nothing of it to the terminal."""
     logging.captureWarnings(True)
@@ -39,6 +48,11 @@ def keep_log() -> None:
         if not any(isinstance(known, CustodianLog) for known in logger.handlers):
             logger.addHandler(handler)
         logger.propagate = False
+    events = logging.getLogger("dpsql.audit")
+    if not any(isinstance(known, AuditLog) for known in events.handlers):
+        events.addHandler(AuditLog())
+    events.setLevel(logging.INFO)
+    events.propagate = False
 
 
 def unexpected(error: BaseException) -> Error:

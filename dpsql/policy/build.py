@@ -56,7 +56,7 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         session=None if shape.session is None else _session(shape.session),
         tables=_tables(shape, unit is None, problems),
         description=shape.description,
-        projects={name: Project(limit.epsilon, limit.delta) for name, limit in shape.projects.items()},
+        projects={name: Project(limit.epsilon, limit.delta, limit.members) for name, limit in shape.projects.items()},
         reuse=Reuse(shape.reuse.default, shape.reuse.shared, shape.reuse.more_accurate),
         data_version=shape.data_version,
         folder=folder,

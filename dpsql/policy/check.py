@@ -110,6 +110,10 @@ def _check_limits(policy: Policy, problems: Problems) -> None:
         problems.add(("per_query", "mechanism"), f"{mechanism.word} noise needs a delta, and the budget has none")
     limits: list[tuple[Place, Any]] = [(("analysts", name), limit) for name, limit in policy.analysts.items()]
     limits += [(("projects", name), limit) for name, limit in policy.projects.items()]
+    for name, project in policy.projects.items():
+        for number, member in enumerate(project.members or ()):
+            if member not in policy.analysts:
+                problems.add(("projects", name, "members", number), f"the policy names no analyst {member}")
     for place, limit in [*limits, (("session",), policy.session)]:
         if limit is not None:
             _at_most(limit.epsilon, budget.epsilon, most, (*place, "epsilon"), problems)

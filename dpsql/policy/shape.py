@@ -167,6 +167,14 @@ class LimitShape(_Shape):
     delta: Delta | None = None
 
 
+class ProjectShape(LimitShape):
+    """What a project may spend, and who may charge it."""
+
+    members: Annotated[tuple[Login, ...] | None, Field(description="analysts who may charge it; all if left out")] = (
+        None
+    )
+
+
 class ReuseShape(_Shape):
     """When stored releases answer instead of a new charge."""
 
@@ -274,7 +282,7 @@ class PolicyShape(_Shape):
     ledger: Annotated[Prose, Field(description="sqlite:///file.db or postgresql://...")]
     analysts: dict[Login, LimitShape] = {}
     session: LimitShape | None = None
-    projects: Annotated[dict[Login, LimitShape], Field(description="what a project may spend, whoever asks")] = {}
+    projects: Annotated[dict[Login, ProjectShape], Field(description="what a project may spend, whoever asks")] = {}
     reuse: ReuseShape = ReuseShape()
     data_version: Annotated[
         Prose | None, Field(description="the owner's name for the state of the data; changed when the data change")
@@ -297,7 +305,7 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
     ("per_query",): PerQueryShape,
     ("session",): LimitShape,
     ("analysts", _ANY): LimitShape,
-    ("projects", _ANY): LimitShape,
+    ("projects", _ANY): ProjectShape,
     ("reuse",): ReuseShape,
     ("timing",): TimingShape,
     ("csv",): CsvShape,

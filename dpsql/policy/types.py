@@ -68,6 +68,10 @@ class PerQuery:
     bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as("max_groups", "max_rows_per_group"))
 
 
+LEFT_OUT_AT_DEFAULT = {"left_out": True}
+"""Metadata of a field that was added later: policies that do not use it keep their fingerprint."""
+
+
 @dataclass(frozen=True)
 class Analyst:
     """What one analyst may spend of the dataset's budget; a `delta` of None is limited by the dataset's alone."""
@@ -78,10 +82,14 @@ class Analyst:
 
 @dataclass(frozen=True)
 class Project:
-    """What all questions of one project may spend, whoever asks; a `delta` of None is limited by the dataset's alone."""
+    """What all questions of one project may spend, whoever asks; a `delta` of None is limited by the dataset's alone.
+
+    `members`: the analysts who may charge it, beside the owner; None: all of them.
+    """
 
     epsilon: Fraction
     delta: Fraction | None
+    members: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -311,7 +319,11 @@ def _canonical(value: object) -> object:
     if fields is not None:
         bounds = names_in_fingerprint(type(value))
         written = {name: getattr(getattr(value, held), name) for held, names in bounds.items() for name in names}
-        written |= {name: getattr(value, name) for name in fields if name not in ("description", "folder", *bounds)}
+        written |= {
+            name: getattr(value, name) for name, field_ in fields.items()
+            if name not in ("description", "folder", *bounds)
+            and not (field_.metadata.get("left_out") and getattr(value, name) == field_.default)
+        }  # fmt: skip
         return {name: _canonical(part) for name, part in written.items()}
     value = value.value if isinstance(value, Enum) else value
     return None if value is None else str(value)

@@ -7,6 +7,7 @@ the kernel, holds nothing but what it is sent, and may be ended at any moment: n
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -31,6 +32,9 @@ CEILING_MEGABYTES = 512
 MOST_MEGABYTES = 128
 """Size of an answer, which the server holds while it is sent."""
 PROCESSES = 2
+_ENDS = {-signal.SIGALRM: "sandbox_time", -signal.SIGKILL: "sandbox_time", -signal.SIGABRT: "sandbox_memory",
+         -signal.SIGSEGV: "sandbox_memory"}  # fmt: skip
+CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
 
 
 class ConfinedError(Exception):
@@ -151,15 +155,19 @@ class ConfinedDuckDB:
             status = process.wait()
             self.stop()
             # -SIGALRM is its own clock, -SIGKILL the stop above or the system's want of memory.
-            raise refuse("sandbox_memory" if status in (-6, -11) else "sandbox_time") from None
+            slug = _ENDS.get(status, "sandbox_broken")
+            if slug == "sandbox_broken":
+                CUSTODIAN_LOG.error("the process for confined statements ended with status %d", status)
+            raise refuse(slug) from None
 
     def _started(self) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self._loaded = set()
                 environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PATH": os.defpath}
+                # -P: the folder of the file is no place to import from; its modules are not those of the standard library.
                 self._process = subprocess.Popen(
-                    [sys.executable, str(Path(confined_process.__file__))], env=environment, stdin=subprocess.PIPE,
+                    [sys.executable, "-P", str(Path(confined_process.__file__))], env=environment, stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
                 )  # fmt: skip
             return self._process

@@ -91,7 +91,8 @@ def _decimals(amounts: Mapping[str, int]) -> dict[str, str]:
 def scopes_of(
     policy: Policy, analyst: str | None, project: str | None, session: str, dataset: Accountant
 ) -> tuple[Scope, ...]:
-    """The accounts that a charge must fit. Refuses an analyst or a project that the policy does not name."""
+    """The accounts that a charge must fit. Refuses an analyst or a project that the policy does not name, and a
+    project that the analyst is no member of."""
     limits: list[tuple[str, Analyst | Project | PolicySession]] = []
     if analyst is not None:
         if analyst not in policy.analysts:
@@ -100,6 +101,9 @@ def scopes_of(
     if project is not None:
         if project not in policy.projects:
             raise refuse("project_unknown", name=project)
+        members = policy.projects[project].members
+        if analyst is not None and members is not None and analyst not in members:
+            raise refuse("project_member", analyst=analyst, name=project)
         limits.append((f"project:{project}", policy.projects[project]))
     if policy.session is not None:
         limits.append((f"session:{session}", policy.session))

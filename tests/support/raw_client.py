@@ -101,7 +101,10 @@ class Client:
         bare = f"n=,r={base64.b64encode(os.urandom(12)).decode()}"
         first = f"n,,{bare}".encode()
         self.send(framed(b"p", b"SCRAM-SHA-256\0" + struct.pack("!I", len(first)) + first))
-        server_first = self.until(b"R", b"E")[-1][1][4:].decode()
+        found = self.until(b"R", b"E")
+        if found[-1][0] == b"E":
+            return found
+        server_first = found[-1][1][4:].decode()
         nonce, salt, count = (part[2:] for part in server_first.split(","))
         salted = hashlib.pbkdf2_hmac("sha256", password.encode(), base64.b64decode(salt), int(count))
         client_key = hmac.digest(salted, b"Client Key", "sha256")

@@ -112,7 +112,7 @@ def build_clinic(folder: Path) -> Served:
         open_session(policy, create_ledger=True).close()
         loaded = load_policy(policy)
         with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
-            for name in ("research", "clinic"):
+            for name in ("research", "clinic", "owner"):
                 open_logins(ledger, loaded).add(name, PASSWORD)
     return Served(policy, state)
 

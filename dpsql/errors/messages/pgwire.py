@@ -63,6 +63,20 @@ register(
     "the owner gives logins: dpsql user add",
     OperationalError,
 )
+register(
+    "login_wait",
+    "28P01",
+    'too many failed logins of user "{user}" from here',
+    "try again in {seconds} seconds",
+    OperationalError,
+)
+register(
+    "owner_only",
+    "58030",
+    "something of the owner's cannot be used now (incident {incident})",
+    "the owner finds the reason in the custodian's log under this id",
+    Fault,
+)
 register("login_user", "28000", "no PostgreSQL user name specified in startup packet", "", OperationalError)
 register(
     "login_database",
@@ -138,5 +152,12 @@ register(
     "28000",
     "{address} is not this machine alone, and there is no TLS",
     "--tls-cert and --tls-key, --tls-self-signed, or --allow-plain when the network is safe",
+    InterfaceError,
+)
+register(
+    "serve_descriptors",
+    "53000",
+    "this process may hold {most} files and sockets, and so many connections need {wanted}",
+    "allow fewer with --connections, or raise the limit (ulimit -n, LimitNOFILE)",
     InterfaceError,
 )

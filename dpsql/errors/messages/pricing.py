@@ -122,3 +122,9 @@ register(
     "one person could change {rows} rows here (at most {most})",
     "join fewer tables, or ask the owner for smaller max_rows",
 )
+register(
+    "project_member",
+    "42501",
+    "{analyst} is no member of project {name}",
+    "the owner names the members of a project in the policy",
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dpsql.frontends.pgwire.tls import Tls
 
 DEFAULT_ADDRESS = "127.0.0.1:5433"
+_OWN_DESCRIPTORS = 256
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -57,12 +59,24 @@ def serve(
             raise refuse("serve_plain", address=listen)
         house.logins.prepare()
         limits = Limits(connections, concurrency=concurrency, concurrency_per_user=concurrency_per_user)
+        _raise_descriptors(limits.sockets)
         server = Server(house, tls=tls, allow_plain=allow_plain, limits=limits)
         asyncio.run(_run(server, house, host, port, tls is not None))
     finally:
         house.engine.close()
         house.store.close()
         house.ledger.close()
+
+
+def _raise_descriptors(sockets: int) -> None:
+    """Let this process have as many descriptors as clients may hold sockets, and as many again for data and ledger."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * sockets + _OWN_DESCRIPTORS
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if most < sockets + _OWN_DESCRIPTORS:
+        raise refuse("serve_descriptors", most=most, wanted=wanted)
 
 
 def open_house(place: Path) -> House:

@@ -6,12 +6,15 @@ charged is not charged again). `handle` yields bytes piece by piece, so that a s
 
 from __future__ import annotations
 
+import logging
+import re
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dpsql.errors.custodian_log import unexpected
-from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command
 from dpsql.frontends.pgwire.copying import copy_messages, read_options
@@ -373,8 +376,27 @@ def _statements(text: str) -> list[tuple[str, int]]:
     return found
 
 
+_OWNERS = re.compile(r"\{(?:place|address|origin|source|problem)\}")
+"""Facts that name files, hosts or folders of the owner's machine."""
+
+
+def for_analysts(error: Error) -> Error:
+    """The error, or a fixed sentence instead of one that names something of the owner's machine, which goes to the log."""
+    entry = REGISTER.get(error.slug)
+    if entry is None or not _OWNERS.search(entry.sentence + entry.hint) or entry.slug in _SHOWN:
+        return error
+    incident = uuid.uuid4().hex[:12]
+    logging.getLogger("dpsql.custodian").error("incident %s: %s", incident, error.text())
+    return refuse("owner_only", incident=incident, charged=error.charged)
+
+
+_SHOWN = frozenset({"noise_plan", "command_argument"})
+"""Sentences whose facts come from the question alone."""
+
+
 def error_bytes(error: Error, severity: str = "ERROR") -> bytes:
     """ErrorResponse: sentence, place, hint, and whether a charge stays."""
+    error = for_analysts(error)
     detail = "" if severity == "FATAL" else "the charge stays" if error.charged else "nothing was charged"
     return m.error_response(
         error.sqlstate, error.message, detail=detail, hint=error.hint, position=error.position, severity=severity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
 import ssl
@@ -12,11 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Protocol
 
+from dpsql.errors.audit_log import audit
 from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.backend import Backend, error_bytes
-from dpsql.frontends.pgwire.limits import Limits
+from dpsql.frontends.pgwire.limits import Limits, LoginBackOff
 from dpsql.frontends.pgwire.login import Login
 from dpsql.frontends.pgwire.logins import Logins
 from dpsql.frontends.pgwire.questions import Questions
@@ -76,17 +78,23 @@ class Host(Protocol):
     @property
     def room(self) -> Room: ...
 
-    def full(self) -> bool:
-        """Whether there are more connections than allowed."""
+    @property
+    def back_off(self) -> LoginBackOff: ...
+
+    def require_place(self, user: str) -> None:
+        """Raises wire_busy, wire_busy_user when `user` may have no further connection."""
 
     def may_be_plain(self, peer: str) -> bool:
         """Whether a connection from `peer` may go without TLS."""
 
     def enter(self, user: str) -> None:
-        """Count a login. Raises wire_busy_user."""
+        """Count a login. Raises wire_busy, wire_busy_user."""
 
     def exit(self, user: str) -> None:
         """Count a login out."""
+
+    def logged_in(self, number: int) -> None:
+        """Count a connection no longer among those before login."""
 
     def open(self, login: Login, number: int) -> Questions:
         """Return a session and a catalog for one login. Raises refusals of its `dp.` options."""
@@ -111,22 +119,21 @@ class Connection:
         assert task is not None
         self.task: asyncio.Task[Any] = task
         self.secret = os.urandom(4)
-        self._peer = str((writer.get_extra_info("peername") or ("",))[0])
+        self.address = str((writer.get_extra_info("peername") or ("",))[0])
 
     async def serve(self) -> None:
         """Log in, answer, close; nothing that goes wrong with one client leaves this."""
-        user = ""
         try:
             self._keep_alive()
             async with asyncio.timeout(self._server.limits.login_seconds):
                 login = await self._login()
+            self._server.logged_in(self._number)
             if login is None:
                 return
-            user = login.user
             try:
                 await self._talk(login)
             finally:
-                self._server.exit(user)
+                self._server.exit(login.user)
                 if self._questions is not None:
                     self._server.room.tell(self._questions.session.id, None)
         except Error as error:
@@ -158,6 +165,10 @@ class Connection:
         if self._questions is not None:
             threading.Thread(target=self._questions.stop.leave, name="dpsql-leave", daemon=True).start()
 
+    def abort(self) -> None:
+        """Close without a word."""
+        self._writer.transport.abort()
+
     def leave(self) -> None:
         """Go at once when nothing runs, else after the answer."""
         self._leaving = True
@@ -186,27 +197,46 @@ class Connection:
             if isinstance(first, m.Startup):
                 break
             await self._encrypt(first)
-        if self._server.full():
-            raise refuse("wire_busy")
         if self._server.draining:
             raise refuse("wire_shutdown")
-        if not self._encrypted and not self._server.may_be_plain(self._peer):
+        if not self._encrypted and not self._server.may_be_plain(self.address):
             raise refuse("login_tls")
         binding = self._server.tls.binding if self._encrypted and self._server.tls is not None else None
         login = Login(first, self._server.policy.dataset, self._server.logins, binding)
+        self._server.require_place(login.user)
         await self._send(await self._server.work(login.begin))
         while not login.done:
             kind, body = await self._message(m.MOST_STARTUP)
             if kind != b"p":
                 raise refuse("wire_state")
             try:
-                await self._send(await self._server.work(login.respond, body))
+                # Nothing is awaited between looking at the failures and counting one: guesses side by side are counted too.
+                answer = self._responded(login, body)
             except Error as error:
-                if error.slug == "login_failed":
+                audit("login_failed", user=login.user, address=self.address, reason=error.slug)
+                if error.slug in ("login_failed", "login_wait"):
                     await asyncio.sleep(self._server.limits.failed_login_seconds)
                 raise
+            await self._send(answer)
         self._server.enter(login.user)
+        audit("login", user=login.user, address=self.address, connection=self._number, encrypted=self._encrypted)
         return login
+
+    def _responded(self, login: Login, body: bytes) -> bytes:
+        """The answer to one response of the login. Raises login_wait without a look at the password where too many failed."""
+        back_off = self._server.back_off
+        seconds = back_off.seconds(login.user, self.address)
+        if seconds > 0:
+            raise refuse("login_wait", user=login.user, seconds=math.ceil(seconds))
+        try:
+            answer = login.respond(body)
+        except Error as error:
+            if error.slug == "login_failed":
+                back_off.failed(login.user, self.address)
+            raise
+        if login.done:
+            back_off.succeeded(login.user, self.address)
+        return answer
 
     async def _encrypt(self, asked: m.TlsRequest) -> None:
         if asked.gss or self._server.tls is None or self._encrypted:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -10,10 +14,15 @@ class Limits:
     """Bounds of the server, in seconds, connections and questions that are measured at once.
 
     One user has at most `concurrency_per_user` of these, by default all but one, so that a place is left for others.
+    The owner has `owner_connections` beyond `connections`. Sockets that have not logged in yet are counted by
+    themselves; where there are too many of them the one that is silent for longest, of the address with most, is closed.
     """
 
     connections: int = 100
     connections_per_user: int = 64
+    owner_connections: int = 3
+    before_login: int = 200
+    before_login_per_address: int = 100
     concurrency: int = 4
     concurrency_per_user: int | None = None
     login_seconds: float = 30.0
@@ -21,3 +30,59 @@ class Limits:
     idle_seconds: float = 24 * 3600.0
     drain_seconds: float = 30.0
     failed_login_seconds: float = 0.5
+
+    @property
+    def sockets(self) -> int:
+        """Descriptors that clients may hold at once."""
+        return self.connections + self.owner_connections + self.before_login
+
+
+MOST_REMEMBERED = 10_000
+LONGEST_SECONDS = 300.0
+
+
+@dataclass
+class _Failures:
+    count: int = 0
+    closed_until: float = 0.0
+
+
+class LoginBackOff:
+    """Who failed to log in waits before the next try, twice as long each time: a user from one address after `free` failures,
+    and an address, whatever the users, after four times as many.
+
+    A user is never locked out by guesses from elsewhere. Users that do not exist are treated as those that do.
+    """
+
+    def __init__(self, first_seconds: float = 1.0, free: int = 5, clock: Callable[[], float] = time.monotonic) -> None:
+        self._first, self._free, self._clock = first_seconds, free, clock
+        self._failures: OrderedDict[tuple[str, str], _Failures] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def seconds(self, user: str, address: str) -> float:
+        """Return how long `user` has to wait at `address` before a password is looked at; 0 when not at all."""
+        with self._lock:
+            known = (self._failures.get(key) for key in _keys(user, address))
+            return max([0.0, *(one.closed_until - self._clock() for one in known if one is not None)])
+
+    def failed(self, user: str, address: str) -> None:
+        """Count a failure."""
+        with self._lock:
+            for key, free in zip(_keys(user, address), (self._free, 4 * self._free), strict=True):
+                one = self._failures.setdefault(key, _Failures())
+                self._failures.move_to_end(key)
+                one.count += 1
+                if one.count > free:
+                    seconds = self._first * 2.0 ** min(one.count - free - 1, 30)
+                    one.closed_until = self._clock() + min(seconds, LONGEST_SECONDS)
+            while len(self._failures) > MOST_REMEMBERED:
+                self._failures.popitem(last=False)
+
+    def succeeded(self, user: str, address: str) -> None:
+        """Forget the failures of a user at an address; those of the address stay: others may guess from there too."""
+        with self._lock:
+            self._failures.pop(_keys(user, address)[0], None)
+
+
+def _keys(user: str, address: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (user[:200], address), ("", address)

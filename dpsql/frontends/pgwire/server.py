@@ -22,7 +22,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.catalog import Catalog
 from dpsql.frontends.pgwire.connection import FLUSH_BYTES, ClientReader, Connection
-from dpsql.frontends.pgwire.limits import Limits
+from dpsql.frontends.pgwire.limits import Limits, LoginBackOff
 from dpsql.frontends.pgwire.login import Login
 from dpsql.frontends.pgwire.logins import OWNER, Logins
 from dpsql.frontends.pgwire.questions import Questions
@@ -67,7 +67,7 @@ class Server:
         self._texts = FairQueue(1)
         self._caches = ReuseCaches()
         # A thread for every connection: each does one thing at a time, so a slow question never keeps others waiting.
-        self._pool = ThreadPoolExecutor(self._limits.connections + 1, thread_name_prefix="dpsql-wire")
+        self._pool = ThreadPoolExecutor(self._limits.sockets, thread_name_prefix="dpsql-wire")
         self._confined = ConfinedPool()
         self._sandbox = Sandbox(confined=self._confined)
         self._catalogs: dict[str, Catalog] = {}
@@ -75,6 +75,8 @@ class Server:
         self._catalog_lock = threading.Lock()
         self._users: Counter[str] = Counter()
         self._connections: dict[int, Connection] = {}
+        self._before_login: dict[int, Connection] = {}
+        self._back_off = LoginBackOff()
         self._numbers = itertools.count(1)
         self._server: asyncio.Server | None = None
         self.draining = False
@@ -118,11 +120,23 @@ class Server:
         number = next(self._numbers)
         assert isinstance(reader, ClientReader)
         connection = Connection(self, number, reader, writer)
-        self._connections[number] = connection
+        self._connections[number] = self._before_login[number] = connection
+        self._let_go()
         try:
             await connection.serve()
         finally:
             self._connections.pop(number, None)
+            self._before_login.pop(number, None)
+
+    def _let_go(self) -> None:
+        """Close the oldest socket before login of the address that has too many, or most where there are too many in all.
+        Silent sockets cost whoever opened them, and nobody else."""
+        addresses = Counter(one.address for one in self._before_login.values())
+        address, most = addresses.most_common(1)[0]
+        if most > self._limits.before_login_per_address or len(self._before_login) > self._limits.before_login:
+            number, oldest = next((n, one) for n, one in self._before_login.items() if one.address == address)
+            del self._before_login[number]
+            oldest.abort()
 
     # --- what connections ask of the server ---------------------------------------------------------------------------
 
@@ -146,23 +160,40 @@ class Server:
         """Who may log in."""
         return self._house.logins
 
-    def full(self) -> bool:
-        """Whether there are more connections than allowed."""
-        return len(self._connections) > self._limits.connections
+    @property
+    def back_off(self) -> LoginBackOff:
+        """Who failed to log in."""
+        return self._back_off
+
+    def require_place(self, user: str) -> None:
+        """Raises wire_busy, wire_busy_user when `user` may have no further connection. The owner has places of their own."""
+        others = self._users.total() - self._users[OWNER]
+        if user == OWNER:
+            if self._users[OWNER] >= self._limits.owner_connections and self._users.total() >= self._limits.connections:
+                raise refuse("wire_busy")
+        elif others >= self._limits.connections:
+            raise refuse("wire_busy")
+        if self._users[user] >= self._limits.connections_per_user:
+            raise refuse("wire_busy_user", user=user)
 
     def may_be_plain(self, peer: str) -> bool:
         """Whether a connection from `peer` may go without TLS."""
         return self._allow_plain or peer in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 
     def enter(self, user: str) -> None:
-        """Count a login. Raises wire_busy_user."""
-        if self._users[user] >= self._limits.connections_per_user:
-            raise refuse("wire_busy_user", user=user)
+        """Count a login. Raises wire_busy, wire_busy_user."""
+        self.require_place(user)
         self._users[user] += 1
+
+    def logged_in(self, number: int) -> None:
+        """Count a connection no longer among those before login."""
+        self._before_login.pop(number, None)
 
     def exit(self, user: str) -> None:
         """Count a login out."""
         self._users[user] -= 1
+        if not self._users[user]:
+            del self._users[user]
 
     def open(self, login: Login, number: int) -> Questions:
         """A session and a catalog for one login. Runs in a thread. Raises refusals of its `dp.` options."""

@@ -77,17 +77,25 @@ REPORTED = {
 """Settings that are told to the client at once when they change (GUC_REPORT), as they are spelt there."""
 
 
+MOST_OWN = 100
+"""Settings with a dot that a connection may make up."""
+LONGEST_NAME, LONGEST_VALUE = 128, 1_000
+
+
 class Settings:
-    """One connection's settings; `snapshot` and `restore` make SET part of a transaction."""
+    """One connection's settings; `snapshot` and `restore` make SET part of a transaction.
+
+    A mapping that was handed out never changes: savepoints share what no SET between them changed.
+    """
 
     def __init__(self, user: str) -> None:
         self._first = {**DEFAULTS, "session_authorization": user}
-        self._values = dict(self._first)
+        self._values = self._first
 
     def start(self, name: str, value: str) -> None:
         """A value given at connect: what RESET goes back to."""
         self.set(name, value)
-        self._first[_key(name)] = self._values[_key(name)]
+        self._first = {**self._first, _key(name): self._values[_key(name)]}
 
     def set(self, name: str, value: str) -> None:
         """Change one setting. Raises setting_fixed, setting_value; an unknown name with a dot is kept, as PostgreSQL
@@ -110,17 +118,21 @@ class Settings:
             if "ISO" not in value.upper() and value.upper() not in ("MDY", "DMY", "YMD"):
                 raise refuse("setting_value", name=name, value=value)
             value = "ISO, MDY"
-        self._values[key] = value[:1000]
+        if len(key) > LONGEST_NAME:
+            raise refuse("setting_value", name=name[:LONGEST_NAME], value=value)
+        if key not in self._values and sum("." in known for known in self._values) >= MOST_OWN:
+            raise refuse("wire_limit", most=MOST_OWN, what="settings of your own")
+        self._values = {**self._values, key: value[:LONGEST_VALUE]}
 
     def reset(self, name: str) -> None:
         """Back to what it was at connect; "all" for every setting."""
         key = _key(name)
         if key == "all":
-            self._values = dict(self._first)
+            self._values = self._first
         elif key in self._first:
-            self._values[key] = self._first[key]
+            self._values = {**self._values, key: self._first[key]}
         elif "." in key:
-            self._values.pop(key, None)
+            self._values = {known: value for known, value in self._values.items() if known != key}
         else:
             raise refuse("setting_unknown", name=name)
 
@@ -137,11 +149,11 @@ class Settings:
 
     def snapshot(self) -> dict[str, str]:
         """What `restore` takes."""
-        return dict(self._values)
+        return self._values
 
     def restore(self, values: dict[str, str]) -> None:
         """Back to a snapshot."""
-        self._values = dict(values)
+        self._values = values
 
     def statement_seconds(self) -> float | None:
         """How long a statement may take; None for as long as it likes (statement_timeout = 0)."""

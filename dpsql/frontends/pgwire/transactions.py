@@ -14,6 +14,8 @@ from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.rows import Answer, Field
 from dpsql.pricing.options import Options
 
+MOST_SAVEPOINTS = 1_000
+
 
 @dataclass(frozen=True)
 class _Before:
@@ -112,6 +114,8 @@ class Transaction:
             raise refuse("transaction_none", what=command.tag)
         if command.kind == "savepoint":
             self._savepoints.pop(command.name, None)
+            if len(self._savepoints) >= MOST_SAVEPOINTS:
+                raise refuse("wire_limit", most=MOST_SAVEPOINTS, what="savepoints")
             self._savepoints[command.name] = self._here()
             return
         if command.name not in self._savepoints:

@@ -1,0 +1,25 @@
+"""What an owner may be asked about later: who logged in, what was refused, charged, stopped, or changed by the owner.
+
+One event is one line of JSON on the logger `dpsql.audit`: ASCII alone, with every control character escaped, so that no name
+or text that a client sends can begin a line or a field of its own. It holds no answer and no password.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+
+_log = logging.getLogger("dpsql.audit")
+_LONGEST = 2_000
+
+
+def audit(event: str, **facts: str | int | float | bool | None) -> None:
+    """Write one event; facts that are None are left out, texts are cut at 2,000 characters."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    line: dict[str, object] = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event}
+    for name, value in facts.items():
+        if value is not None:
+            line[name] = value[:_LONGEST] if isinstance(value, str) else value
+    _log.info("%s", json.dumps(line, ensure_ascii=True))
