@@ -46,7 +46,7 @@ def compare(
             policy = write_policy(folder, data, way, "pure")
             session = stack.enter_context(open_session(policy, create_ledger=True))
             session.execute("SET dp.reuse = off")
-            session._index.prepare()
+            session.context.index.prepare()
             peers, problems = _started(stack, environments, names, facts)
             for name, problem in problems.items():
                 found.append({"level": level, "question": "", "system": name, "problem": problem})

@@ -186,7 +186,7 @@ def _own(stack: ExitStack, policy: Path, total: int | None) -> Ask:
         except Refusal as refusal:
             raise Unusable(refusal.slug) from None
 
-    session._index.prepare()
+    session.context.index.prepare()
     return ask
 
 

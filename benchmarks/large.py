@@ -159,7 +159,7 @@ def _by_units(folder: Path, rows: int, repeat: int) -> list[Point]:
                 open_session(policies["unprepared"], create_ledger=True) as slow,
                 open_session(policies["copy"], create_ledger=True) as fast,
             ):
-                fast._index.prepare()
+                fast.context.index.prepare()
                 for session in (slow, fast):
                     session.execute("SET dp.reuse = off")
                 ways |= {

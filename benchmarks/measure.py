@@ -71,7 +71,7 @@ def opened(
             session = stack.enter_context(open_session(write_policy(folder, data, way), create_ledger=True))
             session.execute("SET dp.reuse = off")
             if memory:
-                limit(session._engine._connection, memory, folder)  # type: ignore[attr-defined]
+                limit(session.context.engine._connection, memory, folder)  # type: ignore[attr-defined]
             if way not in ("row", "unprepared"):
                 states: list[str] = []
                 took = timed(partial(_prepare, session, memory, states))
@@ -81,7 +81,7 @@ def opened(
 
 
 def _prepare(session: Session, memory: str | None, states: list[str]) -> None:
-    states += [str(done.state) for done in session._index.prepare(memory=memory)]
+    states += [str(done.state) for done in session.context.index.prepare(memory=memory)]
 
 
 def limit(connection: duckdb.DuckDBPyConnection, memory: str, folder: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block
+from dpsql.pricing.explain import PlannedOutput
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.error_bars import Answer, Bars, answer, bars
 from dpsql.release.html import answer_html
@@ -66,11 +67,15 @@ class _Once:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """Rows with their error bars and receipt. Compared by identity; pickled without the engine."""
+    """Rows with their error bars and receipt. Compared by identity; pickled without the engine.
+
+    `measured`: the noisy terms that the answer was computed from, each with its price and its error bar.
+    """
 
     answered: Answer
     receipt: Receipt
     sandbox: Sandbox | None = None
+    measured: Sequence[PlannedOutput] = ()
     _bars: _Once = field(default_factory=_Once)
 
     def __getstate__(self) -> dict[str, Any]:

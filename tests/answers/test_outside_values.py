@@ -153,7 +153,7 @@ def test_prepared_copies_have_the_same_groups(
     (tmp_path / "keys.yaml").write_text(POLICY)
     fill(tmp_path / "keys.duckdb")
     with open_session(tmp_path / "keys.yaml", create_ledger=True) as prepared:
-        assert {one.state for one in prepared._index.prepare(copy=True)} == {"written"}
+        assert {one.state for one in prepared.context.index.prepare(copy=True)} == {"written"}
         for sql, _ in [*AGREE[:15], *AGREE[22:]]:
             here, there = list(session.execute(sql).rows()), list(prepared.execute(sql).rows())
             assert len(here) == len(there)

@@ -104,7 +104,7 @@ def open_clinic(policy: Path) -> Session:
 
 def index_of(session: Session) -> ContributionIndex:
     """The index of a session's policy and data."""
-    return ContributionIndex(session.policy, session._engine, lambda: session.ledger.witness.key)
+    return ContributionIndex(session.policy, session.context.engine, lambda: session.ledger.witness.key)
 
 
 def exact(session: Session, sql: str) -> list[list[tuple[str, ...]]]:
@@ -112,10 +112,12 @@ def exact(session: Session, sql: str) -> list[list[tuple[str, ...]]]:
     from dpsql.engine.emit.emitter import Emitter
 
     planned = session.plan(session.planner.parse(sql, None))
-    emitter = Emitter(session.policy, session._engine.dialect, session._engine.source, index_of(session).views())
+    emitter = Emitter(
+        session.policy, session.context.engine.dialect, session.context.engine.source, index_of(session).views()
+    )
     found = []
     for one in planned.price.blocks:
-        table = session._engine.run(emitter.block(one.block)).unseal()
+        table = session.context.engine.run(emitter.block(one.block)).unseal()
         # Groups outside public domains are never released, and a prepared view need not compute them.
         public = {key.name: {str(value) for value in key.values} for key in one.block.keys if key.values is not None}
         listed = [row for row in table.to_pylist() if all(str(row[name]) in there for name, there in public.items())]

@@ -28,11 +28,9 @@ from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_dummies, with_values
 from dpsql.frontends.pgwire.rows import OIDS, Answer, Field, oid_of
 from dpsql.frontends.pgwire.settings import Settings
-from dpsql.planning.planner import MOST_KEPT
 from dpsql.release.release import Release
 from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
-from dpsql.storage.recent_values import RecentValues
 
 _PARAMETER = re.compile(r"\$\d")
 _VECTORS = {"indkey": e.INT2VECTOR, "indoption": e.INT2VECTOR, "indclass": e.OIDVECTOR, "indcollation": e.OIDVECTOR}
@@ -131,14 +129,11 @@ class Questions:
         catalog: Catalog,
         settings: Settings,
         process: int,
-        bars: RecentValues[str] | None = None,
         texts: FairQueue | None = None,
     ) -> None:
-        """`bars` keeps the words about error bars for all connections of a server; `texts` is where long texts wait to be
-        read."""
+        """`texts` is where long texts wait to be read."""
         self.session, self.settings, self.stop = session, settings, Stop()
         self._catalog = catalog
-        self._bars: RecentValues[str] = RecentValues(MOST_KEPT) if bars is None else bars
         self._place = Place(catalog.user, catalog.database, settings, process, catalog.oids)
         self._tables = {name.lower() for name in session.policy.tables}
         self._texts = FairQueue(1) if texts is None else texts
@@ -221,7 +216,7 @@ class Questions:
                 return self._structure(prepared, error)
         fields = tuple(Field(column.name, OIDS[column.type]) for column in release.columns)
         tag = "SELECT" if fields else "SET"
-        return Answer(tag, fields, release.table if fields else None, self._notices(prepared, values, release))
+        return Answer(tag, fields, release.table if fields else None, self._notices(release))
 
     def _execute(self, sql: str, values: list[Any] | None) -> Release:
         """As `Session.execute`, with the text read in its turn and the data scanned out of it."""
@@ -267,17 +262,14 @@ class Questions:
         except Error:
             raise error from None
 
-    def _notices(self, prepared: Prepared, values: Sequence[Any], release: Release) -> tuple[tuple[str, str], ...]:
+    def _notices(self, release: Release) -> tuple[tuple[str, str], ...]:
         receipt = release.receipt
         found = [(text, "") for text in release.notices]
         if receipt.remaining:
             left = "; ".join(f"{scope}: {words}" for scope, words in receipt.remaining.items())
             paid = "nothing charged (answered from stored releases)" if receipt.reused else f"charged {receipt.charged}"
-            # A release never changes: what was said of it once is said again when a dashboard is refreshed.
-            key = (prepared.sql, repr(values), self.session.options, receipt.id)
-            bars = self._bars.get(key, lambda: self._measured(prepared.sql, list(values) or None))
             # The price comes first: some clients show the first notice alone.
-            found.insert(0, (paid, f"{bars}remaining: {left}"))
+            found.insert(0, (paid, f"{_error_bars(release)}remaining: {left}"))
         return tuple(found)
 
     def _measured(self, sql: str, values: list[Any] | None) -> str:
@@ -306,6 +298,16 @@ class _Interrupt:
     def __call__(self) -> None:
         if self._call is not None:
             self._call()
+
+
+def _error_bars(release: Release) -> str:
+    """Half-widths of what was measured, those of the stored release where the answer comes from one."""
+    parts = [
+        f"{term.output} \N{PLUS-MINUS SIGN} {term.error_95 if term.stored_error_95 is None else term.stored_error_95:.4g}"
+        for term in release.measured[:6]
+        if term.l1_sensitivity and term.output
+    ]
+    return f"error bars ({release.confidence:.4g}): {', '.join(parts)}; " if parts else ""
 
 
 def _words(sql: str) -> set[str]:

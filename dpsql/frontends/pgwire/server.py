@@ -28,7 +28,7 @@ from dpsql.frontends.pgwire.logins import OWNER, Logins
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.tls import Tls
 from dpsql.ledger.ledger import Ledger
-from dpsql.planning.planner import MOST_KEPT, Planner
+from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.release.confinement import ConfinedPool
 from dpsql.release.sandbox import Sandbox
@@ -36,7 +36,6 @@ from dpsql.reuse.lookup import ReuseCaches
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import Room
 from dpsql.session.session import Session
-from dpsql.storage.recent_values import RecentValues
 
 _log = logging.getLogger("dpsql.wire")
 
@@ -71,7 +70,6 @@ class Server:
         self._confined = ConfinedPool()
         self._sandbox = Sandbox(confined=self._confined)
         self._catalogs: dict[str, Catalog] = {}
-        self._bars: RecentValues[str] = RecentValues(MOST_KEPT)
         self._catalog_lock = threading.Lock()
         self._users: Counter[str] = Counter()
         self._connections: dict[int, Connection] = {}
@@ -210,7 +208,7 @@ class Server:
             if catalog is None:
                 catalog = self._catalogs[user] = Catalog(house.policy, user, self._confined)
                 catalog.load()
-        return Questions(session, catalog, login.settings, number, self._bars, self._texts)
+        return Questions(session, catalog, login.settings, number, texts=self._texts)
 
     @property
     def room(self) -> Room:

@@ -41,7 +41,7 @@ def blocks(place: World, sql: str, parameters: Any = None) -> list[Any]:
 
 def queries(place: World, case: Case) -> list[tuple[EngineQuery, EngineQuery]]:
     """Each block as it is shown and as it is asked; none of a question that is refused here."""
-    emitter = Emitter(place.policy, place.engine.dialect, place.engine.source, place.session._index.views())
+    emitter = Emitter(place.policy, place.engine.dialect, place.engine.source, place.session.context.index.views())
     try:
         with place.options(case.marks.get("set", [])):
             return [(emitter.block(one), emitter.measurement(one)) for one in blocks(place, case.sql, case.parameters)]

@@ -137,7 +137,7 @@ def session(policy: Policy, tmp_path: Path, request: pytest.FixtureRequest) -> I
         odd(source)
     with exact_session(policy, source, tmp_path / "ledger.db") as opened:
         if request.param == "prepared":
-            done = opened._index.prepare(copy=True)
+            done = opened.context.index.prepare(copy=True)
             assert {one.state for one in done} == {"written"}
         yield opened
 

@@ -141,7 +141,7 @@ def test_no_unit_is_kept_that_belongs_to_nobody_and_no_number_repeats(tmp_path: 
     with open_clinic(clinic(tmp_path)) as session:
         index_of(session).prepare(copy=True)
         view = index_of(session).views()("visits")
-        cursor = session._engine._connection.cursor()  # type: ignore[attr-defined]
+        cursor = session.context.engine._connection.cursor()  # type: ignore[attr-defined]
         numbers, units, pairs, nobody = cursor.execute(
             'SELECT count(DISTINCT "#id"), count(DISTINCT "#unit"), count(DISTINCT ("#id", "#unit")), '
             f'count(*) FILTER (WHERE "#unit" IS NULL) FROM {view.sql}'
@@ -189,10 +189,10 @@ def test_rows_of_the_same_size_and_time_are_other_rows(tmp_path: Path) -> None:
     fill(file, rows(0))
     with open_clinic(policy) as session:
         states(session)
-        version = session._engine.data_version(("visits",))
+        version = session.context.engine.data_version(("visits",))
     swap(file, rows(1))
     with open_clinic(policy) as session:
-        assert session._engine.data_version(("visits",)) == version
+        assert session.context.engine.data_version(("visits",)) == version
         assert "OVER" in engine_sql(session, VISITS)
 
 
@@ -226,7 +226,7 @@ def test_an_index_of_another_ledger_is_not_used(tmp_path: Path) -> None:
     fill(tmp_path / "clinic.duckdb", rows(0))
     with open_clinic(clinic(tmp_path)) as session:
         index_of(session).prepare()
-        other = ContributionIndex(session.policy, session._engine, lambda: b"x" * 32)
+        other = ContributionIndex(session.policy, session.context.engine, lambda: b"x" * 32)
         assert other.views()("visits").sql is None and index_of(session).views()("visits").sql is not None
 
 
@@ -237,14 +237,16 @@ def test_a_source_that_changes_while_it_is_its_own_view_gives_no_answer(tmp_path
     with open_parquet(tmp_path, 100) as session:
         assert states(session)["visits"] == "in place"
         planned = session.plan(session.planner.parse(VISITS, None))
-        emitter = Emitter(session.policy, session._engine.dialect, session._engine.source, index_of(session).views())
+        emitter = Emitter(
+            session.policy, session.context.engine.dialect, session.context.engine.source, index_of(session).views()
+        )
         query = emitter.block(planned.price.blocks[0].block)
         assert query.unchanged and "OVER" not in query.sql
-        session._engine.run(query)
+        session.context.engine.run(query)
         write_parquet(tmp_path, rows(0)["visits"] * 2)
         with pytest.raises(Fault, match="could not be run"):
-            session._engine.run(query)
-        session._engine.run(EngineQuery(query.sql, query.keys, query.terms))
+            session.context.engine.run(query)
+        session.context.engine.run(EngineQuery(query.sql, query.keys, query.terms))
         assert "OVER" in engine_sql(session, VISITS), "the next question sees that the mark is stale"
 
 

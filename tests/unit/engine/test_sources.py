@@ -199,7 +199,7 @@ def test_a_dialect_of_the_policy_and_what_the_owner_learns(tmp_path: Path, make:
 
 
 def prepare(session: Session, **options: Any) -> None:
-    ContributionIndex(session.policy, session._engine, lambda: session.ledger.witness.key).prepare(**options)
+    ContributionIndex(session.policy, session.context.engine, lambda: session.ledger.witness.key).prepare(**options)
 
 
 @pytest.mark.parametrize("unit", ["row", "{table: t, column: i}"])

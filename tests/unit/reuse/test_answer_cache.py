@@ -64,7 +64,7 @@ def test_other_options_are_another_answer(session: Session, another: str) -> Non
 
 
 def _forget(session: Session) -> None:
-    session._store.prune(lambda note: False)
+    session.context.store.prune(lambda note: False)
 
 
 def _exchange(session: Session) -> None:

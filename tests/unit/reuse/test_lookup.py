@@ -122,13 +122,13 @@ def test_an_answer_with_one_new_block_charges_that_block_alone(session: Session)
 
 def _ask_together(path: str, analyst: str, barrier: Any, out: Any) -> None:
     with open_session(path, analyst=analyst) as session:
-        run = session._engine.run
+        run = session.context.engine.run
 
         def slow(query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
             time.sleep(0.5)
             return run(query, timeout_seconds)
 
-        session._engine.run = slow  # type: ignore[method-assign]
+        session.context.engine.run = slow  # type: ignore[method-assign]
         barrier.wait(60)
         out.put(
             [shown(session.execute(sql)) for sql in (COUNT, "SELECT region, COUNT(*) AS n FROM patients GROUP BY 1")]
@@ -151,14 +151,14 @@ def test_who_asks_at_the_same_moment_waits_and_does_not_pay(made: Path) -> None:
 def test_threads_wait_too_and_an_interrupt_ends_the_waiting(made: Path) -> None:
     with open_session(made) as first, open_session(made) as second:
         inside, go_on = threading.Event(), threading.Event()
-        run = first._engine.run
+        run = first.context.engine.run
 
         def slow(query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
             inside.set()
             assert go_on.wait(30)
             return run(query, timeout_seconds)
 
-        first._engine.run = slow  # type: ignore[method-assign]
+        first.context.engine.run = slow  # type: ignore[method-assign]
         with ThreadPoolExecutor(2) as pool:
             measuring = pool.submit(first.execute, COUNT)
             assert inside.wait(30)
@@ -313,7 +313,7 @@ def test_data_given_in_python_are_never_taken_for_those_of_another_connection(ma
 
 def test_data_that_change_while_they_are_read_leave_no_release_for_others(made: Path) -> None:
     with open_session(made) as session:
-        run = session._engine.run
+        run = session.context.engine.run
 
         def changing(query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
             answer = run(query, timeout_seconds)
@@ -321,11 +321,11 @@ def test_data_that_change_while_they_are_read_leave_no_release_for_others(made: 
             return answer
 
         def write_version(text: str) -> None:
-            monkey.setattr(session._shelf, "_data_version", lambda tables: text)
+            monkey.setattr(session.context.shelf, "_data_version", lambda tables: text)
 
         with pytest.MonkeyPatch.context() as monkey:
             write_version("before")
-            monkey.setattr(session._engine, "run", changing)
+            monkey.setattr(session.context.engine, "run", changing)
             first = session.execute(COUNT, request_id="r1")
             write_version("before")
             assert not session.execute(COUNT).reused
@@ -384,8 +384,8 @@ def _die(path: str, step: str) -> None:
 
     place: dict[str, tuple[object, str, bool]] = {
         "reserved": (session.ledger, "reserve", False),
-        "noise added": (session._store, "put", True),
-        "release stored": (session._store, "put", False),
+        "noise added": (session.context.store, "put", True),
+        "release stored": (session.context.store, "put", False),
     }
     dying(*place[step])
     session.execute(COUNT, request_id="r1")

@@ -84,7 +84,7 @@ def renamed(metadata: dict[str, Any]) -> dict[str, Any]:
 
 def replace_release(session: Session) -> None:
     """Write all stored releases anew, with noise of a law that nobody knows."""
-    store = session._store
+    store = session.context.store
     releases = [store.get(note.key) for note in store.notes()]
     store.prune(lambda note: False)
     for release in releases:
@@ -113,7 +113,9 @@ def test_a_release_with_noise_of_an_unknown_law_is_not_read(policy: Path) -> Non
 def test_a_release_that_says_too_little_or_too_much_is_not_read(session: Session, change: dict[str, Any]) -> None:
     session.execute(ALONE)
     (release,) = (
-        r for note in session._store.notes() if "terms" in note.metadata and (r := session._store.get(note.key))
+        r
+        for note in session.context.store.notes()
+        if "terms" in note.metadata and (r := session.context.store.get(note.key))
     )
     assert opened(release) is not None
     release.note.metadata["terms"][0].update(change)

@@ -65,9 +65,9 @@ class Gate:
         self.begun, self.go_on, self.interrupted = threading.Event(), threading.Event(), threading.Event()
         self.ended = threading.Event()
         self.limits: list[float | None] = []
-        self._run, self._interrupt = session._engine.run, session._engine.interrupt
-        session._engine.run = self.run  # type: ignore[method-assign]
-        session._engine.interrupt = self.interrupt  # type: ignore[method-assign]
+        self._run, self._interrupt = session.context.engine.run, session.context.engine.interrupt
+        session.context.engine.run = self.run  # type: ignore[method-assign]
+        session.context.engine.interrupt = self.interrupt  # type: ignore[method-assign]
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         self.limits.append(timeout_seconds)
@@ -142,7 +142,7 @@ def test_every_kind_of_outcome_takes_the_constant_time(policy: Path, clock: Cloc
                 assert error.slug == "budget_exceeded"
             assert clock.now == pytest.approx(started + 2)
     with open_session(policy, analyst="research") as session:
-        session._engine.run = broken  # type: ignore[method-assign]
+        session.context.engine.run = broken  # type: ignore[method-assign]
         started = clock.now
         with pytest.raises(RuntimeError):
             session.execute("SELECT COUNT(*) FROM patients WHERE age > 30")
@@ -214,7 +214,7 @@ def test_an_interrupt_takes_effect_at_a_time_of_response(
         def sleep(seconds: float) -> None:
             gate.go_on.set()
             assert gate.ended.wait(PATIENCE)
-            while session._room._running:
+            while session.context.room._running:
                 time.sleep(0.01)
             slept(seconds)
 
@@ -233,7 +233,7 @@ def test_a_session_measures_again_when_what_it_left_has_ended(policy: Path, pool
         interrupted(session, gate, COUNT, pool)
         charged = spent(session)
         other = pool.submit(session.execute, "SELECT COUNT(*) AS n FROM patients")
-        while not any(work.asker for work in session._asked):
+        while not any(work.asker for work in session._running):
             time.sleep(0.01)
         session.interrupt()
         error = other.exception(PATIENCE)

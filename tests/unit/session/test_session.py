@@ -18,6 +18,7 @@ from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import BudgetRefusal, Error, Fault, Refusal
 from dpsql.policy import load_policy
+from dpsql.session import pipeline
 from dpsql.session.opening import open_session
 from dpsql.session.response_times import padding
 from dpsql.session.session import Session
@@ -91,7 +92,7 @@ def watched(policy_path: Path, engine_class: type[DuckDBEngine]) -> Session:
 
 def test_the_charge_is_recorded_before_data_are_touched(policy: Path) -> None:
     session = watched(policy, Watched)
-    engine = session._engine
+    engine = session.context.engine
     assert isinstance(engine, Watched)
     engine.session, engine.ledger_at_run = session, []
     session.execute(COUNT)
@@ -111,7 +112,7 @@ def test_the_charge_is_recorded_before_data_are_touched(policy: Path) -> None:
 )
 def test_a_refused_question_touches_neither_data_nor_ledger(policy: Path, sql: str) -> None:
     session = watched(policy, Watched)
-    engine = session._engine
+    engine = session.context.engine
     assert isinstance(engine, Watched)
     engine.session, engine.ledger_at_run = session, []
     entries = len(list(session.ledger.history()))
@@ -210,15 +211,15 @@ def _die(path: str, step: str) -> None:
     if step == "before reserve":
         dying(session.ledger, "reserve", before=True)
     elif step == "reserved":
-        dying(session._engine, "run", before=True)
+        dying(session.context.engine, "run", before=True)
     elif step == "exact answer there":
-        dying(session._engine, "run", before=False)
+        dying(session.context.engine, "run", before=False)
     elif step == "noise added":
-        dying(session._store, "put", before=True)
+        dying(session.context.store, "put", before=True)
     elif step == "release stored":
-        dying(session._store, "put", before=False)
+        dying(session.context.store, "put", before=False)
     elif step == "committed":
-        dying(session, "_release", before=True)
+        dying(pipeline, "_release", before=True)
     session.execute(COUNT)
 
 
@@ -241,7 +242,7 @@ def test_killed_at_any_step_spent_is_at_least_answered(policy: Path, step: str) 
 
 def test_describe_and_explain_cost_nothing_and_touch_nothing(policy: Path) -> None:
     session = watched(policy, Watched)
-    engine = session._engine
+    engine = session.context.engine
     assert isinstance(engine, Watched)
     engine.session, engine.ledger_at_run = session, []
     columns = session.describe("SELECT region, AVG(weight) AS w, COUNT(*) > 5 AS many FROM patients GROUP BY region")

@@ -92,7 +92,7 @@ def worst(session: Session, settings: dict[str, float]) -> tuple[float, float]:
         if name in settings:
             asking.options = asking.options.with_value(name, f"{settings[name]:.10g}", asking.policy)
     release = asking.execute(BY_REGION)
-    exact = asking._engine._connection.sql(
+    exact = asking.context.engine._connection.sql(
         "SELECT region, count(*), sum(amount) FROM shop.orders GROUP BY 1 ORDER BY 1"
     ).fetchall()  # type: ignore[attr-defined]
     errors = [[abs(got / right - 1) for got, right in zip(row[1:], true[1:], strict=True)]
@@ -103,7 +103,7 @@ def worst(session: Session, settings: dict[str, float]) -> tuple[float, float]:
 
 def test_the_recommendation_beats_the_default(session: Session) -> None:
     # One noise of all that may be drawn: one in some thirty puts customers into a bin where nobody is.
-    session._gate = Gate(Keyed("shop"))
+    session.context = replace(session.context, gate=Gate(Keyed("shop")))
     advice = tune(session, BY_REGION, epsilon=Fraction(1))
     assert set(advice.settings) == {"max_count", "max_total", "max_rows"}
     assert 3600 <= advice.people <= 4400

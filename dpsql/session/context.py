@@ -1,0 +1,94 @@
+"""What a session is made of, fixed when it is opened: policy, data, ledger, stored releases, noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from dpsql.engine.contract import Engine
+from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.query import View
+from dpsql.ledger.account import Account
+from dpsql.ledger.ledger import Ledger
+from dpsql.noise.perturb import Gate
+from dpsql.plan.plan import Scan
+from dpsql.planning.planner import Planner
+from dpsql.policy import Policy
+from dpsql.release.sandbox import Sandbox
+from dpsql.reuse.lookup import ReuseCaches, Shelf
+from dpsql.reuse.store import ReleaseStore
+from dpsql.session.background_work import Room
+from dpsql.session.budget import Budget, Scope, scopes_of
+from dpsql.session.stages import Stages
+
+
+class Accounts:
+    """The accounts in the ledger that charges of one session must fit, opened when they are first needed."""
+
+    def __init__(self, policy: Policy, planner: Planner, ledger: Ledger, analyst: str | None, session: str) -> None:
+        """`session`: the id of the session, which has an account of its own where the policy limits sessions."""
+        self._policy, self._accountant, self._ledger = policy, planner.accountant, ledger
+        self._analyst, self._session = analyst, session
+        self._opened: dict[str | None, tuple[Scope, ...]] = {}
+
+    def scopes(self, project: str | None) -> tuple[Scope, ...]:
+        """Return the scopes of questions asked for `project`. Raises analyst_unknown, project_unknown."""
+        if project not in self._opened:
+            scopes = scopes_of(self._policy, self._analyst, project, self._session, self._accountant)
+            for scope in scopes:
+                self._ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
+            self._opened[project] = scopes
+        return self._opened[project]
+
+    def budget(self, project: str | None, accounts: Mapping[str, Account] | None = None) -> Budget:
+        """Return what is spent and left. `accounts` is the state after a reservation; without it the ledger is read."""
+        scopes = self.scopes(project)
+        return Budget(scopes, self._ledger.accounts() if accounts is None else accounts)
+
+
+@dataclass(frozen=True)
+class SessionContext:
+    """Everything that answers depend on besides the question and the options. Shared by the threads of a session."""
+
+    policy: Policy
+    analyst: str | None
+    id: str
+    planner: Planner
+    sandbox: Sandbox
+    engine: Engine
+    index: ContributionIndex
+    ledger: Ledger
+    accounts: Accounts
+    store: ReleaseStore
+    shelf: Shelf
+    caches: ReuseCaches
+    gate: Gate
+    room: Room
+
+    def stages(self) -> Stages:
+        """Return the stages of one question, none of them answered yet."""
+        return Stages(self.policy, self.sandbox, self.public_table)
+
+    def public_table(self, scan: Scan) -> pa.Table:
+        """Return the rows of a public table."""
+        return self.engine.public_table(self.emitter().relation(scan))
+
+    def emitter(self, views: Callable[[str], View] | None = None) -> Emitter:
+        """Return a writer of engine queries; `views`: the prepared views that it may read."""
+        return Emitter(self.policy, self.engine.dialect, self.engine.source, *([] if views is None else [views]))
+
+    def under(self, policy: Policy) -> SessionContext:
+        """Return this context with another `policy`: same asker, accounts, data and ledger.
+
+        Releases are named by the meaning of the policy, so they never answer for questions under this one.
+        """
+        return replace(
+            self,
+            policy=policy,
+            planner=Planner(policy, self.engine),
+            index=ContributionIndex(policy, self.engine, lambda: self.ledger.witness.key),
+            shelf=Shelf(policy, self.ledger, self.store, self.analyst, self.engine.data_version, self.caches),
+        )

@@ -1,0 +1,105 @@
+"""The order of every answer, watched from outside: what is called, and when."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clinic import build
+
+import dpsql
+from dpsql.ledger.reservation import Reservation
+from dpsql.session import pipeline
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+JOINED = "SELECT region, SUM(cost) AS total FROM visits JOIN patients USING (patient_id) GROUP BY region"
+STAGED = "SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM patients)"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with open_session(build(tmp_path), analyst="research", create_ledger=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def steps(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The steps of answers as they happen; a step that is repeated at once is noted once."""
+    noted: list[str] = []
+
+    def note(target: Any, name: str, step: str) -> None:
+        original: Callable[..., Any] = getattr(target, name)
+
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            if noted[-1:] != [step]:
+                noted.append(step)
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(target, name, noting)
+
+    context = session.context
+    note(session.ledger, "reserve", "reserve")
+    note(context.engine, "holds", "promises")
+    note(context.engine, "run", "measure")
+    note(pipeline, "perturb", "noise")
+    note(context.store, "put", "store")
+    note(Reservation, "commit", "commit")
+    note(Reservation, "fail", "fail")
+    note(pipeline, "make_release", "answer")
+    return noted
+
+
+def test_the_steps_of_every_answer_have_one_order(session: Session, steps: list[str]) -> None:
+    session.execute(JOINED)
+    assert steps == ["reserve", "promises", "measure", "noise", "store", "commit", "answer"]
+
+
+def test_all_stages_are_reserved_before_the_first_is_measured(session: Session, steps: list[str]) -> None:
+    session.execute(STAGED)
+    assert steps == ["reserve", *["measure", "noise", "store"] * 2, "commit", "answer"]
+
+
+def test_an_answer_from_the_store_charges_and_measures_nothing(session: Session, steps: list[str]) -> None:
+    session.execute(JOINED)
+    steps.clear()
+    assert session.execute(JOINED).reused and steps == ["answer"]
+
+
+def test_a_failed_measurement_is_answered_and_stored_nowhere(
+    session: Session, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session.context.engine, "run", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        session.execute(JOINED)
+    assert steps == ["reserve", "promises", "fail"]
+
+
+def test_one_module_alone_charges_measures_and_perturbs() -> None:
+    """What the order holds for is reached by no other way: calls of these names, looked for in the whole package."""
+    package = Path(dpsql.__file__).parent
+    calls: dict[str, set[str]] = {"ledger.reserve": set(), "engine.run": set(), "perturb": set()}
+    for file in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            text = ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Name)) else ""
+            for called, files in calls.items():
+                if text == called or text.endswith("." + called):
+                    files.add(file.relative_to(package).as_posix())
+    assert calls == {call: {"session/pipeline.py"} for call in calls}
+
+
+def test_a_release_carries_what_was_measured(session: Session) -> None:
+    release = session.execute("SELECT region, COUNT(*) AS n, AVG(weight) AS w FROM patients GROUP BY region")
+    plan = session.explain("SELECT region, COUNT(*) AS n, AVG(weight) AS w FROM patients GROUP BY region")
+    assert list(release.measured) == list(plan.outputs) and len(release.measured) > 1
+    assert all(term.stored_error_95 == pytest.approx(term.error_95) for term in release.measured)
+    assert pickle.loads(pickle.dumps(release)).measured == tuple(release.measured)
+
+
+def test_a_statement_without_data_carries_nothing_measured(session: Session) -> None:
+    assert list(session.execute("SHOW dp.epsilon").measured) == []
