@@ -190,10 +190,22 @@ def _set(sql: str, tokens: list[Token]) -> Statement:
     raise refuse("syntax", detail="expected SET name = value", position=tokens[0].start + 1)
 
 
+COMMANDS = frozenset({
+    "ABORT", "ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "CHECKPOINT", "CLOSE", "CLUSTER", "COMMENT", "COMMIT", "COPY",
+    "CREATE", "DEALLOCATE", "DECLARE", "DELETE", "DETACH", "DISCARD", "DO", "DROP", "END", "EXECUTE", "EXPORT", "FETCH",
+    "GRANT", "IMPORT", "INSERT", "INSTALL", "LISTEN", "LOAD", "LOCK", "MERGE", "MOVE", "NOTIFY", "PIVOT", "PRAGMA",
+    "PREPARE", "REASSIGN", "REFRESH", "REINDEX", "RELEASE", "REPLACE", "RESET", "REVOKE", "ROLLBACK", "SAVEPOINT",
+    "SECURITY", "SET", "SHOW", "START", "SUMMARIZE", "TABLE", "TRUNCATE", "UNLISTEN", "UNPIVOT", "UPDATE", "USE", "VACUUM",
+})  # fmt: skip
+"""Words that begin a statement of PostgreSQL or DuckDB which is no question; any other first word is a misspelling."""
+
+
 def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     tokens, options = _privacy_options(tokens)
     first = tokens[0].text.upper()
     if first not in ("SELECT", "WITH", "FROM", "(", "VALUES"):
+        if first not in COMMANDS:
+            raise refuse("syntax", detail=f"no statement begins with {tokens[0].text}", position=tokens[0].start + 1)
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
     try:
         trees = dialect().parser().parse(tokens, sql)

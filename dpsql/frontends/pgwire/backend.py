@@ -82,6 +82,16 @@ class Backend:
             else:
                 self._skipping = True
 
+    def rejected(self, kind: bytes, error: Error) -> bytes:
+        """The answer to a message that could be framed and not understood (its text is not UTF-8): as to one that failed."""
+        if self._skipping and kind != b"S":
+            return b""
+        told = self._failed(error)
+        if kind == b"Q":
+            return told + self._end()
+        self._skipping = True
+        return told
+
     def _failed(self, error: Exception) -> bytes:
         """The client learns of a foreseen error its own words, of any other one fixed sentence."""
         known = error if isinstance(error, Error) else unexpected(error)
@@ -103,7 +113,10 @@ class Backend:
         yield self._end()
 
     def _simple(self, sql: str) -> Iterator[bytes]:
-        portal = Portal(self._prepared(sql, ()))
+        prepared = self._prepared(sql, ())
+        if prepared.oids and prepared.kind != "types":
+            raise refuse("parameter_none", number=1, position=_first_parameter(sql))
+        portal = Portal(prepared)
         self._ask(portal)
         yield from self._sent(portal, None, describe=True)
 
@@ -129,6 +142,11 @@ class Backend:
         except Error as error:
             raise moved(error, offset) from None
         self._statements[message.name] = prepared
+        try:
+            self._questions.look_at_names(prepared)
+        except Error as error:
+            del self._statements[message.name]
+            raise moved(error, offset) from None
         yield m.PARSE_COMPLETE
 
     def _prepared(self, sql: str, oids: Sequence[int]) -> Prepared:
@@ -392,6 +410,12 @@ def for_analysts(error: Error) -> Error:
 
 _SHOWN = frozenset({"noise_plan", "command_argument"})
 """Sentences whose facts come from the question alone."""
+
+
+def _first_parameter(sql: str) -> int | None:
+    """The place of the first $n, for the caret."""
+    found = re.search(r"\$\d", sql)
+    return None if found is None else found.start() + 1
 
 
 def error_bytes(error: Error, severity: str = "ERROR") -> bytes:

@@ -266,7 +266,13 @@ class Connection:
             async with asyncio.timeout(self._server.limits.idle_seconds):
                 kind, body = await self._message(MOST_MESSAGE)
             self._idle = False
-            message = m.read_message(kind, body)
+            try:
+                message = m.read_message(kind, body)
+            except Error as error:
+                if error.slug != "wire_encoding":
+                    raise
+                await self._send(backend.rejected(kind, error))
+                continue
             if isinstance(message, m.Terminate):
                 return
             if isinstance(message, m.Password):

@@ -35,6 +35,7 @@ from dpsql.session.session import Session
 _PARAMETER = re.compile(r"\$\d")
 _VECTORS = {"indkey": e.INT2VECTOR, "indoption": e.INT2VECTOR, "indclass": e.OIDVECTOR, "indcollation": e.OIDVECTOR}
 _NAG_SECONDS = 0.05
+_NAME_ERRORS = ("unknown_column", "unknown_table", "unknown_function", "ambiguous_column", "syntax", "not_a_query")
 LONG_TEXT = 5_000
 """Characters of a text from which on it is read in turns; reading as many takes some hundredths of a second."""
 
@@ -176,6 +177,20 @@ class Questions:
         if kinds == {True, False} and about_data:
             raise refuse("catalog_mixed")
         return "data" if False in kinds else "catalog"
+
+    def look_at_names(self, prepared: Prepared) -> None:
+        """Raise, when a statement is prepared, what PostgreSQL finds then: names that do not exist. All else waits for the
+        values, as a value that stands in for a parameter may be one that cannot stand there."""
+        if prepared.kind not in ("data", "catalog"):
+            return
+        try:
+            fields = self._described(prepared, None)
+        except Error as error:
+            if error.slug in _NAME_ERRORS:
+                raise
+        else:
+            if not prepared.oids:
+                prepared.fields = fields
 
     def describe(self, prepared: Prepared, values: Sequence[Any] | None = None) -> tuple[Field, ...]:
         """The columns of a question, remembered; `values` stand in for parameters whose values are not known yet."""

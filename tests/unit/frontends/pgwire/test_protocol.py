@@ -293,3 +293,54 @@ def test_answers_with_parameters_tell_error_bars(client: Client) -> None:
     client.send(parse("SELECT COUNT(*) AS n FROM patients WHERE age > $1"), bind((b"43",)), execute(), SYNC)
     notice = next(fields(body) for kind, body in client.until(b"Z") if kind == b"N")
     assert "error bars (0.95): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
+
+
+# --- SQLSTATEs as in PostgreSQL ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT $1", "SELECT COUNT(*) FROM patients WHERE age > $1", "SELECT $2::int4 FROM pg_class"]
+)
+def test_a_parameter_in_a_simple_query_does_not_exist(client: Client, sql: str) -> None:
+    found = error_of(client.query(sql))
+    assert found["C"] == "42P02" and int(found["P"]) == sql.index("$") + 1
+
+
+def test_text_that_is_not_utf8_is_refused_and_the_connection_goes_on(client: Client) -> None:
+    client.send(framed(b"Q", b"SELECT '\xff'\0"))
+    found = client.until(b"Z")
+    assert error_of(found)["C"] == "22021" and kinds(found) == "EZ"
+    client.send(framed(b"P", b"\0SELECT '\xff'\0\0\0"), bind(), execute(), SYNC)
+    found = client.until(b"Z")
+    assert error_of(found)["C"] == "22021" and kinds(found) == "EZ"
+    assert rows_of(client.query("SELECT 1")) == [[b"1"]]
+    client.query("BEGIN")
+    client.send(framed(b"Q", b"SELECT '\xff'\0"))
+    assert client.until(b"Z")[-1] == (b"Z", b"E")
+    assert client.query("ROLLBACK")[-1] == (b"Z", b"I")
+
+
+@pytest.mark.parametrize("sql", ["SELEC COUNT(*) FROM patients", "SELEC 1", "FORM patients", "x", "explian select 1"])
+def test_a_misspelt_statement_is_a_syntax_error(client: Client, sql: str) -> None:
+    found = error_of(client.query(sql))
+    assert (found["C"], found["D"]) == ("42601", "nothing was charged")
+
+
+@pytest.mark.parametrize(
+    ("sql", "sqlstate"),
+    [
+        ("SELECT COUNT(nope) FROM patients", "42703"),
+        ("SELECT COUNT(*) FROM patients WHERE nope > $1", "42703"),
+        ("SELECT COUNT(*) FROM nowhere", "42P01"),
+        ("SELECT nope FROM pg_class WHERE oid = $1", "42703"),
+        ("SELEC 1", "42601"),
+    ],
+)
+def test_a_name_that_does_not_exist_is_told_when_a_statement_is_prepared(
+    client: Client, sql: str, sqlstate: str
+) -> None:
+    client.send(parse(sql, "named"), SYNC)
+    found = client.until(b"Z")
+    assert error_of(found)["C"] == sqlstate and kinds(found) == "EZ"
+    client.send(parse("SELECT COUNT(*) FROM patients WHERE age > $1", "named"), SYNC)
+    assert kinds(client.until(b"Z")) == "1Z", "the name is free"
