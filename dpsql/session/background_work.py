@@ -184,17 +184,21 @@ class Room:
         same = sum(one.asker == work.asker for one in left)
         return same < self._most_left and all(one.session != work.session for one in left)
 
-    def stop(self, session: str | None = None) -> None:
-        """Stop the engine under the questions of one session, or of all, and wait until they have ended."""
+    def stop(self, session: str | None = None) -> int:
+        """Stop the engine under the questions of one session, or of all, and wait until they have ended.
+
+        Returns how many have not ended after ten seconds: whatever they wait for hears no interrupt.
+        """
         deadline = time.monotonic() + _STOPPING_SECONDS
         with self._changed:
             while time.monotonic() < deadline:
                 running = [one for one in self._running if session in (None, one.session)]
                 if not running:
-                    return
+                    return 0
                 for one in running:
                     one.interrupt()  # again and again: an interrupt between two statements is lost
                 self._changed.wait(_NAG_SECONDS)
+            return len([one for one in self._running if session in (None, one.session)])
 
     def forget(self) -> None:
         """In a forked child: the threads that measure are the parent's."""

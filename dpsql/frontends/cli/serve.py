@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import signal
 import sys
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Exit, refuse
 from dpsql.frontends.cli.shared import policy_option
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from dpsql.frontends.pgwire.tls import Tls
 
 DEFAULT_ADDRESS = "127.0.0.1:5433"
+_CLOSING_SECONDS = 5.0
 _OWN_DESCRIPTORS = 256
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -41,9 +44,14 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option(
     "--concurrency-per-user", type=click.IntRange(1, 256), help="Of these, one user's; all but one if left out."
 )
+@click.option(
+    "--drain-seconds", default=30.0, show_default=True, type=click.FloatRange(0, 3600),
+    help="How long questions that run are waited for at the end.",
+)  # fmt: skip
 def serve(
     policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
     connections: int, concurrency: int, concurrency_per_user: int | None,
+    drain_seconds: float,
 ) -> None:  # fmt: skip
     """Answer BI tools as a PostgreSQL server would; the database has the name of the data set."""
     from dpsql.frontends.pgwire.limits import Limits
@@ -58,14 +66,36 @@ def serve(
         if tls is None and host not in _LOOPBACK and not allow_plain:
             raise refuse("serve_plain", address=listen)
         house.logins.prepare()
-        limits = Limits(connections, concurrency=concurrency, concurrency_per_user=concurrency_per_user)
+        limits = Limits(
+            connections,
+            concurrency=concurrency,
+            concurrency_per_user=concurrency_per_user,
+            drain_seconds=drain_seconds,
+        )
         _raise_descriptors(limits.sockets)
         server = Server(house, tls=tls, allow_plain=allow_plain, limits=limits)
-        asyncio.run(_run(server, house, host, port, tls is not None))
+        left = asyncio.run(_run(server, house, host, port, tls is not None))
+        if left:
+            _leave(house, left)
     finally:
         house.engine.close()
         house.store.close()
         house.ledger.close()
+
+
+def _leave(house: House, left: int) -> NoReturn:
+    """End the process under threads that cannot be stopped, which the end of the interpreter would wait for.
+
+    What they were charged is in the ledger already, as charges without an outcome; they are spent as any others.
+    """
+    closing = threading.Thread(target=house.ledger.close, daemon=True)
+    closing.start()
+    closing.join(_CLOSING_SECONDS)
+    _say(
+        f"left {left} threads that could not be stopped (a device that does not answer?); what was charged stays charged"
+    )
+    sys.stderr.flush()
+    os._exit(Exit.FAULT)
 
 
 def _raise_descriptors(sockets: int) -> None:
@@ -106,8 +136,8 @@ def _tls(house: House, host: str, certificate: Path | None, key: Path | None, ow
     return self_signed(house.ledger.witness.directory, host) if own else None
 
 
-async def _run(server: Server, house: House, host: str, port: int, encrypted: bool) -> None:
-    """Serve until SIGTERM or Ctrl-C; a second one ends at once."""
+async def _run(server: Server, house: House, host: str, port: int, encrypted: bool) -> int:
+    """Serve until SIGTERM or Ctrl-C; a second one ends at once. Returns how many threads could not be stopped."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     host, port = await server.start(host, port)
@@ -123,7 +153,7 @@ async def _run(server: Server, house: House, host: str, port: int, encrypted: bo
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.remove_signal_handler(number)
     _say("stopping: questions that run are answered first")
-    await server.drain()
+    return await server.drain()
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -40,6 +40,10 @@ from dpsql.session.session import Session
 _log = logging.getLogger("dpsql.wire")
 
 
+_CANCEL_SECONDS = 3.0
+"""For a thread that has been told to stop."""
+
+
 @dataclass(frozen=True)
 class House:
     """What all connections share."""
@@ -75,6 +79,7 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._before_login: dict[int, Connection] = {}
         self._back_off = LoginBackOff()
+        self._busy: set[object] = set()
         self._numbers = itertools.count(1)
         self._server: asyncio.Server | None = None
         self.draining = False
@@ -94,8 +99,11 @@ class Server:
         name = self._server.sockets[0].getsockname()
         return str(name[0]), int(name[1])
 
-    async def drain(self) -> None:
-        """Take no more connections, let questions that run end, tell everybody, stop what nobody waits for, close."""
+    async def drain(self) -> int:
+        """Take no more connections, let questions that run end, tell everybody, stop what nobody waits for, close.
+
+        Returns how many threads could not be stopped: what reads from a device that does not answer hears nothing.
+        """
         self.draining = True
         if self._server is not None:
             self._server.close()
@@ -109,10 +117,15 @@ class Server:
             for task in late:
                 task.cancel()
             if late:
-                await asyncio.wait(late, timeout=self._limits.drain_seconds)
-        await asyncio.get_running_loop().run_in_executor(None, self._room.stop)
+                await asyncio.wait(late, timeout=_CANCEL_SECONDS)
+        stuck = await asyncio.get_running_loop().run_in_executor(None, self._room.stop)
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._confined.close()
+        for _ in range(round(_CANCEL_SECONDS * 10)):
+            if not self._busy:
+                break
+            await asyncio.sleep(0.1)
+        return int(stuck) + len(self._busy)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number = next(self._numbers)
@@ -223,4 +236,12 @@ class Server:
 
     async def work(self, function: Any, *arguments: Any) -> Any:
         """The result of a function that computes, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._done, function, arguments)
+
+    def _done(self, function: Any, arguments: tuple[Any, ...]) -> Any:
+        mine = object()
+        self._busy.add(mine)
+        try:
+            return function(*arguments)
+        finally:
+            self._busy.discard(mine)
