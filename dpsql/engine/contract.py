@@ -101,6 +101,10 @@ class Engine(Protocol):
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Values (ascending, without NULL) of each text, integer, boolean or date column that has at most `most`."""
 
+    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
+        """Names of the columns and all rows of a public table, in the types of the policy; None where there are more than
+        `most`."""
+
     def public_table(self, sql: str) -> Any:
         """Rows (pyarrow.Table) of one generated query over public tables only."""
 

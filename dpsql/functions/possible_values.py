@@ -214,6 +214,18 @@ def _rising(expression: Call, at: int, fixed: list[Any], low: Any, high: Any) ->
     return None
 
 
+def follows_order(expression: Expr) -> Column | None:
+    """The column that `expression` rises or falls with, all else in it being literals; None where that is not known."""
+    if not isinstance(expression, Call):
+        return expression if isinstance(expression, Column) and expression.facts.type is not Type.TEXT else None
+    open_parts = [at for at, part in enumerate(expression.arguments) if not isinstance(part, Literal)]
+    if len(open_parts) != 1:
+        return None
+    fixed = [evaluate(part, {}) if isinstance(part, Literal) else None for part in expression.arguments]
+    rising = _rising(expression, open_parts[0], fixed, None, None)
+    return None if rising is None else follows_order(expression.arguments[open_parts[0]])
+
+
 # --- logic and comparisons --------------------------------------------------------------------------------------------
 
 Special = Callable[[Call, list[Possible]], Possible]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.int128 import Int128, parts
 from dpsql.noise.samplers import LEAST_DRAW
+from dpsql.plan.combinations import positions
 from dpsql.privacy.mechanisms.contract import KeyColumn
 
 Positions = NDArray[np.int64]
@@ -56,12 +57,13 @@ class Layout:
         return Int128.placed(plain_column(table, name), self.cells, self.groups.count)
 
 
-def lay_out(table: Any, keys: tuple[KeyColumn, ...]) -> Layout:
+def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = None) -> Layout:
     """The cells for the engine's `table` (pyarrow.Table).
 
-    No keys: one cell. Public keys alone: every combination of their values, first key slowest. Any private key: the
-    combinations in the table, public keys in the order of their values, private keys ascending, NULL last. Rows with a
-    public key outside its values belong to no cell. Raises Fault noise_answer for a table of the wrong shape.
+    No keys: one cell. Public keys alone: every combination of their values, first key slowest, or those `listed` (numbers of
+    combinations in that order, ascending). Any private key: the combinations in the table, public keys in the order of their
+    values, private keys ascending, NULL last. Rows with a public key outside its values, or a combination that is not listed,
+    belong to no cell. Raises Fault noise_answer for a table of the wrong shape.
     """
     if not keys:
         if table.num_rows > 1:
@@ -72,7 +74,7 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...]) -> Layout:
     places = [None if key.values is None else _places(column, key) for column, key in zip(columns, keys, strict=True)]
     if None in domains:
         return _observed(keys, columns, places)
-    return _product(keys, [place for place in places if place is not None], table.num_rows)
+    return _product(keys, [place for place in places if place is not None], table.num_rows, listed)
 
 
 def plain_column(table: Any, name: str) -> Any:
@@ -130,10 +132,10 @@ def _domain(key: KeyColumn) -> tuple[Any, int | None]:
     return values, first if follows else None
 
 
-def _product(keys: tuple[KeyColumn, ...], places: list[Places], rows: int) -> Layout:
-    """Every combination of the values of public keys."""
+def _product(keys: tuple[KeyColumn, ...], places: list[Places], rows: int, listed: Positions | None) -> Layout:
+    """Every combination of the values of public keys, or those that are listed."""
     sizes = [len(key.values) for key in keys if key.values is not None]
-    count, inside = prod(sizes), 0
+    count, inside = prod(sizes) if listed is None else len(listed), 0
     cells = np.empty(rows, dtype=np.int64)
     taken = np.zeros(count + 1, dtype=bool)
     for at in parts(rows):
@@ -144,13 +146,36 @@ def _product(keys: tuple[KeyColumn, ...], places: list[Places], rows: int) -> La
             found *= size
             found += position
             nowhere |= position == size
+        if listed is not None:
+            found, unlisted = among(listed, found)
+            nowhere |= unlisted
         cells[at] = np.where(nowhere, count, found)  # as long for any number of rows outside
         taken[cells[at]] = True
         inside += int(found.size - np.count_nonzero(nowhere))
     if np.count_nonzero(taken[:count]) != inside:
         raise refuse("noise_answer", charged=True)
-    grid = _kept_grid(keys) if count <= _MOST_KEPT_CELLS else _grid(keys)
+    if listed is not None:
+        grid = combinations_table(keys, listed)
+    else:
+        grid = _kept_grid(keys) if count <= _MOST_KEPT_CELLS else _grid(keys)
     return Layout(Groups(grid, count, True), cells)
+
+
+def among(listed: Positions, numbers: Positions) -> tuple[Positions, NDArray[np.bool_]]:
+    """The places of numbers among those listed, and which of them are not listed."""
+    found = np.searchsorted(listed, numbers)
+    padded = np.append(listed, -1)
+    return found, padded[found] != numbers
+
+
+def combinations_table(keys: tuple[KeyColumn, ...], listed: Positions | None) -> Any:
+    """Combinations of the values of public keys, first key slowest, as a table: all of them, or those listed by number."""
+    if listed is None:
+        return _grid(keys)
+    domains = [key.values for key in keys if key.values is not None]
+    places = positions(listed, [len(domain) for domain in domains])
+    columns = {key.name: domain.take(pa.array(at)) for key, domain, at in zip(keys, domains, places, strict=True)}
+    return pa.table(columns)
 
 
 def _grid(keys: tuple[KeyColumn, ...]) -> Any:

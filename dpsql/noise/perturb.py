@@ -179,14 +179,15 @@ def perturb(
     """Measure every term of `plan` on `exact` through `gate` and select the keys that appear; then every other measurement,
     over the groups that appear, on its own exact answer in `others`.
 
-    Public keys: every combination of `KeyColumn.values`, first key slowest, noise alone where the engine has no row.
+    Public keys: every combination of `KeyColumn.values` (or those of `plan.listed`), first key slowest, noise alone where the
+    engine has no row.
     No keys: one row. Any private key: the combinations the engine saw, as far as `plan.selection` admits them, sorted
     (public keys in the order of their values, private keys ascending, NULL last). Raises InternalError noise_plan,
     and Fault noise_answer or noise_guard with the charge kept.
     """
     _check(plan)
     table = exact.unseal()
-    layout = lay_out(table, plan.keys)
+    layout = lay_out(table, plan.keys, plan.listed)
     drawn = gate.draw([term.noise for term in plan.terms], layout.groups)
     shares = {term.name: (term.noise, noise) for term, noise in zip(plan.terms, drawn, strict=True)}
 

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
+from dpsql.plan.combinations import Combinations
 from dpsql.plan.formulas import MeasureFormula, NoisyValue, Number, Operation
 from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, written_as
@@ -236,12 +237,15 @@ class Measure:
 
 @dataclass(frozen=True)
 class Block:
-    """A lowest aggregation over a protected relation: what is measured with noise, all at once, over disjoint groups."""
+    """A lowest aggregation over a protected relation: what is measured with noise, all at once, over disjoint groups.
+
+    `combinations`: of the values of its keys, all of them public, those that are groups (None: all)."""
 
     name: str
     source: Relation
     keys: tuple[Key, ...]
     measures: tuple[Measure, ...]
+    combinations: Combinations | None = field(default=None, metadata=ADDED)
 
 
 class TermKind(str, Enum):
@@ -335,6 +339,7 @@ class BoundedBlock:
     caps: Caps
     groups: GroupFacts = field(default=ANY_GROUPS, compare=False)
     measurements: tuple[Measurement, ...] = field(default=(), metadata=ADDED)
+    combinations: Combinations | None = field(default=None, metadata=ADDED)
 
 
 # --- the whole question ---------------------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ from dpsql.storage.recent_values import RecentValues
 MOST_KEPT = 512
 MOST_DOMAIN = 2_000
 """Columns of public tables with more values than this are grouped by as private keys are."""
+MOST_ROWS = 10_000
+"""Public tables with more rows than this are not looked at row by row."""
 Value = TypeVar("Value")
 
 
@@ -138,7 +140,8 @@ class Planner:
         if self._widened is None or self._widened[0] != version:
             tables = dict(self.policy.tables)
             for name in self._public:
-                tables[name] = _with_domains(tables[name], self._engine.public_domains(name, MOST_DOMAIN))
+                known = _with_domains(tables[name], self._engine.public_domains(name, MOST_DOMAIN))
+                tables[name] = replace(known, rows=self._engine.public_rows(name, MOST_ROWS))
             self._widened = (version, replace(self.policy, tables=tables))
         return self._widened[1], version
 

@@ -16,7 +16,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, names_in_fingerprint, written_as
 from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
@@ -159,7 +159,9 @@ class Table:
     without repetition, `primary_key` not among them; `max_multiplicity` maps a column set of a public table to the most
     rows that agree on it; `foreign_keys` maps a column to (parent table, parent column). `bounds`: what one privacy unit
     contributes (`max_rows` is 1 under row privacy; a public table has none). `columns` holds every column that the policy
-    names, key columns included. `csv` is how its files are written, None where it is not read from CSV files.
+    names, key columns included. `csv` is how its files are written, None where it is not read from CSV files. `rows` are names of
+    columns and the rows of a public table, as its source has them, where they are few (None: not known; never from the
+    policy file).
     """
 
     name: str
@@ -175,6 +177,7 @@ class Table:
     )
     description: str = ""
     csv: CsvDialect | None = None
+    rows: tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None = field(default=None, compare=False, repr=False)
 
     def column(self, name: str) -> Column | None:
         """The column of that name (case does not matter, as in SQL), None when there is none."""
@@ -309,6 +312,10 @@ def _folded(named: Mapping[str, _Named], name: str) -> _Named | None:
     return next((value for key, value in named.items() if key.lower() == name.lower()), None)
 
 
+_NOT_SAID = ("description", "folder", "rows")
+"""Fields that answers do not depend on as the owner means them."""
+
+
 def _canonical(value: object) -> object:
     """`value` as JSON; the type beside a column's values tells 1 from its text."""
     if isinstance(value, Mapping):
@@ -321,7 +328,7 @@ def _canonical(value: object) -> object:
         written = {name: getattr(getattr(value, held), name) for held, names in bounds.items() for name in names}
         written |= {
             name: getattr(value, name) for name, field_ in fields.items()
-            if name not in ("description", "folder", *bounds)
+            if name not in (*_NOT_SAID, *bounds)
             and not (field_.metadata.get("left_out") and getattr(value, name) == field_.default)
         }  # fmt: skip
         return {name: _canonical(part) for name, part in written.items()}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.neutral_conditions import without_neutral
+from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import MeasureFormula, terms_of
 from dpsql.plan.intervals import GroupFacts
 from dpsql.plan.plan import Block, BoundedBlock, Caps
@@ -31,13 +30,14 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds) -> Bounded
     if not has_owner:
         # Nothing says whose a row is, so nothing is dropped or clipped by unit: the bound is that of all rows.
         bounds = UNBOUNDED
-    # Rows with a public key outside its values belong to no group, so a unit touches no more groups than there are.
-    groups = rows if private_keys else min(rows, max(1, math.prod(len(key.values or ()) for key in block.keys)))
+    # Rows whose keys are none of the groups belong to no group, so a unit touches no more groups than there are.
+    listed = max(1, group_count([key.values for key in block.keys], block.combinations))
+    groups = rows if private_keys else min(rows, listed)
     enforced = ContributionBounds(
         max_groups=_below(bounds.max_groups, groups), max_rows_per_group=_below(bounds.max_rows_per_group, rows)
     )
     groups = groups if enforced.max_groups is None else enforced.max_groups
-    shown = PRIVATE_GROUPS if private_keys else math.prod(len(key.values or ()) for key in block.keys)
+    shown = PRIVATE_GROUPS if private_keys else listed
     # Terms share each row where that halves the parts of the budget at least: a count is then the difference of two sums,
     # with as much noise under Gaussian laws as one of twice as many parts, and with less under Laplace's.
     one_row = rows == 1 or not has_owner
@@ -54,7 +54,7 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds) -> Bounded
     caps = Caps(rows, groups, enforced)
     return BoundedBlock(
         block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps,
-        _groups(block, basis, formulas), tuple(basis.measurements),
+        _groups(block, basis, formulas), tuple(basis.measurements), block.combinations,
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ rho. Then the finished mechanisms are asked for their loss again, by the second 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from dpsql.errors.exceptions import refuse
+from dpsql.plan.combinations import group_count
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind
 from dpsql.policy import Policy
@@ -161,7 +161,8 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     selection, counted = _selection(block, terms, shares, policy)
     terms += counted
     others = tuple(PARTS.of(one.word).planned(one, block.caps, shares.loss, neighbours) for one in block.measurements)
-    plan = NoisePlan(keys, terms, selection, others)
+    listed = None if block.combinations is None else block.combinations.numbers
+    plan = NoisePlan(keys, terms, selection, others, listed)
     loss = PrivacyLoss.nothing() if selection is None else selection.loss
     for noise in charged_noises(terms):
         loss = loss + shares.charged(noise)
@@ -208,7 +209,7 @@ def key_array(key: Key) -> Any:
 def _check_grid(block: BoundedBlock, policy: Policy) -> None:
     if any(key.values is None for key in block.keys):
         return
-    size = math.prod(len(key.values or ()) for key in block.keys)
+    size = group_count([key.values for key in block.keys], block.combinations)
     if size > policy.per_query.max_public_groups:
         raise refuse("public_grid", size=size, most=policy.per_query.max_public_groups)
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from dpsql.functions.evaluate import evaluate
+from dpsql.noise.group_layout import among
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind
@@ -111,6 +112,8 @@ class _Derivation:
         one_to_one = not chosen and not self.dropped and (private or self._same_groups())
         if (caps_matter or private) and not one_to_one:
             raise Impossible
+        if self.stored.gaps and self.dropped:
+            raise Impossible  # of some groups that are summed up only a part is there
         if caps_matter and bounds != self.stored.bounds:
             raise Impossible
         if not self._same_rows():
@@ -300,13 +303,16 @@ class _Derivation:
         for key, stored in zip(self.one.block.keys, self.kept, strict=True):
             values = key_array(key)
             column = self.stored.table.column(stored.name).combine_chunks()
-            values = values.cast(column.type)
-            if pc.index_in(values, value_set=column.unique(), skip_nulls=False).null_count:
-                raise Impossible
-            places = pc.index_in(column, value_set=values, skip_nulls=False)
+            places = pc.index_in(column, value_set=values.cast(column.type), skip_nulls=False)
             outside |= places.is_null().to_numpy(zero_copy_only=False)
             codes = codes * len(values) + places.fill_null(0).to_numpy()
             count *= len(values)
+        if self.one.noise.listed is not None:
+            codes, unlisted = among(self.one.noise.listed, codes)
+            outside |= unlisted
+            count = len(self.one.noise.listed)
+        if len(np.unique(codes[~outside])) < count:
+            raise Impossible
         return np.where(outside, -1, codes), count
 
     def _same_groups(self) -> bool:
@@ -329,13 +335,13 @@ class _Derivation:
 
     def _atoms(self, wanted: Mapping[str, list[Part]]) -> Atoms:
         """Public keys: disjoint sets of cells, summed within each group of the answer."""
-        group, groups = self._groups()
+        group, _ = self._groups()
 
         def cells_of(chosen: frozenset[str]) -> Mask:
             masks = [group >= 0, *(self._mask(mark) for mark in chosen)]
             return np.asarray(np.logical_and.reduce(masks), dtype=bool)
 
-        atoms = Atoms(self.one, grid(self.one, groups))
+        atoms = Atoms(self.one, grid(self.one))
         for term, cells, used in disjoint(wanted, cells_of):
             values = self.stored.table.column(term.name).to_numpy()
             atoms.add(term, values[cells], group[cells], used)

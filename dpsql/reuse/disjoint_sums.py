@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dpsql.noise.group_layout import combinations_table
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.formulas import Formula, NoisyValue, Number, substituted
-from dpsql.pricing.pricing import PricedBlock, key_array
+from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.mechanisms.registry import summed
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.record import StoredTerm
@@ -38,15 +39,9 @@ class Impossible(Exception):
     """The stored release does not hold what is asked for."""
 
 
-def grid(one: PricedBlock, groups: int) -> pa.Table:
-    """All combinations of public keys, first key slowest."""
-    columns, fastest = {}, groups
-    for key in one.block.keys:
-        values = key_array(key)
-        fastest //= len(values) or 1
-        index = np.repeat(np.arange(len(values)), fastest if groups else 0)
-        columns[key.name] = values.take(pa.array(np.tile(index, groups // (len(index) or 1))))
-    return pa.table(columns)
+def grid(one: PricedBlock) -> pa.Table:
+    """The groups of public keys that the block has, first key slowest."""
+    return combinations_table(one.noise.keys, one.noise.listed)
 
 
 def disjoint(

@@ -84,7 +84,7 @@ class StoredTerm:
 @dataclass(frozen=True, eq=False)
 class Stored:
     """A stored release, read back. `conditions`: conjuncts of WHERE above the relation that is the same for all
-    releases of one family (`base_of`)."""
+    releases of one family (`base_of`). `gaps`: groups that have rows are left out."""
 
     key: str
     created: str
@@ -97,6 +97,7 @@ class Stored:
     terms: tuple[StoredTerm, ...]
     table: pa.Table
     numbers: tuple[StoredNumber, ...] = ()
+    gaps: bool = False
 
 
 # --- what a block measures ------------------------------------------------------------------------------------------
@@ -164,7 +165,8 @@ def description(one: PricedBlock) -> dict[str, Any]:
     """What a release of this block measures and with which noise, as plain JSON."""
     block = one.block
     named = {term.name: term for term in block.terms}
-    return {
+    gaps = {"gaps": True} if block.combinations is not None and not block.combinations.whole else {}
+    return gaps | {
         "conditions": sorted(base_of(block.source)[1]),
         "caps": [block.caps.bounds.max_groups, block.caps.bounds.max_rows_per_group],
         "selection": list(selection_of(one)),
@@ -265,6 +267,7 @@ def _read(release: StoredRelease, facts: Mapping[str, Any]) -> Stored:
         tuple(_term(term) for term in facts["terms"]),
         table,
         read(facts),
+        facts.get("gaps", False),
     )
 
 

@@ -6,7 +6,6 @@ How much people have is private, so it is measured: small histograms (`histogram
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.combinations import group_count
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.plan import Block, Term, TermKind
 from dpsql.plan.stability import owned, rows_per_unit, tables
@@ -159,7 +159,7 @@ class Tuning:
         if self._groups is not None:
             return float(self._groups), []
         if all(key.values is not None for key in self.block.keys):
-            return float(math.prod(len(key.values or ()) for key in self.block.keys)), []
+            return float(group_count([key.values for key in self.block.keys], self.block.combinations)), []
         selection = self.asked.price.blocks[0].noise.selection
         least = 1 if selection is None else max(1, selection.half_point())
         count = max(1.0, groups.total() / least)

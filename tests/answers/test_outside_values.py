@@ -284,7 +284,7 @@ def test_narrowing_is_sound_and_no_row_with_a_label_is_lost(seed: int) -> None:
             values = domain_of(key)
             assert values is not None
             source = Filter(TABLE, asked)
-            (left,) = remaining(source, [(key, values)], ())
+            (left,) = remaining(source, [(key, values)], ()).values
             columns = sorted(named(key) | named(asked))
             rows = [dict(zip(columns, row, strict=True)) for row in product(*(RAW[name] for name in columns))]
             passing = {

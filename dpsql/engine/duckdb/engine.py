@@ -141,6 +141,15 @@ class DuckDBEngine:
                     found[column.name] = tuple(row[0] for row in rows)
         return found
 
+    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
+        """Names of the columns and all rows of a public table with few rows."""
+        source = self.source(table)
+        columns = self._policy.tables[table].columns.values()
+        values = (cast_column(name(one.name), Type(one.type), source.types[one.name]) for one in columns)
+        with self._cursor(None) as cursor:
+            rows = cursor.execute(f"SELECT {', '.join(values)} FROM {source.sql} LIMIT {most + 1}").fetchall()
+        return (tuple(one.name for one in columns), tuple(rows)) if len(rows) <= most else None
+
     def public_table(self, sql: str) -> Any:
         """Rows of a generated query over public tables."""
         with self._cursor(None) as cursor:

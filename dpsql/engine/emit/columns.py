@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dpsql.engine.dialect import Dialect
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
+    BoundedBlock,
     Column,
     Distinct,
     Expr,
@@ -84,6 +86,27 @@ def group_key(expression: Expr, dialect: Dialect) -> str:
 def strict(key: Key) -> bool:
     """Whether `in_domain` leaves no other groups than the key's values."""
     return key.values is not None and len(key.values) <= MOST_LISTED
+
+
+def in_groups(block: BoundedBlock, dialect: Dialect) -> str:
+    """Rows that belong to a group, as far as that is written: those inside the domains of public keys, and where HAVING leaves
+    out combinations that rows may have, those of the others. No row has one that is missing for another reason."""
+    parts = [condition for key in block.keys if (condition := in_domain(key, dialect))]
+    listed = block.combinations
+    if listed is not None and not listed.whole and len(listed.numbers) <= MOST_LISTED:
+        values = [key.values or () for key in block.keys]
+        places = listed.positions([len(one) for one in values])
+        rows = zip(*([one[at] for at in position] for one, position in zip(values, places, strict=True)), strict=True)
+        names = [key.name for key in block.keys]
+        cells = (
+            " AND ".join(_is(name, value, dialect) for name, value in zip(names, row, strict=True)) for row in rows
+        )
+        parts.append(f"({' OR '.join(f'({cell})' for cell in cells) or 'false'})")
+    return " AND ".join(parts)
+
+
+def _is(name: str, value: Any, dialect: Dialect) -> str:
+    return f"{name} IS NULL" if value is None else f"{name} = {dialect.constant(value)}"
 
 
 def in_domain(key: Key, dialect: Dialect) -> str:

@@ -13,7 +13,7 @@ from dpsql.engine.emit.bind_parameters import parametrised
 from dpsql.engine.emit.bounded_view import rank
 from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
 from dpsql.engine.emit.column_pruning import narrowed
-from dpsql.engine.emit.columns import RowsOf, group_key, in_domain, strict
+from dpsql.engine.emit.columns import RowsOf, group_key, in_groups, strict
 from dpsql.engine.emit.joint_sums import beside, lower_part
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.engine.emit.relations import RelationText
@@ -69,12 +69,8 @@ class Emitter(RelationText):
         block, (term,) = narrowed(block), block.terms
         rows, values = self._rows(block)
         value, condition = values[term.name]
-        inside = (
-            []
-            if self._strictly_inside(block)
-            else list(filter(None, (in_domain(key, self.dialect) for key in block.keys)))
-        )
-        passed = " AND ".join([*inside, *([condition] if condition else [])])
+        inside = "" if self._strictly_inside(block) else in_groups(block, self.dialect)
+        passed = " AND ".join(filter(None, (inside, condition)))
         return RowsOf(rows, self._integer(term, block, value), passed), self._unchanged(block)
 
     def _plain(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
@@ -100,7 +96,7 @@ class Emitter(RelationText):
         if block.selection_term == SELECTION:
             terms.append(f"{self._selection_count(block)} AS {SELECTION}")
         # Rows of no group take nothing of a bound away, but in the sums they only make groups that nobody sees.
-        inside = " AND ".join(filter(None, (in_domain(key, self.dialect) for key in block.keys)))
+        inside = in_groups(block, self.dialect)
         own = '"#rows"'
         if inside and not self._strictly_inside(block):
             own = self.dialect.derived(f'SELECT * FROM "#rows" WHERE {inside}', "#inside")
@@ -229,8 +225,8 @@ class Emitter(RelationText):
         """
         bounds, keys = block.caps.bounds, [key.name for key in block.keys]
         if self._strictly_inside(block):
-            inside = [condition for key in block.keys if (condition := in_domain(key, self.dialect))]
-            rows = f"SELECT * FROM {self.dialect.derived(rows)} WHERE {' AND '.join(inside)}" if inside else rows
+            inside = in_groups(block, self.dialect)
+            rows = f"SELECT * FROM {self.dialect.derived(rows)} WHERE {inside}" if inside else rows
         if not bounds.drops_rows_by_group:
             return rows
         unit, order = self._name(UNIT), self._order_key(block.source)

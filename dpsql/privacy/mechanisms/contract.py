@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -281,12 +281,17 @@ class MeasurementPlan(Protocol):
 
 @dataclass(frozen=True)
 class NoisePlan:
-    """All that `perturb` needs for one private block; a function of SQL, policy and options only."""
+    """All that `perturb` needs for one private block; a function of SQL, policy and options only.
+
+    `listed`: the groups of public keys as numbers of cells in the grid of all combinations of their values, first key slowest,
+    ascending (None: all).
+    """
 
     keys: tuple[KeyColumn, ...]
     terms: tuple[TermNoise, ...]
     selection: Selection | None
     measurements: tuple[MeasurementPlan, ...] = ()
+    listed: npt.NDArray[np.int64] | None = field(default=None, compare=False)
 
     @property
     def laws(self) -> tuple[Law, ...]:

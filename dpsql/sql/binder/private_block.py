@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.key_narrowing import leaves_out, remaining
+from dpsql.functions.possible_values import possible
 from dpsql.functions.public_domains import domain_of
-from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation
 from dpsql.sql.binder import result_facts as results
@@ -20,9 +18,10 @@ from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.grouping_sets import grouping_call, grouping_sets, over_set, united
 from dpsql.sql.binder.per_unit_aggregation import per_unit
+from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
 from dpsql.sql.binder.scope import Bound, Environment, Kind, Scope, only
-from dpsql.sql.binder.trees import output_name, rebuild
+from dpsql.sql.binder.trees import SQL_TYPES, output_name, rebuild
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
@@ -87,16 +86,16 @@ def _over_blocks(
     """Enter the block of every key set, and put the SELECT over it (over their union, when there are several)."""
     measures = tuple(work.measures)
     if len(work.sets) == 1:
-        name = context.add_block(Block("", source, tuple(work.keys), measures))
+        name = context.add_block(Block("", source, tuple(work.keys), measures, work.block_keys.combinations))
         copy.set("from_", exp.From(this=named_table(name)))
         if order is not None:
             copy.set("order", order)
         return copy
     selects = []
-    for chosen in work.sets:
+    for chosen, known in work.sets_shown(source):
         keys = [key for key in work.keys if key.name in chosen]
-        own = tuple(replace(key, name=f"k{at}") for at, key in enumerate(keys))
-        selects.append(over_set(copy, context.add_block(Block("", source, own, measures)), work.keys, keys))
+        block = Block("", source, known.keys, measures, known.combinations)
+        selects.append(over_set(copy, context.add_block(block), work.keys, keys))
     return united(selects, work.node, order)
 
 
@@ -113,6 +112,11 @@ _AS_THEY_ARE = (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)
 """Nodes that are no key and no aggregate, whatever stands in them."""
 
 
+def _is_grouping(node: exp.Expr) -> bool:
+    named = isinstance(node, exp.Anonymous) and str(node.this).lower() == "grouping"
+    return named or isinstance(node, exp.Grouping)
+
+
 class _Cut:
     """Rewrites the parts of one SELECT: keys become columns k0.., aggregates become columns m0.. of the block."""
 
@@ -124,6 +128,8 @@ class _Cut:
         self.scalars = Scalars(scope)
         self.key_scalars = KeyScalars(scope)
         self.keys: list[Key] = []
+        self.block_keys = BlockKeys(())
+        self.all_values: dict[str, Key] = {}
         self.measures: list[Measure] = []
         self.sets: list[set[str]] = []
         self.named: dict[str, tuple[str, ...]] = {}
@@ -155,36 +161,68 @@ class _Cut:
 
     def narrow(self, source: Relation) -> None:
         """Leave out the public keys that the question's own conditions exclude, before the grid's size is looked at."""
-        public = [key for key in self.keys if key.values is not None]
-        shown = self._conditions_on_keys()
-        asked = [(key.expression, key.values or ()) for key in public]
-        within = remaining(source, asked, ())
-        every = {key.name: key.values or () for key in public}
-        for key, inside, left in zip(public, within, remaining(source, asked, shown) if shown else within, strict=True):
-            if left != key.values:
-                narrowed = replace(key, values=left, left=fingerprint(left), whole=left == inside)
-                self.keys[self.keys.index(key)] = narrowed
-        for at, key in enumerate(self.keys):
-            if key.values is not None and leaves_out(source, key.expression, every[key.name]):
-                self.keys[at] = replace(key, drops=self.named[key.name])
-        self._shorten_grid()
+        limits = self.context.policy.per_query
+        shown = self.conditions_on_keys(None) if len(self.sets) == 1 else []
+        drops = noted(source, self.keys, self.named, self.context.policy)
+        self.all_values = {key.name: key for key in self.keys}
+        known = narrowed(source, self.keys, shown, self.context.policy)
+        self.block_keys = shortened(known, limits.max_public_groups, bool(limits.delta))
+        self.keys = [replace(key, drops=drops.get(key.name, ())) for key in self.block_keys.keys]
 
-    def _conditions_on_keys(self) -> list[Expr]:
-        """What HAVING says of keys alone: groups for which it is not true are not shown."""
+    def sets_shown(self, source: Relation) -> list[tuple[set[str], BlockKeys]]:
+        """The sets of keys, and the keys of each; without those of whose groups HAVING is never true, if that leaves any."""
+        conditions = [self.conditions_on_keys(chosen) for chosen in self.sets]
+        shown = [all(possible(one, {}).holds(True) for one in having) for having in conditions]
+        return [
+            (chosen, self._keys_of_set(source, chosen, having))
+            for chosen, having, some in zip(self.sets, conditions, shown, strict=True)
+            if some or not any(shown)
+        ]
+
+    def _keys_of_set(self, source: Relation, chosen: set[str], shown: list[Expr]) -> BlockKeys:
+        """The keys of one set of several, named as in a block of their own."""
+        whole = [
+            replace(self.all_values[key.name], values=key.values and self.all_values[key.name].values, drops=key.drops)
+            for key in self.keys
+            if key.name in chosen
+        ]
+        known = narrowed(source, whole, shown, self.context.policy)
+        return replace(known, keys=tuple(replace(key, name=f"k{at}") for at, key in enumerate(known.keys)))
+
+    def conditions_on_keys(self, chosen: set[str] | None) -> list[Expr]:
+        """What HAVING says of keys alone: groups for which it is not true are not shown. `chosen`: the keys of one set of
+        several, where the others are NULL."""
         having = self.node.args.get("having")
-        if having is None or len(self.sets) != 1:
-            return []
-        found = []
-        for part in having.this.flatten() if isinstance(having.this, exp.And) else [having.this]:
+        found: list[Expr] = []
+        for part in (
+            () if having is None else having.this.flatten() if isinstance(having.this, exp.And) else [having.this]
+        ):
             if has_aggregate(part):
                 continue
             try:
-                condition = self.key_scalars.boolean(self._named(part))
+                condition = self.key_scalars.boolean(self._of_set(self._named(part), chosen))
             except Error:
                 continue
             if _over(condition, [key.expression for key in self.keys]):
                 found.append(condition)
         return found
+
+    def _of_set(self, part: exp.Expr, chosen: set[str] | None) -> exp.Expr:
+        """A condition as it stands over one set of keys."""
+        if chosen is None:
+            return part
+
+        def over(node: exp.Expr) -> exp.Expr:
+            if _is_grouping(node):
+                bits = [str(int(self._key_of(key) not in chosen)) for key in node.expressions]
+                return exp.Literal.number(int("".join(bits) or "0", 2))
+            key = self._key_of(node) if isinstance(node, exp.Condition) else None
+            if key is None or key in chosen:
+                return node
+            type_ = next(known.expression.facts.type for known in self.keys if known.name == key)
+            return exp.cast(exp.Null(), SQL_TYPES[type_], dialect="duckdb")
+
+        return part.copy().transform(over)
 
     def _named(self, part: exp.Expr) -> exp.Expr:
         """A condition of HAVING, outputs that it calls by their alias written out; source columns go first."""
@@ -196,13 +234,6 @@ class _Cut:
             return exp.Paren(this=outputs[name].copy()) if (name := column.name.lower()) in outputs else column
 
         return part.copy().transform(written_out)
-
-    def _shorten_grid(self) -> None:
-        """Where all combinations of public keys would be too many, the widest keys appear as private keys do."""
-        limits = self.context.policy.per_query
-        while limits.delta and math.prod(len(key.values or ()) or 1 for key in self.keys) > limits.max_public_groups:
-            widest = max(self.keys, key=lambda key: len(key.values or ()))
-            self.keys[self.keys.index(widest)] = replace(widest, values=None)
 
     def _not_star(self, item: exp.Expr) -> exp.Expr:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
@@ -275,7 +306,7 @@ class _Cut:
             return self._window(node)
         if is_aggregate(node):
             return exp.column(self._measure(node), quoted=True)
-        if (isinstance(node, exp.Anonymous) and str(node.this).lower() == "grouping") or isinstance(node, exp.Grouping):
+        if _is_grouping(node):
             return self._grouping_number(node)
         key = self._key_of(node)
         return None if key is None else exp.column(key, quoted=True)

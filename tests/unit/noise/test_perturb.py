@@ -135,6 +135,20 @@ def test_public_keys_show_every_combination_and_nothing_else() -> None:
     assert rows(answer({"sex": [None, 1], "n": [7, 9]}, unlisted)) == [(1, 9), (0, 0)]
 
 
+def test_listed_combinations_are_shown_and_no_others() -> None:
+    """Cells 1, 2 and 4 of the grid of two keys; rows of other cells, and of no cell, belong to no group."""
+    plan = NoisePlan(public(region=["s", "n"], sex=[1, 0, None]), (COUNT,), None, listed=np.array([1, 2, 4]))
+    columns = {
+        "n": pa.array([5, 7, 100, 200, 9], pa.int64()),
+        "sex": pa.array([0, None, 1, 2, 1], pa.int32()),
+        "region": pa.array(["n", "s", "west", "n", "s"]),
+    }
+    assert rows(answer(columns, plan)) == [("s", 0, 0), ("s", None, 7), ("n", 0, 5)]
+    last = NoisePlan(plan.keys, (COUNT,), None, listed=np.array([5]))
+    assert rows(answer(columns, last)) == [("n", None, 0)]
+    assert rows(answer(columns, NoisePlan(plan.keys, (COUNT,), None, listed=np.array([], np.int64)))) == []
+
+
 _ENDS = [-(1 << 63), -(1 << 63) + 1, -3, -1, 0, 1, 2, 5, (1 << 63) - 2, (1 << 63) - 1]
 
 

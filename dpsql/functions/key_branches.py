@@ -1,0 +1,401 @@
+"""Keys and conditions of one branch of a relation: which combinations of keys its rows may have.
+
+Conditions see columns as they are stored, so a column of a protected table may hold anything here, inside or outside the policy's
+bounds and lists: its possible values are cut into cells (`column_cells`), and conditions and keys are evaluated over each cell
+(`possible_values`). Of public tables the rows are known. Keys that no condition and no column ties together are looked at apart
+(`row_search`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dpsql.functions.column_cells import STEPS, cut, named_cells
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.possible_values import Possible, follows_order, possible
+from dpsql.functions.row_search import (
+    MOST_PUBLIC_WORK,
+    MOST_WORK,
+    Budget,
+    Row,
+    TooMany,
+    Variable,
+    calls,
+    cell_row,
+    columns_of,
+    compares_literals,
+    equal_columns,
+    literals_of,
+    names_of,
+    search,
+)
+from dpsql.plan.combinations import Numbers
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.origins import Branch, Unmatched
+from dpsql.plan.plan import Call, Column, Expr, Literal
+
+MOST_TUPLES = 100_000
+MOST_MET = 200
+"""Rows of a public table that rows without a partner are compared with."""
+_KEY = "#key "
+
+Values = tuple[Any, ...]
+PublicRows = Mapping[str, tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]]
+"""Of public tables all rows, where they are few: names of the columns, and the values of each row."""
+NO_ROWS: PublicRows = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Keys (by position) that are tied together, and the combinations that they may have: a row for each, a column for each key,
+    which holds the positions of their values."""
+
+    keys: tuple[int, ...]
+    cells: Numbers
+
+    @classmethod
+    def of(cls, keys: tuple[int, ...], found: Iterable[tuple[int, ...]]) -> Part:
+        """From combinations in any order."""
+        ordered = sorted(found)
+        return cls(keys, np.array(ordered, dtype=np.int64).reshape(len(ordered), len(keys)))
+
+    @classmethod
+    def whole(cls, key: int, size: int) -> Part:
+        """Every value of one key."""
+        return cls((key,), np.arange(size, dtype=np.int64)[:, None])
+
+
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """The parts of an AND."""
+    if isinstance(condition, Call) and condition.function == "and":
+        for argument in condition.arguments:
+            yield from conjuncts(argument)
+    else:
+        yield condition
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A scan of a public table of which all rows are known: its base columns, and their values."""
+
+    names: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class _Tied:
+    """Keys (by position), conditions and columns that are tied together."""
+
+    keys: tuple[int, ...]
+    conditions: tuple[Expr, ...]
+    columns: Mapping[str, Column]
+
+
+@dataclass
+class KeyBranch:
+    """Keys and conditions over base columns, which every row of one branch meets."""
+
+    keys: list[Expr]
+    values: list[Values]
+    conditions: list[Expr]
+    tables: list[_Table]
+    within: frozenset[str]
+
+    @classmethod
+    def of(
+        cls, branch: Branch, keys: list[Expr], values: list[Values], more: Iterable[Expr], public: PublicRows
+    ) -> KeyBranch:
+        """The branch, columns that are equal written as the same column."""
+        conditions = [part for one in (*branch.conditions, *more) for part in conjuncts(one)]
+        tables = _tables(branch, public)
+        conditions += [part for one in branch.unmatched for part in _without_partner(one, public)]
+        written = [branch.written(key) for key in keys]
+        same = _equalities(written, conditions, {name for table in tables for name in table.names})
+        if same:
+            written, conditions = ([_renamed(one, same) for one in part] for part in (written, conditions))
+        return cls(written, values, conditions, tables, branch.within)
+
+    def parts(self) -> list[Part]:
+        """The combinations of keys that rows may have; their product over all parts."""
+        if any(not possible(one, {}).holds(True) for one in self.conditions if not names_of(one)):
+            return [Part.of((), ())]
+        return [part for tied in self._tied() for part in self._parts_of(tied)]
+
+    def _tied(self) -> list[_Tied]:
+        """Keys and conditions in sets that have no column in common, directly or through others."""
+        columns = {column.name: column for one in (*self.conditions, *self.keys) for column in columns_of(one)}
+        columns |= {column.name: column for one in self.keys for column in columns_of(one)}
+        table_of = {name: at for at, table in enumerate(self.tables) for name in table.names}
+        sets: list[tuple[set[object], list[int], list[Expr]]] = []
+        items: list[tuple[Expr, list[int], list[Expr]]] = [(key, [at], []) for at, key in enumerate(self.keys)]
+        items += [(condition, [], [condition]) for condition in self.conditions]
+        for expression, numbers, parts in items:
+            marks: set[object] = {table_of.get(column.name, column.name) for column in columns_of(expression)}
+            if not marks and parts:
+                continue
+            meeting = [one for one in sets if one[0] & marks]
+            sets = [one for one in sets if not one[0] & marks]
+            whole = marks.union(*(one[0] for one in meeting))
+            sets.append((whole, sum((one[1] for one in meeting), numbers), sum((one[2] for one in meeting), parts)))
+        found = []
+        for _, keys, conditions in sets:
+            used = {name for at in keys for name in names_of(self.keys[at])}.union(*map(names_of, conditions))
+            own = {name: column for name, column in columns.items() if name in used}
+            found.append(_Tied(tuple(sorted(keys)), tuple(conditions), own))
+        return found
+
+    def _parts_of(self, tied: _Tied) -> list[Part]:
+        if not tied.columns:
+            return [Part.of(tied.keys, self._expanded([Row()], tied, []))]
+        public = any(name in table.names for table in self.tables for name in tied.columns)
+        if len(tied.keys) == 1 and not tied.conditions and not public:
+            return [self._whole(tied)]
+        tuples = self._tuples(tied, MOST_PUBLIC_WORK if public else MOST_WORK)
+        if tuples is not None:
+            return [Part.of(tied.keys, tuples)]
+        if len(tied.keys) == 1:
+            return [self._whole(tied)]
+        return [part for key in tied.keys for part in self._parts_of(self._alone(tied, key))]
+
+    def _whole(self, tied: _Tied) -> Part:
+        (key,) = tied.keys
+        return Part.whole(key, len(self.values[key]))
+
+    def _alone(self, tied: _Tied, key: int) -> _Tied:
+        """One key with the conditions that are tied to it when the other keys are not asked for."""
+        lone = replace(self, keys=[self.keys[key]], values=[self.values[key]], conditions=list(tied.conditions))
+        (found,) = (one for one in lone._tied() if one.keys)
+        return replace(found, keys=(key,))
+
+    def _tuples(self, tied: _Tied, most: int) -> set[tuple[int, ...]] | None:
+        """The combinations of the keys: over all columns tied to them, else over their own, else over wide cells of these."""
+        own = frozenset(name for at in tied.keys for name in names_of(self.keys[at]))
+        every = frozenset(tied.columns)
+        ways = [(every, own), (own, own), (own, frozenset[str]())]
+        if not own:
+            ways = [(every, own)]
+        elif self._in_order(tied):
+            ways = [(every, frozenset[str]())]
+        for names, inside in dict.fromkeys(ways):
+            try:
+                budget = Budget(most)
+                conditions = [one for one in tied.conditions if names_of(one) & names]
+                rows = search(list(self._variables(tied, names, inside)), conditions, own, budget)
+                if not tied.keys:
+                    return {()} if rows else set()
+                return self._expanded(rows, tied, conditions, budget)
+            except TooMany:
+                continue
+        return None if tied.keys else {()}
+
+    def _in_order(self, tied: _Tied) -> bool:
+        """Whether wide cells tell as much as all values do: one key that rises (or falls) with one column, which conditions
+        compare with literals alone."""
+        if len(tied.keys) != 1 or not all(map(compares_literals, tied.conditions)):
+            return False
+        column = follows_order(self.keys[tied.keys[0]])
+        private = column is not None and not any(column.name in table.names for table in self.tables)
+        return private and all(len(names_of(one)) == 1 for one in tied.conditions)
+
+    def _variables(self, tied: _Tied, names: frozenset[str], inside: frozenset[str]) -> Iterator[Variable]:
+        """Columns with their cells (`inside`: what the policy names in cells of its own), public tables with their rows."""
+        literals = [
+            value for one in (*(self.keys[at] for at in tied.keys), *tied.conditions) for value in literals_of(one)
+        ]
+        listed = set(names)
+        for table in self.tables:
+            used = [(at, name) for at, name in enumerate(table.names) if name in names]
+            if used:
+                listed -= {name for _, name in used}
+                rows = dict.fromkeys(tuple(row[at] for at, _ in used) for row in table.rows)
+                own = [name for _, name in used]
+                yield Variable(frozenset(own), [Row(dict(zip(own, row, strict=True)), {}) for row in rows])
+        for name in sorted(listed):
+            column = tied.columns[name]
+            asked = [at for at in tied.keys if self.keys[at] == column]
+            values = [value for at in asked if name in inside for value in self.values[at] if value is not None]
+            cells = cut(column.facts, [*literals, *values], name in inside)
+            yield Variable(frozenset((name,)), [cell_row(name, cell) for cell in cells])
+
+    # --- keys of rows -------------------------------------------------------------------------------------------------
+
+    def _expanded(
+        self, rows: Iterable[Row], tied: _Tied, conditions: Sequence[Expr], budget: Budget | None = None
+    ) -> set[tuple[int, ...]]:
+        """The combinations of keys that rows have. Conditions on whole keys are tried on each that a cell may have."""
+        found: set[tuple[int, ...]] = set()
+        keys = [(_KEY + str(at), self.keys[at]) for at in tied.keys]
+        on_keys = [written for one in conditions if (written := _with_keys(one, keys)) != one]
+        places = [_Places(self.values[at]) for at in tied.keys]
+        work = sum(calls(key) for _, key in keys)
+        for row in rows:
+            if budget is not None:
+                budget.spend(work)
+            exact = all(row.has(key) for _, key in keys)
+            options = [place.of(row.of(key)) for place, (_, key) in zip(places, keys, strict=True)]
+            if len(found) + prod(map(len, options)) > MOST_TUPLES:
+                raise TooMany
+            for chosen in product(*options):
+                if exact or not on_keys or self._met(on_keys, row, tied, chosen):
+                    found.add(chosen)
+        return found
+
+    def _met(self, on_keys: Sequence[Expr], row: Row, tied: _Tied, chosen: tuple[int, ...]) -> bool:
+        values = {_KEY + str(key): self.values[key][at] for key, at in zip(tied.keys, chosen, strict=True)}
+        keyed = replace(row, values={**row.values, **values})
+        return all(keyed.of(one).holds(True) for one in on_keys)
+
+    # --- rows without a key -------------------------------------------------------------------------------------------
+
+    def leaves_out(self) -> bool:
+        """Whether a row that meets the conditions may have none of the values of the key."""
+        if any(not possible(one, {}).holds(True) for one in self.conditions if not names_of(one)):
+            return False
+        (key,), (values,) = self.keys, self.values
+        columns = {column.name: column for column in columns_of(key)}
+        every = frozenset(values)
+        if not columns:
+            return not self._holds_all(possible(key, {}), every)
+        conditions = [one for one in self.conditions if names_of(one) & columns.keys()]
+        literals = [value for one in (key, *conditions) for value in literals_of(one)]
+        variables = [
+            Variable(frozenset((name,)), [
+                cell_row(name, cell, named) for cell, named in named_cells(column.facts, literals)
+                if named or name not in self.within
+            ])
+            for name, column in columns.items()
+        ]  # fmt: skip
+        if all(row.named for variable in variables for row in variable.rows):
+            return False
+        try:
+            rows = search(variables, conditions, frozenset(columns), Budget(MOST_WORK))
+        except TooMany:
+            return True
+        return any(not row.named and not self._holds_all(row.of(key), every) for row in rows)
+
+    def _holds_all(self, found: Possible, every: frozenset[Any]) -> bool:
+        """Whether every value that is possible is one of the key's."""
+        if found.null and None not in every:
+            return False
+        if found.values is not None:
+            return found.values <= every
+        type_ = self.keys[0].facts.type
+        step, low, high = STEPS.get(type_), found.lower, found.upper
+        if step is None or low is None or high is None or type_ is Type.TIMESTAMP:
+            return False
+        return bool(sum(1 for value in every if value is not None and low <= value <= high) == (high - low) // step + 1)
+
+
+class _Places:
+    """The positions of a key's values."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._place = {value: at for at, value in enumerate(values)}
+        self._known = values[:-1] if values and values[-1] is None else values
+        kinds = {type(value) for value in self._known}
+        plain = kinds and len(kinds) == 1 and not kinds & {float, bool, type(None)}
+        self._kind = kinds.pop() if plain and list(self._known) == sorted(self._known) else None
+
+    def of(self, found: Possible) -> Sequence[int]:
+        """Positions of the values that are possible."""
+        missing = [self._place[None]] if found.null and None in self._place else []
+        if found.values is not None:
+            return [self._place[value] for value in found.values if value in self._place] + missing
+        ends = [end for end in (found.lower, found.upper) if end is not None]
+        if self._kind is None or any(type(end) is not self._kind for end in ends):
+            return [at for at, value in enumerate(self._values) if found.holds(value)]
+        first = 0 if found.lower is None else bisect_left(self._known, found.lower)
+        after = len(self._known) if found.upper is None else bisect_right(self._known, found.upper)
+        inside = range(first, after)
+        return [*(at for at in inside if self._known[at] not in found.excluded), *missing]
+
+
+def _tables(branch: Branch, public: PublicRows) -> list[_Table]:
+    named = ((way, public[table]) for way, table in branch.tables if table in public)
+    return [_Table(tuple(way + name for name in names), rows) for way, (names, rows) in named]
+
+
+def _without_partner(of: Unmatched, public: PublicRows) -> Iterator[Expr]:
+    """What is true of a row that meets none of the rows of a public table, where these are known and few."""
+    conditions = [part for one in of.branch.conditions for part in conjuncts(one)]
+    searched = KeyBranch([b for _, b in of.pairs], [], conditions, _tables(of.branch, public), frozenset())
+    columns = {column.name: column for one in (*searched.keys, *conditions) for column in columns_of(one)}
+    known = {name for table in searched.tables for name in table.names}
+    unreleased = any(names_of(one) - columns.keys() for one in (*searched.keys, *conditions))
+    if not columns.keys() <= known or unreleased or of.branch.unmatched:
+        return
+    every = _Tied((), tuple(conditions), columns)
+    try:
+        wanted = frozenset(name for key in searched.keys for name in names_of(key))
+        rows = search(
+            list(searched._variables(every, frozenset(columns), frozenset())),
+            conditions,
+            wanted,
+            Budget(MOST_PUBLIC_WORK),
+        )
+    except TooMany:
+        return
+    met = dict.fromkeys(tuple(evaluate(key, row.values) for key in searched.keys) for row in rows)
+    if len(met) > MOST_MET:
+        return
+    truth = Facts(Type.BOOLEAN)
+    for values in met:
+        if None in values or any(isinstance(value, float) for value in values):
+            continue
+        apart: list[Expr] = []
+        for (a, _), value in zip(of.pairs, values, strict=True):
+            apart += [Call("is_null", (a,), truth), Call("ne", (a, Literal(value, literal_facts(value))), truth)]
+        yield Call("or", tuple(apart), truth)
+
+
+# --- expressions ------------------------------------------------------------------------------------------------------
+
+
+def _equalities(keys: list[Expr], conditions: list[Expr], public: set[str]) -> dict[str, Column]:
+    """Columns that conditions say are equal to others, and what stands for them: a column of a public table, else of a key."""
+    wanted = {name for key in keys for name in names_of(key)}
+    same: dict[str, Column] = {}
+    for condition in conditions:
+        pair = equal_columns(condition)
+        if pair is None:
+            continue
+        a, b = (_last(column, same) for column in pair)
+        if a.name == b.name:
+            continue
+        a, b = sorted((a, b), key=lambda column: (column.name in public) * 2 + (column.name in wanted))
+        if a.name not in public:
+            same[a.name] = b
+    return same
+
+
+def _last(column: Column, same: Mapping[str, Column]) -> Column:
+    while column.name in same:
+        column = same[column.name]
+    return column
+
+
+def _renamed(expression: Expr, same: Mapping[str, Column]) -> Expr:
+    if isinstance(expression, Column):
+        return _last(expression, same)
+    if isinstance(expression, Call):
+        return replace(expression, arguments=tuple(_renamed(part, same) for part in expression.arguments))
+    return expression
+
+
+def _with_keys(condition: Expr, keys: Sequence[tuple[str, Expr]]) -> Expr:
+    """A condition with columns in place of keys that are computed."""
+    for name, key in keys:
+        if condition == key:
+            return Column(name, key.facts)
+    if isinstance(condition, Call):
+        parts = tuple(_with_keys(argument, keys) for argument in condition.arguments)
+        return Call(condition.function, parts, condition.facts)
+    return condition

@@ -1,0 +1,255 @@
+"""Rows that conditions leave, told apart as far as keys need: a small join over cells of columns and rows of public tables.
+
+A row of the search stands for many rows of the data: of some columns it has the value, of others a cell. Columns are bound one
+after the other, conditions are tried as soon as their columns are bound, and what nothing needs any more is forgotten.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpsql.functions.column_cells import typed
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.possible_values import Possible, possible, single
+from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue
+
+MOST_WORK = 20_000
+"""Evaluations of a call in one search. Where they would be more, less is looked at, and more keys may stay."""
+MOST_PUBLIC_WORK = 60_000
+_RESULT = "#result "
+
+
+class TooMany(Exception):
+    """A search that takes longer than it may."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """`values` of columns of which the row has one, `cells` of others. `named`: the policy names all of them."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    cells: Mapping[str, Possible] = field(default_factory=dict)
+    named: bool = True
+
+    def of(self, expression: Expr) -> Possible:
+        """What an expression may be."""
+        names = names_of(expression)
+        if names <= self.values.keys():
+            return single(evaluate(expression, self.values))
+        cells = {name: single(self.values[name]) for name in names & self.values.keys()}
+        return possible(expression, {**cells, **self.cells})
+
+    def has(self, expression: Expr) -> bool:
+        """Whether the row has one value of every column of an expression."""
+        return names_of(expression) <= self.values.keys()
+
+
+def cell_row(name: str, cell: Possible, named: bool = True) -> Row:
+    """A row of one column."""
+    values = cell.values
+    if values is not None and len(values) + cell.null == 1:
+        return Row({name: next(iter(values), None)}, {}, named)
+    return Row({}, {name: cell}, named)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """Columns that are bound together, and the rows that they may have."""
+
+    names: frozenset[str]
+    rows: Sequence[Row]
+
+
+class Budget:
+    """Counts down the evaluations that a search may do."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def spend(self, work: int) -> None:
+        """Raises TooMany."""
+        self._left -= work
+        if self._left < 0:
+            raise TooMany
+
+
+def search(
+    variables: Sequence[Variable], conditions: Sequence[Expr], needed: frozenset[str], budget: Budget
+) -> list[Row]:
+    """Rows over all variables that may meet the conditions, as far as the columns `needed` tell them apart. Columns that are of
+    no variable may be anything. Raises TooMany."""
+    every = frozenset[str]().union(*(variable.names for variable in variables))
+    pending = [_Test(condition, every) for condition in conditions]
+    left = [_filtered(variable, pending, budget) for variable in variables]
+    pending = [test for test in pending if not any(test.bound <= variable.names for variable in variables)]
+    rows, bound = [Row()], frozenset[str]()
+    while left:
+        chosen = min(left, key=lambda variable: (not _linked(variable, bound, pending), len(variable.rows)))
+        left.remove(chosen)
+        bound |= chosen.names
+        due = [test for test in pending if test.bound <= bound]
+        pending = [test for test in pending if not test.bound <= bound]
+        rows = _paired(rows, chosen, due, budget)
+        bound &= needed.union(*(test.bound for test in pending))
+        rows = _distinct(rows, bound)
+    return rows
+
+
+def _linked(variable: Variable, bound: frozenset[str], pending: Sequence[_Test]) -> bool:
+    return any(test.bound & bound and test.bound & variable.names for test in pending)
+
+
+def _filtered(variable: Variable, tests: Iterable[_Test], budget: Budget) -> Variable:
+    """The rows of one variable that meet the conditions on it alone."""
+    rows: Sequence[Row] = variable.rows
+    for test in tests:
+        if test.bound <= variable.names and test.bound:
+            budget.spend(len(rows) * test.work)
+            rows = [row for row in rows if test.may_be_true(row)]
+    return Variable(variable.names, rows)
+
+
+def _paired(rows: list[Row], variable: Variable, tests: list[_Test], budget: Budget) -> list[Row]:
+    """Each row with each of the variable's that meets the conditions on both."""
+    partners, work = _partners(variable, tests), 1 + sum(test.work for test in tests)
+    if partners is None:
+        budget.spend(len(rows) * len(variable.rows) * work)
+    found = []
+    for row in rows:
+        others = variable.rows if partners is None else partners(row)
+        if partners is not None:
+            budget.spend(len(others) * work)
+        for other in others:
+            both = Row({**row.values, **other.values}, {**row.cells, **other.cells}, row.named and other.named)
+            if all(test.may_be_true(both) for test in tests):
+                found.append(both)
+    return found
+
+
+def _partners(variable: Variable, tests: list[_Test]) -> Callable[[Row], Sequence[Row]] | None:
+    """The rows of a variable that a row may meet: those with an equal value where a condition says so (None: all)."""
+    for test in tests:
+        mine, other = test.equal(variable.names)
+        if mine is None or other is None or not all(mine in row.values for row in variable.rows):
+            continue
+        by_value: dict[Any, list[Row]] = {}
+        for row in variable.rows:
+            by_value.setdefault(row.values[mine], []).append(row)
+        name, index = other, by_value
+        return lambda row: index.get(row.values[name], []) if name in row.values else variable.rows
+    return None
+
+
+def _distinct(rows: Sequence[Row], names: frozenset[str]) -> list[Row]:
+    """The rows without other columns, each once."""
+    order = sorted(names)
+    found: dict[Any, Row] = {}
+    for row in rows:
+        mark = (*(row.values.get(name) for name in order), *(row.cells.get(name) for name in order), row.named)
+        if mark not in found:
+            values = {name: row.values[name] for name in order if name in row.values}
+            found[mark] = Row(values, {name: row.cells[name] for name in order if name in row.cells}, row.named)
+    return list(found.values())
+
+
+class _Test:
+    """One condition, tried on many rows. Comparisons of one column with literals are the same for all values between
+    two neighbouring literals, so that the result for one of them is remembered for the others."""
+
+    def __init__(self, condition: Expr, every: frozenset[str]) -> None:
+        self._condition = condition
+        self._names = names_of(condition)
+        self.bound = frozenset(self._names & every)
+        self.work = max(1, calls(condition))
+        self._points: list[Any] | None = None
+        self._remembered: dict[tuple[int, int], bool] = {}
+        columns = {column.name: column for column in columns_of(condition)}
+        if len(columns) == 1 == len(self._names) and compares_literals(condition):
+            (column,) = columns.values()
+            points = (typed(value, column.facts.type) for value in literals_of(condition))
+            self._points = sorted({point for point in points if point is not None})
+
+    def may_be_true(self, row: Row) -> bool:
+        """Whether the condition may be true in a row."""
+        if not self._names <= row.values.keys():
+            return row.of(self._condition).holds(True)
+        value = row.values[next(iter(self._names))] if self._points is not None else None
+        if value is None or self._points is None:
+            return evaluate(self._condition, row.values) is True
+        between = (bisect_left(self._points, value), bisect_right(self._points, value))
+        if between not in self._remembered:
+            self._remembered[between] = evaluate(self._condition, row.values) is True
+        return self._remembered[between]
+
+    def equal(self, names: frozenset[str]) -> tuple[str | None, str | None]:
+        """The column of `names` and the other that the condition says are equal, where they are of one type."""
+        pair = equal_columns(self._condition)
+        if pair is None:
+            return None, None
+        a, b = (column.name for column in pair)
+        if a in names and b not in names:
+            return a, b
+        return (b, a) if b in names and a not in names else (None, None)
+
+
+def equal_columns(condition: Expr) -> tuple[Column, Column] | None:
+    """Two columns of one type that a condition says are equal: they are then the same value, bit by bit."""
+    if not isinstance(condition, Call) or condition.function != "eq":
+        return None
+    a, b = condition.arguments
+    alike = isinstance(a, Column) and isinstance(b, Column) and a.facts.type is b.facts.type
+    return (a, b) if alike and a.facts.type.value not in ("real", "null") else None  # type: ignore[return-value]
+
+
+def compares_literals(condition: Expr) -> bool:
+    """Whether a condition is made of comparisons of columns, as they are, with literals."""
+    if not isinstance(condition, Call):
+        return isinstance(condition, Literal)
+    if condition.function in ("and", "or", "not"):
+        return all(map(compares_literals, condition.arguments))
+    first, *others = condition.arguments
+    if condition.function in ("eq", "ne", "lt", "le", "gt", "ge", "in") and isinstance(first, Literal):
+        first, *others = [*others, first]
+    return (
+        condition.function in ("eq", "ne", "lt", "le", "gt", "ge", "in", "is_null")
+        and isinstance(first, Column)
+        and all(isinstance(other, Literal) for other in others)
+    )
+
+
+# --- parts of expressions ---------------------------------------------------------------------------------------------
+
+
+def columns_of(expression: Expr) -> Iterator[Column]:
+    """The columns of an expression, one by one."""
+    if isinstance(expression, Column):
+        yield expression
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from columns_of(argument)
+
+
+def names_of(expression: Expr) -> set[str]:
+    """Names of columns, and of values that are not released yet."""
+    if isinstance(expression, ReleasedValue):
+        return {_RESULT + expression.name}
+    if isinstance(expression, Call):
+        return set().union(*map(names_of, expression.arguments))
+    return {expression.name} if isinstance(expression, Column) else set()
+
+
+def literals_of(expression: Expr) -> Iterator[Any]:
+    """The values of the literals of an expression."""
+    if isinstance(expression, Literal):
+        yield evaluate(expression, {})
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from literals_of(argument)
+
+
+def calls(expression: Expr) -> int:
+    """How many calls an expression has."""
+    return 1 + sum(map(calls, expression.arguments)) if isinstance(expression, Call) else 0

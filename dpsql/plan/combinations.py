@@ -1,0 +1,52 @@
+"""Combinations of public keys, where an answer does not have all of them.
+
+The *grid* of public keys holds every combination of their values, the first key slowest. Conditions on several keys at once,
+keys that depend on each other and rows of public tables leave a part of it; the rest belongs to no group.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """The groups of an answer as numbers of cells in the grid, ascending. `mark` is their fingerprint.
+
+    `whole`: no row that the block reads has a combination that is missing; else HAVING left out groups that have rows.
+    """
+
+    mark: str
+    whole: bool
+    numbers: Numbers = field(compare=False, repr=False)
+
+    def positions(self, sizes: Sequence[int]) -> list[Numbers]:
+        """The position among its values of each key of each group; `sizes`: how many values each key has."""
+        return positions(self.numbers, sizes)
+
+
+def positions(numbers: Numbers, sizes: Sequence[int]) -> list[Numbers]:
+    """Numbers of cells as positions among the values of each key."""
+    found, rest = [], numbers
+    for size in reversed(sizes):
+        found.append(rest % size)
+        rest = rest // size
+    return found[::-1]
+
+
+def combinations(numbers: Numbers, whole: bool) -> Combinations:
+    """Those cells, ascending and each once."""
+    return Combinations(hashlib.sha256(np.ascontiguousarray(numbers, "<i8").tobytes()).hexdigest(), whole, numbers)
+
+
+def group_count(values: Sequence[Sequence[object] | None], listed: Combinations | None) -> int:
+    """How many groups public keys have (1 without keys; private keys count as one value)."""
+    return len(listed.numbers) if listed is not None else prod(1 if one is None else len(one) for one in values)

@@ -1,0 +1,186 @@
+"""Combinations of public keys that conditions and public rows leave, against brute force over raw values.
+
+Sound: a combination that was left out is that of no row for which the conditions are true. Useful: plain conditions leave
+exactly the combinations of rows within the bounds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.key_branches import PublicRows
+from dpsql.functions.key_narrowing import Remaining, remaining
+from dpsql.functions.numeric import call
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Column, Expr, Filter, Join, Relation, Scan, SemiJoin
+from unit.functions.test_key_narrowing import (
+    AGE,
+    DAY,
+    INSIDE,
+    MONTH,
+    RANK,
+    RAW,
+    SEX,
+    STAGE,
+    TABLE,
+    condition,
+    keys,
+    literal,
+    named,
+    rows_for,
+    values_of,
+)
+
+
+def tuples(left: Remaining) -> set[tuple[Any, ...]]:
+    """The combinations that remain."""
+    every = list(product(*left.values))
+    return set(every) if left.numbers is None else {every[at] for at in left.numbers}
+
+
+def asked(chosen: Sequence[Expr]) -> list[tuple[Expr, tuple[Any, ...]]]:
+    return [(key, values_of(key)) for key in chosen]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_combination_that_a_row_can_have_is_left_out(seed: int) -> None:
+    chance = random.Random(seed + 1000)
+    gone = 0
+    for _ in range(40):
+        chosen = chance.sample(keys(), 2)
+        where = condition(chance, chance.randrange(1, 4), chance.choice(chosen))
+        left = remaining(Filter(TABLE, where), asked(chosen), ())
+        kept, domains = tuples(left), [set(values_of(key)) for key in chosen]
+        gone += len(domains[0]) * len(domains[1]) - len(kept)
+        for row in rows_for(named(chosen[0]) | named(chosen[1]) | named(where), chance, RAW, 300):
+            found = tuple(evaluate(key, row) for key in chosen)
+            if evaluate(where, row) is True and all(one in domain for one, domain in zip(found, domains, strict=True)):
+                assert found in kept, (chosen, where, row)
+    assert gone > 400, "conditions that leave everything prove nothing"
+
+
+def _both(a: Expr, low: Any, b: Expr, high: Any) -> Expr:
+    return call("and", call("eq", a, literal(low)), call("eq", b, literal(high)))
+
+
+PLAIN: list[tuple[tuple[Expr, ...], Expr | None]] = [
+    ((AGE, SEX), call("or", _both(AGE, 3, SEX, "f"), _both(AGE, 4, SEX, "m"))),
+    ((DAY, MONTH), None),
+    ((MONTH, DAY), call("ge", DAY, literal(DAY.facts.upper))),
+    ((AGE, STAGE), None),
+    ((AGE, STAGE, SEX), call("or", call("lt", AGE, literal(2)), call("eq", SEX, literal("x")))),
+    ((AGE, RANK), call("eq", AGE, RANK)),
+    ((AGE, RANK), call("lt", AGE, RANK)),
+    ((RANK, SEX), call("or", call("is_null", SEX), call("eq", RANK, literal(1)))),
+    ((call("mod", AGE, literal(4)), call("intdiv", AGE, literal(4))),
+     call("and", call("ge", AGE, literal(0)), call("le", AGE, literal(9)))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("at", range(len(PLAIN)))
+def test_plain_conditions_leave_exactly_the_combinations_of_rows_within_the_bounds(at: int) -> None:
+    chosen, where = PLAIN[at]
+    source: Relation = TABLE if where is None else Filter(TABLE, where)
+    names = set().union(*map(named, chosen)) | (named(where) if where is not None else set())
+    raw = {name: [*INSIDE[name], *([None] if name != "rank" else [])] for name in names}
+    there = {
+        tuple(evaluate(key, row) for key in chosen)
+        for row in rows_for(names, random.Random(0), raw, 100_000)
+        if where is None or evaluate(where, row) is True
+    }
+    left = remaining(source, asked(chosen), ())
+    assert tuples(left) == there
+    assert [list(one) for one in left.values] == [
+        [value for value in values_of(key) if any(one[at] == value for one in there)] for at, key in enumerate(chosen)
+    ]
+
+
+# --- rows of public tables ----------------------------------------------------------------------------------------------
+
+INTEGER, TEXT = Facts(Type.INTEGER), Facts(Type.TEXT)
+SALES = Scan("sales", (Column("shop", INTEGER), AGE))
+SHOPS = Scan("shops", (Column("id", INTEGER), Column("town", TEXT), Column("land", INTEGER)))
+LANDS = Scan("lands", (Column("nr", INTEGER), Column("name", TEXT)))
+PUBLIC: PublicRows = {
+    "shops": (("id", "town", "land"), [(1, "oslo", 1), (2, "bergen", 1), (3, "rome", 2), (4, None, 2), (5, "pisa", None)]),
+    "lands": (("nr", "name"), [(1, "norway"), (2, "italy"), (3, "spain")]),
+}  # fmt: skip
+TOWNS, NAMES = ("bergen", "oslo", "pisa", "rome", None), ("italy", "norway", "spain", None)
+
+
+def joined(kind: str = "inner", other: str = "inner") -> Relation:
+    first = Join(SALES, SHOPS, kind, ((Column("a.shop", INTEGER), Column("b.id", INTEGER)),), False, 1)
+    return Join(first, LANDS, other, ((Column("a.b.land", INTEGER), Column("b.nr", INTEGER)),), False, 1)
+
+
+TOWN, LAND, SHOP = Column("a.b.town", TEXT), Column("b.name", TEXT), Column("a.a.shop", INTEGER)
+
+
+def brute(kind: str, other: str, where: Expr | None, chosen: Sequence[Expr]) -> set[tuple[Any, ...]]:
+    """The combinations over sales in every shop, and in shops that nobody knows of."""
+    found = set()
+    for shop, age in product((*range(7), None), (*range(13), None)):
+        met = [one for one in PUBLIC["shops"][1] if one[0] == shop] or ([(None, None, None)] if kind == "left" else [])
+        for one in met:
+            lands = [land for land in PUBLIC["lands"][1] if land[0] == one[2] and one[2] is not None]
+            for land in lands or ([(None, None)] if other == "left" else []):
+                row = {"a.a.shop": shop, "a.a.age": age, "a.b.id": one[0], "a.b.town": one[1], "a.b.land": one[2],
+                       "b.nr": land[0], "b.name": land[1]}  # fmt: skip
+                if where is None or evaluate(where, row) is True:
+                    found.add(tuple(evaluate(key, row) for key in chosen))
+    return found
+
+
+JOINED: list[tuple[str, str, Expr | None]] = [
+    ("inner", "inner", call("eq", LAND, literal("norway"))),
+    ("inner", "left", call("like", TOWN, literal("%s%"))),
+    ("left", "left", None),
+    ("left", "left", call("is_null", LAND)),
+    ("left", "inner", call("eq", Column("b.nr", INTEGER), literal(2))),
+    ("inner", "inner", call("eq", SHOP, literal(3))),
+    ("left", "left", call("in", SHOP, literal(3), literal(6))),
+    ("inner", "left", call("ne", LAND, TOWN)),
+    ("left", "left", call("or", call("eq", TOWN, literal("rome")), call("eq", LAND, literal("norway")))),
+    ("inner", "inner", call("eq", LAND, literal("spain"))),
+]
+
+
+@pytest.mark.parametrize("at", range(len(JOINED)))
+def test_rows_of_public_tables_are_known(at: int) -> None:
+    kind, other, where = JOINED[at]
+    source = joined(kind, other) if where is None else Filter(joined(kind, other), where)
+    for chosen, listed in (((TOWN, LAND), (TOWNS, NAMES)), ((LAND,), (NAMES,)), ((TOWN,), (TOWNS,))):
+        left = remaining(source, list(zip(chosen, listed, strict=True)), (), PUBLIC)
+        assert tuples(left) == brute(kind, other, where, chosen), (where, chosen)
+    shop = remaining(source, [(SHOP, (*range(7), None)), (TOWN, TOWNS)], (), PUBLIC)
+    assert tuples(shop) == brute(kind, other, where, (SHOP, TOWN))
+
+
+def test_semi_joins_with_public_rows() -> None:
+    right = Filter(SHOPS, call("eq", Column("land", INTEGER), literal(2)))
+    pair = ((Column("shop", INTEGER), Column("id", INTEGER)),)
+    shop, values = Column("shop", INTEGER), (*range(7), None)
+    for negated, in_list, there in ((False, True, (3, 4)), (True, False, (0, 1, 2, 5, 6, None))):
+        kept = SemiJoin(SALES, right, pair, False, negated, in_list)
+        assert remaining(kept, [(shop, values)], (), PUBLIC).values == (there,)
+
+
+def test_a_public_table_that_is_too_long_to_look_at_leaves_every_value() -> None:
+    where = Filter(joined(), call("eq", LAND, literal("norway")))
+    assert remaining(where, [(TOWN, TOWNS)], ()).values == (TOWNS,)
+    long = {**PUBLIC, "shops": (PUBLIC["shops"][0], [(at, f"t{at}", 1) for at in range(70_000)])}
+    assert remaining(where, [(TOWN, TOWNS)], (), long).values == (TOWNS,)
+
+
+def test_many_values_are_narrowed_one_by_one() -> None:
+    """Two wide keys that are compared with each other: no more is looked at than may be."""
+    wide = [Column(name, Facts(Type.INTEGER, lower=0, upper=2999)) for name in ("u", "v")]
+    source = Filter(Scan("t", tuple(wide)), call("and", call("lt", *wide), call("ge", wide[0], literal(1000))))
+    left = remaining(source, [(one, (*range(3000), None)) for one in wide], ())
+    assert left.numbers is None and left.values == (tuple(range(1000, 3000)), tuple(range(1001, 3000)))
