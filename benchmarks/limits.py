@@ -20,7 +20,7 @@ from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.quantization import row_integer, value_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column
-from dpsql.pricing.basis import summed
+from dpsql.pricing.sum_terms import summed
 
 ROWS = 10_000_000
 LOWER, UPPER = 0, 500

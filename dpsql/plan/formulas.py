@@ -158,7 +158,9 @@ def null_if(value: Operand, other: Operand) -> Operation:
 
 
 def whole(value: Operand) -> Operation:
-    """`value` rounded to an integer."""
+    """`value` rounded to an integer; one that is an integer stays as it is."""
+    if isinstance(value, Operation) and value.operator is Operator.WHOLE:
+        return value
     return _operation(Operator.WHOLE, value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpsql.aggregates.registry import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.neutral_conditions import without_neutral
 from dpsql.plan.combinations import group_count
@@ -12,7 +13,6 @@ from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.basis import Basis
-from dpsql.pricing.formulas import FORMULAS
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
 
@@ -58,16 +58,15 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds) -> Bounded
     )  # fmt: skip
 
 
-_COUNTS = ("count", "count_units", "count_distinct", "regr_count")
-
-
 def _groups(block: Block, basis: Basis, formulas: tuple[MeasureFormula, ...]) -> GroupFacts:
     """What the remainder has to know of the groups (`error_bars.lineage`)."""
+    measured = [(measure.name, aggregate_of(measure.aggregate)) for measure in block.measures]
+    zeros = [(name, aggregate) for name, aggregate in measured if aggregate.zero_without_rows]
     chosen = {number for one in basis.measurements for number in one.numbers}
     return GroupFacts(
         complete=all(key.values is not None for key in block.keys),
-        counts=frozenset(measure.name for measure in block.measures if measure.aggregate in _COUNTS),
-        sums=frozenset(measure.name for measure in block.measures if measure.aggregate == "sum"),
+        counts=frozenset(name for name, aggregate in zeros if aggregate.counts),
+        sums=frozenset(name for name, aggregate in zeros if not aggregate.counts),
         chosen=frozenset(name for name, formula, _ in formulas if not chosen.isdisjoint(terms_of(formula))),
     )
 
@@ -82,7 +81,9 @@ def _basis(
     stars: bool = True,
 ) -> tuple[Basis, tuple[MeasureFormula, ...]]:
     basis = Basis(block.measures, one_row, rows, bounds, sharing, stars, groups)
-    return basis, tuple((measure.name, *FORMULAS[measure.aggregate](basis, measure)) for measure in block.measures)
+    return basis, tuple(
+        (measure.name, *aggregate_of(measure.aggregate).measured(basis, measure)) for measure in block.measures
+    )
 
 
 def _parts(basis: Basis, private_keys: bool) -> int:

@@ -13,6 +13,8 @@ from typing import Any
 
 from sqlglot import exp
 
+from dpsql.aggregates.contract import SharedPart
+from dpsql.aggregates.registry import aggregate_of
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.plan import Block, Expr, Measure, Plan, Term, TermKind
@@ -242,14 +244,18 @@ def _made_of(term: Term, block: Block, one: PricedBlock) -> list[Measure]:
     if not term.shares:
         return found
     summing = term.kind is TermKind.SUM and term.centre == term.lower
-    chosen = [measure for measure in found if (measure.aggregate == "count") is not summing]
+    chosen = [measure for measure in found if (_shared(measure) == SharedPart.COUNT) is not summing]
     last = next(
         (other for other in one.block.terms if other.shares == term.shares and other.kind is TermKind.COUNT), None
     )
     if term.kind is TermKind.SUM and last is not None and not summing:
         rows = {measure.name for measure in _made_of(last, block, one)}
         chosen = [measure for measure in chosen if measure.name not in rows]
-    return chosen or [measure for measure in found if measure.aggregate == "avg"]
+    return chosen or [measure for measure in found if _shared(measure) == SharedPart.SUM | SharedPart.COUNT]
+
+
+def _shared(measure: Measure) -> SharedPart | None:
+    return aggregate_of(measure.aggregate).shared
 
 
 def _aggregate(term: Term, one: PricedBlock) -> str:

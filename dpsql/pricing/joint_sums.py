@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from dpsql.aggregates.contract import SharedPart
+from dpsql.aggregates.registry import aggregate_of
 from dpsql.plan.formulas import Formula, NoisyValue, Number
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Column, Expr, Measure
@@ -71,23 +73,24 @@ def sharable(
         return {}
     found: dict[tuple[Expr, Expr | None], Sharing] = {}
     starred = {measure.filter for measure in measures if _counts_rows(measure)} if stars else set()
-    words: dict[tuple[Expr, Expr | None], set[str]] = {}
+    parts: dict[tuple[Expr, Expr | None], list[SharedPart | None]] = {}
     for measure in measures:
         if measure.arguments and not measure.distinct:
-            words.setdefault((measure.arguments[0], measure.filter), set()).add(measure.aggregate)
-    for (value, condition), aggregates in words.items():
-        if (
-            not aggregates & {"sum", "avg"}
-            or not aggregates <= {"count", "sum", "avg"}
-            or not _wide(value, rows, bounds)
-        ):
+            read = aggregate_of(measure.aggregate).shared
+            parts.setdefault((measure.arguments[0], measure.filter), []).append(read)
+    for (value, condition), read_by in parts.items():
+        shared = [part for part in read_by if part is not None]
+        if len(shared) < len(read_by) or not any(SharedPart.SUM in part for part in shared):
             continue
+        if not _wide(value, rows, bounds):
+            continue
+        counted = any(SharedPart.COUNT in part for part in shared)
         star = condition in starred
         if not can_be_missing(value):
-            if star or aggregates & {"count", "avg"}:
+            if star or counted:
                 found[value, condition] = Sharing.LEFT_OUT
                 starred.discard(condition)
-        elif aggregates & {"count", "avg"}:
+        elif counted:
             found[value, condition] = Sharing.MISSING if star else Sharing.LEFT_OUT
             starred.discard(condition)
         elif star:

@@ -18,9 +18,9 @@ from dpsql.plan.formulas import Formula, date, formula, least, timestamp, whole
 from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.measurements import Quantile, RankHistogram
 from dpsql.plan.plan import Caps, Expr, Literal, Term, TermKind
-from dpsql.pricing.basis import Basis, summed
 from dpsql.pricing.measurement_contract import ExplainedNumber
 from dpsql.pricing.sensitivity import sensitivity
+from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Law, MeasurementPlan
 from dpsql.privacy.mechanisms.exponential import Choice, choice_for
@@ -96,20 +96,23 @@ def cell_value(value: Expr, term: Term, name: str, interpolated: bool) -> tuple[
     return moved, Type.REAL
 
 
-def measured(basis: Basis, value: Expr, condition: Expr | None, quantile: Fraction) -> tuple[str, Term]:
-    """The column of a quantile's released numbers, and the term that gives its cells. An equal one is measured once."""
-    term = cell_term(value, condition, basis.groups)
-    known = [one for one in basis.measurements if isinstance(one, RankHistogram)]
+def measured(
+    measurements: list[Any], groups: int, value: Expr, condition: Expr | None, quantile: Fraction
+) -> tuple[str, Term]:
+    """The column of a quantile's released numbers, and the term that gives its cells. An equal one in `measurements` is
+    measured once, a new one is entered there. `groups`: of the answer."""
+    term = cell_term(value, condition, groups)
+    known = [one for one in measurements if isinstance(one, RankHistogram)]
     histogram = next((one for one in known if (one.value, replace(one.term, name="")) == (value, term)), None)
     if histogram is None:
         name = f"h{len(known)}"
         histogram = RankHistogram(name, value, replace(term, name=name), ())
-        basis.measurements.append(histogram)
+        measurements.append(histogram)
     chosen = next((one for one in histogram.quantiles if one.quantile == quantile), None)
     if chosen is None:
         chosen = Quantile(f"{histogram.name}q{len(histogram.quantiles)}", quantile)
         whole = replace(histogram, quantiles=(*histogram.quantiles, chosen))
-        basis.measurements[basis.measurements.index(histogram)] = whole
+        measurements[measurements.index(histogram)] = whole
     return chosen.name, histogram.term
 
 

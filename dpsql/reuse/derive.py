@@ -24,8 +24,8 @@ from dpsql.noise.group_layout import among
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind
-from dpsql.pricing.basis import summed
 from dpsql.pricing.pricing import PricedBlock, key_array
+from dpsql.pricing.sum_terms import summed
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.disjoint_sums import Atoms, Impossible, Mask, Part, disjoint, grid
 from dpsql.reuse.record import (

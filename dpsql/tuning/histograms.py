@@ -13,6 +13,8 @@ from fractions import Fraction
 
 import sqlglot
 
+from dpsql.aggregates.contract import SharedPart
+from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type, literal_facts
@@ -44,7 +46,9 @@ class Histogram:
 def sums_of(block: Block) -> tuple[Summed, ...]:
     """The distinct things that SUM and AVG add up in a block."""
     found = [
-        Summed(m.arguments[0], m.filter) for m in block.measures if m.aggregate in ("sum", "avg") and not m.distinct
+        Summed(measure.arguments[0], measure.filter)
+        for measure in block.measures
+        if SharedPart.SUM in (aggregate_of(measure.aggregate).shared or SharedPart(0)) and not measure.distinct
     ]
     return tuple(dict.fromkeys(one for one in found if _largest(one.value) > 0))
 

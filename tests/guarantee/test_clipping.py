@@ -22,7 +22,7 @@ from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Clip, Column, Term, TermKind
-from dpsql.pricing.basis import FINER_BITS, GRID_BITS, LEAST_FINER, UNIT_BITS, clipped
+from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, LEAST_FINER, UNIT_BITS, clipped
 from dpsql.privacy.mechanisms.contract import Norm
 from guarantee.test_neighbours import Place, rows
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.columns import group_key
 from dpsql.engine.emit.quantization import row_integer, summand
+from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import UNIT, Expr, Window
-from dpsql.pricing.basis import GRID_BITS, summed
+from dpsql.pricing.sum_terms import GRID_BITS, summed
 
 
 def unit_window(window: Window, ties: list[str], dialect: Dialect) -> str:
@@ -18,7 +22,7 @@ def unit_window(window: Window, ties: list[str], dialect: Dialect) -> str:
         f"{group_key(one.by, dialect)} {'DESC' if one.descending else 'ASC'} NULLS {'FIRST' if one.nulls_first else 'LAST'}"
         for one in window.order
     ]
-    aggregate = window.word in ("count", "sum", "avg", "min", "max")
+    aggregate = window.word in AGGREGATES
     if not aggregate and window.word not in ("rank", "dense_rank"):
         order += ties
     sorted_ = f" ORDER BY {', '.join(order)}" if order else ""
@@ -32,20 +36,60 @@ def unit_window(window: Window, ties: list[str], dialect: Dialect) -> str:
 def per_unit_aggregate(
     word: str, argument: Expr | None, condition: Expr | None, facts: Facts, dialect: Dialect, over: str = ""
 ) -> str:
-    """An exact aggregate of one unit's rows, in the type of its facts; `over` makes it one of a window."""
+    """An exact aggregate of one unit's rows, in the type of its facts; `over` makes it one of a window.
+
+    Raises InternalError for an aggregate that is not known here.
+    """
+    if word not in AGGREGATES:
+        raise refuse("internal", what=f"an aggregate of one unit without text: {word}")
     filtered = ("" if condition is None else f" FILTER (WHERE {dialect.expression(condition)})") + over
-    if argument is None:
-        return f"count(*){filtered}"
-    value = dialect.expression(argument)
-    there = f"(CASE WHEN NOT {dialect.is_nan(value)} THEN {value} END)" if argument.facts.type is Type.REAL else value
-    if word in ("count", "count_distinct"):
-        return f"count({'DISTINCT ' if word == 'count_distinct' else ''}{there}){filtered}"
-    if word in ("min", "max"):
-        there = dialect.unsigned_zero(there) if argument.facts.type is Type.REAL else there
-        return f"{word}({there}){filtered}"
-    term = summed(argument, condition, False, GRID_BITS)[0]
-    step = dialect.constant(2.0**-term.grid)
-    total = f"sum({row_integer(term, summand(term, argument, value, dialect), dialect)}){filtered}"
-    if word == "avg":
-        return f"({dialect.real(total)} * {step} / count({there}){filtered})"
-    return f"{dialect.real(total)} * {step}" if facts.type is Type.REAL else dialect.narrow(total)
+    return f"count(*){filtered}" if argument is None else AGGREGATES[word](_Call(argument, filtered, facts, dialect))
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The argument of an aggregate, what follows its call (FILTER and OVER), the facts of its result, and the dialect."""
+
+    argument: Expr
+    filtered: str
+    facts: Facts
+    dialect: Dialect
+
+    def present(self) -> str:
+        """The argument, NULL for NaN."""
+        value = self.dialect.expression(self.argument)
+        real = self.argument.facts.type is Type.REAL
+        return f"(CASE WHEN NOT {self.dialect.is_nan(value)} THEN {value} END)" if real else value
+
+    def extreme(self, word: str) -> str:
+        value = self.present()
+        value = self.dialect.unsigned_zero(value) if self.argument.facts.type is Type.REAL else value
+        return f"{word}({value}){self.filtered}"
+
+    def total(self) -> tuple[str, str]:
+        """The sum of the argument's integers on its grid, and one step of the grid."""
+        term = summed(self.argument, None, False, GRID_BITS)[0]
+        value = summand(term, self.argument, self.dialect.expression(self.argument), self.dialect)
+        return f"sum({row_integer(term, value, self.dialect)}){self.filtered}", self.dialect.constant(2.0**-term.grid)
+
+
+def _sum(call: _Call) -> str:
+    total, step = call.total()
+    real = call.facts.type is Type.REAL
+    return f"{call.dialect.real(total)} * {step}" if real else call.dialect.narrow(total)
+
+
+def _average(call: _Call) -> str:
+    total, step = call.total()
+    return f"({call.dialect.real(total)} * {step} / count({call.present()}){call.filtered})"
+
+
+AGGREGATES: dict[str, Callable[[_Call], str]] = {
+    "count": lambda call: f"count({call.present()}){call.filtered}",
+    "count_distinct": lambda call: f"count(DISTINCT {call.present()}){call.filtered}",
+    "min": lambda call: call.extreme("min"),
+    "max": lambda call: call.extreme("max"),
+    "sum": _sum,
+    "avg": _average,
+}
+"""The text of every aggregate that has facts among the rows of one unit (`aggregates.contract.Aggregate.of_unit`)."""

@@ -12,7 +12,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Column, Expr, Filter, Relation, Scan, SemiJoin, Term, TermKind
 from dpsql.policy import Policy
 from dpsql.policy.types import Column as PolicyColumn
-from dpsql.pricing.basis import summed
+from dpsql.pricing.sum_terms import summed
 from dpsql.sql.binder.base_tables import facts_of
 
 

@@ -17,6 +17,7 @@ from enum import IntEnum
 
 from sqlglot import exp
 
+from dpsql.aggregates.registry import spelled
 from dpsql.release.error_bars.empty_groups import Empty, counts_first, excludes_empty, kind, unaffected
 from dpsql.release.error_bars.rowwise import interval_function
 from dpsql.release.remainder import Remainder
@@ -140,7 +141,7 @@ def _renamed(known: Lineage, alias: exp.Expr | None) -> Lineage:
 
 
 def _scalar(node: exp.Anonymous) -> bool:
-    return str(node.this).lower() in NAMES - {"mean"}
+    return str(node.this).lower() in NAMES
 
 
 class _Select:
@@ -249,7 +250,7 @@ class _Select:
         """Whether the SELECT has one row because it aggregates without GROUP BY."""
         for item in self.node.expressions:
             for node in item.find_all(exp.AggFunc, exp.Anonymous):
-                if isinstance(node, exp.Anonymous) and str(node.this).lower() != "mean":
+                if isinstance(node, exp.Anonymous) and spelled(str(node.this).lower()) is None:
                     continue
                 window = node.find_ancestor(exp.Window, exp.Query)
                 if not isinstance(window, exp.Window) and node.find_ancestor(exp.Query) is self.node:

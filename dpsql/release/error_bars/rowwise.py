@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from dpsql.aggregates.registry import spelled
 from dpsql.release.remainder import ROW, Remainder, column, identifier
 
 INTERVALS = ("dp_interval_low", "dp_interval_high", "dp_error")
@@ -213,7 +214,7 @@ def _expanded(items: list[exp.Expr], below: _Level) -> list[exp.Expr] | None:
 def _aggregates(item: exp.Expr) -> bool:
     """Whether an item aggregates the rows of its SELECT (functions we do not know are taken to)."""
     for node in item.find_all(exp.AggFunc, exp.Anonymous):
-        if isinstance(node, exp.Anonymous) and str(node.this).lower() not in ("mean",):
+        if isinstance(node, exp.Anonymous) and spelled(str(node.this).lower()) is None:
             continue
         if isinstance(node.find_ancestor(exp.Window, exp.Query), exp.Window):
             continue

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
 
+from dpsql.aggregates.contract import Aggregate, Arguments
+from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Measure
@@ -14,35 +17,12 @@ from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
-
-@dataclass(frozen=True)
-class Shape:
-    """`word`: our name of the aggregate; `numbers`: how many bounded numeric arguments it takes."""
-
-    word: str
-    numbers: int
-
-
-SHAPES: dict[type[exp.Expr], Shape] = {
-    exp.Sum: Shape("sum", 1),
-    exp.Avg: Shape("avg", 1),
-    exp.Variance: Shape("var_samp", 1),
-    exp.VariancePop: Shape("var_pop", 1),
-    exp.Stddev: Shape("stddev_samp", 1),
-    exp.StddevSamp: Shape("stddev_samp", 1),
-    exp.StddevPop: Shape("stddev_pop", 1),
-    exp.CovarPop: Shape("covar_pop", 2),
-    exp.CovarSamp: Shape("covar_samp", 2),
-    exp.Corr: Shape("corr", 2),
-    exp.RegrSlope: Shape("regr_slope", 2),
-    exp.RegrIntercept: Shape("regr_intercept", 2),
-    exp.RegrR2: Shape("regr_r2", 2),
-    exp.RegrCount: Shape("regr_count", 2),
-    exp.RegrAvgx: Shape("regr_avgx", 2),
-    exp.RegrAvgy: Shape("regr_avgy", 2),
-}
-OTHER_WORDS = {"mean": exp.Avg}
 LEAKING = (exp.ArrayAgg, exp.GroupConcat, exp.AnyValue, exp.First, exp.Last, exp.JSONObjectAgg)
+
+
+def spelling(node: exp.Expr) -> str:
+    """How the registry names a call: the node's type, or the name of a function that the parser keeps as it is."""
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) else type(node).__name__
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -50,7 +30,7 @@ def is_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return is_aggregate(node.this)
     if isinstance(node, exp.Anonymous):
-        return str(node.this).lower() in OTHER_WORDS
+        return spelled(spelling(node)) is not None
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.Grouping)
 
 
@@ -80,6 +60,19 @@ def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = F
         raise lacks_argument(node) from None
 
 
+@dataclass(frozen=True)
+class _Call:
+    """A call of an aggregate that is bound: `operands` are its arguments in the order of the text."""
+
+    name: str
+    node: exp.Expr
+    operands: tuple[exp.Expr, ...]
+    aggregate: Aggregate
+    scalars: Scalars
+    condition: Expr | None
+    per_unit: bool
+
+
 def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Measure:
     condition: Expr | None = None
     inner = node
@@ -87,85 +80,112 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
         only(inner, "this", "expression")
         condition = scalars.boolean(inner.expression.this)
         inner = inner.this
-    if isinstance(inner, exp.Anonymous):
-        inner = OTHER_WORDS[str(inner.this).lower()](this=inner.expressions[0] if inner.expressions else exp.Star())
-        inner.meta.update(node.meta)
-    if isinstance(inner, exp.Count):
-        return _count(name, inner, scalars, condition)
-    if isinstance(inner, exp.CountIf):
-        only(inner, "this")
-        both = scalars.boolean(inner.this)
-        if condition is not None:
-            both = scalars.call("and", inner, condition, both)
-        return Measure(name, "count", (), False, both)
-    if isinstance(inner, (exp.LogicalAnd, exp.LogicalOr)):
-        only(inner, "this")
-        word = "bool_and" if isinstance(inner, exp.LogicalAnd) else "bool_or"
-        return Measure(name, word, (scalars.boolean(inner.this),), False, condition)
-    if per_unit and isinstance(inner, (exp.Min, exp.Max)):
-        only(inner, "this")
-        return Measure(
-            name, "min" if isinstance(inner, exp.Min) else "max", (scalars.bind(inner.this),), False, condition
-        )
-    shape = SHAPES.get(type(inner))
-    if shape is None:
-        raise refuse(
-            "row_list" if isinstance(inner, LEAKING) else "unknown_aggregate",
-            function=inner.sql_name() if isinstance(inner, exp.Func) else inner.key.upper(),
-            position=place(inner),
-        )
-    return _numeric(name, shape, inner, scalars, condition)
+    entry = spelled(spelling(inner))
+    if entry is None:
+        raise _unknown(inner)
+    aggregate, arguments = entry
+    call = _Call(name, inner, _operands(inner), aggregate, scalars, condition, per_unit)
+    return RULES[arguments](call)
 
 
-def _count(name: str, node: exp.Count, scalars: Scalars, condition: Expr | None) -> Measure:
+def _unknown(node: exp.Expr) -> Exception:
+    slug = "row_list" if isinstance(node, LEAKING) else "unknown_aggregate"
+    function = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    return refuse(slug, function=function, position=place(node))
+
+
+def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:
+    """The arguments of a call; those of a node stand in its slots."""
+    if isinstance(node, exp.Anonymous):
+        return tuple(node.expressions)
+    return tuple(part for part in (node.this, node.args.get("expression")) if part is not None)
+
+
+# --- a rule for each way of reading arguments -----------------------------------------------------------------------
+
+
+def _rows(call: _Call) -> Measure:
+    """COUNT(*), COUNT(x), COUNT(DISTINCT x); of distinct units each counts once, however often its key is written."""
+    node, scalars = call.node, call.scalars
     only(node, "this", "big_int")
     if node.this is None or isinstance(node.this, exp.Star):
         only(node.this or node, "big_int")
-        return Measure(name, "count", (), False, condition)
+        return Measure(call.name, "count", (), False, call.condition)
     if not isinstance(node.this, exp.Distinct):
         argument = scalars.bind(node.this)
-        return Measure(
-            name, "count", (argument,) if argument.facts.nullable or _real(argument) else (), False, condition
-        )
+        # NaN counts as NULL, so a real is never certainly there.
+        missing = argument.facts.nullable or argument.facts.type is Type.REAL
+        return Measure(call.name, "count", (argument,) if missing else (), False, call.condition)
     only(node.this, "expressions")
     if len(node.this.expressions) != 1:
         raise refuse("distinct_many", position=place(node))
     argument = scalars.bind(node.this.expressions[0])
     if kind(argument, scalars.scope) >= Kind.IMAGE:
-        return Measure(name, "count_units", (), True, condition)
-    return Measure(name, "count_distinct", (argument,), True, condition)
+        return Measure(call.name, "count_units", (), True, call.condition)
+    return Measure(call.name, "count_distinct", (argument,), True, call.condition)
 
 
-def _real(argument: Expr) -> bool:
-    """NaN counts as NULL, so a real is never certainly there."""
-    return argument.facts.type is Type.REAL
+def _counted_condition(call: _Call) -> Measure:
+    only(call.node, "this")
+    condition = call.scalars.boolean(call.node.this)
+    if call.condition is not None:
+        condition = call.scalars.call("and", call.node, call.condition, condition)
+    return Measure(call.name, call.aggregate.word, (), False, condition)
 
 
-def _numeric(name: str, shape: Shape, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """SUM, AVG and the like: numeric arguments whose interval is known."""
-    only(node, "this", "expression")
-    first, distinct = node.this, isinstance(node.this, exp.Distinct)
+def _condition(call: _Call) -> Measure:
+    only(call.node, "this")
+    return Measure(call.name, call.aggregate.word, (call.scalars.boolean(call.node.this),), False, call.condition)
+
+
+def _unit_value(call: _Call) -> Measure:
+    if not call.per_unit:
+        raise _unknown(call.node)
+    only(call.node, "this")
+    return Measure(call.name, call.aggregate.word, (call.scalars.bind(call.node.this),), False, call.condition)
+
+
+def _numbers(call: _Call, count: int) -> Measure:
+    """Numeric arguments whose interval is known."""
+    word, node = call.aggregate.word.upper(), call.node
+    if not isinstance(node, exp.Anonymous):
+        only(node, "this", "expression")
+    operands, distinct = call.operands, bool(call.operands) and isinstance(call.operands[0], exp.Distinct)
     if distinct:
-        only(first, "expressions")
-        if shape.numbers != 1 or len(first.expressions) != 1 or node.args.get("expression") is not None:
-            raise refuse("sum_distinct", function=shape.word.upper(), position=place(node))
-        first = first.expressions[0]
-    nodes = [first, node.args.get("expression")][: shape.numbers]
-    arguments = tuple(scalars.bind(part) for part in nodes if part is not None)
-    if len(arguments) != shape.numbers or (shape.numbers == 1 and node.args.get("expression") is not None):
-        reason = f"takes {shape.numbers} argument{'s' if shape.numbers > 1 else ''}"
-        raise refuse("wrong_arguments", function=shape.word.upper(), reason=reason, position=place(node))
-    for argument, part in zip(arguments, nodes, strict=True):
-        assert part is not None
-        if not argument.facts.type.numeric:
-            reason = f"takes numbers, not {argument.facts.type.value}"
-            raise refuse("wrong_arguments", function=shape.word.upper(), reason=reason, position=place(part))
-        if not argument.facts.bounded:
-            text = part.sql("duckdb")
-            clamped = f"{shape.word.upper()}(clamp({text}, 0, 100))"
-            # A key is a name written in digits: bounds would make its sum answerable, and no more meaningful.
-            of_unit = same_unit(argument, scalars.scope.unit_names())
-            hint = f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None
-            facts = {"function": shape.word.upper(), "text": text, "clamped": clamped}
-            raise refuse("unbounded", position=place(part), hint=hint, **facts)
-    return Measure(name, shape.word, arguments, distinct, condition)
+        only(operands[0], "expressions")
+        if not call.aggregate.distinct or count != 1 or len(operands) != 1 or len(operands[0].expressions) != 1:
+            raise refuse("sum_distinct", function=word, position=place(node))
+        operands = tuple(operands[0].expressions)
+    if not operands:
+        raise MissingArgument
+    arguments = tuple(call.scalars.bind(part) for part in operands[:count])
+    if len(operands) != count:
+        reason = f"takes {count} argument{'s' if count > 1 else ''}"
+        raise refuse("wrong_arguments", function=word, reason=reason, position=place(node))
+    for argument, part in zip(arguments, operands, strict=True):
+        _check_bounded(word, argument, part, call.scalars)
+    return Measure(call.name, call.aggregate.word, arguments, distinct, call.condition)
+
+
+def _check_bounded(word: str, argument: Expr, part: exp.Expr, scalars: Scalars) -> None:
+    """Refuse what is no number, and numbers whose size is not known."""
+    if not argument.facts.type.numeric:
+        reason = f"takes numbers, not {argument.facts.type.value}"
+        raise refuse("wrong_arguments", function=word, reason=reason, position=place(part))
+    if not argument.facts.bounded:
+        text = part.sql("duckdb")
+        clamped = f"{word}(clamp({text}, 0, 100))"
+        # A key is a name written in digits: bounds would make its sum answerable, and no more meaningful.
+        of_unit = same_unit(argument, scalars.scope.unit_names())
+        hint = f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None
+        raise refuse("unbounded", position=place(part), hint=hint, function=word, text=text, clamped=clamped)
+
+
+RULES: dict[Arguments, Callable[[_Call], Measure]] = {
+    Arguments.ROWS: _rows,
+    Arguments.CONDITION: _condition,
+    Arguments.COUNTED_CONDITION: _counted_condition,
+    Arguments.NUMBER: lambda call: _numbers(call, 1),
+    Arguments.PAIR: lambda call: _numbers(call, 2),
+    Arguments.UNIT_VALUE: _unit_value,
+}

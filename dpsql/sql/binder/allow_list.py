@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.scope import lacks_argument
 from dpsql.sql.parse import place
@@ -30,15 +31,13 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear,
     exp.Hour, exp.Minute, exp.Second, exp.LastDay, exp.IsNan, exp.TimeToStr, exp.Initcap,
     exp.Dayname, exp.Monthname, exp.ConcatWs, exp.SplitPart, exp.RegexpLike, exp.DateBin,
-    # aggregates and window functions over results
-    exp.Count, exp.CountIf, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.Quantile, exp.PercentileCont,
-    exp.PercentileDisc, exp.ApproxQuantile, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp,
-    exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept, exp.ArgMax, exp.ArgMin, exp.Mode,
-    exp.LogicalAnd, exp.LogicalOr, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank,
-    exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
+    # window functions and aggregates over results beside those of `dpsql.aggregates`
+    exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ArgMax, exp.ArgMin,
+    exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
+    exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
 })  # fmt: skip
 NAMES = frozenset({
-    "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "iff", "mean", "date_part", "isfinite",
+    "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "iff", "date_part", "isfinite",
     "log2", "cbrt", "to_char", "strftime", "strlen",
 })  # fmt: skip
 OTHER_DIALECTS = frozenset({
@@ -58,13 +57,13 @@ def check_node(node: exp.Expr) -> None:
         name = str(node.this).lower()
         if name == "clamp":
             raise refuse("clamp_over_results", position=place(node))
-        if name not in NAMES:
+        if name not in NAMES and not _aggregates_results(name):
             raise refuse("unknown_function", name=name, position=place(node))
         if name in DISTANCE and len(node.expressions) != 1:
             reason = "takes one output expression"
             raise refuse("wrong_arguments", function=name.upper(), reason=reason, position=place(node))
         return
-    if type(node) not in NODES:
+    if type(node) not in NODES and not _aggregates_results(type(node).__name__):
         if isinstance(node, exp.Func):
             raise refuse("unknown_function", name=node.sql_name().lower(), position=place(node))
         raise refuse("clause", what=node.key.upper().replace("_", " "), position=place(node))
@@ -79,6 +78,11 @@ def check_node(node: exp.Expr) -> None:
             raise refuse(
                 "wrong_arguments", function=node.key.upper(), reason="takes fewer arguments", position=place(value)
             )
+
+
+def _aggregates_results(spelling: str) -> bool:
+    entry = spelled(spelling)
+    return entry is not None and entry[0].over_results
 
 
 def check_format(node: exp.Expr) -> None:

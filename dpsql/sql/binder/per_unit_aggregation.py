@@ -6,13 +6,12 @@ removes its rows and touches no others (privacy.md 3). Results have intervals de
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from sqlglot import exp
 
+from dpsql.aggregates.registry import aggregate_of
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.intervals import INT64, Facts, Type
-from dpsql.plan.plan import Column, Expr, Filter, Measure, Relation, UnitAggregate
+from dpsql.plan.intervals import Facts
+from dpsql.plan.plan import Column, Expr, Filter, Relation, UnitAggregate
 from dpsql.plan.stability import rows_per_unit
 from dpsql.policy import Policy
 from dpsql.sql.binder.aggregates import bind_measure, is_aggregate
@@ -24,7 +23,6 @@ from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
 UNIT_KEY = "u"
-WORDS = ("count", "sum", "avg", "min", "max", "count_distinct")
 
 
 def per_unit(
@@ -95,28 +93,12 @@ class _UnitScalars(Scalars):
 
     def _aggregate(self, node: exp.Expr) -> Expr:
         measure = bind_measure("", node, self.rows_below, per_unit=True)
-        if measure.aggregate not in WORDS or (measure.distinct and measure.aggregate in ("sum", "avg")):
+        of_unit = aggregate_of(measure.aggregate).of_unit
+        if of_unit is None or (measure.distinct and measure.aggregate != "count_distinct"):
             word = f"{measure.aggregate.upper()}{'(DISTINCT ...)' if measure.distinct else ''} per person"
             raise refuse("unknown_aggregate", function=word, position=place(node))
         argument = measure.arguments[0] if measure.arguments else None
-        facts = result_facts(measure, argument, self.rows)
+        facts = of_unit(measure, self.rows)
         name = f"a{len(self.columns)}"
         self.columns.append((name, measure.aggregate, argument, measure.filter, facts))
         return Column(name, facts)
-
-
-def result_facts(measure: Measure, argument: Expr | None, rows: int) -> Facts:
-    """The interval of an aggregate over 1 to `rows` rows of one unit."""
-    if measure.aggregate in ("count", "count_distinct"):
-        always = argument is None and measure.filter is None
-        return Facts(Type.INTEGER, Fraction(1 if always else 0), Fraction(rows), nullable=False)
-    assert argument is not None
-    known = argument.facts
-    nullable = measure.filter is not None or known.nullable or known.type is Type.REAL
-    if measure.aggregate == "sum":
-        low, high = min(known.lower * rows, known.lower), max(known.upper * rows, known.upper)
-        inside = known.type is not Type.INTEGER or (INT64[0] <= low and high <= INT64[1])
-        return Facts(known.type, low if inside else None, high if inside else None, nullable=nullable or not inside)
-    if measure.aggregate == "avg":
-        return Facts(Type.REAL, known.lower, known.upper, nullable=nullable)
-    return Facts(known.type, known.lower, known.upper, nullable=nullable)

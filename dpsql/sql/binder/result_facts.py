@@ -12,11 +12,12 @@ from itertools import product
 
 from sqlglot import exp
 
+from dpsql.aggregates.registry import aggregate_of, spelled
 from dpsql.errors.exceptions import Error
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.intervals import Facts, Type, hull
 from dpsql.plan.plan import Call, Column, Expr, Key, Measure, ReleasedRows
-from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.aggregates import has_aggregate, spelling
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Protected, Released, Scope, using
 
@@ -24,25 +25,10 @@ Sources = Sequence[tuple[str, Released]]
 Unique = frozenset[frozenset[int]]
 ONE_ROW: Unique = frozenset({frozenset()})
 MOST_UNIQUE = 16
-_WHOLE = ("count", "count_units", "count_distinct", "regr_count")
-_COUNTING = (exp.Count, exp.CountIf, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
-_REAL = (
-    exp.Avg, exp.Median, exp.Quantile, exp.PercentileCont, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop,
-    exp.StddevSamp, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept, exp.PercentRank,
-    exp.CumeDist,
-)  # fmt: skip
-_OF_ARGUMENT = (
-    exp.Sum,
-    exp.Min,
-    exp.Max,
-    exp.AnyValue,
-    exp.First,
-    exp.Last,
-    exp.Lag,
-    exp.Lead,
-    exp.FirstValue,
-    exp.LastValue,
-)
+_RANKING = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
+_REAL = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentRank, exp.CumeDist)
+_SELECTING = (exp.AnyValue, exp.First, exp.Last, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
+"""Functions over results whose value is one of their argument's."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +56,6 @@ def key_facts(key: Key, listed: bool = True) -> Facts:
     nullable = None in key.values
     whole = not computed and facts.size() == len(key.values) - nullable
     return replace(facts, values=facts.values if whole else key.values, nullable=nullable)
-
-
-def measure_facts(measure: Measure) -> Facts:
-    """Facts of a released measure. Noise leaves no interval, but where the formula keeps the result in one."""
-    argument = measure.arguments[0].facts if measure.arguments else None
-    if measure.aggregate in _WHOLE:
-        return Facts(Type.INTEGER)
-    if measure.aggregate in ("bool_and", "bool_or"):
-        return Facts(Type.BOOLEAN)
-    if measure.aggregate == "avg" and argument is not None:
-        return Facts(Type.REAL, argument.lower, argument.upper)
-    if measure.aggregate == "sum" and argument is not None and argument.type is Type.INTEGER:
-        small = max(abs(argument.lower), abs(argument.upper)) < 2**31
-        return Facts(Type.INTEGER if small else Type.REAL)
-    return Facts(Type.REAL)
 
 
 def scope_of(sources: Sources, merged: frozenset[str], preserved: Mapping[str, str]) -> Scope:
@@ -132,14 +103,16 @@ def _typed(node: exp.Expr, scope: Scope) -> Facts | None:
         cast.set("this", exp.null())
         bound = _bound(cast, scope)
         return None if bound is None else Facts(bound.facts.type)
-    if isinstance(node, _COUNTING):
+    entry = spelled(spelling(node))
+    if entry is not None:
+        aggregate, _ = entry
+        return aggregate.over(None if aggregate.type is not None else output(node.this, scope).facts)
+    if isinstance(node, _RANKING):
         return Facts(Type.INTEGER)
     if isinstance(node, _REAL):
         return Facts(Type.REAL)
-    if isinstance(node, _OF_ARGUMENT):
-        facts = output(node.this, scope).facts
-        keeps = facts is not None and not isinstance(node, exp.Sum)
-        return facts if keeps or facts is None else Facts(facts.type)
+    if isinstance(node, _SELECTING):
+        return output(node.this, scope).facts
     if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Div)):
         sides = [output(side, scope).facts for side in (node.this, node.expression)]
         if not all(side is not None and side.type.numeric for side in sides):
@@ -159,7 +132,9 @@ def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequenc
     and HAVING, QUALIFY, ORDER BY and LIMIT above it only leave rows out.
     """
     columns = [(key.name, Column(key.name, key_facts(key, sets == 1))) for key in keys]
-    columns += [(measure.name, Column(measure.name, measure_facts(measure))) for measure in measures]
+    columns += [
+        (measure.name, Column(measure.name, aggregate_of(measure.aggregate).result(measure))) for measure in measures
+    ]
     scope = Scope([("", Protected(ReleasedRows("", (), (), ""), tuple(columns)))])
     outputs = [output(item.unalias(), scope) for item in items]
     unique = _kept({frozenset(key.name for key in keys)} if sets == 1 else set(), outputs)

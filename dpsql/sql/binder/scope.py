@@ -208,6 +208,7 @@ def only(node: exp.Expr, *names: str) -> None:
 def lacks_argument(node: exp.Expr) -> Error:
     """The refusal of a function without one of its arguments, at the nearest place that is known."""
     word = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    word = str(node.this).upper() if isinstance(node, exp.Anonymous) else word
     at: exp.Expr | None = node
     while at is not None and place(at) is None:
         at = at.parent

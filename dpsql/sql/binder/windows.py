@@ -12,11 +12,11 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.aggregates.registry import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Relation, Sorting, UnitWindow, Window
 from dpsql.sql.binder.aggregates import bind_measure, is_aggregate
-from dpsql.sql.binder.per_unit_aggregation import WORDS, result_facts
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Kind, Scope, only
 from dpsql.sql.binder.unit_keys import kind
@@ -75,9 +75,10 @@ class WindowScalars(Scalars):
             return self._neighbour(window, inner)
         if is_aggregate(inner):
             measure = bind_measure("", inner, self, per_unit=True)
-            if measure.aggregate in WORDS and not measure.distinct:
+            of_unit = aggregate_of(measure.aggregate).of_unit
+            if of_unit is not None and not measure.distinct:
                 argument = measure.arguments[0] if measure.arguments else None
-                known = result_facts(measure, argument, self.rows)
+                known = of_unit(measure, self.rows)
                 return replace(window, word=measure.aggregate, argument=argument, filter=measure.filter, facts=known)
         raise refuse("window_over_rows", position=place(node))
 

@@ -18,7 +18,7 @@ from dpsql.engine.emit.quantization import integer_type, row_integer, value_text
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import INT64, Facts, Type
 from dpsql.plan.plan import Column, Term
-from dpsql.pricing.basis import GRID_BITS, KEPT_BITS, clipped, grid_value, summed
+from dpsql.pricing.sum_terms import GRID_BITS, KEPT_BITS, clipped, grid_value, summed
 
 BOUNDS = [
     ("0", "1"), ("-1", "1"), ("0", "0"), ("5", "5"), ("-3.5", "-3.5"), ("0.1", "0.3"), ("1e-300", "2e-300"),

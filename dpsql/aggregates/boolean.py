@@ -1,0 +1,24 @@
+"""BOOL_AND and BOOL_OR: comparisons of a noisy count with one half."""
+
+from __future__ import annotations
+
+from dpsql.aggregates.contract import Aggregate, Arguments, Basis
+from dpsql.aggregates.registry import register
+from dpsql.functions.numeric import both, call
+from dpsql.plan.formulas import Formula
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Measure
+
+
+def _any(basis: Basis, measure: Measure) -> Formula:
+    """Whether the noisy number of rows that are true is nearer to one or more than to none."""
+    return basis.count(None, both(measure.filter, measure.arguments[0])).at_least(0.5)
+
+
+def _all(basis: Basis, measure: Measure) -> Formula:
+    """Whether the noisy number of rows that are false is nearer to none."""
+    return basis.count(None, both(measure.filter, call("not", measure.arguments[0]))).below(0.5)
+
+
+register(Aggregate("bool_or", {"LogicalOr": Arguments.CONDITION}, _any, Type.BOOLEAN))
+register(Aggregate("bool_and", {"LogicalAnd": Arguments.CONDITION}, _all, Type.BOOLEAN))

@@ -1,0 +1,42 @@
+"""Quantiles, chosen among the cells of a rank histogram, with the quantile as second argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from dpsql.aggregates.contract import Aggregate, Basis
+from dpsql.aggregates.registry import register
+from dpsql.functions.calendar import midnight
+from dpsql.plan.formulas import Formula
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Literal, Measure
+
+_MOST_EXACT = 2**53
+"""Doubles hold every smaller integer."""
+
+
+def _quantile(interpolated: bool) -> Callable[[Basis, Measure], Formula]:
+    def formula(basis: Basis, measure: Measure) -> Formula:
+        value, quantile = measure.arguments
+        assert isinstance(quantile, Literal)
+        return basis.quantile(value, measure.filter, Fraction(quantile.value), interpolated)
+
+    return formula
+
+
+def _facts(interpolated: bool) -> Callable[[Measure], Facts]:
+    def facts(measure: Measure) -> Facts:
+        """A value within the bounds, in the type that `pricing.rank_histograms.cell_value` gives it."""
+        value = measure.arguments[0].facts
+        if value.type is Type.DATE and interpolated:
+            return Facts(Type.TIMESTAMP, midnight(value.lower), midnight(value.upper))
+        small = value.type is Type.INTEGER and max(abs(value.lower), abs(value.upper)) < _MOST_EXACT
+        own = value.type.temporal or (small and not interpolated)
+        return Facts(value.type if own else Type.REAL, value.lower, value.upper)
+
+    return facts
+
+
+for _word, _interpolated in (("quantile_cont", True), ("quantile_disc", False)):
+    register(Aggregate(_word, {}, _quantile(_interpolated), type=None, facts=_facts(_interpolated)))
