@@ -368,7 +368,7 @@ MUTANTS = (
            "unit/session/test_stages.py", "other_released_rows"),
     Mutant("the first stage alone is reserved", "session/pipeline.py", "        loss = loss + blocks[index].loss\n    if any(",
            "        loss = loss if planned.waiting(index) else loss + blocks[index].loss\n    if any(", "unit/session/test_stages.py", "reserved_before"),
-    Mutant("a released mean has the bounds of nobody", "sql/binder/result_facts.py", "return Facts(Type.REAL, argument.lower, argument.upper)",
+    Mutant("a released mean has the bounds of nobody", "aggregates/average.py", "return Facts(Type.REAL, argument.lower, argument.upper)",
            "return Facts(Type.REAL, argument.lower, argument.lower)", PLANS, "test_entity and mean_of_a_released_mean"),
     # distinct values
     Mutant("a distinct sum moves by one", "pricing/sensitivity.py", "    b = term.magnitude\n", "    b = 1 if term.kind is TermKind.DISTINCT_SUM else term.magnitude\n",
@@ -377,7 +377,7 @@ MUTANTS = (
            REPLAY, "test_entity and sum_distinct"),
     Mutant("equal values are summed again", "engine/duckdb/dialect.py", "list(DISTINCT {value}){condition}", "list({value}){condition}",
            "answers/test_answers.py", "different_values"),
-    Mutant("distinct sums are plain ones", "sql/binder/aggregates.py", "Measure(name, shape.word, arguments, distinct, condition)", "Measure(name, shape.word, arguments, False, condition)",
+    Mutant("distinct sums are plain ones", "sql/binder/aggregates.py", "call.aggregate.word, arguments, distinct, call.condition)", "call.aggregate.word, arguments, False, call.condition)",
            "answers/test_answers.py", "different_values"),
     # the unit's key behind expressions
     Mutant("rows of a function of the key are those of many", "sql/binder/unit_keys.py", "return Kind.IMAGE\n    return Kind.OTHER", "return Kind.OTHER\n    return Kind.OTHER",

@@ -1,0 +1,105 @@
+"""Calls of every registered aggregate over the table of tests/policies/numbers.yaml, made from its registration."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from dpsql.aggregates.contract import Aggregate, Arguments
+from dpsql.aggregates.registry import aggregates
+
+ARGUMENTS = {
+    Arguments.ROWS: ("*", "x", "y"),
+    Arguments.CONDITION: ("flag", "y > 12.5"),
+    Arguments.COUNTED_CONDITION: ("x > 3",),
+    Arguments.NUMBER: ("x", "y", "2 * x - 1", "CASE WHEN flag THEN y ELSE z END"),
+    Arguments.PAIR: ("y, x", "z, y"),
+    Arguments.UNIT_VALUE: ("x", "y"),
+}
+"""How each way of reading arguments is tried. A rule that is added needs a line."""
+BY_ANOTHER_RULE = {
+    "count_units": ("COUNT(DISTINCT person)",),
+    "count_distinct": ("COUNT(DISTINCT x)", "COUNT(DISTINCT y)"),
+}
+"""Aggregates without a spelling of their own."""
+MEASURED = [aggregate for aggregate in aggregates() if aggregate.formula is not None]
+OF_UNIT = [aggregate for aggregate in aggregates() if aggregate.of_unit is not None]
+
+
+def function_name(spelling: str) -> str:
+    """What DuckDB calls a spelling: the node's name in its dialect, or the function's own."""
+    if spelling[0].islower():
+        return spelling
+    node = getattr(exp, spelling)(this=exp.column("x"))
+    return str(node.sql(dialect="duckdb")).split("(", maxsplit=1)[0]
+
+
+def calls(aggregate: Aggregate, name: str = "") -> list[str]:
+    """Calls under every spelling (`name`: in place of the spellings), with DISTINCT where that is understood."""
+    found = list(BY_ANOTHER_RULE.get(aggregate.word, ()))
+    for spelling, rule in aggregate.spellings.items():
+        called = name or function_name(spelling)
+        found += [f"{called}({arguments})" for arguments in ARGUMENTS[rule]]
+        if aggregate.distinct and rule is Arguments.NUMBER:
+            found += [f"{called}(DISTINCT {arguments})" for arguments in ARGUMENTS[rule][:2]]
+    return found
+
+
+def create(connection: duckdb.DuckDBPyConnection) -> None:
+    """The empty table t."""
+    connection.execute(
+        "CREATE OR REPLACE TABLE t (person INTEGER, grp TEXT, x INTEGER, y DOUBLE, z DOUBLE, flag BOOLEAN)"
+    )
+
+
+def fill(connection: duckdb.DuckDBPyConnection, seed: int, people: int = 40) -> None:
+    """Five random rows of each person within the policy's bounds; x, y and flag have NULLs, y has NaN."""
+    connection.register("drawn", rows(seed, people))
+    connection.execute("DELETE FROM t")
+    connection.execute("INSERT INTO t SELECT * FROM drawn")
+
+
+@lru_cache(maxsize=8)
+def rows(seed: int, people: int) -> pa.Table:
+    draw, count = np.random.default_rng(seed), 5 * people
+    y = np.where(draw.random(count) < 0.1, np.nan, draw.integers(-400, 801, count) / 8)
+    return pa.table({
+        "person": np.repeat(np.arange(people), 5),
+        "grp": draw.choice(list("abc"), count),
+        "x": pa.array(draw.integers(-40, 61, count), mask=draw.random(count) < 0.15),
+        "y": pa.array(y, mask=draw.random(count) < 0.15, from_pandas=False),
+        "z": draw.integers(0, 65, count) / 128,
+        "flag": pa.array(draw.random(count) < 0.5, mask=draw.random(count) < 0.2),
+    })  # fmt: skip
+
+
+def engines_own(sql: str) -> str:
+    """The same question for plain DuckDB: NaN counts as NULL."""
+    return f"WITH t AS (SELECT * REPLACE (CASE WHEN NOT isnan(y) THEN y END AS y) FROM t) {sql}"
+
+
+POLICY = """
+dataset: aggregates
+privacy_unit: {table: t, column: person}
+budget: {epsilon: 1000, accountant: pure}
+per_query: {epsilon: 100, max_epsilon: 500}
+ledger: sqlite:///ledger.db
+tables:
+  t:
+    max_rows: 5
+    columns:
+      person: {type: integer, nullable: false}
+      x: {type: real, lower: 0, upper: 10}
+"""
+
+
+def policy_file(folder: Path) -> Path:
+    """A policy for real noise on a table of numbers."""
+    path = folder / "policy.yaml"
+    path.write_text(POLICY, encoding="utf-8")
+    return path
