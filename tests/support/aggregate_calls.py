@@ -22,7 +22,9 @@ ARGUMENTS = {
     Arguments.UNIT_VALUE: ("x", "y"),
 }
 """How each way of reading arguments is tried. A rule that is added needs a line."""
-BY_ANOTHER_RULE = {
+BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {
+    "quantile_cont": (),
+    "quantile_disc": (),
     "count_units": ("COUNT(DISTINCT person)",),
     "count_distinct": ("COUNT(DISTINCT x)", "COUNT(DISTINCT y)"),
 }
