@@ -31,7 +31,7 @@ from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.answer_cache import AnswerCache
 from dpsql.reuse.derive import Derived, at_least_as_accurate, derive, fresh_errors
 from dpsql.reuse.record import Stored, base_of, description, opened, packed, shape_of
-from dpsql.reuse.single_flight import turn
+from dpsql.reuse.single_flight import UNKNOWN, Stamp, read_stamp, turn
 from dpsql.reuse.store import ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.storage.recent_values import RecentValues
 
@@ -83,6 +83,17 @@ Fill = Callable[[Planned, int, "Sequence[Found | None]"], Planned]
 """A question with the results that one block reads, from the releases found for earlier blocks (`stages`)."""
 
 
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What the store holds of a question: `planned` as far as its results are known, and for each block the release that
+    answers it (None: it has to be measured). `stamps`: the turns of what is missing, as they stood before the store was
+    read (`single_flight`)."""
+
+    planned: Planned
+    found: list[Found | None]
+    stamps: Mapping[str, Stamp | None]
+
+
 class ReuseCaches:
     """What sessions over one store share: stored releases as they were opened, and the answers made of them."""
 
@@ -112,6 +123,7 @@ class Shelf:
         self._data_version = data_version
         self._named: RecentValues[_Names] = RecentValues(MOST_KEPT)
         self._opened = caches.opened
+        self._turns = ledger.witness.directory / "turns"
 
     def version(self, one: PricedBlock) -> str:
         """Names the state of the data that a block reads; equal versions are answered alike."""
@@ -119,44 +131,48 @@ class Shelf:
             return f"declared:{self._policy.data_version}"
         return self._data_version(tuple(sorted(tables(one.block.source))))
 
-    def find(
-        self, planned: Planned, fill: Fill, request_id: str | None = None, *, asking: bool = True
-    ) -> tuple[Planned, list[Found | None]]:
+    def find(self, planned: Planned, fill: Fill, request_id: str | None = None, *, asking: bool = True) -> Look:
         """For each block the release that answers it, if any; `asking`: an answer is about to be given.
 
         `fill` puts what was found for earlier blocks into a later one; a block of which that is not known has no release
-        yet. Returns the question as far as it is filled. Raises Refusal request_lost when `request_id` was charged
-        before and one of its answers is not there: it is never charged again.
+        yet. Raises Refusal request_lost when `request_id` was charged before and one of its answers is not there: it is
+        never charged again.
         """
-        charge = None if request_id is None else self._ledger.find(charge_id(self._analyst, request_id))
         found: list[Found | None] = []
+        stamps: dict[str, Stamp | None] = {}
+        if request_id is not None and not planned.options.reuse:  # else the turn of the question stands for the request
+            requests = [self._request(planned, at, request_id) for at in range(len(planned.keys))]
+            stamps = {name: self._stamp(name, asking) for name in requests}
+        charge = None if request_id is None else self._ledger.find(charge_id(self._analyst, request_id))
         for at in range(len(planned.keys)):
             if planned.waiting(at):
                 planned = fill(planned, at, found)
-            if planned.waiting(at):
-                found.append(None)
-                continue
-            known = None if charge is None else self._of_request(planned, at, request_id)
+            known = None
+            if charge is not None and not planned.waiting(at):
+                known = self._of_request(planned, at, request_id)
             if known is None and planned.options.reuse:
-                known = self._of_question(planned, at, asking)
+                names = self._names(planned, at, self.version(planned.price.blocks[at]))
+                # Deriving askers wait for everything about the same relation, as theirs may follow from it.
+                name = names.family if planned.options.reuse is Reuse.DERIVE else names.key
+                stamp = None
+                if not planned.waiting(at):
+                    stamp = self._stamp(name, asking)
+                    known = self._of_question(planned, at, names, asking)
+                if known is None:
+                    stamps[name] = stamp if stamps.get(name) in (None, stamp) else UNKNOWN
             found.append(known)
         if charge is not None and None in found:
             raise refuse("request_lost", entry=charge.seq)
-        return planned, found
+        return Look(planned, found, stamps)
 
-    def turn(
-        self, planned: Planned, found: Sequence[Found | None], timeout_seconds: float, check: Callable[[], None]
-    ) -> AbstractContextManager[None]:
-        """The right to measure what is missing in `found`, once others on this machine have measured theirs.
+    def _stamp(self, name: str, asking: bool) -> Stamp:
+        """The stamp of a turn. What other machines store too may be there at any time, whoever had turns on this one."""
+        return read_stamp(self._turns, name) if asking and self._store.is_local else UNKNOWN
 
-        Deriving askers wait for everything about the same relation, as theirs may follow from it.
-        """
-        names = []
-        for at, one in enumerate(planned.price.blocks):
-            if found[at] is None and planned.options.reuse:
-                known = self._names(planned, at, self.version(one))
-                names.append(known.family if planned.options.reuse is Reuse.DERIVE else known.key)
-        return turn(self._ledger.witness.directory / "turns", names, timeout_seconds, check)
+    def turn(self, look: Look, timeout_seconds: float, check: Callable[[], None]) -> AbstractContextManager[bool]:
+        """The right to measure what a look did not find, once others on this machine have measured theirs; yields whether
+        the look still holds."""
+        return turn(self._turns, look.stamps, timeout_seconds, check)
 
     def keep(
         self, planned: Planned, at: int, noisy: NoisyAnswer, *, receipt: str, version: str, request_id: str | None
@@ -219,10 +235,9 @@ class Shelf:
             note = self._store.get(note.note.metadata["release"])
         return self._found(planned, at, note)
 
-    def _of_question(self, planned: Planned, at: int, asking: bool) -> Found | None:
+    def _of_question(self, planned: Planned, at: int, names: _Names, asking: bool) -> Found | None:
         """The very release, else one that the options and the policy let stand for it."""
         one = planned.price.blocks[at]
-        names = self._names(planned, at, self.version(one))
         if planned.options.reuse is Reuse.DERIVE:
             stored = [release for release in [self._store.get(names.key)] if release is not None]
         else:

@@ -149,6 +149,11 @@ class ReleaseStore:
                 _DELETE.run(connection, key=key)
         return len(gone)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the processes of this machine alone write here."""
+        return self._store.is_sqlite
+
     def close(self) -> None:
         """Close the connection. A closed store connects again when it is used."""
         self._store.close()

@@ -27,7 +27,7 @@ from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Receipt, Release, drop_notices, make_release
 from dpsql.release.remainder import Remainder
-from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Found
+from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Found, Look
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
@@ -55,27 +55,31 @@ def answer(
     """
     work = Work(context.engine.interrupt, asker=context.analyst or OWNER, session=context.id, pace=pace)
     request = _Request(request_id, context.stages(), work)
-    filled, found = context.shelf.find(planned, request.stages.fill, request_id)
-    if None not in found:
-        return _answered(context, filled, found, request)
+    look = context.shelf.find(planned, request.stages.fill, request_id)
+    if None not in look.found:
+        return _answered(context, look.planned, look.found, request)
     running.add(work)
     try:
-        work.start(partial(_in_turn, context, planned, found, request))
+        work.start(partial(_in_turn, context, planned, look, request))
         return work.result()
     finally:
         work.leave()
         running.discard(work)
 
 
-def _in_turn(context: SessionContext, planned: Planned, found: list[Found | None], request: _Request) -> Release:
-    """Measure one question at a time: who asked the same meanwhile finds it stored."""
+def _in_turn(context: SessionContext, planned: Planned, look: Look, request: _Request) -> Release:
+    """Measure one question at a time: who asked the same meanwhile finds it stored.
+
+    The store is looked at again only where somebody may have stored an answer since the first look.
+    """
     most_seconds = context.policy.per_query.timeout_seconds
     with (
         context.room.place(request.work),
-        context.shelf.turn(planned, found, most_seconds, request.work.check),
+        context.shelf.turn(look, most_seconds, request.work.check) as look_holds,
     ):
-        planned, found = context.shelf.find(planned, request.stages.fill, request.id)
-        return _answered(context, planned, found, request)
+        if not look_holds:
+            look = context.shelf.find(planned, request.stages.fill, request.id)
+        return _answered(context, look.planned, look.found, request)
 
 
 def _answered(context: SessionContext, planned: Planned, found: list[Found | None], request: _Request) -> Release:

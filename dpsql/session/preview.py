@@ -19,7 +19,8 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     """Return the privacy plan of a question; nothing is charged, data is not touched. Raises what asking would refuse."""
     columns = rehearse(context.planner, context.sandbox, planned)
     order = stage_notes(planned)
-    planned, stored = context.shelf.find(planned, context.stages().fill, asking=False)
+    look = context.shelf.find(planned, context.stages().fill, asking=False)
+    planned, stored = look.planned, look.found
     blocks = planned.price.blocks
     emitter = context.emitter(context.index.views(shown=True))
     missing = [priced for priced, release in zip(blocks, stored, strict=True) if release is None]

@@ -342,6 +342,10 @@ MUTANTS = (
     # what leaves
     Mutant("the engine's words in an error", "engine/duckdb/engine.py", "fault = refuse(\"engine_failed\", incident=incident)",
            "fault = refuse(\"engine_failed\", incident=str(error))", SESSION, "engine_error"),
+    Mutant("a look holds whoever had the turn", "reuse/single_flight.py", "alone = alone and stamp[1] % 2 == 0 and seen <= {stamp}", "alone = True",
+           "unit/reuse/test_single_flight.py", "paid_twice"),
+    Mutant("a turn that is held leaves no trace", "reuse/single_flight.py", "        _write(descriptor, counter + 1 | 1)\n", "        pass\n",
+           "unit/reuse/test_single_flight.py", "held_while"),
     Mutant("a release of other data", "reuse/lookup.py", "self.key = fingerprint((key, version, audience))",
            "self.key = fingerprint((key, audience))", SESSION, "changed_data"),
     Mutant("a broken promise is overlooked", "session/pipeline.py", "if not context.engine.holds(", "if False and not context.engine.holds(",
