@@ -165,9 +165,11 @@ class BudgetRefusal(Refusal):
 
 
 class Fault(OperationalError):
-    """We could not. `charged` says whether the charge stays; `incident` is the id in the custodian's log."""
+    """We could not. `charged` says whether the charge stays; `incident` is the id in the custodian's log; `of_source`:
+    whether data could not be read, which the next question would meet too."""
 
     incident: str | None = None
+    of_source: bool = False
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from weakref import WeakSet
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import refuse
 from dpsql.session.response_times import Pace
+from dpsql.session.source_breaker import SourceBreaker
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
@@ -138,13 +139,14 @@ class Room:
     """Who measures at this moment: at most `most` questions at once (None: no limit), of one asker at most `most_each`, and
     at most `most_left` of one asker that nobody waits for any more. Places are given in turns of askers (`FairQueue`). A
     session with a question that was left waits for it before it measures again, so that leaving questions behind never
-    makes more work than waiting for them."""
+    makes more work than waiting for them. `breaker` knows which tables of the source failed lately."""
 
     def __init__(self, most: int | None = None, most_left: int = 1, most_each: int | None = None) -> None:
         self._most_left = most_left
         self._queue = FairQueue(most, most_each)
         self._running: set[Work] = set()
         self._listeners: dict[str, Callable[[int], None]] = {}
+        self.breaker = SourceBreaker()
         _rooms.add(self)
 
     @property

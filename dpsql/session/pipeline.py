@@ -13,7 +13,7 @@ from functools import partial
 from operator import is_
 
 from dpsql.engine.emit.measurements import SUMS, queries
-from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.account import Account
 from dpsql.ledger.records import charge_id
@@ -94,6 +94,8 @@ def _answered(context: SessionContext, planned: Planned, found: list[Found | Non
         context.engine.look(read_tables(planned, missing))
         context.index.require_prepared(read_tables(planned, missing))
     versions = {index: context.shelf.version(blocks[index]) for index in missing}
+    read = {table: context.engine.data_version((table,)) for table in read_tables(planned, missing)} if missing else {}
+    context.room.breaker.require_open(read)
     loss = PrivacyLoss.nothing()
     for index in missing:
         loss = loss + blocks[index].loss
@@ -104,7 +106,13 @@ def _answered(context: SessionContext, planned: Planned, found: list[Found | Non
     if missing:
         measurement = _Measurement(context, planned, found, request, missing, versions, receipt_id)
         reservation = _reserve(context, receipt_id, loss, planned, request.work)
-        planned, accounts = measurement.run(reservation), reservation.accounts
+        try:
+            planned, accounts = measurement.run(reservation), reservation.accounts
+        except Fault as error:
+            if error.of_source:
+                context.room.breaker.failed(read)
+            raise
+        context.room.breaker.succeeded(read)
     released = tuple(part for part in found if part is not None)
     if released and not missing:
         receipt_id = released[0].receipt

@@ -203,6 +203,13 @@ class DuckDBEngine:
             self._connection.close()
 
 
+_KINDS_OF_QUESTIONS = frozenset({
+    "INTERRUPT", "Out of Memory", "INTERNAL", "FATAL", "Binder", "Parser", "Catalog", "Not implemented", "Syntax",
+    "Mismatch Type", "Out of Range",
+})  # fmt: skip
+"""DuckDB's errors that another question over the same data need not meet."""
+
+
 def engine_fault(error: Exception) -> Error:
     """One fixed text with an id; the detail goes to the custodian's log alone. The session knows whether it was charged."""
     incident = uuid.uuid4().hex[:12]
@@ -210,6 +217,8 @@ def engine_fault(error: Exception) -> Error:
     fault = refuse("engine_failed", incident=incident)
     if isinstance(fault, Fault):
         fault.incident = incident
+        kind = str(error).partition(" Error:")[0]  # in the middle of a stream Arrow's OSError has DuckDB's words
+        fault.of_source = not isinstance(error, MemoryError) and kind not in _KINDS_OF_QUESTIONS
     return fault
 
 

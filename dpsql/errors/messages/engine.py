@@ -12,6 +12,13 @@ register(
     Fault,
 )
 register(
+    "source_closed",
+    "58030",
+    "table {table} could not be read a moment ago",
+    "ask again later: until the data can be read again, or are others, nothing is charged; the custodian's log has the reason",
+    Fault,
+)
+register(
     "source_missing",
     "58P01",
     "the data of this data set are not where the policy says ({source})",

@@ -1,0 +1,138 @@
+"""A source that fails is charged for once, and not by every question that comes after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpsql.engine.duckdb.engine import engine_fault
+from dpsql.errors.exceptions import Error, Fault
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+from dpsql.session.source_breaker import FIRST_SECONDS, LONGEST_SECONDS, SourceBreaker
+
+POLICY = """
+dataset: files
+source: ./{source}
+ledger: sqlite:///ledger.db
+budget: {{epsilon: 10, delta: 1e-6}}
+privacy_unit: row
+tables:
+  a: {{source: ./a.parquet, columns: {{v: {{type: integer, lower: 0, upper: 100}}, name: {{type: text}}}}}}
+  b: {{source: ./b.parquet, columns: {{v: {{type: integer, lower: 0, upper: 100}}}}}}
+"""
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def slug(breaker: SourceBreaker, **versions: str) -> str:
+    try:
+        breaker.require_open(versions)
+    except Error as error:
+        return error.slug
+    return ""
+
+
+def test_a_failure_closes_its_tables_until_their_data_are_others() -> None:
+    breaker = SourceBreaker(Clock())
+    breaker.failed({"a": "1", "b": "1"})
+    assert slug(breaker, a="1") == slug(breaker, b="1", c="1") == "source_closed"
+    assert slug(breaker, c="1") == ""
+    assert slug(breaker, a="2") == "", "another version"
+    assert slug(breaker, b="1") == "source_closed"
+
+
+def test_one_question_is_let_through_when_the_time_is_over() -> None:
+    clock = Clock()
+    breaker = SourceBreaker(clock)
+    seconds = FIRST_SECONDS
+    for _ in range(10):
+        breaker.failed({"a": "1"})
+        clock.now += seconds - 0.5
+        assert slug(breaker, a="1") == "source_closed"
+        clock.now += 0.5
+        assert [slug(breaker, a="1"), slug(breaker, a="1")] == ["", "source_closed"]
+        seconds = min(2 * seconds, LONGEST_SECONDS)
+    breaker.succeeded({"a": "1"})
+    assert slug(breaker, a="1") == ""
+    breaker.failed({"a": "1"})
+    clock.now += FIRST_SECONDS
+    assert slug(breaker, a="1") == "", "a success begins anew"
+
+
+def test_a_question_that_reads_an_open_and_a_closed_table_closes_nothing_else() -> None:
+    clock = Clock()
+    breaker = SourceBreaker(clock)
+    breaker.failed({"a": "1"})
+    clock.now += 1
+    breaker.failed({"b": "1"})
+    clock.now = FIRST_SECONDS
+    assert slug(breaker, a="1", b="1") == "source_closed"
+    assert slug(breaker, a="1") == "", "what was refused for another table did not use up the one question"
+
+
+@pytest.mark.parametrize(
+    ("error", "of_source"),
+    [
+        (duckdb.IOException("IO Error: cannot read"), True),
+        (duckdb.InvalidInputException("Invalid Input Error: not UTF-8"), True),
+        (OSError("Invalid Input Error: not UTF-8"), True),
+        (RuntimeError("the source of t changed while it was read"), True),
+        (duckdb.InterruptException("INTERRUPT Error: Interrupted!"), False),
+        (OSError("INTERRUPT Error: Interrupted!"), False),
+        (duckdb.OutOfMemoryException("Out of Memory Error: no"), False),
+        (duckdb.InternalException("INTERNAL Error: no"), False),
+        (MemoryError(), False),
+    ],
+)
+def test_what_another_question_would_meet_too_is_a_fault_of_the_source(error: Exception, of_source: bool) -> None:
+    fault = engine_fault(error)
+    assert isinstance(fault, Fault) and fault.of_source is of_source
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Table a has one text that is not UTF-8, which no look at the file's head shows."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    pq.write_table(pa.table({"v": [1, 2, 3] * 100}), tmp_path / "b.parquet")
+    write(tmp_path, b"\xff\xfe")
+    place = tmp_path / "p.yaml"
+    place.write_text(POLICY.format(source="b.parquet"))
+    return place
+
+
+def write(folder: Path, text: bytes) -> None:
+    texts = pa.array([b"x", text] * 150, pa.binary())
+    table = pa.table({"v": [1, 2, 3] * 100, "name": pa.Array.from_buffers(pa.string(), 300, texts.buffers())})
+    pq.write_table(table, folder / "a.parquet")
+
+
+def outcome(session: Session, sql: str) -> tuple[str, bool]:
+    try:
+        session.execute(sql)
+    except Error as error:
+        return error.slug, error.charged
+    return "", True
+
+
+def test_a_damaged_file_is_charged_for_once(files: Path) -> None:
+    question = "SELECT COUNT(*) AS n FROM a WHERE name = 'x' AND v > {}"
+    with open_session(files, create_ledger=True) as session:
+        assert outcome(session, question.format(0)) == ("engine_failed", True)
+        spent = session.budget().spent
+        for number in range(1, 6):
+            assert outcome(session, question.format(number)) == ("source_closed", False)
+        assert session.budget().spent == spent
+        assert outcome(session, "SELECT COUNT(*) AS n FROM b") == ("", True), "other tables are answered"
+        write(files.parent, b"yy")
+        assert outcome(session, question.format(0)) == ("", True), "the file was mended"
+        assert outcome(session, question.format(1)) == ("", True)
