@@ -17,8 +17,9 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 from support.gates import NoiselessGate
-from support.recording_session import OpenLedger, RecordingEngine, RecordingGate
 
+from dpsql.audit.observation import OpenLedger, RecordedEngine, RecordingGate
+from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import REGISTER, Error, Fault, InternalError, Refusal
 from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy
@@ -78,8 +79,7 @@ class Place:
 
     def __init__(self, policy: Policy, connection: duckdb.DuckDBPyConnection, gate: Gate) -> None:
         self.connection = connection
-        self.engine = RecordingEngine(connection, policy, "fuzz", owned=False)
-        self.engine.asked = []
+        self.engine: Any = RecordedEngine(DuckDBEngine(connection, policy, "fuzz", owned=False))
         self.ledger: Any = OpenLedger()
         self.gate = gate
         store: Any = _Forgetful()

@@ -13,11 +13,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 from support.gates import NoiselessGate
-from support.neighbour_laws import compare, moves
 from support.neighbouring_hospitals import Data, merge, policy
 from support.random_hospitals import database, hospital
-from support.recording_session import Measured, World
+from support.recording_session import World
 
+from dpsql.audit.distances import compare, moves
+from dpsql.audit.observation import Measured
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
 from dpsql.plan.intervals import Facts, Type

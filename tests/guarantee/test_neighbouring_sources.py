@@ -22,9 +22,10 @@ from unittest.mock import patch
 import pytest
 from support.corpus_neighbours import Pair, _same, _same_stages
 from support.hostile_sources import COLUMNS, KINDS, Hostile, Kind, edges, hostile, opened, people, policy, source_types
-from support.neighbour_laws import Verdict, compare
-from support.recording_session import Observed, World
+from support.recording_session import World
 
+from dpsql.audit.distances import Verdict, compare
+from dpsql.audit.observation import Observed
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.pricing.pricing import Price
 

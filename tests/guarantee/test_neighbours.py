@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 from support.gates import NoiselessGate
-from support.neighbour_laws import compare
 from support.neighbouring_hospitals import policy
 from support.random_hospitals import database, hospital
 from support.random_questions import CLAMPED, Question, clamp, question
 from support.recording_session import World
 
+from dpsql.audit.distances import compare
 from dpsql.policy import Table
 
 QUESTIONS_EACH = 14

@@ -12,9 +12,9 @@ from functools import lru_cache
 import pytest
 from sql.corpus import ACCEPTED, Case
 from support.corpus_neighbours import Hospital, judge, weakest
-from support.neighbour_laws import Verdict
 from support.neighbouring_hospitals import FIXED
 
+from dpsql.audit.distances import Verdict
 from dpsql.plan.stability import tables
 from dpsql.pricing.pricing import Price
 

@@ -7,7 +7,9 @@ from functools import lru_cache
 import pytest
 from sql.corpus import ACCEPTED, REFUSED, Case
 from support.neighbouring_hospitals import FIXED, PUBLIC, crowd, policy, together, unit
-from support.recording_session import RecordingGate, World
+from support.recording_session import World
+
+from dpsql.audit.observation import RecordingGate
 
 
 @lru_cache(maxsize=1)

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from sql.corpus import ACCEPTED
-from support.neighbour_laws import compare, moves
 from support.neighbouring_hospitals import crowd, policy, together
-from support.recording_session import Measured, Observed, World
+from support.recording_session import World
 from support.relation_shapes import UNITS, Shape, productions, shapes
 
+from dpsql.audit.distances import compare, moves
+from dpsql.audit.observation import Measured, Observed
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.mechanisms.contract import Sensitivity
 

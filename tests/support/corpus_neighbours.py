@@ -8,13 +8,14 @@ from fractions import Fraction
 
 from sql.corpus import Case
 
+from dpsql.audit.distances import Verdict, compare
+from dpsql.audit.observation import Observed
 from dpsql.plan.plan import results_read
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.accounting.pure import Pure
 from dpsql.privacy.loss import Neighbours
-from support.neighbour_laws import Verdict, compare
 from support.neighbouring_hospitals import (
     FIXED,
     Data,
@@ -27,7 +28,7 @@ from support.neighbouring_hospitals import (
     together,
     unit,
 )
-from support.recording_session import Observed, World
+from support.recording_session import World
 
 NEWCOMER = 900
 _ALONE = ("high", "spread", "nan")

@@ -1,153 +1,23 @@
-"""A session whose gate records what it is given and answers fixed vectors, over tables that change from run to run.
-
-Everything else is the product's own: parser, planner, emitter, DuckDB, perturb, remainder. The ledger is a
-stand-in that keeps notes, and no release is stored, so that a run costs milliseconds; tests/unit/ledger has their guarantees.
-"""
+"""The sessions of `dpsql audit` over the hospitals of the corpora: tables are exchanged before every run."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from dpsql.engine.contract import ExactAnswer
+from dpsql.audit.observation import ObservedSession
+from dpsql.engine.contract import Engine
 from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.engine.query import EngineQuery
-from dpsql.errors.exceptions import Error
-from dpsql.ledger import ChargeRequest
-from dpsql.ledger.account import Account
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
-from dpsql.privacy.mechanisms.contract import Noise, Selection
-from dpsql.release.release import Release
-from dpsql.release.sandbox import shared_sandbox
-from dpsql.session.session import Session
 from support.neighbouring_hospitals import SCHEMAS
 
-NO_STORE: Any = None
-"""Nothing is reused (dp.reuse is off), so that every question reaches the engine."""
-Key = tuple[Any, ...]
-Vector = dict[Key, int]
 
-
-@dataclass
-class Measured:
-    """One private block as it came to the gate: exact integers by key for each term, and what selection looked at."""
-
-    keys: list[Key]
-    public: bool
-    noises: dict[str, Noise] = field(default_factory=dict)
-    terms: dict[str, Vector] = field(default_factory=dict)
-    selection: Selection | None = None
-    counts: Vector = field(default_factory=dict)
-
-
-@dataclass
-class Observed:
-    """All that can be seen of one run, and the exact vectors that nobody should see."""
-
-    outcome: str
-    charged: bool
-    columns: list[tuple[str, str]]
-    answer: bytes
-    engine_sql: list[str]
-    charges: list[dict[str, int]]
-    blocks: list[Measured]
-
-
-class RecordingGate(Gate):
-    """Notes exact vectors, noise and keys; adds no noise of its own but answers numbers that depend on the cell alone."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.blocks: list[Measured] = []
-        self._groups: Groups | None = None
-
-    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: object) -> Int128:
-        block = self._block(groups)
-        block.noises[name] = noise
-        block.terms[name] = dict(zip(block.keys, exact.to_ints(), strict=True))
-        fixed = [37 + 11 * (cell % 13) for cell in range(groups.count)]
-        return Int128.from_ints(value << max(0, -noise.shift) >> max(0, noise.shift) for value in fixed)
-
-    def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
-        block = self._block(groups)
-        block.selection = selection
-        exact = block.terms.get(name) or dict(zip(block.keys, counts.to_ints(), strict=True))
-        block.counts = exact
-        return np.ones(groups.count, dtype=bool)
-
-    def _block(self, groups: Groups) -> Measured:
-        if self._groups is not groups:
-            self._groups = groups
-            columns = [column.to_pylist() for column in groups.keys.columns]
-            keys = [tuple(map(_plain, key)) for key in zip(*columns, strict=True)] if columns else [()] * groups.count
-            self.blocks.append(Measured(keys, groups.public))
-        return self.blocks[-1]
-
-
-def _plain(value: Any) -> Any:
-    """NaN is one key, as it is for the engine."""
-    return "NaN" if isinstance(value, float) and value != value else value
-
-
-class RecordingEngine(DuckDBEngine):
-    """DuckDB with a note of everything that is asked of protected tables, and of released rows that are read beside."""
-
-    asked: list[str]
-
-    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        self.asked.append(
-            " ".join(
-                [
-                    query.sql,
-                    *map(repr, query.parameters),
-                    *(f"{name}: {rows.to_pylist()}" for name, rows in query.released.items()),
-                ]
-            )
-        )
-        return super().run(query, timeout_seconds)
-
-
-class OpenLedger:
-    """Takes every charge."""
-
-    witness = SimpleNamespace(key=b"audit" * 8, directory=Path(tempfile.gettempdir()) / "no-such-ledger")
-
-    def __init__(self) -> None:
-        self.charges: list[dict[str, int]] = []
-        self._limits: dict[str, dict[str, int]] = {}
-
-    def hold_unit(self, unit: str) -> None:
-        pass
-
-    def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
-        self._limits[scope] = dict(limits)
-
-    def reserve(self, request: ChargeRequest) -> Any:
-        self.charges.append(dict(request.charge))
-        return SimpleNamespace(commit=lambda: True, fail=lambda note: True, accounts=self.accounts())
-
-    def find(self, request_id: str) -> None:
-        return None
-
-    def accounts(self) -> dict[str, Account]:
-        return {s: Account(s, "any", limits, dict.fromkeys(limits, 0), 0) for s, limits in self._limits.items()}
-
-
-class World:
+class World(ObservedSession):
     """One policy and one connection whose tables are exchanged before every run."""
 
     def __init__(
@@ -155,65 +25,15 @@ class World:
         policy: Policy,
         gate: Gate | None = None,
         planner: Planner | None = None,
-        engine: DuckDBEngine | None = None,
+        engine: Engine | None = None,
     ) -> None:
-        """`planner`: shared by worlds of one policy, because what it plans is a function of question and policy.
-
-        `engine`: over a source of its own, instead of one whose tables are loaded with `load`.
-        """
+        """`engine`: over a source of its own, instead of one whose tables are loaded with `load`."""
         self.connection = duckdb.connect(config={"threads": 1})
-        self.engine = RecordingEngine(self.connection, policy, "audit", owned=False)
-        if engine is not None:
-            self.engine.__dict__.update(vars(engine))
-            # One version: the secret order of rows follows from it, and has to be the same on both sides of a pair.
-            self.engine.data_version = lambda tables: "audit"  # type: ignore[method-assign]
-        self.engine.asked = []
-        self.ledger = OpenLedger()
-        self.gate = gate or RecordingGate()
-        self.policy = policy
-        ledger: Any = self.ledger
-        sandbox = shared_sandbox()
-        self.session = Session(policy, self.engine, ledger, NO_STORE, gate=self.gate, sandbox=sandbox, planner=planner)
-        self._options = self.session.options = self.session.options.with_value("reuse", "off", policy)
+        own = DuckDBEngine(self.connection, policy, "audit", owned=False)
+        super().__init__(policy, own if engine is None else engine, gate, planner)
 
     def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
         """Put rows in place of those of the last run."""
         for table, schema in SCHEMAS.items():
             self.connection.register("rows", pa.Table.from_pylist(data.get(table, []), schema))
             self.connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM rows")
-
-    @contextmanager
-    def options(self, settings: list[str]) -> Any:
-        """The options of one query; forgotten afterwards."""
-        try:
-            for setting in settings:
-                self.session.execute(f"SET {setting}")
-            yield
-        finally:
-            self.session.options = self._options
-
-    def observe(self, sql: str, parameters: Any = None) -> Observed:
-        """Run one question and note everything."""
-        gate = self.gate
-        if isinstance(gate, RecordingGate):
-            gate.blocks = []
-        self.engine.asked = []
-        self.ledger.charges = []
-        charged, columns, answer = False, [], b""
-        try:
-            release = self.session.execute(sql, parameters)
-            outcome = "answered"
-            columns = [(column.name, column.type.value) for column in release.columns]
-            answer = shown(release)
-        except Error as error:
-            outcome, charged = error.text(), error.charged
-        blocks = gate.blocks if isinstance(gate, RecordingGate) else []
-        return Observed(outcome, charged, columns, answer, self.engine.asked, self.ledger.charges, blocks)
-
-
-def shown(release: Release) -> bytes:
-    """The rows of an answer as bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, release.table.schema) as writer:
-        writer.write_table(release.table)
-    return bytes(sink.getvalue().to_pybytes())

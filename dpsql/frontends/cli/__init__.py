@@ -16,7 +16,7 @@ import click
 
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli import ask, budget, owner, prepare, serve, tune
+from dpsql.frontends.cli import ask, audit, budget, owner, prepare, serve, tune
 from dpsql.frontends.cli.shared import analyst_option, policy_option
 
 STOPPED = 128 + signal.SIGINT
@@ -41,7 +41,7 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
 
 for command in (
     ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, owner.demo,
-    prepare.prepare, tune.tune, serve.serve, serve.user,
+    prepare.prepare, tune.tune, serve.serve, serve.user, audit.audit,
 ):  # fmt: skip
     cli.add_command(command)
 

@@ -18,8 +18,8 @@ from dpsql.ledger.forecast import forecasts
 from dpsql.session.budget import Budget
 from dpsql.session.opening import open_session
 
-VERIFY = ROOT / "examples" / "verify_export.py"
-WEEK = VERIFY.with_name("dashboard_week.py")
+VERIFY = ROOT / "dpsql" / "audit" / "verify_export.py"
+WEEK = ROOT / "examples" / "dashboard_week.py"
 
 
 @pytest.fixture

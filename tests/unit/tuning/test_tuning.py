@@ -16,13 +16,13 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from support.gates import NoiselessGate
-from support.neighbour_laws import moves
 from support.neighbouring_hospitals import policy
 from support.random_hospitals import database, hospital, patient
 from support.recording_session import World
 from support.released_blocks import Keyed
 
 import dpsql
+from dpsql.audit.distances import moves
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli import cli
 from dpsql.noise.perturb import Gate

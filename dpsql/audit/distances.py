@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-from scipy import stats
-
+from dpsql.audit.observation import Key, Measured, Vector
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.mechanisms.contract import Noise, Selection, Sensitivity
 from dpsql.privacy.mechanisms.gaussian import Gaussian
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
-from support.recording_session import Key, Measured, Vector
 
 EXACT = 1 + 1e-9
 """Room for the rounding of floats where a probability is computed in them."""
@@ -34,6 +32,7 @@ class Verdict:
     reached: dict[tuple[int, str], Fraction] = field(default_factory=dict)
 
     def expect(self, holds: bool, problem: str) -> None:
+        """Note a problem where something does not hold."""
         if not holds:
             self.problems.append(problem)
 
@@ -98,7 +97,7 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
 
 def loss(noise: Noise, left: Vector, right: Vector) -> tuple[Fraction, Fraction]:
     """(epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon, and counts 0 there."""
-    steps = [abs(distance) for distance in moves(_on_grid(noise, left), _on_grid(noise, right)).values()]
+    steps = [abs(distance) for distance in moves(on_grid(noise, left), on_grid(noise, right)).values()]
     if isinstance(noise, Laplace):
         epsilon = Fraction(sum(steps) * noise.s, noise.t)
         return epsilon, epsilon * epsilon / 2
@@ -107,7 +106,8 @@ def loss(noise: Noise, left: Vector, right: Vector) -> tuple[Fraction, Fraction]
     return Fraction(0), Fraction(0)
 
 
-def _on_grid(noise: Noise, vector: Vector) -> Vector:
+def on_grid(noise: Noise, vector: Vector) -> Vector:
+    """The exact integers as noise is added to them: on the noise's own grid, rounded down where that is coarser."""
     return {key: value >> noise.shift if noise.shift >= 0 else value << -noise.shift for key, value in vector.items()}
 
 
@@ -124,7 +124,7 @@ def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> 
         return share * len(moved), float(delta), share**2 / 2 * len(moved)
     assert isinstance(rule, Threshold)
     lone = {key: max(left.get(key, 0), right.get(key, 0)) for key in left.keys() ^ right.keys()}
-    chances = [_tail(rule.noise, rule.tau - _on_grid(rule.noise, {(): count})[()]) for count in lone.values()]
+    chances = [_tail(rule.noise, rule.tau - on_grid(rule.noise, {(): count})[()]) for count in lone.values()]
     return Fraction(0), sum(chances), Fraction(0)
 
 
@@ -143,4 +143,4 @@ def _tail(noise: Noise, least: int) -> float:
             return 1.0
         return math.exp(-least * rate) / (1 + math.exp(-rate))
     assert isinstance(noise, Gaussian)
-    return float(stats.norm.sf((least - 0.5) / noise.sigma)) * (1 - 1e-3)
+    return math.erfc((least - 0.5) / (noise.sigma * math.sqrt(2))) / 2 * (1 - 1e-3)

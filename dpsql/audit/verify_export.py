@@ -1,8 +1,8 @@
 """Add an exported ledger up again, with nothing of dpsql installed.
 
     dpsql budget export -p clinic.yaml > ledger.jsonl
-    python examples/verify_export.py ledger.jsonl
-    python examples/verify_export.py ledger.jsonl --key ledger.key     # checks every digest as well
+    python verify_export.py ledger.jsonl
+    python verify_export.py ledger.jsonl --key ledger.key     # checks every digest as well
 
 The format is described in `dpsql/ledger/export.py`. Prints what each scope has spent and may spend, exactly; the exit
 status is 1 when something does not agree: a gap in the numbers, an id charged twice, an outcome of nothing, a scope

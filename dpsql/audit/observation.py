@@ -1,0 +1,229 @@
+"""A session whose noise gate records what it is given and answers fixed vectors, over tables that change from run to run.
+
+Everything else is the product's own: parser, planner, emitter, engine, remainder. The ledger takes every charge and notes
+it, and no release is stored, so that every question reaches the engine.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dpsql.engine.contract import Engine, ExactAnswer
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error
+from dpsql.ledger import ChargeRequest
+from dpsql.ledger.account import Account
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
+from dpsql.noise.rank_histograms import Histograms
+from dpsql.planning.planner import Planner
+from dpsql.policy import Policy
+from dpsql.privacy.mechanisms.contract import Law, Noise, Selection
+from dpsql.release.release import Release
+from dpsql.release.sandbox import shared_sandbox
+from dpsql.session.session import Session
+
+NO_STORE: Any = None
+"""Nothing is reused (dp.reuse is off), so that every question reaches the engine."""
+Key = tuple[Any, ...]
+Vector = dict[Key, int]
+
+
+@dataclass
+class Measured:
+    """One private block as it came to the gate: exact integers by key for each term, what selection looked at, and the
+    histograms (rows by key and cell) from which numbers were chosen."""
+
+    keys: list[Key]
+    public: bool
+    noises: dict[str, Noise] = field(default_factory=dict)
+    terms: dict[str, Vector] = field(default_factory=dict)
+    laws: dict[str, Law] = field(default_factory=dict)
+    histograms: dict[str, Vector] = field(default_factory=dict)
+    selection: Selection | None = None
+    counts: Vector = field(default_factory=dict)
+
+
+@dataclass
+class Observed:
+    """All that can be seen of one run, and the exact vectors that nobody should see."""
+
+    outcome: str
+    charged: bool
+    columns: list[tuple[str, str]]
+    answer: bytes
+    engine_sql: list[str]
+    charges: list[dict[str, int]]
+    blocks: list[Measured]
+
+
+class RecordingGate(Gate):
+    """Notes exact vectors, noise and keys; adds no noise of its own but answers numbers that depend on the cell alone."""
+
+    def __init__(self) -> None:
+        """Nothing is recorded yet."""
+        super().__init__()
+        self.blocks: list[Measured] = []
+        self._groups: Groups | None = None
+
+    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: object) -> Int128:
+        """Note the exact vector of a term."""
+        block = self._block(groups)
+        block.noises[name] = noise
+        block.terms[name] = dict(zip(block.keys, exact.to_ints(), strict=True))
+        fixed = [37 + 11 * (cell % 13) for cell in range(groups.count)]
+        return Int128.from_ints(value << max(0, -noise.shift) >> max(0, noise.shift) for value in fixed)
+
+    def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
+        """Note the counts that selection looks at; every group appears."""
+        block = self._block(groups)
+        block.selection = selection
+        block.counts = block.terms.get(name) or dict(zip(block.keys, counts.to_ints(), strict=True))
+        return np.ones(groups.count, dtype=bool)
+
+    def choose(
+        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
+    ) -> NDArray[np.int64]:
+        """Note the histograms from which a number is chosen."""
+        block = self._block(groups)
+        block.laws[name] = law
+        ends = zip(histograms.start[:-1].tolist(), histograms.start[1:].tolist(), strict=True)
+        block.histograms[name] = {
+            (*key, cell): count
+            for key, (start, end) in zip(block.keys, ends, strict=True)
+            for cell, count in zip(
+                histograms.cell[start:end].tolist(), histograms.count[start:end].tolist(), strict=True
+            )
+        }
+        return np.arange(groups.count, dtype=np.int64) % histograms.cells
+
+    def _block(self, groups: Groups) -> Measured:
+        if self._groups is not groups:
+            self._groups = groups
+            columns = [column.to_pylist() for column in groups.keys.columns]
+            keys = [tuple(map(_plain, key)) for key in zip(*columns, strict=True)] if columns else [()] * groups.count
+            self.blocks.append(Measured(keys, groups.public))
+        return self.blocks[-1]
+
+
+def _plain(value: Any) -> Any:
+    """NaN is one key, as it is for the engine."""
+    return "NaN" if isinstance(value, float) and value != value else value
+
+
+class RecordedEngine:
+    """An engine with a note of everything that is asked of protected tables, and of released rows that are read beside."""
+
+    def __init__(self, engine: Engine) -> None:
+        """`engine`: over the tables that are exchanged."""
+        self._engine = engine
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        """Note the query and run it."""
+        released = (f"{name}: {rows.to_pylist()}" for name, rows in query.released.items())
+        self.asked.append(" ".join([query.sql, *map(repr, query.parameters), *released]))
+        return self._engine.run(query, timeout_seconds)
+
+    def data_version(self, tables: tuple[str, ...]) -> str:
+        """One version: the secret order of rows follows from it, and has to be the same on both sides of a pair."""
+        return "audit"
+
+
+class OpenLedger:
+    """Takes every charge and keeps it in memory."""
+
+    witness = SimpleNamespace(key=b"audit" * 8, directory=Path(tempfile.gettempdir()) / "no-such-ledger")
+
+    def __init__(self) -> None:
+        """No account is open yet."""
+        self.charges: list[dict[str, int]] = []
+        self._limits: dict[str, dict[str, int]] = {}
+
+    def hold_unit(self, unit: str) -> None:
+        """Any unit is accepted."""
+
+    def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
+        """Note the limits."""
+        self._limits[scope] = dict(limits)
+
+    def reserve(self, request: ChargeRequest) -> Any:
+        """Note the charge."""
+        self.charges.append(dict(request.charge))
+        return SimpleNamespace(commit=lambda: True, fail=lambda note: True, accounts=self.accounts())
+
+    def find(self, request_id: str) -> None:
+        """No request was charged before."""
+
+    def accounts(self) -> dict[str, Account]:
+        """Accounts of which nothing is spent."""
+        return {s: Account(s, "any", limits, dict.fromkeys(limits, 0), 0) for s, limits in self._limits.items()}
+
+
+class ObservedSession:
+    """One session over an engine whose tables somebody exchanges, and all that can be seen of its runs."""
+
+    def __init__(
+        self, policy: Policy, engine: Engine, gate: Gate | None = None, planner: Planner | None = None
+    ) -> None:
+        """`planner`: shared by sessions of one policy, because what it plans is a function of question and policy."""
+        self.policy = policy
+        self.engine: Any = RecordedEngine(engine)
+        self.ledger = OpenLedger()
+        self.gate = gate or RecordingGate()
+        ledger: Any = self.ledger
+        self.session = Session(
+            policy, self.engine, ledger, NO_STORE, gate=self.gate, sandbox=shared_sandbox(), planner=planner
+        )
+        self._options = self.session.options = self.session.options.with_value("reuse", "off", policy)
+
+    @contextmanager
+    def options(self, settings: Iterable[str]) -> Iterator[None]:
+        """The options of one query; forgotten afterwards."""
+        try:
+            for setting in settings:
+                self.session.execute(f"SET {setting}")
+            yield
+        finally:
+            self.session.options = self._options
+
+    def observe(self, sql: str, parameters: Any = None) -> Observed:
+        """Run one question and note everything."""
+        gate = self.gate
+        if isinstance(gate, RecordingGate):
+            gate.blocks = []
+        self.engine.asked = []
+        self.ledger.charges = []
+        charged, columns, answer = False, [], b""
+        try:
+            release = self.session.execute(sql, parameters)
+            outcome = "answered"
+            columns = [(column.name, column.type.value) for column in release.columns]
+            answer = shown(release)
+        except Error as error:
+            outcome, charged = error.text(), error.charged
+        blocks = gate.blocks if isinstance(gate, RecordingGate) else []
+        return Observed(outcome, charged, columns, answer, self.engine.asked, self.ledger.charges, blocks)
+
+
+def shown(release: Release) -> bytes:
+    """The rows of an answer as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, release.table.schema) as writer:
+        writer.write_table(release.table)
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,111 @@
+"""Questions about a policy's tables, made from the policy: each kind of measure, key, bound and relation that it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from dpsql.policy import Column, Policy, Table
+
+MOST_OF_A_TABLE = 24
+
+
+@dataclass(frozen=True)
+class Question:
+    """A statement and the options that are set before it (`dp.max_groups = 2`). `origin`: where it comes from."""
+
+    sql: str
+    settings: tuple[str, ...] = ()
+    origin: str = "made from the policy"
+
+
+def questions_of(policy: Policy) -> list[Question]:
+    """Questions about every protected table, at most `MOST_OF_A_TABLE` of each."""
+    found: dict[tuple[str, tuple[str, ...]], Question] = {}
+    for name in policy.tables:
+        if policy.is_protected(name):
+            for question in islice(_of_table(policy, policy.tables[name]), MOST_OF_A_TABLE):
+                found.setdefault((question.sql, question.settings), question)
+    return list(found.values())
+
+
+def _of_table(policy: Policy, table: Table) -> Iterator[Question]:
+    numbers = [c for c in table.columns.values() if _is_bounded_number(c) and c.name not in table.foreign_keys]
+    listed = [c for c in table.columns.values() if _has_public_keys(c)]
+    private = [c for c in table.columns.values() if c.type == "text" and c.domain is None]
+    unit = policy.unit_column(table.name)
+    name, keys = _name(table.name), [_name(c.name) for c in listed]
+    yield Question(f"SELECT COUNT(*) AS n FROM {name}")
+    if unit is not None and not policy.unit_joins(table.name):
+        yield Question(f"SELECT COUNT(DISTINCT {_name(unit)}) AS n FROM {name}")
+    yield from _sums(name, numbers[:3], keys[:2])
+    for key in keys[:3]:
+        yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}")
+    yield from _bounded(name, numbers[:1], keys[:1], table.bounds.max_rows or 1)
+    if len(keys) > 1:
+        yield Question(f"SELECT {keys[0]}, {keys[1]}, COUNT(*) AS n FROM {name} GROUP BY ROLLUP({keys[0]}, {keys[1]})")
+    for column in private[:1]:
+        yield Question(f"SELECT {_name(column.name)}, COUNT(*) AS n FROM {name} GROUP BY {_name(column.name)}")
+        yield Question(f"SELECT COUNT(DISTINCT {_name(column.name)}) AS n FROM {name}")
+    if unit is not None and not policy.unit_joins(table.name):
+        yield Question(
+            f"SELECT AVG(n) AS mean FROM (SELECT {_name(unit)}, COUNT(*) AS n FROM {name} GROUP BY {_name(unit)})"
+        )
+    yield from _joined(policy, table)
+    yield Question(f"SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM {name} UNION ALL SELECT 2 AS one FROM {name})")
+
+
+def _sums(name: str, numbers: list[Column], keys: list[str]) -> Iterator[Question]:
+    for column in numbers:
+        value = _name(column.name)
+        yield Question(f"SELECT SUM({value}) AS s FROM {name}")
+        yield Question(f"SELECT COUNT(*) AS n, SUM({value}) AS s, AVG({value}) AS m FROM {name}")
+        yield Question(f"SELECT STDDEV({value}) AS d FROM {name} WHERE {value} > {_middle(column)}")
+        for key in keys[:1]:
+            yield Question(f"SELECT {key}, AVG({value}) AS m FROM {name} GROUP BY {key}")
+            yield Question(f"SELECT {key}, SUM({value} * 2 + 1) AS s FROM {name} GROUP BY {key}")
+    if len(numbers) > 1:
+        first, second = (_name(column.name) for column in numbers[:2])
+        yield Question(f"SELECT CORR({first}, {second}) AS c FROM {name}")
+
+
+def _bounded(name: str, numbers: list[Column], keys: list[str], rows: int) -> Iterator[Question]:
+    """Contribution bounds of a question, where a unit may have more than one row."""
+    for key in keys if rows > 1 else []:
+        yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_groups = 1",))
+        yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_rows_per_group = 1",))
+        yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_count = 2",))
+        for column in numbers:
+            most = max(abs(float(column.lower or 0)), abs(float(column.upper or 0)))  # type: ignore[arg-type]
+            settings = (f"dp.max_total = {most:g}",)
+            yield Question(f"SELECT {key}, SUM({_name(column.name)}) AS s FROM {name} GROUP BY {key}", settings)
+
+
+def _joined(policy: Policy, table: Table) -> Iterator[Question]:
+    for key, (parent, parent_key) in table.foreign_keys.items():
+        on = f"a.{_name(key)} = b.{_name(parent_key)}"
+        yield Question(f"SELECT COUNT(*) AS n FROM {_name(table.name)} AS a JOIN {_name(parent)} AS b ON {on}")
+        listed = [c for c in policy.tables[parent].columns.values() if _has_public_keys(c)]
+        for column in listed[:1]:
+            text = f"b.{_name(column.name)}"
+            yield Question(
+                f"SELECT {text}, COUNT(*) AS n FROM {_name(table.name)} AS a JOIN {_name(parent)} AS b ON {on} GROUP BY {text}"
+            )
+
+
+def _is_bounded_number(column: Column) -> bool:
+    return column.type in ("integer", "real") and column.lower is not None and column.upper is not None
+
+
+def _has_public_keys(column: Column) -> bool:
+    return column.domain is not None or column.type == "boolean"
+
+
+def _middle(column: Column) -> str:
+    middle = (float(column.lower or 0) + float(column.upper or 0)) / 2  # type: ignore[arg-type]
+    return f"{int(middle)}" if column.type == "integer" else f"{middle:g}"
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,165 @@
+"""The report of an audit: JSON for programs, one self-contained HTML page for people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from html import escape
+from typing import Any
+
+from dpsql.audit.replay import Finding
+from dpsql.audit.run import AuditReport, QuestionReport
+
+STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}
+table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd;
+vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.85em;white-space:pre-wrap}
+.ok{color:#176117}.bad{color:#a11212}.bar{background:#eee;width:8rem;height:.7rem;display:inline-block}
+.bar i{display:block;height:100%;background:#3b6ea5}pre{background:#f6f6f6;padding:.6rem;overflow:auto;font-size:.8em}"""
+
+
+def as_json(report: AuditReport) -> dict[str, Any]:
+    """Everything that the report says, as plain values."""
+    return {
+        "dataset": report.dataset,
+        "unit": report.unit,
+        "holds": report.holds,
+        "seconds": round(report.seconds, 1),
+        "false_alarm": report.false_alarm,
+        "questions": [_question(question) for question in report.questions],
+        "laws": [asdict(law) for law in report.laws],
+        "session": None
+        if report.session is None
+        else {**asdict(report.session), "claimed_epsilon": report.session_claim},
+        "ledger": report.ledger,
+        "problems": report.problems,
+        "limits": list(LIMITS),
+    }
+
+
+def _question(question: QuestionReport) -> dict[str, Any]:
+    return {
+        "sql": question.question.sql,
+        "settings": list(question.question.settings),
+        "origin": question.question.origin,
+        "outcome": question.outcome,
+        "price": question.price,
+        "pairs": question.pairs,
+        "tightness": question.tightness,
+        "claimed_epsilon": question.claimed_epsilon,
+        "lower_bound": None if question.bound is None else asdict(question.bound),
+        "terms": [{"term": name, "claimed_l1": claim, "share_reached": share} for name, claim, share in question.terms],
+        "findings": [
+            {"problem": f.problem, "section": f.section, "left": f.left, "right": f.right} for f in question.findings
+        ],
+    }
+
+
+LIMITS = (
+    "The proof is the argument in docs/privacy.md; the audit checks that the installed software does what the argument says. "
+    "It finds violations, it cannot show that there are none.",
+    "It sees the questions and the pairs of databases that are listed, and no others. A tightness far below 1 says that no pair "
+    "came near the claim, so that less was tested there.",
+    "Samples refute an epsilon, they never confirm one; a delta below about 0.001 is out of their reach and is checked by "
+    "computation.",
+    "Time, memory and the reader of the source's own format are not looked at, and neither is whether the policy is right: "
+    "the privacy unit, the bounds that are meant as knowledge about the world, and who holds which password.",
+)
+
+
+def as_text(report: AuditReport) -> str:
+    """A summary for a terminal."""
+    answered = [question for question in report.questions if question.pairs]
+    lines = [f"{report.dataset}: {_verdict(report)}"]
+    lines += [
+        f"finding: {f.problem} (docs/privacy.md {f.section})\n  {' '.join(f.question.sql.split())}"
+        for f in report.findings
+    ]
+    lines += [f"finding: {problem}" for problem in report.problems]
+    pairs = sum(question.pairs for question in answered)
+    loose = [question for question in answered if question.tightness < 0.5]
+    lines.append(
+        f"{len(answered)} questions on {pairs} pairs of neighbouring databases, {len(report.laws)} laws of noise, "
+        f"{report.seconds:.0f} s; {len(report.questions) - len(answered)} questions were refused"
+    )
+    lines += [f"pairs too weak (tightness {q.tightness:.2f}): {' '.join(q.question.sql.split())}" for q in loose]
+    if report.session is not None:
+        lines.append(
+            f"a session with all of them: epsilon at least {report.session.epsilon:.2f} by samples, "
+            f"claimed {report.session_claim:.2f}"
+        )
+    lines.append(f"ledger: {report.ledger}")
+    lines.append(f"a false alarm has a probability of at most {report.false_alarm:.0e}")
+    return "\n".join(lines) + "\n"
+
+
+def _verdict(report: AuditReport) -> str:
+    count = len(report.findings) + len(report.problems)
+    return "nothing was found" if report.holds else f"{count} finding{'' if count == 1 else 's'}"
+
+
+def as_html(report: AuditReport) -> str:
+    """One page without anything from elsewhere."""
+    rows = "".join(_row(question) for question in report.questions)
+    laws = "".join(
+        f"<tr><td>{escape(law.mechanism)}</td><td class=n>{law.scale:.6g}</td><td class=n>{law.distance:.5f}</td>"
+        f"<td class=n>{law.allowed:.5f}</td><td>{escape(law.problem) or 'as requested'}</td></tr>"
+        for law in report.laws
+    )
+    findings = "".join(map(_finding, report.findings)) + "".join(
+        f"<p class=bad>{escape(p)}</p>" for p in report.problems
+    )
+    session = (
+        ""
+        if report.session is None
+        else f"<p>A session that asks all of these questions: samples show an epsilon of at least {report.session.epsilon:.2f}; "
+        f"claimed is {report.session_claim:.2f} at delta {report.session.delta:.2g}.</p>"
+    )
+    limits = "".join(f"<li>{escape(limit)}</li>" for limit in LIMITS)
+    kind = "ok" if report.holds else "bad"
+    return f"""<!doctype html><html lang=en><meta charset=utf-8><title>Audit of {escape(report.dataset)}</title>
+<style>{STYLE}</style>
+<h1>Audit of {escape(report.dataset)}</h1>
+<p>{_in_plain_words(report)}</p><p class={kind}><strong>{_verdict(report).capitalize()}.</strong></p>{findings}
+<h2>Questions</h2>{session}
+<table><tr><th>question</th><th>outcome</th><th>pairs</th><th>tightness</th><th>claimed epsilon</th>
+<th>at least, by samples</th></tr>
+{rows}</table>
+<h2>Noise</h2><p>The installed noise was drawn at exact zero and compared with the law of the requested scale.</p>
+<table><tr><th>mechanism</th><th>scale</th><th>distance</th><th>allowed</th><th>result</th></tr>{laws}</table>
+<h2>Ledger</h2><p>{escape(report.ledger)}.</p>
+<h2>What this cannot see</h2><ul>{limits}</ul>
+<p>A false alarm has a probability of at most {report.false_alarm:.0e}. It took {report.seconds:.0f} seconds.</p></html>
+"""
+
+
+def _in_plain_words(report: AuditReport) -> str:
+    unit = "one row" if report.unit.startswith("row") else f"one person ({escape(report.unit.split(',')[0])})"
+    return (
+        f"dpsql promises that its answers hardly depend on whether {unit} is in the data. This audit put that to the test: it "
+        "made databases from the policy file, never opening the protected data, asked each question on many pairs of databases "
+        "that differ in exactly that, and measured how much the exact numbers and everything visible changed. It also compared "
+        "the noise with what was ordered, and added up what was paid."
+    )
+
+
+def _row(question: QuestionReport) -> str:
+    settings = "".join(f"SET {escape(setting)}; " for setting in question.question.settings)
+    sql = f"<code>{settings}{escape(question.question.sql)}</code>"
+    if not question.pairs:
+        return f"<tr><td>{sql}</td><td colspan=5>{escape(question.outcome.splitlines()[0])}</td></tr>"
+    bound = "" if question.bound is None else f"{question.bound.epsilon:.2f}"
+    mark = "<span class=bad>finding</span>" if question.findings else "<span class=ok>holds</span>"
+    bar = f"<span class=bar><i style='width:{100 * min(1.0, question.tightness):.0f}%'></i></span> {question.tightness:.2f}"
+    return (
+        f"<tr><td>{sql}</td><td>{mark}</td><td class=n>{question.pairs}</td><td>{bar}</td>"
+        f"<td class=n>{question.claimed_epsilon:.3f}</td><td class=n>{bound}</td></tr>"
+    )
+
+
+def _finding(finding: Finding) -> str:
+    sides = "".join(
+        f"<details><summary>{name}</summary><pre>{escape(chr(10).join(side))}</pre></details>"
+        for name, side in (("the database", finding.left), ("its neighbour", finding.right))
+        if side
+    )
+    sql = escape(finding.question.sql)
+    return f"<p class=bad>{escape(finding.problem)} (docs/privacy.md {finding.section})</p><pre>{sql}</pre>{sides}"

@@ -1,0 +1,323 @@
+"""Databases made from a policy alone: a crowd of privacy units, and one more unit that is built to move a question far.
+
+Values are those that break naive code: the bounds, beyond them, NaN, infinities, NULL, texts that differ in case or blanks, keys
+that no list names. Promises that the policy makes and that are checked before an answer (unique keys, the path to the privacy
+unit) are kept; bounds, domains, `nullable` and `max_rows` promise nothing here, because dpsql enforces them. The rows of a unit
+depend on its own number and profile alone, so that a database without it is the neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from dpsql.policy import Column, Policy, Table
+
+Rows = list[dict[str, Any]]
+Data = dict[str, Rows]
+ARROW = {
+    "integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "boolean": pa.bool_(), "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}  # fmt: skip
+CROWD = 12
+PUBLIC_ROWS = 8
+MOST_ROWS = 3_000
+"""The most rows of one unit in one table: bounds above it are not reached, which the report shows as a low tightness."""
+NEWCOMER = 900
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the rows of one unit hold. `values`: a value, or a list that rows go through, by "table.column"; `default`: the kind
+    of every other value; `share`: rows of the unit beside what the policy bounds (3: thrice as many)."""
+
+    name: str
+    default: str
+    share: float = 1.0
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+PROFILES = (
+    Profile("upper bounds, one key", "high"),
+    Profile("lower bounds, one key", "low"),
+    Profile("upper bounds, many keys", "high spread"),
+    Profile("lower bounds, many keys", "low spread"),
+    Profile("far beyond the bounds, thrice the rows", "beyond", 3.0),
+    Profile("odd values", "odd"),
+    Profile("no values", "null", 0.5),
+    Profile("keys that no list names", "unlisted"),
+    Profile("one row", "high", 0.0),
+)
+
+
+def audited(policy: Policy) -> Policy:
+    """The policy over tables of its own names in memory: the same meaning for every question, another place of the data."""
+    tables = {name: replace(table, source=None, csv=None) for name, table in policy.tables.items()}
+    return replace(policy, source=None, tables=tables, timing="plain", constant_seconds=None, data_version="audit")
+
+
+class Synthetic:
+    """Data of one policy: the crowd, one unit of a profile, and the public tables, which are always the same."""
+
+    def __init__(self, policy: Policy, seed: int = 0) -> None:
+        """`seed` chooses the crowd's values."""
+        self.policy, self.seed = policy, seed
+        self.protected = sorted(
+            (n for n in policy.tables if policy.is_protected(n)), key=lambda n: (_depth(policy, n), n)
+        )
+        self.public: Data = {n: _public_rows(policy, t) for n, t in policy.tables.items() if t.public}
+        self.crowd: Data = {name: [] for name in self.protected}
+        rng = random.Random(seed)
+        for number in range(1, CROWD + 1):
+            profile = replace(rng.choice(PROFILES), share=rng.choice((0.0, 0.1, 0.1, 1.0)))
+            _merge(self.crowd, self.unit(profile, number))
+
+    def unit(self, profile: Profile, number: int = NEWCOMER) -> Data:
+        """All rows of the privacy unit `number`; under row privacy one row of each table."""
+        rng, own = random.Random(f"{self.seed}/{number}"), dict[str, Rows]()
+        for name in self.protected:
+            own[name] = self._rows(profile, name, number, own, rng)
+        return own
+
+    def _rows(self, profile: Profile, name: str, number: int, own: Data, rng: random.Random) -> Rows:
+        policy, table = self.policy, self.policy.tables[name]
+        unit = policy.privacy_unit
+        column = None if unit is None or policy.unit_joins(name) else policy.unit_column(name)
+        is_units_table = unit is not None and unit.table == name and table.is_unique((unit.column,))
+        count = 1 if unit is None or is_units_table else _count(profile, table)
+        rows: Rows = []
+        for index in range(count):
+            row = {c.name: _value(profile, f"{name}.{c.name}", c, index, rng) for c in table.columns.values()}
+            if not self._refer(row, table, own, index):
+                continue
+            for keys in (table.primary_key, *table.unique):
+                _make_unique(row, table, keys, number, index)
+            if column is not None:
+                row[column] = _unit_key(table.columns[column], number)
+            rows.append(row)
+        return rows
+
+    def _refer(self, row: dict[str, Any], table: Table, own: Data, index: int) -> bool:
+        """Foreign keys: to the unit's own rows, or in turn to all public rows. False where there is no row to refer to."""
+        for key, (parent, parent_column) in table.foreign_keys.items():
+            if parent in self.public:
+                row[key] = self.public[parent][index % PUBLIC_ROWS].get(parent_column)
+            elif parent != table.name:
+                mine = own.get(parent, [])
+                if not mine and self.policy.privacy_unit is not None:
+                    return False
+                row[key] = mine[index % len(mine)].get(parent_column) if mine else row[key]
+        return True
+
+    def database(self, *parts: Data) -> dict[str, pa.Table]:
+        """Tables with the rows of all parts, in an order that has nothing to do with the parts: a table is a set of rows."""
+        merged: Data = {name: [] for name in self.policy.tables}
+        for part in (self.public, *parts):
+            _merge(merged, part)
+        for name, rows in merged.items():
+            random.Random(f"{name}/{len(rows)}").shuffle(rows)
+        return {name: _arrow(table, merged[name]) for name, table in self.policy.tables.items()}
+
+
+def load(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Put the tables in place of those that the connection had."""
+    for name, rows in tables.items():
+        connection.register("rows", rows)
+        connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM rows')
+    connection.unregister("rows")
+
+
+def as_sql(policy: Policy, tables: Mapping[str, pa.Table], most: int = 200) -> list[str]:
+    """Statements that make the tables anew (of each the first `most` rows), for the report of a finding."""
+    words = {
+        "integer": "BIGINT",
+        "real": "DOUBLE",
+        "text": "VARCHAR",
+        "boolean": "BOOLEAN",
+        "date": "DATE",
+        "timestamp": "TIMESTAMP",
+    }
+    statements = []
+    for name, rows in tables.items():
+        columns = policy.tables[name].columns
+        statements.append(
+            f'CREATE TABLE "{name}" ({", ".join(f"{c.name} {words[c.type]}" for c in columns.values())});'
+        )
+        for row in rows.slice(0, most).to_pylist():
+            values = ", ".join(_sql(row[c]) for c in columns)
+            statements.append(f'INSERT INTO "{name}" VALUES ({values});')
+    return statements
+
+
+def _sql(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).upper() if value is not None else "NULL"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"'{value}'::DOUBLE"
+    return repr(value) if isinstance(value, (int, float)) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _merge(data: Data, more: Mapping[str, Rows]) -> None:
+    for name, rows in more.items():
+        data.setdefault(name, []).extend(rows)
+
+
+def _depth(policy: Policy, name: str) -> int:
+    """How many foreign keys a table is away from the furthest of its protected parents."""
+    parents = {table for table, _ in policy.tables[name].foreign_keys.values() if policy.is_protected(table)} - {name}
+    return max((1 + _depth(policy, parent) for parent in parents), default=0)
+
+
+def _count(profile: Profile, table: Table) -> int:
+    most = table.bounds.max_rows or 1
+    return max(1, min(MOST_ROWS, math.ceil(most * profile.share)))
+
+
+def _arrow(table: Table, rows: Rows) -> pa.Table:
+    return pa.Table.from_pylist(rows, pa.schema([(c.name, ARROW[c.type]) for c in table.columns.values()]))
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+
+def _value(profile: Profile, place: str, column: Column, index: int, rng: random.Random) -> Any:
+    if place in profile.values:
+        value = profile.values[place]
+        return value[index % len(value)] if isinstance(value, list) else value
+    kind = profile.default
+    if kind == "null":
+        return None
+    if column.type == "boolean":
+        return index % 2 == 0 if "spread" in kind else True
+    if kind == "odd":
+        return _odd(column)[index % len(_odd(column))]
+    if kind == "unlisted" and column.domain is not None:
+        return _unlisted(column)
+    if column.domain is not None:
+        return column.domain[index % len(column.domain)] if "spread" in kind else column.domain[0]
+    if column.lower is None or column.upper is None:
+        return _free(column, index if "spread" in kind else 0)
+    low, high = column.lower, column.upper
+    if kind == "beyond":
+        return _beyond(column)
+    if "spread" in kind and column.type in ("date", "integer", "timestamp") and index % 2:
+        return _between(column, index)
+    return _typed(column, low if "low" in kind else high)
+
+
+def _typed(column: Column, value: Any) -> Any:
+    return float(value) if column.type == "real" else int(value) if column.type == "integer" else value
+
+
+def _between(column: Column, index: int) -> Any:
+    """The bounds' values in turn, one after the other."""
+    low: Any = column.lower
+    high: Any = column.upper
+    if column.type == "integer":
+        return int(low) + index % (int(high) - int(low) + 1)
+    return low + timedelta(days=index % ((high - low).days + 1))
+
+
+def _beyond(column: Column) -> Any:
+    if column.type == "integer":
+        return 2**62
+    if column.type == "real":
+        return 1e308
+    return date(2999, 1, 1) if column.type == "date" else datetime(2999, 1, 1) if column.type == "timestamp" else "zzz"
+
+
+def _free(column: Column, index: int) -> Any:
+    """A value of a column without bounds or list."""
+    if column.type == "integer":
+        return index
+    if column.type == "real":
+        return index + 0.5
+    if column.type == "text":
+        return f"t{index}"
+    day = datetime(2024, 1, 1) + timedelta(days=index)
+    return day.date() if column.type == "date" else day
+
+
+def _odd(column: Column) -> Sequence[Any]:
+    if column.type == "real":
+        return (math.nan, math.inf, -math.inf, -0.0, 5e-324, None)
+    if column.type == "integer":
+        return (-(2**62), 2**62, 0, None)
+    if column.type == "text":
+        listed = str(next((v for v in column.domain or () if v is not None), "a"))
+        return (listed.upper(), f"{listed} ", "", None, "\u00e9\u4e2d")
+    return (None, _beyond(column))
+
+
+def _unlisted(column: Column) -> Any:
+    return "no such key" if column.type == "text" else _beyond(column)
+
+
+def _unit_key(column: Column, number: int) -> Any:
+    return number if column.type == "integer" else f"unit {number}"
+
+
+def _make_unique(row: dict[str, Any], table: Table, keys: tuple[str, ...], number: int, index: int) -> None:
+    """Give the columns of a unique set that refer to nothing values that no other row has."""
+    for key in keys:
+        column = table.columns[key]
+        if key in table.foreign_keys and len(keys) > 1:
+            continue
+        if column.type == "integer":
+            row[key] = number * 10_000 + index
+        elif column.type == "real":
+            row[key] = number * 10_000.0 + index
+        elif column.type == "text":
+            row[key] = f"{number}-{index}"
+        else:
+            moment = datetime(2000, 1, 1) + timedelta(days=number * 300 + index)
+            row[key] = moment.date() if column.type == "date" else moment
+
+
+def _public_rows(policy: Policy, table: Table) -> Rows:
+    """Rows that keep unique keys and `max_multiplicity`, and have the values that domains of other tables refer to."""
+    profile, rng, rows = Profile("public", "high spread"), random.Random(table.name), []
+    for index in range(PUBLIC_ROWS):
+        row = {c.name: _value(profile, c.name, c, index, rng) for c in table.columns.values()}
+        for keys in (table.primary_key, *table.unique, *table.max_multiplicity):
+            for key in keys:
+                listed = _referred(policy, table, key)
+                row[key] = listed[index] if index < len(listed) else _distinct(table.columns[key], index)
+        rows.append(row)
+    return rows
+
+
+def _referred(policy: Policy, table: Table, key: str) -> list[Any]:
+    """Values of a column's own domain, and of the domains of columns that refer to it."""
+    domains = [table.columns[key].domain or ()]
+    for other in policy.tables.values():
+        children = [child for child, parent in other.foreign_keys.items() if parent == (table.name, key)]
+        domains += [other.columns[child].domain or () for child in children]
+    return list(dict.fromkeys(value for domain in domains for value in domain if value is not None))
+
+
+def _distinct(column: Column, index: int) -> Any:
+    if column.lower is not None and column.type == "integer":
+        return int(column.lower) + index  # type: ignore[arg-type]
+    return _free(column, index)
+
+
+# --- sharper units --------------------------------------------------------------------------------------------------
+
+
+def sharpened(profile: Profile, candidates: Mapping[str, Sequence[Any]]) -> Iterator[Profile]:
+    """`profile` with one column's values changed, for each candidate value of each column; and with other numbers of rows."""
+    for place, values in candidates.items():
+        for value in values:
+            yield replace(
+                profile, name=f"{profile.name}, {place} = {value!r}"[:120], values={**profile.values, place: value}
+            )
+    for share in (0.0, 0.5, 3.0):
+        yield replace(profile, name=f"{profile.name}, {share} of the rows", share=share)

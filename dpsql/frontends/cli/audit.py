@@ -1,0 +1,92 @@
+"""`dpsql audit`: test the guarantee of the installed dpsql on databases made from the policy alone."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpsql.errors.exceptions import Exit, refuse
+from dpsql.frontends.cli.shared import policy_option
+
+if TYPE_CHECKING:
+    from dpsql.audit.questions import Question
+    from dpsql.ledger.records import Entry
+    from dpsql.policy import Policy
+
+
+@click.command()
+@policy_option()
+@click.option(
+    "--queries", type=click.Path(path_type=Path), help="A file of questions that are audited too, with their SET."
+)
+@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="How long to try.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Chooses the synthetic databases.")
+@click.option("--report", type=click.Path(path_type=Path), help="A folder for audit.html and audit.json.")
+@click.option("--first", is_flag=True, help="End at the first finding.")
+@click.option(
+    "--ledger/--no-ledger", default=True, help="Add up the charges of the policy's ledger, where there is one."
+)
+def audit(
+    *, policy: Path, queries: Path | None, seconds: float, seed: int, report: Path | None, first: bool, ledger: bool
+) -> int:
+    """Test the guarantee on synthetic data.
+
+    Asks questions made from the policy (and your own) on pairs of databases that differ in one privacy unit, compares what
+    came to the noise gate and all that can be seen with what was claimed and charged, checks the law of the noise, and adds
+    up the ledger. The protected data are not opened. The exit status is 1 when something was found.
+    """
+    from dpsql.audit.report import as_html, as_json, as_text
+    from dpsql.audit.run import run_audit
+    from dpsql.frontends.rendering.spinner import waiting
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    questions = _questions(queries)
+    with (waiting() or nullcontext)():
+        entries = _entries(loaded) if ledger else None
+        found = run_audit(loaded, questions, seconds=seconds, seed=seed, entries=entries, first=first)
+    click.echo(as_text(found), nl=False)
+    if report is not None:
+        try:
+            report.mkdir(parents=True, exist_ok=True)
+            (report / "audit.html").write_text(as_html(found), encoding="utf-8")
+            (report / "audit.json").write_text(
+                json.dumps(as_json(found), ensure_ascii=False, indent=1), encoding="utf-8"
+            )
+        except OSError as error:
+            raise refuse("file_write", place=str(report), problem=error.strerror or "it failed") from None
+        click.echo(f"the report is {report / 'audit.html'}", err=True)
+    return Exit.DONE if found.holds else Exit.REFUSAL
+
+
+def _questions(place: Path | None) -> list[Question]:
+    """The statements of the owner's file. Raises InterfaceError file_read, Refusal text_unfinished."""
+    if place is None:
+        return []
+    from dpsql.audit.replay import read_statements
+    from dpsql.sql.split import split_file
+
+    try:
+        text = place.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise refuse("file_read", place=str(place), problem=problem) from None
+    return read_statements([piece.sql for piece in split_file(text)])
+
+
+def _entries(policy: Policy) -> list[Entry] | None:
+    """What the policy's ledger holds, None where there is no ledger yet."""
+    from dpsql.errors.exceptions import Fault
+    from dpsql.ledger import open_ledger
+
+    try:
+        with open_ledger(policy.ledger_url(), policy.dataset) as book:
+            return list(book.history())
+    except Fault as fault:
+        if fault.slug == "ledger_missing":
+            return None
+        raise
