@@ -64,7 +64,8 @@ class NoisyTerm(Protocol):
 class ReleasedBlock:
     """The noisy answer of one private block: `keys` (columns k0..) and `terms`, one row for each group in key order.
 
-    `formulas` gives each measure over the terms. Public: it may be pickled and stored.
+    `formulas` gives each measure over the terms. `shown_from`: groups were shown for their noisy value of a term, which is at
+    least this number. Public: it may be pickled and stored.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ReleasedBlock:
     formulas: tuple[MeasureFormula, ...]
     rows: int
     groups: GroupFacts = ANY_GROUPS
+    shown_from: Mapping[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "measures"}

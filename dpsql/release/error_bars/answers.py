@@ -11,12 +11,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.release.error_bars.bootstrap import Rerun, Unmatched, bootstrap
+from dpsql.release.error_bars.bootstrap import Rerun, Unmatched, bootstrap, candidates
 from dpsql.release.error_bars.direct import Direct, direct
 from dpsql.release.error_bars.draws import Floats
-from dpsql.release.error_bars.intervals import Groups, Interval, intervals
+from dpsql.release.error_bars.ends import Interval
+from dpsql.release.error_bars.intervals import Groups, intervals
 from dpsql.release.error_bars.lineage import Field, Level, Lineage, lineage
 from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
+from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
 from dpsql.release.remainder import ROW, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
 from dpsql.sql.parse import place
@@ -33,7 +35,7 @@ class Answer:
     """Rows of a remainder. `noisy`: one flag for each column; `place`: what tells the rows apart besides exact columns
     (row-wise: the number of the group that each row is; UNION ALL: the number of the branch); `of_groups`: positions of
     columns that depend on which groups exist, `chosen`: on numbers that were chosen, so that their errors are not known
-    (`lineage`)."""
+    (`lineage`). `simultaneous`: bars of rows that noise selected hold for them, too."""
 
     remainder: Remainder
     table: pa.Table
@@ -43,19 +45,24 @@ class Answer:
     extra: Extra
     of_groups: frozenset[int] = frozenset()
     chosen: frozenset[int] = frozenset()
+    simultaneous: bool = True
 
 
 @dataclass(frozen=True)
 class Bars:
-    """Ends and half widths (doubles, NULL: unknown or exact) for each row and column of an answer, and remarks."""
+    """Ends and half widths (doubles, NULL: not computed, unbounded or exact) for each row and column of an answer, and
+    remarks. `unknown` is true where the noise leaves no information: the ends are those of the output's bounds, if any."""
 
     low: pa.Table
     high: pa.Table
     error: pa.Table
     notes: tuple[str, ...]
+    unknown: pa.Table
 
 
-def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal: bool = False) -> Answer:
+def answer(
+    sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal: bool = False, simultaneous: bool = True
+) -> Answer:
     """Run `remainder`, with DP_INTERVAL_LOW/HIGH/ERROR at `confidence`.
 
     A rehearsal (over blocks without rows) refuses what the sandbox would refuse. Without ORDER BY, rows leave in the
@@ -66,11 +73,11 @@ def answer(sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal:
     table, place = run.directly() or run.in_sandbox()
     if run.pending and not rehearsal:
         found, _ = run.replicated(table, place, [at for at in run.pending if at not in run.of_groups | run.chosen])
-        nothing = Interval.unknown(len(table))
+        nothing = Interval.nothing(len(table))
         for at, word in run.pending.items():
             found.setdefault(at, nothing)
             table = table.set_column(at, table.field(at).with_type(pa.float64()), _nullable(_end(found[at], word)))
-    return Answer(remainder, table, run.noisy, place, confidence, run.extra, run.of_groups, run.chosen)
+    return Answer(remainder, table, run.noisy, place, confidence, run.extra, run.of_groups, run.chosen, simultaneous)
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
@@ -86,22 +93,30 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
             notes.append(f"no error bar for {table.field(at).name}: {CHOSEN}")
         elif noisy and at not in numbers and len(table):
             notes.append(f"no error bar for {table.field(at).name}: it is no number")
-    found: dict[int, Interval] = {}
-    if run.traced is not None:
-        traced = {at: tree for at in asked if (tree := run.traced.outputs[at]) is not None}
-        found |= dict(zip(traced, run.rowwise(list(traced.values()), answered.place), strict=True))
+    if answered.simultaneous and asked:
+        notes += run.widen(len(table))
+    found = run.rowwise(asked, answered.place) if len(table) else {}
     rest = [at for at in asked if at not in found]
     if rest and len(table):
         more, problem = run.replicated(table, answered.place, rest)
         found |= more
         notes += [f"no error bar for {table.field(at).name}: {problem}" for at in rest if problem]
-    nothing = Interval.unknown(len(table))
+    nothing = Interval.nothing(len(table))
     ordered = [found.get(at, nothing) for at in range(len(answered.noisy))]
     low, high, error = (
         pa.Table.from_arrays([_nullable(_end(one, end)) for one in ordered], names=table.column_names)
         for end in ("dp_interval_low", "dp_interval_high", "dp_error")
     )
-    return Bars(low, high, error, tuple(dict.fromkeys(notes)))
+    unknown = pa.Table.from_arrays([pa.array(one.unknown) for one in ordered], names=table.column_names)
+    for at, one in enumerate(ordered):
+        if one.unknown.any():
+            notes.append(_unknown_note(table.field(at).name, int(one.unknown.sum()), len(table)))
+    return Bars(low, high, error, tuple(dict.fromkeys(notes)), unknown)
+
+
+def _unknown_note(name: str, rows: int, of: int) -> str:
+    where = "" if of == 1 else f" in {rows} of {of} rows"
+    return f"{name} is unknown{where}: the noise is so large that the bar is all that its bounds allow"
 
 
 def _end(interval: Interval, word: str) -> Floats:
@@ -122,7 +137,11 @@ class _Shape:
             known = Lineage((Field("", max([known.rows, *known.levels, Level.NOISE])),) * width, known.rows)
         self.noisy = known.noisy
         self.traced: Traced | None = trace(remainder)
-        self.tree = _numbered(remainder.tree) if self.traced is None else self.traced.tree
+        self.branches: Branches | None = trace_branches(remainder) if self.traced is None else None
+        self.tree = self.traced.tree if self.traced is not None else numbered(remainder.tree)
+        if self.branches is not None:
+            self.tree = self.branches.tree
+        self.extents = tuple(field.extent for field in known.columns)
         self.pending = _pending(self.tree)
         # The number of a DP_ function is exact as it stands; the error it stands for may not be known.
         inner = lineage(replace(remainder, tree=self.tree, written="")) if self.pending else Lineage((), Level.EXACT)
@@ -131,6 +150,13 @@ class _Shape:
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
         self.direct: Direct | None = direct(remainder, self.traced)
+
+    @property
+    def parts(self) -> tuple[Traced, ...]:
+        """The row-wise queries that the remainder is made of: itself, or the branches of UNION ALL; none for others."""
+        if self.traced is not None:
+            return (self.traced,)
+        return () if self.branches is None else self.branches.parts
 
     def ordered(self) -> exp.Query:
         """The tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
@@ -175,23 +201,58 @@ class _Run:
             return {}
         columns: dict[str, Floats] = {}
         for at, (word, tree) in enumerate(self.traced.intervals):  # one may stand inside the next
-            (interval,) = self._intervals([tree], None, columns)
+            (interval,) = self._intervals([tree], None, columns, self.traced)
             columns[interval_name(at)] = _end(interval, word)
         return {self.traced.block: columns}
 
     def _intervals(
-        self, trees: list[exp.Expr], rows: npt.NDArray[np.int64] | None, columns: dict[str, Floats]
+        self, trees: list[exp.Expr], rows: npt.NDArray[np.int64] | None, columns: dict[str, Floats], part: Traced
     ) -> list[Interval]:
-        assert self.traced is not None
-        block = self.remainder.block(self.traced.block)
+        block = self.remainder.block(part.block)
         assert block is not None
         with self.sandbox.room() as room:
             return intervals(room, Groups(block, columns, rows, self.confidence, self.remainder.seed), trees)
 
-    def rowwise(self, trees: list[exp.Expr], rows: npt.NDArray[np.int64] | None) -> list[Interval]:
-        """Intervals of row-wise expressions at the groups shown."""
-        assert self.traced is not None
-        return self._intervals(trees, rows, self.extra.get(self.traced.block, {})) if trees else []
+    def widen(self, shown: int) -> list[str]:
+        """Raise the confidence of bars to what rows that noise selected need: of m rows that might have been among the R
+        shown, an interval of confidence 1 - (1 - c) R / m for each keeps the expected share of misses among those shown
+        below 1 - c (false coverage rate: Benjamini and Yekutieli 2005, theorem 1)."""
+        traced = self.shape.parts
+        if not shown or not any(part.selected for part in traced):
+            return []
+        rerun = self.rerun(self.shape.tree, len(self.noisy), ())
+        try:
+            most = max(shown, candidates(self.sandbox, rerun, len(self.remainder.names)))
+        except (Unmatched, Error):
+            most = max(shown, sum(block.rows for block in self.remainder.blocks))
+        if most == shown:
+            return []
+        self.confidence = 1 - (1 - self.confidence) * shown / most
+        return [
+            f"noise decides which rows are shown (of about {most} that might be): error bars are wide enough for those it chose; "
+            "SET dp.simultaneous = off for bars of rows named beforehand"
+        ]
+
+    def rowwise(self, wanted: list[int], place: npt.NDArray[np.int64] | None) -> dict[int, Interval]:
+        """Intervals of the columns that are expressions over the groups shown, one by one."""
+        parts = self.shape.parts
+        known = [at for at in wanted if parts and all(part.outputs[at] is not None for part in parts)]
+        if not known:
+            return {}
+        if self.traced is not None:
+            return dict(zip(known, self._traced(self.traced, known, place), strict=True))
+        assert place is not None
+        branch, group = place_in_branch(place)
+        found: dict[int, list[tuple[npt.NDArray[np.bool_], Interval]]] = {at: [] for at in known}
+        for number, part in enumerate(parts):
+            rows = branch == number
+            for at, one in zip(known, self._traced(part, known, group[rows]), strict=True):
+                found[at].append((rows, one))
+        return {at: Interval.merged(pieces) for at, pieces in found.items()}
+
+    def _traced(self, part: Traced, wanted: list[int], rows: npt.NDArray[np.int64] | None) -> list[Interval]:
+        trees = [tree for at in wanted if (tree := part.outputs[at]) is not None]
+        return self._intervals(trees, rows, self.extra.get(part.block, {}), part)
 
     def directly(self) -> _Rows | None:
         """The rows without the sandbox, where that is possible and they are not too many for it."""
@@ -214,6 +275,13 @@ class _Run:
         blocks = {block.name: block.table(self.extra.get(block.name, {})) for block in self.remainder.blocks}
         return dict(self.remainder.public) | blocks
 
+    def rerun(self, tree: exp.Query, width: int, keys: tuple[int, ...]) -> Rerun:
+        """The remainder to be run again, as `tree`."""
+        return Rerun(
+            self.remainder, tree, width, keys, self.hidden, self.extra, self.confidence, self.remainder.seed,
+            self.shape.extents,
+        )  # fmt: skip
+
     def replicated(
         self, table: pa.Table, place: npt.NDArray[np.int64] | None, wanted: list[int]
     ) -> tuple[dict[int, Interval], str]:
@@ -226,39 +294,14 @@ class _Run:
         if keys:  # rows are told apart by their keys, so those that noise would cut off may stay
             for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
                 tree.set(part, None)
-        rerun = Rerun(
-            self.remainder, tree, table.num_columns, keys, self.hidden, self.extra, self.confidence, self.remainder.seed
-        )
+        rerun = self.rerun(tree, table.num_columns, keys)
         try:
             return bootstrap(self.sandbox, rerun, table, wanted), ""
         except Unmatched as reason:
             problem = str(reason)
         except Error as error:
             problem = error.message
-        return {at: Interval.unknown(len(table)) for at in wanted}, problem
-
-
-def _numbered(tree: exp.Query) -> exp.Query:
-    """A copy; the branches of UNION ALL carry their number as a last column, so that equal rows can be told apart."""
-    copy = tree.copy()
-    branches = _branches(copy)
-    if branches is not None and isinstance(copy, exp.Union):
-        for number, branch in enumerate(branches):
-            literal = exp.Literal.number(number)
-            branch.append("expressions", exp.Alias(this=literal, alias=exp.to_identifier(ROW, quoted=True)))
-    return copy
-
-
-def _branches(tree: exp.Expr) -> list[exp.Select] | None:
-    """The SELECTs of nested UNION ALL, None when there is anything else."""
-    if isinstance(tree, exp.Subquery):
-        return _branches(tree.this)
-    if isinstance(tree, exp.Select):
-        return None if tree.args.get("distinct") else [tree]
-    if not isinstance(tree, exp.Union) or tree.args.get("distinct") or tree.args.get("by_name"):
-        return None
-    left, right = _branches(tree.this), _branches(tree.expression)
-    return None if left is None or right is None else [*left, *right]
+        return {at: Interval.nothing(len(table)) for at in wanted}, problem
 
 
 def _pending(tree: exp.Query) -> dict[int, str]:

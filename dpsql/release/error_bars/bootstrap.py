@@ -1,37 +1,42 @@
 """Error bars of remainders that are not row by row: the parametric bootstrap (Efron and Tibshirani 1993, chapter 6).
 
-The whole remainder runs over tables with the noise drawn once more (t - z*), once for each replicate, as one lateral
-join over replicates. Each row of the answer is found again by its exact columns. Replicate 0 has no noise and must give
-the answer itself; if it does not, the engine did not repeat the question, and nothing is claimed.
+The whole remainder runs over tables with the noise drawn once more, once for each replicate, as one lateral join over
+replicates. Each row of the answer is found again by its exact columns. Replicate 0 has no noise and must give the answer
+itself; if it does not, the engine did not repeat the question, and nothing is claimed.
 
-Intervals are bias-corrected percentiles (Efron 1981; chapter 14.3 with a = 0), which stay inside the range of the
-expression. Where the replicates lie mostly on one side of the answer (a maximum over groups that noise cannot tell
-apart), the interval is the hull with the reflected one (2 answer - q). A maximum or minimum is moreover chosen for its
-noise, which no replicate can see: its bar is always that hull, and may miss with (1 - confidence) / groups only, so
-that it holds for all groups at once (Bonferroni).
+Half of the replicates are t - z*, for percentiles. The others are u + z* beside u, for errors: u is t with its groups drawn
+together until they vary as much as the exact ones are estimated to (Louis 1984), because what is released varies more
+than the exact numbers, and a spread or an extreme over groups errs by what noise adds to *their* variation. `ends` has the rule.
+A maximum or minimum is moreover chosen for its noise, which no replicate can see: its bar may miss with (1 - confidence) /
+groups only, so that it holds for all groups at once (Bonferroni).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from dpsql.release.error_bars.conditional import values_given_shown
 from dpsql.release.error_bars.draws import Floats, deviates, known_law, uniforms
-from dpsql.release.error_bars.intervals import Interval
-from dpsql.release.remainder import DIALECT, Remainder, column, runnable
+from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
+from dpsql.release.error_bars.extents import Extent
+from dpsql.release.error_bars.simulation import Measures, typed
+from dpsql.release.remainder import DIALECT, NoisyTerm, ReleasedBlock, Remainder, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
 
-_MOST_CELLS = 4_000_000
-_MOST_REPLICATES = 1000
-_LEAST_REPLICATES = 100
+_MOST_CELLS = 2_000_000
+_MOST_REPLICATES = 999
+_MOST_ROWS = 200_000
+_PART_ROWS = 1_000_000
 _LEAST_PRESENT = 0.5
-_LARGE_BIAS = 0.5
+_LEAST_GROUPS = 8
+"""Of fewer groups the variation is not estimated."""
+_CANDIDATE_DRAWS = 39
 _DRAWS, _DRAW, _ROWS, _AT = "dp#draws", "dp#draw", "dp#answer", "dp#at"
 
 
@@ -39,7 +44,8 @@ _DRAWS, _DRAW, _ROWS, _AT = "dp#draws", "dp#draw", "dp#answer", "dp#at"
 class Rerun:
     """The remainder to be run again: `tree` has `width` columns, of which `keys` (positions) say which row is which.
 
-    `hidden` and `extra`: hidden columns of the blocks, as for the answer. `seed` names the draws.
+    `hidden` and `extra`: hidden columns of the blocks, as for the answer. `seed` names the draws. `extents`: what each
+    column cannot leave.
     """
 
     remainder: Remainder
@@ -50,6 +56,7 @@ class Rerun:
     extra: Mapping[str, Mapping[str, Floats]]
     confidence: float
     seed: str
+    extents: Sequence[Extent]
 
 
 class Unmatched(Exception):
@@ -63,37 +70,109 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, wanted: Sequence
     """
     blocks = rerun.remainder.blocks
     groups = sum(block.rows for block in blocks) + len(answer)
-    replicates = min(_MOST_REPLICATES, _MOST_CELLS // max(1, groups))
-    if replicates < _LEAST_REPLICATES:
+    if groups > _MOST_ROWS:
         raise Unmatched("the results have too many groups")
     if not all(known_law(term) for block in blocks for term in block.terms):
         raise Unmatched("a mechanism has no law of noise to draw from")
-    with sandbox.room() as room:
-        result = _run(room, rerun, answer, wanted, replicates + 1)
-    draw, at = (result.column(i).to_numpy().astype(np.int64) for i in (0, 1))
-    place = draw * len(answer) + at
-    if len(np.unique(place)) < len(place):
-        raise Unmatched("its rows have no key; select the group keys too")
-    shape = (replicates + 1, len(answer))
+    replicates = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES)
+    shape = (2 * replicates + 2, len(answer))
     present = np.zeros(shape, dtype=bool)
-    present.flat[place] = True
-    found = {}
-    extreme = rerun.tree.find(exp.Max, exp.Min, exp.ArgMax, exp.ArgMin) is not None
-    miss = (1 - rerun.confidence) / (max(block.rows for block in blocks) if extreme and blocks else 1)
-    for number, position in enumerate(wanted, 2):
-        cells = np.full(shape, np.nan)
-        cells.flat[place] = floats(result.column(number))
-        value = floats(answer.column(position))
-        if not np.allclose(cells[0], value, rtol=1e-9, atol=1e-12, equal_nan=True):
-            raise Unmatched("the order of its rows decides the result")
-        found[position] = _corrected(value, cells[1:], present[1:], 1 - miss, extreme)
-    return found
+    cells = {position: np.full(shape, np.nan) for position in wanted}
+    tables = {block.name: Replicates(rerun, block, replicates) for block in blocks}
+    with sandbox.room() as room:
+        for part in _parts(shape[0], groups):
+            result = _run(room, rerun, answer, wanted, tables, part)
+            draw, at = (result.column(i).to_numpy().astype(np.int64) for i in (0, 1))
+            place = draw * len(answer) + at
+            if len(np.unique(place)) < len(place):
+                raise Unmatched("its rows have no key; select the group keys too")
+            present.flat[place] = True
+            for number, position in enumerate(wanted, 2):
+                cells[position].flat[place] = floats(result.column(number))
+    return {
+        position: _interval(floats(answer.column(position)), cells[position], present, rerun, position)
+        for position in wanted
+    }
 
 
-def _run(room: Room, rerun: Rerun, answer: pa.Table, wanted: Sequence[int], draws: int) -> pa.Table:
+def candidates(sandbox: Sandbox, rerun: Rerun, row: int) -> int:
+    """How many different rows are shown in some of a few replicates; column `row` of `rerun.tree` says which row is which.
+
+    Raises the refusals of `Room.query`, and Unmatched.
+    """
+    blocks = rerun.remainder.blocks
+    if not all(known_law(term) for block in blocks for term in block.terms):
+        raise Unmatched("a mechanism has no law of noise to draw from")
+    part = range(_CANDIDATE_DRAWS + 1)
+    tables = dict(rerun.remainder.public)
+    tables |= {block.name: Replicates(rerun, block, _CANDIDATE_DRAWS).table(part) for block in blocks}
+    tables[_DRAWS] = pa.table({_DRAW: pa.array(np.arange(len(part)))})
+    inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, _this_draw)
+    labels = ", ".join(f'"c{at}"' for at in range(row + 1))
+    sql = f'SELECT COUNT(DISTINCT q."c{row}") FROM "{_DRAWS}" CROSS JOIN LATERAL ({inner}) AS q({labels})'
+    with sandbox.room() as room:
+        return int(room.query(sql, tables).column(0)[0].as_py())
+
+
+def _parts(draws: int, groups: int) -> Iterator[range]:
+    """Replicates, as many together as the sandbox has room for."""
+    size = max(1, _PART_ROWS // max(1, groups))
+    return (range(start, min(start + size, draws)) for start in range(0, draws, size))
+
+
+class Replicates:
+    """The terms of a block: as released, t - z* for each draw, then u, and u + z* for each draw."""
+
+    def __init__(self, rerun: Rerun, block: ReleasedBlock, draws: int) -> None:
+        self.block = block
+        self.extra = rerun.extra.get(block.name, {})
+        self.measures = Measures(block)
+        self.draws = draws
+        self.terms = {term.name: self._replicated(term, f"{rerun.seed}/{block.name}/{term.name}") for term in block.terms}
+
+    def _replicated(self, term: NoisyTerm, key: str) -> Floats:
+        """Shape (2 draws + 2, groups)."""
+        released = np.asarray(term.values, dtype=np.float64)
+        uniform = uniforms(key, 2 * self.draws * len(released)).reshape(2, self.draws, len(released))
+        drawn = deviates(term, uniform[1].reshape(-1)).reshape(uniform[1].shape)
+        least = self.block.shown_from.get(term.name)
+        if least is None:
+            again = released - deviates(term, uniform[0].reshape(-1)).reshape(uniform[0].shape)
+        else:
+            columns = [values_given_shown(term, released[[at]], least, uniform[0][:, at])[0] for at in range(len(released))]
+            again = np.stack(columns, axis=1)
+        shrunk = _drawn_together(released, term.standard_deviation())
+        return np.concatenate([released[None], again, shrunk[None], shrunk + drawn])
+
+    def table(self, part: range) -> pa.Table:
+        """Keys, measures and hidden columns for some of the replicates."""
+        rows = self.block.rows
+        places = pa.array(np.tile(np.arange(rows, dtype=np.int64), len(part)))
+        known = self.block.table(self.extra)
+        known = known.select([name for name in known.column_names if name not in self.terms]).take(places)
+        terms = {name: values[part.start : part.stop] for name, values in self.terms.items()}
+        measures = self.measures.values({name for name, _, _ in self.block.formulas}, terms)
+        for name, _, type_ in self.block.formulas:
+            flat = np.broadcast_to(measures[name], (len(part), rows)).reshape(-1)
+            known = known.append_column(name, typed(np.where(np.isfinite(flat), flat, np.nan), type_))
+        return known.append_column(_DRAW, pa.array(np.repeat(np.arange(part.start, part.stop), rows)))
+
+
+def _drawn_together(values: Floats, deviation: float) -> Floats:
+    """Numbers of groups moved toward their mean until their variance is that of `values` less that of the noise."""
+    if len(values) < _LEAST_GROUPS or deviation == 0:
+        return values
+    variance, mean = float(np.var(values)), float(np.mean(values))
+    share = np.sqrt(max(0.0, 1 - deviation**2 / variance)) if variance > 0 else 0.0
+    return np.asarray(mean + share * (values - mean))
+
+
+def _run(
+    room: Room, rerun: Rerun, answer: pa.Table, wanted: Sequence[int], blocks: Mapping[str, Replicates], part: range
+) -> pa.Table:
     """Columns: replicate, row of the answer, and the wanted columns."""
     names = [f"c{at}" for at in range(rerun.width)]
-    inner = runnable(rerun.tree, rerun.remainder, rerun.hidden, _this_draw)
+    inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, _this_draw)
     labels = ", ".join(f'"{name}"' for name in names)
     on = " AND ".join(f'q."c{at}" IS NOT DISTINCT FROM a."c{at}"' for at in rerun.keys) or "TRUE"
     picked = "".join(f', q."c{at}"' for at in wanted)
@@ -102,49 +181,41 @@ def _run(room: Room, rerun: Rerun, answer: pa.Table, wanted: Sequence[int], draw
         f'JOIN "{_ROWS}" AS a ON {on}'
     )
     rows = pa.table({_AT: pa.array(np.arange(len(answer)))} | {f"c{at}": answer.column(at) for at in rerun.keys})
-    tables = dict(rerun.remainder.public) | _noisy_again(rerun, draws)
-    tables |= {_ROWS: rows, _DRAWS: pa.table({_DRAW: pa.array(np.arange(draws))})}
-    return room.query(sql, tables, most_rows=2 * _MOST_CELLS)
+    tables = dict(rerun.remainder.public) | {name: block.table(part) for name, block in blocks.items()}
+    tables |= {_ROWS: rows, _DRAWS: pa.table({_DRAW: pa.array(np.arange(part.start, part.stop))})}
+    return room.query(sql, tables, most_rows=2 * _PART_ROWS + len(part) * len(answer))
 
 
 def _this_draw(query: exp.Select) -> exp.Select:
-    """A block's query, cut down to one replicate."""
+    """A block's query over its measures, cut down to one replicate."""
+    query.set("expressions", [column(item.alias_or_name) for item in query.expressions])
     return query.where(exp.EQ(this=column(_DRAW), expression=column(_DRAW, _DRAWS)), dialect=DIALECT)
 
 
-def _noisy_again(rerun: Rerun, draws: int) -> dict[str, pa.Table]:
-    """Every block once for each replicate; replicate 0 as released."""
-    tables = {}
-    for block in rerun.remainder.blocks:
-        noise = []
-        for term in block.terms:
-            drawn = deviates(term, uniforms(f"{rerun.seed}/{block.name}/{term.name}", draws * block.rows))
-            drawn[: block.rows] = 0.0
-            noise.append(drawn)
-        table = block.table(rerun.extra.get(block.name, {}), noise, draws)
-        replicate = pa.array(np.repeat(np.arange(draws), block.rows))
-        tables[block.name] = table.append_column(_DRAW, replicate)
-    return tables
-
-
-def _corrected(
-    value: Floats, cells: Floats, present: npt.NDArray[np.bool_], confidence: float, extreme: bool
+def _interval(
+    value: Floats, cells: Floats, present: npt.NDArray[np.bool_], rerun: Rerun, position: int
 ) -> Interval:
-    """Bias-corrected percentiles of each row. Unknown when a replicate has no number more often than an end may be
-    missed, or when the row is in fewer than half of the replicates."""
-    normal, tail = NormalDist(), NormalDist().inv_cdf((1 + confidence) / 2)
+    """`cells`: (released, draws, u, draws) by rows of the answer. Not known where a row is in fewer than half of the
+    replicates. Raises Unmatched when the first replicate is not the answer."""
+    if not np.allclose(cells[0], value, rtol=1e-9, atol=1e-12, equal_nan=True):
+        raise Unmatched("the order of its rows decides the result")
+    half = len(cells) // 2
+    extreme = rerun.tree.find(exp.Max, exp.Min, exp.ArgMax, exp.ArgMin) is not None
+    groups = max((block.rows for block in rerun.remainder.blocks), default=1)
+    confidence = 1 - (1 - rerun.confidence) / (groups if extreme else 1)
+    finite = np.where(np.isfinite(cells), cells, np.nan)
     low, high = np.full(len(value), np.nan), np.full(len(value), np.nan)
-    for row in np.flatnonzero(np.isfinite(value)):
-        there = present[:, row]
-        drawn = cells[there, row]
-        drawn = np.sort(drawn[np.isfinite(drawn)])
-        if there.mean() < _LEAST_PRESENT or len(drawn) < there.sum() * (1 + confidence) / 2:
+    for row in range(len(value)):
+        there = present[1:half, row]
+        if there.mean() < _LEAST_PRESENT:
             continue
-        below = np.searchsorted(drawn, value[row], "left") + np.searchsorted(drawn, value[row], "right")
-        share = min(max(below / 2 / len(drawn), 0.5 / len(drawn)), 1 - 0.5 / len(drawn))
-        bias = normal.inv_cdf(share)
-        low[row], high[row] = np.quantile(drawn, [normal.cdf(2 * bias - tail), normal.cdf(2 * bias + tail)])
-        if extreme or abs(bias) > _LARGE_BIAS:
-            first, last = np.quantile(drawn, [normal.cdf(-tail), normal.cdf(tail)])
-            low[row], high[row] = min(low[row], 2 * value[row] - last), max(high[row], 2 * value[row] - first)
-    return Interval(value, low, high)
+        first, last = percentiles(finite[1:half, row][there][None], confidence)
+        ends = [(first, last), (2 * value[[row]] - last, 2 * value[[row]] - first)] if extreme else [(first, last)]
+        if present[half, row] and np.isfinite(finite[half, row]):
+            again = present[half + 1 :, row]
+            first, last = percentiles(finite[half + 1 :, row][again][None] - finite[half, row], confidence)
+            ends.append((value[[row]] - last, value[[row]] - first))
+        low[[row]], high[[row]] = hull_of(ends, rerun.extents[position])
+    there = present[1:half].mean(axis=0) >= _LEAST_PRESENT
+    found = Interval.of(value, low, high, rerun.extents[position])
+    return Interval(value, found.low, found.high, found.unknown & there)

@@ -7,15 +7,22 @@ the same release always shows the same error bars.
 from __future__ import annotations
 
 import hashlib
+import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import is_registered, registered
 from dpsql.release.remainder import NoisyTerm
 
 Floats = npt.NDArray[np.float64]
 
+
+_POINTS = 4096
+_REACH = 36
+"""Of deviations: of every law here less than 1e-19 lies beyond."""
 
 def uniforms(key: str, count: int) -> Floats:
     """`count` numbers in (0, 1) from SHAKE-256 of `key`: 53 bits each."""
@@ -39,3 +46,23 @@ def deviates(term: NoisyTerm, uniform: Floats) -> Floats:
     """Noise of `term` at the quantiles `uniform`, in the units of its values. Raises InternalError unless `known_law`."""
     noise = registered(term.noise).quantiles(uniform) * term.noise_unit
     return np.rint(noise) if term.whole else noise
+
+
+@lru_cache(maxsize=64)
+def tabled(noise: Noise) -> tuple[int, Floats]:
+    """The law of a noise: a width in steps of its grid, and the masses of -n, ..., 0, ..., n widths.
+
+    P(Z <= -k) is where the quantiles pass -k, found by bisection of the logarithm; the law is symmetric.
+    """
+    deviation = noise.standard_deviation() / 2.0**noise.shift
+    width = max(1, math.ceil(deviation * _REACH / _POINTS))
+    points = np.arange(1, math.ceil(_REACH * deviation / width) + 2, dtype=np.float64) * width
+    law = registered(noise)
+    low, high = np.full(len(points), -700.0), np.full(len(points), math.log(0.5))
+    for _ in range(60):
+        middle = (low + high) / 2
+        within = law.quantiles(np.exp(middle)) <= -points + width / 2
+        low, high = np.where(within, middle, low), np.where(within, high, middle)
+    tail = np.concatenate((np.exp(low), [0.0]))  # P(Z <= -k) by k, to the middle between two points
+    side = np.maximum(tail[:-1] - tail[1:], 0.0)
+    return width, np.concatenate((side[::-1], [max(0.0, 1 - 2 * side.sum())], side))

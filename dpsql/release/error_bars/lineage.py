@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.registry import spelled
 from dpsql.release.error_bars.empty_groups import Empty, counts_first, excludes_empty, kind, unaffected
+from dpsql.release.error_bars.extents import EVERYTHING, Extent, extent, hull
 from dpsql.release.error_bars.rowwise import interval_function
 from dpsql.release.remainder import Remainder
 from dpsql.sql.binder.allow_list import NAMES
@@ -40,11 +41,12 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Field:
-    """One column: its name in lower case, its level, and what its value is for a group without rows."""
+    """One column: its name in lower case, its level, what its value is for a group without rows, and what it cannot leave."""
 
     name: str
     level: Level
     empty: Empty = Empty.OTHER
+    extent: Extent = EVERYTHING
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def lineage(remainder: Remainder) -> Lineage:
         columns = [Field(name, Level.EXACT) for name in keys]
         for name in block.columns[len(keys) :]:
             empty = Empty.COUNT if name in groups.counts else Empty.ZERO if name in groups.sums else Empty.OTHER
-            columns.append(Field(name, Level.CHOSEN if name in groups.chosen else Level.NOISE, empty))
+            within = extent(block.measures[name], lambda _: EVERYTHING)
+            columns.append(Field(name, Level.CHOSEN if name in groups.chosen else Level.NOISE, empty, within))
         rows = Level.EXACT if not keys else Level.EMPTY if groups.complete else Level.MISSING
         tables[block.name] = Lineage(tuple(columns), rows)
     return _query(remainder.tree, tables, [])
@@ -120,7 +123,7 @@ def _set_operation(node: exp.SetOperation, tables: Sources, outer: list[Sources]
         return Lineage(tuple(Field(field.name, worst) for field in left.columns or right.columns), worst)
     whole = isinstance(node, exp.Union) and not _cut(node)
     columns = tuple(
-        Field(a.name, max(a.level, b.level), min(a.empty, b.empty) if whole else Empty.OTHER)
+        Field(a.name, max(a.level, b.level), min(a.empty, b.empty) if whole else Empty.OTHER, hull([a.extent, b.extent]))
         for a, b in zip(left.columns, right.columns, strict=True)
     )
     if not whole or node.args.get("distinct"):
@@ -263,7 +266,12 @@ class _Select:
             wanted = item.table.lower() if isinstance(item, exp.Column) else ""
             return [field for name, known in self.sources.items() if wanted in ("", name) for field in known.columns]
         value = item.unalias()
-        return [Field(item.alias_or_name.lower(), self._level(value), kind(value, self._empty_column))]
+        within = extent(value, self._extent_of)
+        return [Field(item.alias_or_name.lower(), self._level(value), kind(value, self._empty_column), within)]
+
+    def _extent_of(self, node: exp.Column) -> Extent:
+        """What a column of the sources cannot leave."""
+        return hull([f.extent for source in self._named(self.sources, node) if (f := source.field(node.name)) is not None])
 
     def _empty_column(self, node: exp.Column) -> Empty:
         if self.mixed:

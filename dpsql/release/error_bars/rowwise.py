@@ -25,13 +25,15 @@ class Traced:
     """A row-wise remainder. `tree` has the columns of the question and then ROW, the group's number in `block`.
 
     `outputs` gives each column as an expression over the block's keys, measures and `intervals` (None: opaque).
-    `intervals` are (function, expression over the block): hidden columns `interval_name(0)`.. of the block.
+    `intervals` are (function, expression over the block): hidden columns `interval_name(0)`.. of the block. `selected`: which
+    rows are shown depends on noisy numbers.
     """
 
     tree: exp.Select
     block: str
     outputs: tuple[exp.Expr | None, ...]
     intervals: tuple[tuple[str, exp.Expr], ...]
+    selected: bool = False
 
     @property
     def extra(self) -> dict[str, tuple[str, ...]]:
@@ -63,7 +65,8 @@ def trace(remainder: Remainder) -> Traced | None:
     if level is None:
         return None
     tracer.finish()
-    return Traced(tree, level.block, tuple(known for _, known in level.columns), tuple(tracer.intervals))
+    outputs = tuple(known for _, known in level.columns)
+    return Traced(tree, level.block, outputs, tuple(tracer.intervals), tracer.selected)
 
 
 @dataclass
@@ -103,6 +106,7 @@ class _Tracer:
         self.common = common
         self.selects: list[exp.Select] = []
         self.intervals: list[tuple[str, exp.Expr]] = []
+        self.selected = False
 
     def select(self, node: exp.Select) -> _Level | None:
         source = node.args.get("from_")
@@ -125,11 +129,26 @@ class _Tracer:
             known = self.resolve(item.unalias(), scope)
             columns.append((item.alias_or_name, known))
             here.setdefault(item.alias_or_name.lower(), known)
+        self.selected = self.selected or self.selects_by_noise(node, scope, _Scope(below, (here, below.names)))
         for part in ("where", "qualify"):
             self.replace_intervals(node.args.get(part), scope)
         self.replace_intervals(node.args.get("order"), _Scope(below, (here, below.names)))
         self.selects.append(node)
         return _Level(below.block, columns)
+
+    def selects_by_noise(self, node: exp.Select, inside: _Scope, ordered: _Scope) -> bool:
+        """Whether noisy numbers decide which rows of a SELECT are shown; to be asked before DP_ functions are replaced."""
+        order = node.args.get("order")
+        cut = order is not None and (node.args.get("limit") or node.args.get("offset"))
+        by = [(item.this, ordered) for item in order.expressions] if cut and order is not None else []
+        conditions = [(clause.this, inside) for part in ("where", "qualify") if (clause := node.args.get(part)) is not None]
+        return any(self.noisy(part, scope) for part, scope in [*conditions, *by])
+
+    def noisy(self, node: exp.Expr, scope: _Scope) -> bool:
+        """Whether an expression reads a measure; what cannot be followed does."""
+        known = None if isinstance(node, exp.Literal) else self.resolve(node, scope)
+        measures = {name for block in self.remainder.blocks for name in block.measures}
+        return known is None or any(part.name in measures for part in known.find_all(exp.Column))
 
     def source(self, node: exp.Expr) -> _Level | None:
         if isinstance(node, exp.Table):

@@ -1,0 +1,49 @@
+"""What a released number says of the exact one when it is shown only because it is large.
+
+A private key appears when its noisy count is at least a threshold, so counts that are shown had luck with their noise. With
+Z the noise, t the count shown, c the threshold and b the exact count, F(b) = P(b + Z <= t given b + Z >= c) falls from 1
+to 0 as b rises, and F at the exact count is uniform in (0, 1), given that the key is shown. So the b with F(b) = u, u uniform, are a
+confidence distribution of the exact count (Fraser 1991; for truncated normal laws Lee, Sun, Sun and Taylor 2016), exact for
+those that are shown. Well above the threshold it is t - Z. A key is shown only where the data has it: b is 1 at least.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpsql.release.error_bars.draws import Floats, tabled
+from dpsql.release.remainder import NoisyTerm
+
+_LEAST = 1.0
+
+
+def values_given_shown(term: NoisyTerm, released: Floats, shown_from: float, uniform: Floats) -> Floats:
+    """Draws of the exact values, shape (rows, draws). `released` and `shown_from` are in the unit of the term."""
+    step, mass = tabled(term.noise)
+    reach = (len(mass) - 1) // 2
+    unit = step * term.noise_unit
+    below = np.concatenate(([0.0], np.cumsum(mass)))  # below[i] = P(noise < (i - reach) steps)
+    above = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0]))  # above[i] = P(noise >= (i - reach) steps)
+    offsets = np.maximum(np.rint((released - shown_from) / unit), 0).astype(np.int64)
+    found = np.empty((len(released), len(uniform)))
+    for offset in np.unique(offsets):
+        rows = offsets == offset
+        if offset > 2 * reach:
+            noise = np.searchsorted(below[1:], uniform) - reach
+            found[rows] = released[rows, None] - noise * unit
+            continue
+        most = max(reach, offset) + 1
+        steps = np.arange(-reach, most + 1)  # the noise that t would have, t - b
+        first = np.clip(steps - offset + reach, 0, len(mass))  # of the noise with which the key is just shown
+        last = np.clip(steps + reach + 1, 0, len(mass))
+        # The mass between is taken from the side where it is small, or it would be lost in rounding.
+        between = np.where(steps > 0, above[first] - above[last], below[last] - below[first])
+        shown = above[first]
+        share = np.where(shown > 0, between / np.where(shown > 0, shown, 1.0), 1.0)
+        share = np.maximum.accumulate(np.nan_to_num(share, nan=0.0))
+        at = np.searchsorted(share, uniform)
+        noise = np.where(at < len(steps), steps[np.minimum(at, len(steps) - 1)], math.inf)
+        found[rows] = released[rows, None] - noise * unit
+    return np.maximum(found, _LEAST)

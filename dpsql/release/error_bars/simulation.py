@@ -1,0 +1,184 @@
+"""Bars of row-wise expressions that are not linear in noise: formulas over arrays of draws, as `ends` says.
+
+All groups share the draws of a term (stratified, so that one term alone is integrated almost exactly); they differ in what
+was released. A measure kept within bounds that was released outside of them stands for its bound: its draws are taken
+around that as well, or a bar would have no width although there is noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from dpsql.plan.intervals import Type
+from dpsql.release.error_bars.conditional import values_given_shown
+from dpsql.release.error_bars.draws import Floats, deviates, stratified
+from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
+from dpsql.release.error_bars.extents import EVERYTHING, Extent, extent
+from dpsql.release.error_bars.vectors import Vector, clamped, vector
+from dpsql.release.remainder import DIALECT, ReleasedBlock, identifier
+from dpsql.release.sandbox import Room, floats
+
+if TYPE_CHECKING:
+    from dpsql.release.error_bars.intervals import Groups
+
+_MOST_CELLS = 8_000_000
+_PART_CELLS = 250_000
+_DRAWN = "dp#drawn"
+
+
+def typed(values: Floats, type_: Type | None) -> pa.Array:
+    """Numbers as a column of the sandbox in the type of a measure, NaN as NULL."""
+    nothing = np.isnan(values)
+    if type_ is Type.BOOLEAN:
+        return pa.array(values > 0.5, mask=nothing)
+    if type_ is Type.INTEGER and np.all(np.abs(values[~nothing]) < 2.0**62):
+        return pa.array(np.where(nothing, 0, values).astype(np.int64), mask=nothing)
+    return pa.array(values, mask=nothing)
+
+
+class Measures:
+    """The measures of a block as functions of its terms."""
+
+    def __init__(self, block: ReleasedBlock) -> None:
+        self.block = block
+        self._parts: dict[str, tuple[Vector, Vector, Vector | None, Vector | None]] = {}
+        for name, tree in block.measures.items():
+            inner, low, high = clamped(tree)
+            parts = [None if part is None else vector(part) for part in (tree, inner, low, high)]
+            if parts[0] is not None and parts[1] is not None:
+                self._parts[name] = (parts[0], parts[1], parts[2], parts[3])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parts
+
+    def extent(self, node: exp.Column) -> Extent:
+        """Where a measure of the block (or a count of rows) can be."""
+        tree = self.block.measures.get(node.name)
+        return EVERYTHING if tree is None else extent(tree, lambda _: EVERYTHING)
+
+    def values(self, names: set[str], terms: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Measures over arrays of terms."""
+        with np.errstate(all="ignore"):
+            return {name: self._parts[name][0](terms) for name in names}
+
+    def around_bounds(
+        self, names: set[str], released: Mapping[str, Floats], drawn: Mapping[str, Floats]
+    ) -> tuple[dict[str, Floats], Floats]:
+        """Measures over `drawn` terms, moved by what the bounds take from the measure as `released` (one column); and for
+        each row whether a bound takes anything."""
+        found: dict[str, Floats] = {}
+        rows = len(next(iter(released.values())))
+        outside = np.zeros(rows, dtype=bool)
+        with np.errstate(all="ignore"):
+            for name in names:
+                whole, inner, low, high = self._parts[name]
+                if low is None:
+                    found[name] = whole(drawn)
+                    continue
+                here = inner(released)
+                least = low(released)
+                most = np.inf if high is None else high(released)
+                kept = np.minimum(np.maximum(here, least), most)
+                outside |= np.broadcast_to((kept != here).reshape(-1), rows)
+                found[name] = np.minimum(np.maximum(inner(drawn) + (kept - here), least), most)
+        return found, outside
+
+
+class Simulation:
+    """Draws of the groups of one answer."""
+
+    def __init__(self, groups: Groups, table: pa.Table) -> None:
+        self.groups = groups
+        self.table = table
+        self.block = groups.block
+        self.measures = Measures(groups.block)
+        self.draws = number_of_draws(table.num_rows, _MOST_CELLS)
+        self._noise: dict[str, Floats] = {}
+
+    def interval(self, room: Room, expression: exp.Expr, value: Floats) -> Interval:
+        """The bar of an expression over keys, measures and hidden columns of the block. `value`: as released."""
+        within = extent(expression, self.measures.extent)
+        names = {node.name for node in expression.find_all(exp.Column)} & self.block.measures.keys()
+        if not all(name in self.measures for name in names):
+            return Interval.nothing(len(value))
+        pieces = [self._part(room, expression, names, value[part], part, within) for part in self._slices()]
+        ends = [np.concatenate(column) for column in zip(*pieces, strict=True)] if pieces else [value, value]
+        low, high = ends
+        if self._shows_a_real(expression):  # of noise without width nothing is left but the bounds
+            flat = ~(high > low)
+            low, high = np.where(flat, within[0], low), np.where(flat, within[1], high)
+        return Interval.of(value, low, high, within)
+
+    def _slices(self) -> Iterator[slice]:
+        size = max(1, _PART_CELLS // self.draws)
+        return (slice(start, start + size) for start in range(0, self.table.num_rows, size))
+
+    def _shows_a_real(self, expression: exp.Expr) -> bool:
+        while isinstance(expression, (exp.Paren, exp.Alias)):
+            expression = expression.this
+        real = {name for name, _, type_ in self.block.formulas if type_ is Type.REAL}
+        return isinstance(expression, exp.Column) and expression.name in real
+
+    def _part(
+        self, room: Room, expression: exp.Expr, names: set[str], value: Floats, part: slice, within: Extent
+    ) -> tuple[Floats, Floats]:
+        released, drawn = {}, {}
+        for term in self.block.terms:
+            numbers = floats(self.table.column(term.name))[part]
+            released[term.name] = numbers[:, None]
+            least = self.block.shown_from.get(term.name)
+            uniform = self._uniform(term.name)
+            if least is None:
+                drawn[term.name] = released[term.name] - self._drawn(term.name)
+            else:
+                drawn[term.name] = values_given_shown(term, numbers, least, uniform)
+        cells = self._cells(room, expression, self.measures.values(names, drawn), part)
+        low, high = percentiles(cells, self.groups.confidence)
+        ends = [(low, high), (2 * value - high, 2 * value - low)]
+        around, outside = self.measures.around_bounds(names, released, drawn)
+        if outside.any():
+            low, high = percentiles(self._cells(room, expression, around, part), self.groups.confidence)
+            ends.append((np.where(outside, low, np.nan), np.where(outside, high, np.nan)))
+        return hull_of(ends, within)
+
+    def _uniform(self, name: str) -> Floats:
+        return stratified(f"{self.groups.key}/{name}", self.draws)
+
+    def _drawn(self, name: str) -> Floats:
+        if name not in self._noise:
+            term = next(one for one in self.block.terms if one.name == name)
+            self._noise[name] = deviates(term, self._uniform(name))
+        return self._noise[name]
+
+    def _cells(self, room: Room, expression: exp.Expr, measures: Mapping[str, Floats], part: slice) -> Floats:
+        """The expression for each row of `part` and draw: (rows, draws)."""
+        rows = len(range(*part.indices(self.table.num_rows)))
+        hidden = {name: floats(self.table.column(name))[part][:, None] for name in self.groups.extra}
+        keys = {node.name for node in expression.find_all(exp.Column)} - measures.keys() - hidden.keys()
+        computed = None if keys else vector(expression)
+        if computed is not None:
+            with np.errstate(all="ignore"):
+                cells = np.broadcast_to(computed({**measures, **hidden}), (rows, self.draws))
+        else:
+            cells = self._in_sandbox(room, expression, {**measures, **hidden}, part, rows)
+        return np.where(np.isfinite(cells), cells, np.nan)
+
+    def _in_sandbox(
+        self, room: Room, expression: exp.Expr, columns: Mapping[str, Floats], part: slice, rows: int
+    ) -> Floats:
+        again = np.repeat(np.arange(*part.indices(self.table.num_rows)), self.draws)
+        table = self.table.select(self.block.keys.column_names).take(pa.array(again))
+        types = {name: type_ for name, _, type_ in self.block.formulas}
+        for name, values in columns.items():
+            flat = np.broadcast_to(values, (rows, self.draws)).reshape(-1)
+            table = table.append_column(name, typed(flat, types.get(name)))
+        as_double = exp.TryCast(this=expression.copy(), to=exp.DataType.build("double"))
+        item = exp.Alias(this=as_double, alias=identifier("v"))
+        query = exp.Select(expressions=[item], from_=exp.From(this=exp.Table(this=identifier(_DRAWN))))
+        result = room.query(query.sql(dialect=DIALECT), {_DRAWN: table}, most_rows=2 * _MOST_CELLS)
+        return floats(result.column(0)).reshape(rows, self.draws)

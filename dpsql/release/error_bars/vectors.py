@@ -1,0 +1,120 @@
+"""Arithmetic of formulas over arrays of draws: the numbers of DuckDB's operations in doubles, NaN for NULL.
+
+For simulation alone: what is shown is computed elsewhere. NULL and NaN are one here, integers are doubles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from dpsql.release.error_bars.draws import Floats
+
+Vector = Callable[[Mapping[str, Floats]], Floats]
+_BINARY: dict[type[exp.Expr], Any] = {
+    exp.Add: np.add, exp.Sub: np.subtract, exp.Mul: np.multiply, exp.Div: np.divide,
+    exp.GTE: np.greater_equal, exp.LT: np.less,
+}  # fmt: skip
+_EXTREME: dict[type[exp.Expr], Any] = {exp.Least: np.fmin, exp.Greatest: np.fmax}
+"""SQL's skip NULL."""
+_CASTS = (exp.DType.DOUBLE, exp.DType.FLOAT)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One operation on the results of earlier steps, by their numbers."""
+
+    number: int
+    operation: Callable[..., Floats]
+    inputs: tuple[int, ...]
+
+
+Steps = dict[tuple[str, str, tuple[int, ...]], _Step]
+
+
+def vector(node: exp.Expr) -> Vector | None:
+    """`node` over arrays by name of column, None when it has an operation that is not on the list here."""
+    steps: Steps = {}
+    try:
+        last = _enter(node, steps)
+    except _UnknownError:
+        return None
+    ordered = tuple(steps.values())
+
+    def run(columns: Mapping[str, Floats]) -> Floats:
+        values: list[Floats] = []
+        for step in ordered:
+            values.append(step.operation(columns, *(values[at] for at in step.inputs)))
+        return values[last]
+
+    return run
+
+
+def clamped(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None, exp.Expr | None]:
+    """What `least(greatest(x, low), high)` keeps within bounds, and the bounds; a number with None and None else."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Least) and len(node.expressions) == 1 and isinstance(node.this, exp.Greatest):
+        if len(node.this.expressions) == 1:
+            return node.this.this, node.this.expressions[0], node.expressions[0]
+    if isinstance(node, exp.Greatest) and len(node.expressions) == 1:
+        return node.this, node.expressions[0], None
+    return node, None, None
+
+
+class _UnknownError(Exception):
+    """An operation that is not on the list."""
+
+
+def _enter(node: exp.Expr, steps: Steps) -> int:
+    """Enter a node and what it is made of into `steps`, each text once: formulas of two columns say the same thing often.
+    Returns its number."""
+    if isinstance(node, (exp.Paren, exp.Alias)):
+        return _enter(node.this, steps)
+    if isinstance(node, exp.Cast) and node.to.this in _CASTS:
+        return _enter(node.this, steps)
+    if isinstance(node, exp.Cast) and node.to.this is exp.DType.BIGINT and isinstance(node.this, exp.Round):
+        return _enter(node.this, steps)
+    operation, parts = _operation(node)
+    inputs = tuple(_enter(part, steps) for part in parts)
+    word = node.name if isinstance(node, (exp.Column, exp.Literal)) else type(node).__name__
+    return steps.setdefault((type(node).__name__, word, inputs), _Step(len(steps), operation, inputs)).number
+
+
+def _operation(node: exp.Expr) -> tuple[Callable[..., Floats], list[exp.Expr]]:
+    """What a node computes from the columns and its inputs, and the inputs."""
+    if isinstance(node, exp.Column):
+        name = node.name
+        return (lambda columns: columns[name]), []
+    if isinstance(node, exp.Literal) and not node.is_string:
+        value = np.float64(node.name)
+        return (lambda columns: value), []
+    if isinstance(node, exp.Neg):
+        return (lambda columns, inner: -inner), [node.this]
+    if isinstance(node, exp.Round) and node.args.get("decimals") is None:
+        return (lambda columns, inner: _rounded(inner)), [node.this]
+    if isinstance(node, exp.Sqrt):
+        return (lambda columns, inner: np.sqrt(inner)), [node.this]
+    if isinstance(node, exp.Nullif) and isinstance(node.expression, exp.Literal):
+        return (lambda columns, inner, other: _unless_equal(inner, other)), [node.this, node.expression]
+    if type(node) in _BINARY:
+        binary = _BINARY[type(node)]
+        return (lambda columns, left, right: binary(left, right)), [node.this, node.expression]
+    if type(node) in _EXTREME:
+        extreme = _EXTREME[type(node)]
+        return (lambda columns, *parts: reduce(extreme, parts)), [node.this, *node.expressions]
+    raise _UnknownError
+
+
+def _rounded(values: Floats) -> Floats:
+    """Half away from zero."""
+    return np.asarray(np.copysign(np.floor(np.abs(values) + 0.5), values))
+
+
+def _unless_equal(values: Floats, other: Floats) -> Floats:
+    return np.where(values == other, np.nan, values)
