@@ -61,14 +61,13 @@ class Covered:
 
     bars: int = 0
     unknown: int = 0
-    unbounded: int = 0
     zero: int = 0
     hits: dict[float, int] = field(default_factory=lambda: dict.fromkeys(CONFIDENCES, 0))
     width: list[float] = field(default_factory=list)
 
     def share(self, confidence: float) -> float:
         """Share of bars that hold the exact answer."""
-        return (self.hits[confidence] + self.unbounded) / max(1, self.bars)
+        return self.hits[confidence] / max(1, self.bars)
 
 
 _EACH = "SELECT k, {} AS v FROM t GROUP BY k"
@@ -178,13 +177,12 @@ def _count(counted: Covered, release: Release, question: Question, truth: dict[t
     for confidence in CONFIDENCES:
         known = bars(release.sandbox or shared_sandbox(), replace(release.answered, confidence=confidence))
         low, high = (np.asarray(part.column(question.shown).to_numpy(), dtype=float) for part in (known.low, known.high))
-        hit = there & (low - slack <= exact) & (exact <= high + slack)
+        hit = there & (~np.isfinite(low) | ((low - slack <= exact) & (exact <= high + slack)))
         counted.hits[confidence] += int(hit.sum())
         if confidence == 0.95:
             counted.bars += int(there.sum())
             nothing = np.asarray(known.unknown.column(question.shown).to_numpy(), dtype=bool)
             counted.unknown += int((there & (nothing | ~np.isfinite(low))).sum())
-            counted.unbounded += int((there & ~np.isfinite(low)).sum())
             counted.zero += int((there & (high - low <= 0)).sum())
             counted.width += (high - low)[there].tolist()
 

@@ -33,6 +33,13 @@ class Reuse(StrEnum):
         return self is not Reuse.OFF
 
 
+class Unknown(StrEnum):
+    """What is shown where noise leaves no information: the value, with a bar as wide as its bounds, or NULL."""
+
+    VALUE = "value"
+    NULL = "null"
+
+
 @dataclass(frozen=True)
 class Options:
     """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
@@ -169,6 +176,10 @@ def _reuse(text: str) -> Reuse:
     return Reuse({"true": "on", "1": "on", "false": "off", "0": "off"}.get(text.lower(), text.lower()))
 
 
+def _unknown_shown(text: str) -> Unknown:
+    return Unknown(text.lower())
+
+
 def _mechanism(text: str) -> str:
     if text.lower() not in ("auto", *(one.word for one in askable())):
         raise ValueError(text)
@@ -195,6 +206,8 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "target_error": (_target, "a half-width above 0 in the unit of the answer, or none"),
     "nonnegative": (_switch, "on or off"),
     "reuse": (_reuse, "off, on or derive"),
+    "unknown": (_unknown_shown, "value or null"),
+    "simultaneous": (_switch, "on or off"),
     "max_total": (_total, "a number above 0 in the unit of what is summed, or none"),
     "max_count": (_bound, "a whole number from 1, or none"),
     "project": (_project, "a project of the policy, or none"),

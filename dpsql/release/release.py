@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
@@ -33,12 +34,22 @@ _SHOWN_WIDTH = 28
 @dataclass(frozen=True)
 class OutputColumn:
     """One column of an answer: its name (names may repeat), SQL type, whether noise is in it, and whether it depends on
-    which groups there are (`of_groups`: then it is noisy, and its error is not known)."""
+    which groups there are (`of_groups`: then it is noisy, and its error is not known). `source`: the release that it is a
+    column of, and which, none before there is an answer."""
 
     name: str
     type: Type
     noisy: bool
     of_groups: bool = False
+    source: tuple[Release, int] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether noise leaves no information about some value of the column: its bar is all that its bounds allow."""
+        if self.source is None or not self.noisy:
+            return False
+        release, at = self.source
+        return bool(pc.any(release.unknown.column(at)).as_py())
 
 
 @dataclass(frozen=True)
@@ -94,7 +105,7 @@ class Release:
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
         """Name, type and noisiness of each column."""
-        return _columns(self.answered)
+        return tuple(replace(column, source=(self, at)) for at, column in enumerate(_columns(self.answered)))
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples of Python values (int, float, str, bool, date, datetime, None)."""
@@ -146,6 +157,11 @@ class Release:
     def error(self) -> pa.Table:
         """Half widths, like `low`: value - error to value + error covers low to high."""
         return self.bars.error
+
+    @property
+    def unknown(self) -> pa.Table:
+        """Where the noise leaves no information (booleans, aligned with `table`): the bar is all that the bounds allow."""
+        return self.bars.unknown
 
     # --- the receipt ----------------------------------------------------------------------------------------------
 
@@ -230,16 +246,43 @@ def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
     return (f"rows whose {', '.join(names)} is no public key of the policy belong to no group and are left out",)
 
 
-def make_release(sandbox: Sandbox, remainder: Remainder, confidence: float, receipt: Receipt) -> Release:
+@dataclass(frozen=True)
+class Presentation:
+    """How an answer is shown. `confidence` of bars in (0, 1); `nonnegative`: negative counts as 0; `unknown_as_null`: no value
+    where noise leaves no information; `simultaneous`: bars that hold for rows which noise selected."""
+
+    confidence: float
+    nonnegative: bool = False
+    unknown_as_null: bool = False
+    simultaneous: bool = True
+
+
+def make_release(sandbox: Sandbox, remainder: Remainder, shown: Presentation, receipt: Receipt) -> Release:
     """Run the public remainder over the released tables; the end of every question.
 
-    `confidence` in (0, 1). Raises the refusals of the sandbox, with `charged` set when the receipt holds a charge.
+    Raises the refusals of the sandbox, with `charged` set when the receipt holds a charge.
     """
+    if shown.nonnegative:
+        remainder = replace(remainder, blocks=tuple(block.with_counts_from_zero() for block in remainder.blocks))
     try:
-        return Release(answer(sandbox, remainder, confidence), receipt, sandbox)
+        answered = answer(sandbox, remainder, shown.confidence, simultaneous=shown.simultaneous)
+        release = Release(answered, receipt, sandbox)
+        if not shown.unknown_as_null:
+            return release
+        return Release(replace(answered, table=_without_unknown(release)), receipt, sandbox, _Once(release.bars))
     except Error as error:
         error.charged = not receipt.reused and receipt.loss != PrivacyLoss.nothing()
         raise
+
+
+def _without_unknown(release: Release) -> pa.Table:
+    """The rows, NULL for values of which nothing is known."""
+    table = release.table
+    for at, column in enumerate(release.columns):
+        if column.unknown:
+            values, nothing = table.column(at), release.unknown.column(at)
+            table = table.set_column(at, table.field(at), pc.if_else(nothing, pa.scalar(None, values.type), values))
+    return table
 
 
 def rehearse(sandbox: Sandbox, remainder: Remainder, confidence: float) -> tuple[OutputColumn, ...]:

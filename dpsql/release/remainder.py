@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from dpsql.plan.formulas import MeasureFormula
+from dpsql.plan.formulas import Formula, MeasureFormula, Operation, Operator, greatest, whole
 from dpsql.plan.intervals import ANY_GROUPS, GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
 from dpsql.release.formulas import formula_sql
@@ -84,21 +84,24 @@ class ReleasedBlock:
         """Each measure as an expression over terms."""
         return {name: formula_sql(formula) for name, formula, _ in self.formulas}
 
-    def table(
-        self, extra: Mapping[str, npt.NDArray[Any]], less: Sequence[npt.NDArray[Any]] = (), times: int = 1
-    ) -> pa.Table:
-        """Keys, terms, row numbers and `extra` columns, `times` over; each term minus its entry of `less`, if given."""
-        once = times == 1
-        again = np.arange(self.rows, dtype=np.int64) if once else np.tile(np.arange(self.rows, dtype=np.int64), times)
-        keys = self.keys if once else self.keys.take(pa.array(again))
-        columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
-        for at, term in enumerate(self.terms):
-            noisy = np.asarray(term.values, dtype=np.float64)
-            values = noisy if once else noisy[again]
-            columns[term.name] = pa.array(values - less[at] if less else values)
-        columns[ROW] = pa.array(again)
+    def with_counts_from_zero(self) -> ReleasedBlock:
+        """The block with every negative count raised to 0."""
+        return replace(
+            self,
+            formulas=tuple(
+                (name, _from_zero(value) if name in self.groups.counts else value, type_)
+                for name, value, type_ in self.formulas
+            ),
+        )
+
+    def table(self, extra: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
+        """Keys, terms, row numbers and `extra` columns."""
+        columns: dict[str, Any] = {name: self.keys.column(name) for name in self.keys.column_names}
+        for term in self.terms:
+            columns[term.name] = pa.array(np.asarray(term.values, dtype=np.float64))
+        columns[ROW] = pa.array(np.arange(self.rows, dtype=np.int64))
         for name, values in extra.items():
-            columns[name] = pa.array(values if once else values[again], pa.float64(), from_pandas=True)
+            columns[name] = pa.array(values, pa.float64(), from_pandas=True)
         return pa.table(columns)
 
     def query(self, extra: Sequence[str] = ()) -> exp.Select:
@@ -112,6 +115,13 @@ class ReleasedBlock:
     def columns(self) -> tuple[str, ...]:
         """Columns that the remainder may name: keys and measures."""
         return (*self.keys.column_names, *(name for name, _, _ in self.formulas))
+
+
+def _from_zero(value: Formula) -> Formula:
+    """A count that is 0 where it would be negative."""
+    if isinstance(value, Operation) and value.operator is Operator.WHOLE:
+        return whole(greatest(value.operands[0], 0))
+    return greatest(value, 0)
 
 
 def unanswered(

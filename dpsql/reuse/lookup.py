@@ -26,6 +26,7 @@ from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss, shown_errors
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import PricedBlock
+from dpsql.privacy.mechanisms.partition_selection import Threshold
 from dpsql.release.release import Release
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.answer_cache import AnswerCache
@@ -206,7 +207,7 @@ class Shelf:
                 assert known is not None
                 return known
         block = ReleasedBlock(
-            one.block.name, noisy.keys, noisy.terms, one.block.formulas, noisy.row_count, one.block.groups
+            one.block.name, noisy.keys, noisy.terms, one.block.formulas, noisy.row_count, one.block.groups, _shown_from(one)
         )
         return Found(block, receipt, _errors(block, _confidence(planned)))
 
@@ -359,6 +360,14 @@ def _block(one: PricedBlock, stored: Stored) -> ReleasedBlock:
     )  # fmt: skip
     chosen = tuple(ChosenNumber(number.name, stored.table.column(number.name).to_numpy()) for number in stored.numbers)
     keys = stored.table.select([key.name for key in stored.keys])
-    return ReleasedBlock(
-        one.block.name, keys, (*terms, *chosen), one.block.formulas, stored.table.num_rows, one.block.groups
-    )
+    rows, groups = stored.table.num_rows, one.block.groups
+    return ReleasedBlock(one.block.name, keys, (*terms, *chosen), one.block.formulas, rows, groups, _shown_from(one))
+
+
+def _shown_from(one: PricedBlock) -> dict[str, float]:
+    """The number of a released term from which on keys are shown, where a threshold decides (`conditional`)."""
+    rule = one.noise.selection
+    if not isinstance(rule, Threshold):
+        return {}
+    counted = next((term for term in one.noise.terms if term.name == rule.column), None)
+    return {} if counted is None else {counted.name: rule.tau * 2.0 ** (counted.noise.shift - counted.grid)}

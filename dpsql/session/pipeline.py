@@ -23,9 +23,10 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.stability import promises
 from dpsql.planning.planner import Planned, read_tables
 from dpsql.pricing.explain import describe_loss
+from dpsql.pricing.options import Options, Unknown
 from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.release.release import Receipt, Release, drop_notices, make_release
+from dpsql.release.release import Presentation, Receipt, Release, drop_notices, make_release
 from dpsql.release.remainder import Remainder
 from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Found, Look
 from dpsql.session.background_work import Work
@@ -34,6 +35,7 @@ from dpsql.session.context import SessionContext
 from dpsql.session.measured_outputs import MeasuredOutputs
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
+from dpsql.session.stages import notes as stage_notes
 
 
 @dataclass(frozen=True)
@@ -226,11 +228,16 @@ def _release(
     `accounts` is the state of the ledger after the charge.
     """
     budget = context.accounts.budget(planned.options.project, accounts)
-    notices = (*(part.remark for part in found if part.remark), *drop_notices(planned.plan.blocks))
+    notices = (
+        *(part.remark for part in found if part.remark),
+        *drop_notices(planned.plan.blocks),
+        *stage_notes(planned),
+    )
     receipt = Receipt(receipt_id, loss, Remaining(budget), describe_loss(loss), reused, notices)
     blocks = tuple(part.block for part in found)
     sources, previous = context.caches.answers.get(planned) or ((), None)
     if previous is not None and len(sources) == len(blocks) and all(map(is_, sources, blocks)):
+        receipt = _with_missing_keys(receipt, planned, previous)
         return replace(previous, receipt=receipt, sandbox=context.sandbox)
     inputs, read_blocks = planned.plan.public_inputs, blocks
     if planned.plan.results:
@@ -239,9 +246,27 @@ def _release(
         read_blocks = tuple(block for block in blocks if block.name in names)
     public = {entry.name: context.public_table(entry.scan) for entry in inputs}
     remainder = Remainder(planned.plan.remainder, planned.plan.output_names, read_blocks, public, planned.text)
-    release = make_release(context.sandbox, remainder, float(planned.options.confidence), receipt)
+    release = make_release(context.sandbox, remainder, presentation(planned.options), receipt)
     errors = {part.block.name: part.errors for part in found}
-    release = replace(release, measured=MeasuredOutputs(planned, errors))
+    measured = MeasuredOutputs(planned, errors)
+    release = replace(release, measured=measured, receipt=_with_missing_keys(receipt, planned, release))
     if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
         context.caches.answers.keep(planned, blocks, release)
     return release
+
+
+def presentation(options: Options) -> Presentation:
+    """How an answer is to be shown."""
+    hidden = options.unknown is Unknown.NULL
+    return Presentation(float(options.confidence), options.nonnegative, hidden, options.simultaneous)
+
+
+def _with_missing_keys(receipt: Receipt, planned: Planned, release: Release) -> Receipt:
+    """The receipt with the notice that keys which few units share are in no total, where something is computed over
+    groups of private keys."""
+    rules = [block.noise.selection for block in planned.price.blocks if block.noise.selection is not None]
+    if not rules or not release.answered.of_groups:
+        return receipt
+    few = max(rule.half_point() for rule in rules)
+    notice = f"keys that fewer than about {few} units share are mostly not shown, and what they have is in no total"
+    return replace(receipt, notices=(*receipt.notices, notice))

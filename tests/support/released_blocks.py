@@ -19,7 +19,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
 from dpsql.privacy.mechanisms.gaussian import Gaussian
-from dpsql.release.release import Receipt, Release, make_release
+from dpsql.release.release import Presentation, Receipt, Release, make_release
 from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
 
@@ -112,10 +112,11 @@ def release(
     *,
     receipt: str = "r-1",
     confidence: float = 0.95,
+    shown: Presentation | None = None,
     public: dict[str, pa.Table] | None = None,
 ) -> Release:
     paid = Receipt(receipt, PrivacyLoss.pure(Fraction(1, 10)), {"dataset": "epsilon 9.9"})
-    return make_release(sandbox, remainder(sql, blocks, public), confidence, paid)
+    return make_release(sandbox, remainder(sql, blocks, public), shown or Presentation(confidence), paid)
 
 
 def covered(found: Release, column: int, truth: Sequence[float]) -> np.ndarray:

@@ -50,11 +50,8 @@ class Measures:
         for name, tree in block.measures.items():
             inner, low, high = clamped(tree)
             parts = [None if part is None else vector(part) for part in (tree, inner, low, high)]
-            if parts[0] is not None and parts[1] is not None:
-                self._parts[name] = (parts[0], parts[1], parts[2], parts[3])
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._parts
+            assert parts[0] is not None and parts[1] is not None, "a formula with an operation that vectors lack"
+            self._parts[name] = (parts[0], parts[1], parts[2], parts[3])
 
     def extent(self, node: exp.Column) -> Extent:
         """Where a measure of the block (or a count of rows) can be."""
@@ -104,8 +101,6 @@ class Simulation:
         """The bar of an expression over keys, measures and hidden columns of the block. `value`: as released."""
         within = extent(expression, self.measures.extent)
         names = {node.name for node in expression.find_all(exp.Column)} & self.block.measures.keys()
-        if not all(name in self.measures for name in names):
-            return Interval.nothing(len(value))
         pieces = [self._part(room, expression, names, value[part], part, within) for part in self._slices()]
         ends = [np.concatenate(column) for column in zip(*pieces, strict=True)] if pieces else [value, value]
         low, high = ends
@@ -139,7 +134,8 @@ class Simulation:
                 drawn[term.name] = values_given_shown(term, numbers, least, uniform)
         cells = self._cells(room, expression, self.measures.values(names, drawn), part)
         low, high = percentiles(cells, self.groups.confidence)
-        ends = [(low, high), (2 * value - high, 2 * value - low)]
+        with np.errstate(invalid="ignore"):
+            ends = [(low, high), (2 * value - high, 2 * value - low)]
         around, outside = self.measures.around_bounds(names, released, drawn)
         if outside.any():
             low, high = percentiles(self._cells(room, expression, around, part), self.groups.confidence)

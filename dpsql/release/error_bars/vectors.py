@@ -57,7 +57,7 @@ def vector(node: exp.Expr) -> Vector | None:
 
 def clamped(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None, exp.Expr | None]:
     """What `least(greatest(x, low), high)` keeps within bounds, and the bounds; a number with None and None else."""
-    while isinstance(node, exp.Paren):
+    while isinstance(node, (exp.Paren, exp.Cast, exp.Round)):
         node = node.this
     if isinstance(node, exp.Least) and len(node.expressions) == 1 and isinstance(node.this, exp.Greatest):
         if len(node.this.expressions) == 1:
@@ -100,7 +100,7 @@ def _operation(node: exp.Expr) -> tuple[Callable[..., Floats], list[exp.Expr]]:
         return (lambda columns, inner: _rounded(inner)), [node.this]
     if isinstance(node, exp.Sqrt):
         return (lambda columns, inner: np.sqrt(inner)), [node.this]
-    if isinstance(node, exp.Nullif) and isinstance(node.expression, exp.Literal):
+    if isinstance(node, exp.Nullif):
         return (lambda columns, inner, other: _unless_equal(inner, other)), [node.this, node.expression]
     if type(node) in _BINARY:
         binary = _BINARY[type(node)]
@@ -117,4 +117,4 @@ def _rounded(values: Floats) -> Floats:
 
 
 def _unless_equal(values: Floats, other: Floats) -> Floats:
-    return np.where(values == other, np.nan, values)
+    return np.asarray(np.where(values == other, np.nan, values))

@@ -30,7 +30,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Sensitivity
 from dpsql.release.error_bars.lineage import lineage
 from dpsql.release.error_bars.rowwise import trace
-from dpsql.release.release import Receipt, Release, make_release, rehearse
+from dpsql.release.release import Presentation, Receipt, Release, make_release, rehearse
 from dpsql.release.remainder import ReleasedBlock, unanswered
 from dpsql.release.sandbox import Sandbox
 
@@ -293,7 +293,7 @@ def test_an_error_after_the_charge_says_so(sandbox: Sandbox, made: ReleasedBlock
     paid = Receipt("r", PrivacyLoss.pure(Fraction(1)), {})
     for receipt, charged in ((paid, True), (dataclasses.replace(paid, reused=True), False)):
         with pytest.raises(Error) as caught:
-            make_release(sandbox, asked, 0.95, receipt)
+            make_release(sandbox, asked, Presentation(0.95), receipt)
         assert caught.value.charged is charged
 
 
@@ -357,7 +357,7 @@ def test_hidden_columns_do_not_leak(sandbox: Sandbox, made: ReleasedBlock) -> No
         names = ("a", "b", "c")[: 2 if "JOIN" not in sql else 3]
         asked = dataclasses.replace(asked, names=names)
         paid = Receipt("r", PrivacyLoss.nothing(), {})
-        assert make_release(sandbox, asked, 0.95, paid).table.column_names == list(names)
+        assert make_release(sandbox, asked, Presentation(0.95), paid).table.column_names == list(names)
 
 
 def test_trace_knows_row_wise_remainders(made: ReleasedBlock) -> None:
