@@ -96,8 +96,8 @@ QUESTIONS = (
     Question("MAX of counts", _OVER.format("MAX(n)"), 0),
     Question("MIN of AVG", _OVER.format("MIN(a)"), 0),
     Question("SUM of counts", _OVER.format("SUM(n)"), 0),
-    Question("COUNT above a threshold", _OVER.format("COUNT(*) FILTER (WHERE n > {{rows}})"), 0),
-    Question("SUM above a threshold", _OVER.format("SUM(n) FILTER (WHERE n > {{rows}})"), 0),
+    Question("COUNT above a threshold", _OVER.format("COUNT(*) FILTER (WHERE n > {rows})"), 0),
+    Question("SUM above a threshold", _OVER.format("SUM(n) FILTER (WHERE n > {rows})"), 0),
     Question("RANK", "SELECT k, RANK() OVER (ORDER BY n DESC) AS v FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k)"),
     Question("top 1", "SELECT k, COUNT(*) AS v FROM t GROUP BY k ORDER BY v DESC LIMIT 1"),
     Question("top 5", "SELECT k, COUNT(*) AS v FROM t GROUP BY k ORDER BY v DESC LIMIT 5"),
@@ -150,7 +150,10 @@ def cover(
     """Each question asked until `wanted` bars are there (`most` times at most, `least` at least)."""
     table = data(setting)
     found: dict[str, Covered] = {}
-    with duckdb.connect() as raw, open_session(policy(folder, setting), source={"t": table}, create_ledger=True) as session:
+    with (
+        duckdb.connect() as raw,
+        open_session(policy(folder, setting), source={"t": table}, create_ledger=True) as session,
+    ):
         raw.register("t", table)
         session.execute("SET dp.reuse = off")
         for question in questions:
@@ -165,7 +168,9 @@ def cover(
 
 
 def _truth(raw: duckdb.DuckDBPyConnection, question: Question, sql: str) -> dict[tuple[Any, ...], float]:
-    plain = sql.split(" HAVING ")[0].split(" ORDER BY v")[0] if question.name in SELECTED else sql
+    plain = (
+        sql.split(" HAVING ", maxsplit=1)[0].split(" ORDER BY v", maxsplit=1)[0] if question.name in SELECTED else sql
+    )
     return {tuple(row[: question.shown]): row[question.shown] for row in raw.sql(plain).fetchall()}
 
 
@@ -176,7 +181,9 @@ def _count(counted: Covered, release: Release, question: Question, truth: dict[t
     slack = 1e-9 * np.maximum(1, np.abs(exact))
     for confidence in CONFIDENCES:
         known = bars(release.sandbox or shared_sandbox(), replace(release.answered, confidence=confidence))
-        low, high = (np.asarray(part.column(question.shown).to_numpy(), dtype=float) for part in (known.low, known.high))
+        low, high = (
+            np.asarray(part.column(question.shown).to_numpy(), dtype=float) for part in (known.low, known.high)
+        )
         hit = there & (~np.isfinite(low) | ((low - slack <= exact) & (exact <= high + slack)))
         counted.hits[confidence] += int(hit.sum())
         if confidence == 0.95:

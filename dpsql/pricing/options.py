@@ -54,6 +54,8 @@ class Options:
     reuse: Reuse = Reuse.ON
     bounds: ContributionBounds = UNBOUNDED
     project: str | None = None
+    unknown: Unknown = Unknown.VALUE
+    simultaneous: bool = True
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:

@@ -207,7 +207,13 @@ class Shelf:
                 assert known is not None
                 return known
         block = ReleasedBlock(
-            one.block.name, noisy.keys, noisy.terms, one.block.formulas, noisy.row_count, one.block.groups, _shown_from(one)
+            one.block.name,
+            noisy.keys,
+            noisy.terms,
+            one.block.formulas,
+            noisy.row_count,
+            one.block.groups,
+            _shown_from(one),
         )
         return Found(block, receipt, _errors(block, _confidence(planned)))
 

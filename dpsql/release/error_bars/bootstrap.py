@@ -4,11 +4,14 @@ The whole remainder runs over tables with the noise drawn once more, once for ea
 replicates. Each row of the answer is found again by its exact columns. Replicate 0 has no noise and must give the answer
 itself; if it does not, the engine did not repeat the question, and nothing is claimed.
 
-Half of the replicates are t - z*, for percentiles. The others are u + z* beside u, for errors: u is t with its groups drawn
+A third of the replicates are t - z*, for percentiles. The next are u + z* beside u, for errors: u is t with its groups drawn
 together until they vary as much as the exact ones are estimated to (Louis 1984), because what is released varies more
-than the exact numbers, and a spread or an extreme over groups errs by what noise adds to *their* variation. `ends` has the rule.
-A maximum or minimum is moreover chosen for its noise, which no replicate can see: its bar may miss with (1 - confidence) /
-groups only, so that it holds for all groups at once (Bonferroni).
+than the exact numbers, and a spread or an extreme over groups errs by what noise adds to *their* variation. `ends` has the
+rule. The last are e + z*, where e has all groups equal to their mean: where the answer is among what these give, the data
+may be such, and the bar reaches to T(e) (a test is inverted; it is how a spread of 0 stays in a bar).
+A maximum or minimum is moreover chosen for its noise, which no replicate can see. So two more replicates have all measures
+at the lower and at the upper ends of bars that hold for all groups at once, each missing with (1 - confidence) / groups
+only (Bonferroni): the exact extreme of numbers that are all within their bars lies between the extremes of the ends.
 """
 
 from __future__ import annotations
@@ -25,12 +28,13 @@ from dpsql.release.error_bars.conditional import values_given_shown
 from dpsql.release.error_bars.draws import Floats, deviates, known_law, uniforms
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import Extent
+from dpsql.release.error_bars.intervals import Groups, intervals
 from dpsql.release.error_bars.simulation import Measures, typed
 from dpsql.release.remainder import DIALECT, NoisyTerm, ReleasedBlock, Remainder, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
 
 _MOST_CELLS = 2_000_000
-_MOST_REPLICATES = 999
+_MOST_REPLICATES = 399
 _MOST_ROWS = 200_000
 _PART_ROWS = 1_000_000
 _LEAST_PRESENT = 0.5
@@ -58,6 +62,11 @@ class Rerun:
     seed: str
     extents: Sequence[Extent]
 
+    @property
+    def extreme(self) -> bool:
+        """Whether the remainder asks for a maximum or minimum of groups."""
+        return self.tree.find(exp.Max, exp.Min, exp.ArgMax, exp.ArgMin) is not None
+
 
 class Unmatched(Exception):
     """The rows of the answer cannot be found again in its replicates; the text says why."""
@@ -75,11 +84,11 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, wanted: Sequence
     if not all(known_law(term) for block in blocks for term in block.terms):
         raise Unmatched("a mechanism has no law of noise to draw from")
     replicates = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES)
-    shape = (2 * replicates + 2, len(answer))
+    shape = (3 * replicates + 3 + 2 * rerun.extreme, len(answer))
     present = np.zeros(shape, dtype=bool)
     cells = {position: np.full(shape, np.nan) for position in wanted}
-    tables = {block.name: Replicates(rerun, block, replicates) for block in blocks}
     with sandbox.room() as room:
+        tables = {block.name: Replicates(rerun, block, replicates, _ends(room, rerun, block)) for block in blocks}
         for part in _parts(shape[0], groups):
             result = _run(room, rerun, answer, wanted, tables, part)
             draw, at = (result.column(i).to_numpy().astype(np.int64) for i in (0, 1))
@@ -96,7 +105,8 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, wanted: Sequence
 
 
 def candidates(sandbox: Sandbox, rerun: Rerun, row: int) -> int:
-    """How many different rows are shown in some of a few replicates; column `row` of `rerun.tree` says which row is which.
+    """How many different rows might have been shown: those that are in some of a few replicates. Their noise is doubled,
+    because a row that is shown had luck with its own. Column `row` of `rerun.tree` says which row is which.
 
     Raises the refusals of `Room.query`, and Unmatched.
     """
@@ -105,7 +115,7 @@ def candidates(sandbox: Sandbox, rerun: Rerun, row: int) -> int:
         raise Unmatched("a mechanism has no law of noise to draw from")
     part = range(_CANDIDATE_DRAWS + 1)
     tables = dict(rerun.remainder.public)
-    tables |= {block.name: Replicates(rerun, block, _CANDIDATE_DRAWS).table(part) for block in blocks}
+    tables |= {block.name: Replicates(rerun, block, _CANDIDATE_DRAWS, spread=2.0).table(part) for block in blocks}
     tables[_DRAWS] = pa.table({_DRAW: pa.array(np.arange(len(part)))})
     inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, _this_draw)
     labels = ", ".join(f'"c{at}"' for at in range(row + 1))
@@ -121,28 +131,43 @@ def _parts(draws: int, groups: int) -> Iterator[range]:
 
 
 class Replicates:
-    """The terms of a block: as released, t - z* for each draw, then u, and u + z* for each draw."""
+    """The terms of a block: as released, t - z* for each draw, u, u + z* for each draw, e, e + z* for each draw; after
+    them `ends`, the measures at the lower and at the upper ends of bars. `spread` multiplies the noise of t - z*."""
 
-    def __init__(self, rerun: Rerun, block: ReleasedBlock, draws: int) -> None:
+    def __init__(
+        self,
+        rerun: Rerun,
+        block: ReleasedBlock,
+        draws: int,
+        ends: Sequence[Mapping[str, Floats]] = (),
+        spread: float = 1.0,
+    ) -> None:
+        self.ends = ends
+        self.spread = spread
         self.block = block
         self.extra = rerun.extra.get(block.name, {})
         self.measures = Measures(block)
         self.draws = draws
-        self.terms = {term.name: self._replicated(term, f"{rerun.seed}/{block.name}/{term.name}") for term in block.terms}
+        self.terms = {
+            term.name: self._replicated(term, f"{rerun.seed}/{block.name}/{term.name}") for term in block.terms
+        }
 
     def _replicated(self, term: NoisyTerm, key: str) -> Floats:
-        """Shape (2 draws + 2, groups)."""
+        """Shape (3 draws + 3, groups)."""
         released = np.asarray(term.values, dtype=np.float64)
         uniform = uniforms(key, 2 * self.draws * len(released)).reshape(2, self.draws, len(released))
         drawn = deviates(term, uniform[1].reshape(-1)).reshape(uniform[1].shape)
         least = self.block.shown_from.get(term.name)
         if least is None:
-            again = released - deviates(term, uniform[0].reshape(-1)).reshape(uniform[0].shape)
+            again = released - self.spread * deviates(term, uniform[0].reshape(-1)).reshape(uniform[0].shape)
         else:
-            columns = [values_given_shown(term, released[[at]], least, uniform[0][:, at])[0] for at in range(len(released))]
+            columns = [
+                values_given_shown(term, released[[at]], least, uniform[0][:, at])[0] for at in range(len(released))
+            ]
             again = np.stack(columns, axis=1)
         shrunk = _drawn_together(released, term.standard_deviation())
-        return np.concatenate([released[None], again, shrunk[None], shrunk + drawn])
+        equal = np.full_like(released, released.mean() if len(released) >= _LEAST_GROUPS else np.nan)
+        return np.concatenate([released[None], again, shrunk[None], shrunk + drawn, equal[None], equal + drawn])
 
     def table(self, part: range) -> pa.Table:
         """Keys, measures and hidden columns for some of the replicates."""
@@ -152,10 +177,30 @@ class Replicates:
         known = known.select([name for name in known.column_names if name not in self.terms]).take(places)
         terms = {name: values[part.start : part.stop] for name, values in self.terms.items()}
         measures = self.measures.values({name for name, _, _ in self.block.formulas}, terms)
+        last = 3 * self.draws + 3
+        for at, end in enumerate(self.ends):
+            if last + at in part:
+                measures = {name: np.concatenate((values, end[name][None])) for name, values in measures.items()}
         for name, _, type_ in self.block.formulas:
             flat = np.broadcast_to(measures[name], (len(part), rows)).reshape(-1)
             known = known.append_column(name, typed(np.where(np.isfinite(flat), flat, np.nan), type_))
         return known.append_column(_DRAW, pa.array(np.repeat(np.arange(part.start, part.stop), rows)))
+
+
+def _ends(room: Room, rerun: Rerun, block: ReleasedBlock) -> list[dict[str, Floats]]:
+    """The ends of all measures that hold at once, where an extreme is asked for; a measure without ends as it is."""
+    if not rerun.extreme:
+        return []
+    confidence = 1 - (1 - rerun.confidence) / max(1, block.rows)
+    groups = Groups(block, {}, None, confidence, rerun.seed)
+    names = [name for name, _, _ in block.formulas]
+    found = dict(zip(names, intervals(room, groups, [column(name) for name in names]), strict=True))
+    released = Measures(block).values(
+        set(names), {term.name: np.asarray(term.values, dtype=float) for term in block.terms}
+    )
+    low = {name: np.where(np.isfinite(found[name].low), found[name].low, released[name]) for name in names}
+    high = {name: np.where(np.isfinite(found[name].high), found[name].high, released[name]) for name in names}
+    return [low, high]
 
 
 def _drawn_together(values: Floats, deviation: float) -> Floats:
@@ -192,30 +237,47 @@ def _this_draw(query: exp.Select) -> exp.Select:
     return query.where(exp.EQ(this=column(_DRAW), expression=column(_DRAW, _DRAWS)), dialect=DIALECT)
 
 
-def _interval(
-    value: Floats, cells: Floats, present: npt.NDArray[np.bool_], rerun: Rerun, position: int
-) -> Interval:
+def _interval(value: Floats, cells: Floats, present: npt.NDArray[np.bool_], rerun: Rerun, position: int) -> Interval:
     """`cells`: (released, draws, u, draws) by rows of the answer. Not known where a row is in fewer than half of the
     replicates. Raises Unmatched when the first replicate is not the answer."""
     if not np.allclose(cells[0], value, rtol=1e-9, atol=1e-12, equal_nan=True):
         raise Unmatched("the order of its rows decides the result")
-    half = len(cells) // 2
-    extreme = rerun.tree.find(exp.Max, exp.Min, exp.ArgMax, exp.ArgMin) is not None
-    groups = max((block.rows for block in rerun.remainder.blocks), default=1)
-    confidence = 1 - (1 - rerun.confidence) / (groups if extreme else 1)
-    finite = np.where(np.isfinite(cells), cells, np.nan)
+    extreme = rerun.extreme
+    bounds, cells, present = (cells[-2:], cells[:-2], present[:-2]) if extreme else (cells[:0], cells, present)
+    third = len(cells) // 3
+    finite = np.where(np.isfinite(cells), cells, np.nan).reshape(3, third, len(value))
+    there = present.reshape(3, third, len(value))
     low, high = np.full(len(value), np.nan), np.full(len(value), np.nan)
-    for row in range(len(value)):
-        there = present[1:half, row]
-        if there.mean() < _LEAST_PRESENT:
-            continue
-        first, last = percentiles(finite[1:half, row][there][None], confidence)
-        ends = [(first, last), (2 * value[[row]] - last, 2 * value[[row]] - first)] if extreme else [(first, last)]
-        if present[half, row] and np.isfinite(finite[half, row]):
-            again = present[half + 1 :, row]
-            first, last = percentiles(finite[half + 1 :, row][again][None] - finite[half, row], confidence)
-            ends.append((value[[row]] - last, value[[row]] - first))
-        low[[row]], high[[row]] = hull_of(ends, rerun.extents[position])
-    there = present[1:half].mean(axis=0) >= _LEAST_PRESENT
+    seldom = there[0, 1:].mean(axis=0) < _LEAST_PRESENT
+    always = present.all(axis=0)
+    # Rows that are in all replicates are computed together, the others one by one.
+    for rows in [np.flatnonzero(always), *np.flatnonzero(~always & ~seldom)[:, None]]:
+        if len(rows):
+            families = [finite[at][:, rows] for at in range(3)]
+            shown = [there[at, 1:, rows[0]] for at in range(3)]
+            drawn = [family[1:][one].T for family, one in zip(families, shown, strict=True)]
+            centres = [family[0] for family in families]
+            low[rows], high[rows] = _ends_of(value[rows], drawn, centres, bounds[:, rows], rerun, position)
     found = Interval.of(value, low, high, rerun.extents[position])
-    return Interval(value, found.low, found.high, found.unknown & there)
+    return Interval(value, found.low, found.high, found.unknown & ~seldom)
+
+
+def _ends_of(
+    value: Floats, drawn: Sequence[Floats], centres: Sequence[Floats], bounds: Floats, rerun: Rerun, position: int
+) -> tuple[Floats, Floats]:
+    """The hull of percentiles, of reflected errors, of the answer for equal groups where they may be so, and of `bounds`.
+
+    `drawn` and `centres`: of t - z*, u + z* and e + z*, by rows and draws, and of t, u and e by rows.
+    """
+    ends = [percentiles(drawn[0], rerun.confidence)]
+    with np.errstate(invalid="ignore"):
+        if drawn[1].size:
+            first, last = percentiles(drawn[1], rerun.confidence)
+            ends.append((value - last + centres[1], value - first + centres[1]))
+        if drawn[2].size:
+            first, last = percentiles(drawn[2], rerun.confidence)
+            equal = np.where((first <= value) & (value <= last), centres[2], np.nan)
+            ends.append((equal, equal))
+    if len(bounds):
+        ends.append((np.fmin.reduce(bounds), np.fmax.reduce(bounds)))
+    return hull_of(ends, rerun.extents[position])

@@ -1,10 +1,10 @@
 """What a released number says of the exact one when it is shown only because it is large.
 
-A private key appears when its noisy count is at least a threshold, so counts that are shown had luck with their noise. With
-Z the noise, t the count shown, c the threshold and b the exact count, F(b) = P(b + Z <= t given b + Z >= c) falls from 1
-to 0 as b rises, and F at the exact count is uniform in (0, 1), given that the key is shown. So the b with F(b) = u, u uniform, are a
-confidence distribution of the exact count (Fraser 1991; for truncated normal laws Lee, Sun, Sun and Taylor 2016), exact for
-those that are shown. Well above the threshold it is t - Z. A key is shown only where the data has it: b is 1 at least.
+A private key appears when its noisy count is at least a threshold, so counts that are shown had luck with their noise.
+With Z the noise, t the count shown, c the threshold and b the exact count, F(b) = P(b + Z <= t given b + Z >= c) falls from
+1 to 0 as b rises, and F at the exact count is uniform in (0, 1), given that the key is shown. So the b with F(b) = u, u
+uniform, are a confidence distribution of the exact count (for truncated normal laws Lee, Sun, Sun and Taylor 2016), exact
+for those that are shown. Well above the threshold it is t - Z. A key is shown only where the data has it: b is 1 at least.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ _POINTS = 4096
 _REACH = 36
 """Of deviations: of every law here less than 1e-19 lies beyond."""
 
+
 def uniforms(key: str, count: int) -> Floats:
     """`count` numbers in (0, 1) from SHAKE-256 of `key`: 53 bits each."""
     words = np.frombuffer(hashlib.shake_256(key.encode()).digest(8 * count), dtype=np.uint64)

@@ -6,7 +6,7 @@ AVG of a column within [0, 1000] is a formula that is kept there, so whatever th
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, sqrt
+from math import copysign, floor, inf, isfinite, sqrt
 
 from sqlglot import exp
 
@@ -27,7 +27,7 @@ def extent(node: exp.Expr, of: Callable[[exp.Column], Extent]) -> Extent:
     if isinstance(node, exp.Column):
         return of(node)
     if isinstance(node, exp.Literal):
-        return (float(node.name),) * 2 if not node.is_string else EVERYTHING  # type: ignore[return-value]
+        return (float(node.name),) * 2 if not node.is_string else EVERYTHING
     if isinstance(node, _NOT_NEGATIVE):
         return 0.0, inf
     if isinstance(node, (exp.Rank, exp.DenseRank, exp.RowNumber)):
@@ -60,7 +60,7 @@ def _computed(node: exp.Expr, of: Callable[[exp.Column], Extent]) -> Extent:
         return (max(low, -high, 0.0), max(-low, high))
     if isinstance(node, exp.Round) and not node.args.get("decimals"):
         low, high = extent(node.this, of)
-        return low - 0.5, high + 0.5
+        return _rounded(low), _rounded(high)
     if isinstance(node, (exp.Least, exp.Greatest)):
         parts = [extent(part, of) for part in (node.this, *node.expressions)]
         choose = min if isinstance(node, exp.Least) else max
@@ -97,6 +97,11 @@ def _operation(node: exp.Binary, of: Callable[[exp.Column], Extent]) -> Extent:
         return EVERYTHING
     ends = [_product(x, 1 / y if abs(y) != inf else 0.0) for x in (a, b) for y in (c, d)]
     return min(ends), max(ends)
+
+
+def _rounded(end: float) -> float:
+    """Half away from zero."""
+    return copysign(floor(abs(end) + 0.5), end) if isfinite(end) else end
 
 
 def _product(x: float, y: float) -> float:

@@ -123,7 +123,9 @@ def _set_operation(node: exp.SetOperation, tables: Sources, outer: list[Sources]
         return Lineage(tuple(Field(field.name, worst) for field in left.columns or right.columns), worst)
     whole = isinstance(node, exp.Union) and not _cut(node)
     columns = tuple(
-        Field(a.name, max(a.level, b.level), min(a.empty, b.empty) if whole else Empty.OTHER, hull([a.extent, b.extent]))
+        Field(
+            a.name, max(a.level, b.level), min(a.empty, b.empty) if whole else Empty.OTHER, hull([a.extent, b.extent])
+        )
         for a, b in zip(left.columns, right.columns, strict=True)
     )
     if not whole or node.args.get("distinct"):
@@ -271,7 +273,9 @@ class _Select:
 
     def _extent_of(self, node: exp.Column) -> Extent:
         """What a column of the sources cannot leave."""
-        return hull([f.extent for source in self._named(self.sources, node) if (f := source.field(node.name)) is not None])
+        return hull(
+            [f.extent for source in self._named(self.sources, node) if (f := source.field(node.name)) is not None]
+        )
 
     def _empty_column(self, node: exp.Column) -> Empty:
         if self.mixed:

@@ -141,7 +141,9 @@ class _Tracer:
         order = node.args.get("order")
         cut = order is not None and (node.args.get("limit") or node.args.get("offset"))
         by = [(item.this, ordered) for item in order.expressions] if cut and order is not None else []
-        conditions = [(clause.this, inside) for part in ("where", "qualify") if (clause := node.args.get(part)) is not None]
+        conditions = [
+            (clause.this, inside) for part in ("where", "qualify") if (clause := node.args.get(part)) is not None
+        ]
         return any(self.noisy(part, scope) for part, scope in [*conditions, *by])
 
     def noisy(self, node: exp.Expr, scope: _Scope) -> bool:

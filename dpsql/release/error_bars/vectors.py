@@ -59,11 +59,11 @@ def clamped(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None, exp.Expr | None]
     """What `least(greatest(x, low), high)` keeps within bounds, and the bounds; a number with None and None else."""
     while isinstance(node, (exp.Paren, exp.Cast, exp.Round)):
         node = node.this
+    upper = None
     if isinstance(node, exp.Least) and len(node.expressions) == 1 and isinstance(node.this, exp.Greatest):
-        if len(node.this.expressions) == 1:
-            return node.this.this, node.this.expressions[0], node.expressions[0]
+        node, upper = node.this, node.expressions[0]
     if isinstance(node, exp.Greatest) and len(node.expressions) == 1:
-        return node.this, node.expressions[0], None
+        return node.this, node.expressions[0], upper
     return node, None, None
 
 
@@ -92,7 +92,7 @@ def _operation(node: exp.Expr) -> tuple[Callable[..., Floats], list[exp.Expr]]:
         name = node.name
         return (lambda columns: columns[name]), []
     if isinstance(node, exp.Literal) and not node.is_string:
-        value = np.float64(node.name)
+        value = np.asarray(float(node.name))
         return (lambda columns: value), []
     if isinstance(node, exp.Neg):
         return (lambda columns, inner: -inner), [node.this]
