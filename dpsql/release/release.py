@@ -269,7 +269,7 @@ def make_release(sandbox: Sandbox, remainder: Remainder, shown: Presentation, re
         release = Release(answered, receipt, sandbox)
         if not shown.unknown_as_null:
             return release
-        return Release(replace(answered, table=_without_unknown(release)), receipt, sandbox, _Once(release.bars))
+        return Release(replace(answered, table=_without_unknown(release)), receipt, sandbox, _bars=_Once(release.bars))
     except Error as error:
         error.charged = not receipt.reused and receipt.loss != PrivacyLoss.nothing()
         raise

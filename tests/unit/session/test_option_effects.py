@@ -1,0 +1,94 @@
+"""Every option of docs/sql.md changes something that an analyst sees, so that none is read by nobody."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clinic import build
+
+from dpsql.pricing.options import Options
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
+AGES = "SELECT age, COUNT(*) AS n FROM patients WHERE region = 'south' GROUP BY age"
+COSTS = "SELECT SUM(cost) AS total, COUNT(*) AS n FROM visits"
+PRIVATE = "SELECT weight, COUNT(*) AS n FROM patients GROUP BY weight"
+CORRELATIONS = "SELECT age, CORR(weight, patient_id % 7) AS c FROM patients GROUP BY age"
+
+
+def priced(sql: str) -> Callable[[Session], Any]:
+    return lambda session: session.explain(sql).price
+
+
+def bounds(sql: str) -> Callable[[Session], Any]:
+    return lambda session: [output.bound for output in session.explain(sql).outputs]
+
+
+def negative(session: Session) -> bool:
+    return min(n for _, n in session.execute(AGES).rows()) < 0
+
+
+def repeated(session: Session) -> bool:
+    return [session.execute(COSTS).reused for _ in range(2)][-1]
+
+
+def nulls_without_information(session: Session) -> bool:
+    release = session.execute(CORRELATIONS)
+    unknown = release.unknown.column(1).to_pylist()
+    assert any(unknown)
+    return any(value is not None for (_, value), nothing in zip(release.rows(), unknown, strict=True) if nothing)
+
+
+def first_row(session: Session) -> Any:
+    return session.execute(AGES + " ORDER BY n DESC LIMIT 1").error.column(1)[0].as_py()
+
+
+EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
+    "epsilon": ("0.5", priced(COSTS)),
+    "delta": ("5e-10", priced(PRIVATE)),
+    "mechanism": ("gaussian", lambda session: [output.mechanism for output in session.explain(COSTS).outputs]),
+    "max_groups": ("1", bounds("SELECT weekday, COUNT(*) AS n FROM (SELECT cost > 20 AS weekday FROM visits) t GROUP BY weekday")),
+    "max_rows_per_group": ("1", bounds(COSTS)),
+    "max_total": ("100", bounds(COSTS)),
+    "max_count": ("2", bounds(COSTS)),
+    "target_error": ("20", priced("SELECT COUNT(*) AS n FROM patients")),
+    "confidence": ("0.5", lambda session: session.execute(AGES).error.column(1)[0].as_py()),
+    "nonnegative": ("on", negative),
+    "unknown": ("null", nulls_without_information),
+    "simultaneous": ("off", first_row),
+    "project": ("flu", lambda session: sorted(session.budget().spent)),
+    "reuse": ("off", repeated),
+}  # fmt: skip
+"""Option: another value than its default, and what is seen, which is another thing then."""
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    policy = build(tmp_path)
+    policy.write_text(policy.read_text().replace("\nanalysts:", "\nprojects: {flu: {epsilon: 100}}\nanalysts:"))
+    with open_session(policy, create_ledger=True) as opened:
+        yield opened
+
+
+def documented() -> set[str]:
+    rows = PAGE.read_text(encoding="utf-8").split("## Options")[1].split("\n## ")[0].splitlines()
+    return {name for row in rows if row.startswith("| `dp.") for name in re.findall(r"`dp\.(\w+)`", row.split("|")[1])}
+
+
+def test_the_page_names_every_option_and_each_is_looked_at(session: Session) -> None:
+    known = {name.removeprefix("dp.") for name in Options.of_policy(session.policy).show()}
+    assert documented() == known == set(EFFECTS)
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_an_option_changes_what_is_seen(session: Session, name: str) -> None:
+    value, seen = EFFECTS[name]
+    usual = seen(session)
+    session.execute(f"SET dp.{name} = {value}")
+    assert seen(session) != usual
