@@ -10,7 +10,7 @@ from dpsql.aggregates.contract import Aggregate, Arguments, Basis
 from dpsql.aggregates.distances import distance
 from dpsql.aggregates.registry import register
 from dpsql.functions.numeric import both, call, clamped
-from dpsql.plan.formulas import Formula, greatest, least, null_if, square_root, within
+from dpsql.plan.formulas import Formula, greatest, null_if, square_root, within
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Measure
 
@@ -55,6 +55,12 @@ def _pair(basis: Basis, measure: Measure) -> _Pair:
     return _Pair(count, mean_y, mean_x, var_y, var_x, within(covariance, -limit, limit))
 
 
+def _correlation(pair: _Pair) -> Formula:
+    """NULL without a spread, as in SQL. The covariance is kept within the root it is divided by, so the ratio is in [-1, 1]
+    as it stands; LEAST and GREATEST around it would skip the NULL and say 1 or -1."""
+    return pair.covariance / null_if(square_root(pair.var_y * pair.var_x), 0)
+
+
 def _over(formula: Callable[[_Pair], Formula]) -> Callable[[Basis, Measure], Formula]:
     return lambda basis, measure: formula(_pair(basis, measure))
 
@@ -62,10 +68,10 @@ def _over(formula: Callable[[_Pair], Formula]) -> Callable[[Basis, Measure], For
 for _word, _node, _over_results, _of_pair in (
     ("covar_pop", "CovarPop", True, lambda p: p.covariance),
     ("covar_samp", "CovarSamp", True, lambda p: p.covariance * p.n / greatest(p.n - 1, 1)),
-    ("corr", "Corr", True, lambda p: within(p.covariance / null_if(square_root(p.var_y * p.var_x), 0), -1, 1)),
+    ("corr", "Corr", True, _correlation),
     ("regr_slope", "RegrSlope", True, lambda p: p.covariance / null_if(p.var_x, 0)),
     ("regr_intercept", "RegrIntercept", True, lambda p: p.mean_y - p.covariance / null_if(p.var_x, 0) * p.mean_x),
-    ("regr_r2", "RegrR2", False, lambda p: least(p.covariance * p.covariance / null_if(p.var_y * p.var_x, 0), 1)),
+    ("regr_r2", "RegrR2", False, lambda p: _correlation(p) * _correlation(p)),
     ("regr_avgx", "RegrAvgx", False, lambda p: p.mean_x),
     ("regr_avgy", "RegrAvgy", False, lambda p: p.mean_y),
 ):
