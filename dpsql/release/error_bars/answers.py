@@ -15,9 +15,10 @@ from dpsql.release.error_bars.bootstrap import Rerun, Unmatched, bootstrap, cand
 from dpsql.release.error_bars.direct import Direct, direct
 from dpsql.release.error_bars.draws import Floats
 from dpsql.release.error_bars.ends import Interval
-from dpsql.release.error_bars.intervals import Groups, intervals
+from dpsql.release.error_bars.intervals import intervals
 from dpsql.release.error_bars.lineage import Field, Level, Lineage, lineage
 from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
+from dpsql.release.error_bars.simulation import Groups
 from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
 from dpsql.release.remainder import ROW, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain

@@ -28,8 +28,8 @@ from dpsql.release.error_bars.conditional import values_given_shown
 from dpsql.release.error_bars.draws import Floats, deviates, known_law, uniforms
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import Extent
-from dpsql.release.error_bars.intervals import Groups, intervals
-from dpsql.release.error_bars.simulation import Measures, typed
+from dpsql.release.error_bars.intervals import intervals
+from dpsql.release.error_bars.simulation import Groups, Measures, typed
 from dpsql.release.remainder import DIALECT, NoisyTerm, ReleasedBlock, Remainder, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
 

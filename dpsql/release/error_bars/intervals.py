@@ -7,43 +7,20 @@ same law for any number of groups: more groups have fewer draws each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.release.error_bars.affine import Part, Weighed, half_widths, parts
 from dpsql.release.error_bars.draws import Floats, known_law
 from dpsql.release.error_bars.ends import Interval
-from dpsql.release.error_bars.simulation import Simulation
-from dpsql.release.remainder import DIALECT, NoisyTerm, ReleasedBlock, column, identifier
+from dpsql.release.error_bars.simulation import AT, Groups, Simulation
+from dpsql.release.remainder import DIALECT, ReleasedBlock, column, identifier
 from dpsql.release.sandbox import Room, floats
 
-_BASE, _AT = "dp#base", "dp#at"
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Groups `rows` (numbers, None: all) of `block` with hidden columns `extra`, and where their bars come from."""
-
-    block: ReleasedBlock
-    extra: Mapping[str, Floats]
-    rows: npt.NDArray[np.int64] | None
-    confidence: float
-    key: str
-
-    def table(self) -> pa.Table:
-        """Keys, terms and hidden columns of the groups asked for, numbered in their order."""
-        table = self.block.table(self.extra)
-        table = table if self.rows is None else table.take(pa.array(self.rows))
-        return table.append_column(_AT, pa.array(np.arange(len(table))))
-
-    def terms(self) -> dict[str, NoisyTerm]:
-        """The block's terms by name."""
-        return {term.name: term for term in self.block.terms}
+_BASE = "dp#base"
 
 
 def intervals(room: Room, groups: Groups, expressions: Sequence[exp.Expr]) -> list[Interval]:
@@ -96,7 +73,7 @@ def _over_terms(tree: exp.Expr, block: ReleasedBlock) -> exp.Expr:
 def _at_released(room: Room, table: pa.Table, trees: Sequence[exp.Expr]) -> list[Floats]:
     """Each tree at the released numbers, NaN where it is no number."""
     items = [exp.Alias(this=tree.copy(), alias=identifier(f"v{at}")) for at, tree in enumerate(trees)]
-    query = exp.Select(expressions=items, from_=exp.From(this=exp.Table(this=identifier(_BASE))), order=_order(_AT))
+    query = exp.Select(expressions=items, from_=exp.From(this=exp.Table(this=identifier(_BASE))), order=_order(AT))
     result = room.query(query.sql(dialect=DIALECT), {_BASE: table})
     return [floats(values) for values in result.columns]
 

@@ -8,9 +8,10 @@ around that as well, or a bar would have no width although there is noise.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
@@ -20,15 +21,14 @@ from dpsql.release.error_bars.draws import Floats, deviates, stratified
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import EVERYTHING, Extent, extent
 from dpsql.release.error_bars.vectors import Vector, clamped, vector
-from dpsql.release.remainder import DIALECT, ReleasedBlock, identifier
+from dpsql.release.remainder import DIALECT, NoisyTerm, ReleasedBlock, identifier
 from dpsql.release.sandbox import Room, floats
-
-if TYPE_CHECKING:
-    from dpsql.release.error_bars.intervals import Groups
 
 _MOST_CELLS = 8_000_000
 _PART_CELLS = 250_000
 _DRAWN = "dp#drawn"
+AT = "dp#at"
+"""Hidden column: the number of a group among those that are asked for."""
 
 
 def typed(values: Floats, type_: Type | None) -> pa.Array:
@@ -39,6 +39,27 @@ def typed(values: Floats, type_: Type | None) -> pa.Array:
     if type_ is Type.INTEGER and np.all(np.abs(values[~nothing]) < 2.0**62):
         return pa.array(np.where(nothing, 0, values).astype(np.int64), mask=nothing)
     return pa.array(values, mask=nothing)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups `rows` (numbers, None: all) of `block` with hidden columns `extra`, and where their bars come from."""
+
+    block: ReleasedBlock
+    extra: Mapping[str, Floats]
+    rows: npt.NDArray[np.int64] | None
+    confidence: float
+    key: str
+
+    def table(self) -> pa.Table:
+        """Keys, terms and hidden columns of the groups asked for, numbered in their order."""
+        table = self.block.table(self.extra)
+        table = table if self.rows is None else table.take(pa.array(self.rows))
+        return table.append_column(AT, pa.array(np.arange(len(table))))
+
+    def terms(self) -> dict[str, NoisyTerm]:
+        """The block's terms by name."""
+        return {term.name: term for term in self.block.terms}
 
 
 class Measures:
