@@ -38,6 +38,9 @@ def open_ledger(
     create: bool = False,
     adopt: bool = False,
     state: Path | None = None,
+    source: str | None = None,
+    first: bool = False,
+    second_budget: str | None = None,
     timeout_seconds: float = 30.0,
     step: Callable[[str], None] = _no_step,
 ) -> Ledger:
@@ -46,6 +49,8 @@ def open_ledger(
     `create` is the owner's explicit act: a ledger is made where there never was one for this data set (and an
     unfinished creation is finished); one that is known and gone is refused (ledger_known), never made again.
     `adopt` is the owner's word that this is the newest copy, on a machine that has the key and no head yet.
+    `first`: refuse to create a ledger for a data set that has one elsewhere (ledger_second): one of the same name, or over the
+    same `source` (a fingerprint); `second_budget` is the owner's reason to do so all the same, and is recorded.
     `state` is the second place, by default `dpsql.storage.directories.state_directory()`.  `step` is called with the name
     of each step, for tests that stop a process there.
 
@@ -54,5 +59,14 @@ def open_ledger(
     from dpsql.ledger.opening import open_checked
 
     return open_checked(
-        url, dataset, create=create, adopt=adopt, state=state, timeout_seconds=timeout_seconds, step=step
+        url,
+        dataset,
+        create=create,
+        adopt=adopt,
+        state=state,
+        source=source,
+        first=first,
+        second_budget=second_budget,
+        timeout_seconds=timeout_seconds,
+        step=step,
     )

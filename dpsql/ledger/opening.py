@@ -17,7 +17,7 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import checked_text
 from dpsql.ledger.store import Place, Step, Store, parse_place
 from dpsql.ledger.tables import FORMAT, create_ledger, layout
-from dpsql.ledger.witness import Head, Witness, known_ledger, new_witness
+from dpsql.ledger.witness import Head, Witness, known_ledger, new_witness, other_ledgers
 from dpsql.storage.directories import state_directory
 
 
@@ -28,6 +28,9 @@ def open_checked(
     create: bool,
     adopt: bool,
     state: Path | None,
+    source: str | None,
+    first: bool,
+    second_budget: str | None,
     timeout_seconds: float,
     step: Step,
 ) -> Ledger:
@@ -42,7 +45,10 @@ def open_checked(
             if known is None:
                 if not create:
                     raise refuse("ledger_missing", address=place.address)
-                _create(store, state, dataset)
+                others = other_ledgers(state, dataset, place.address, source)
+                if first and others and second_budget is None:
+                    raise refuse("ledger_second", dataset=dataset, address=others[0])
+                _create(store, state, dataset, source, len(others), second_budget)
             elif not _has_ledger(store, dataset):  # looked at again: it may have been created in between
                 raise refuse("ledger_known", dataset=dataset, address=place.address, place=str(known))
         return _open(store, state, dataset, unfinished=create, adopt=adopt)
@@ -74,14 +80,16 @@ def touch(path: Path, what: str) -> None:
         raise refuse("ledger_read_only", what=what) from error
 
 
-def _create(store: Store, state: Path, dataset: str) -> None:
+def _create(
+    store: Store, state: Path, dataset: str, source: str | None, others: int, second_budget: str | None
+) -> None:
     """Key first, then tables and first entry in one transaction, then (when opened) the head.
 
     A crash in between leaves a directory without a head, or a ledger of one entry; asking again finishes the work.
     """
     if store.place.path is not None:
         touch(store.place.path, "the ledger")
-    witness = new_witness(state, dataset, store.place.address)
+    witness = new_witness(state, dataset, store.place.address, source)
     store.step("key made")
     with store.writing() as connection:
         if "dpsql_entries" in sqlalchemy.inspect(connection).get_table_names():
@@ -89,7 +97,11 @@ def _create(store: Store, state: Path, dataset: str) -> None:
             return
         create_ledger(connection)
         mark = key_mark(witness.key, witness.ledger_id)
-        facts = {"dataset": dataset, "ledger": witness.ledger_id, "format": FORMAT, "key": mark}
+        facts: dict[str, object] = {"dataset": dataset, "ledger": witness.ledger_id, "format": FORMAT, "key": mark}
+        if others:  # what is learned from all of them is bounded by the sum of their budgets: an auditor sees it
+            facts["other_ledgers"] = others
+        if second_budget is not None:
+            facts["second_budget"] = checked_text("second_budget", second_budget, 500)
         Turn(connection, witness.key, Head(0, START)).append("created", facts)
     store.step("created")
 

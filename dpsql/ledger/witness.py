@@ -87,6 +87,28 @@ class Witness:
         except OSError as error:
             raise refuse("ledger_state", place=str(self.directory)) from error
 
+    def replace(self, head: Head) -> None:
+        """Write another head in the place of the one that is there, whole and durable: the owner put a backup back."""
+        whole = self.directory / f"head.{secrets.token_hex(8)}"
+        _write_once(whole, b"".join(self._slot(head) for _ in range(2)))
+        try:
+            os.replace(whole, self.directory / "head")
+            _sync_directory(self.directory)
+        except OSError as error:
+            raise refuse("ledger_state", place=str(self.directory)) from error
+
+    def install(self, key: bytes, dataset: str, address: str) -> None:
+        """Make the directory with a key that comes from a backup, and the note of the place."""
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_once(self.directory / "key", key.hex().encode())
+            if not (self.directory / "place").exists():
+                _write_once(self.directory / "place", _note(dataset, address, None))
+            _sync_directory(self.directory)
+        except OSError as error:
+            raise refuse("ledger_state", place=str(self.directory)) from error
+        self._key = None
+
     @contextmanager
     def held(self, timeout_seconds: float) -> Iterator[Seat]:
         """Hold the head against the other processes of this machine; `Fault` when that takes too long.
@@ -153,14 +175,19 @@ def _unusable(place: str | Path, error: OSError) -> Error:
     return refuse("ledger_head_missing") if missing else refuse("ledger_state_busy")
 
 
-def new_witness(state: Path, dataset: str, address: str) -> Witness:
+def _note(dataset: str, address: str, source: str | None) -> bytes:
+    """What the directory says of its ledger; `source` is a fingerprint of where its data are."""
+    facts = {"dataset": dataset, "address": address, **({} if source is None else {"source": source})}
+    return json.dumps(facts, sort_keys=True).encode()
+
+
+def new_witness(state: Path, dataset: str, address: str, source: str | None = None) -> Witness:
     """Make the directory, a fresh key and the note of the place; all durable on return."""
     witness = Witness(state, secrets.token_hex(16))
     try:
         witness.directory.mkdir(mode=0o700, parents=True)
         _write_once(witness.directory / "key", secrets.token_hex(32).encode())
-        place = json.dumps({"dataset": dataset, "address": address}, sort_keys=True)
-        _write_once(witness.directory / "place", place.encode())
+        _write_once(witness.directory / "place", _note(dataset, address, source))
         _sync_directory(witness.directory)
         _sync_directory(state)
     except OSError as error:
@@ -170,16 +197,33 @@ def new_witness(state: Path, dataset: str, address: str) -> Witness:
 
 def known_ledger(state: Path, dataset: str, address: str) -> Path | None:
     """The directory of a finished ledger for this dataset at this address, if there ever was one."""
+    for place, noted in _finished(state):
+        if (noted.get("dataset"), noted.get("address")) == (dataset, address):
+            return place
+    return None
+
+
+def other_ledgers(state: Path, dataset: str, address: str, source: str | None) -> list[str]:
+    """Addresses of finished ledgers elsewhere for this data set: of the same name, or over the same source."""
+    return sorted(
+        str(noted.get("address"))
+        for _, noted in _finished(state)
+        if noted.get("address") != address
+        and (noted.get("dataset") == dataset or (source is not None and noted.get("source") == source))
+    )
+
+
+def _finished(state: Path) -> Iterator[tuple[Path, dict[str, object]]]:
+    """The directories of ledgers that were finished here, and what each says of its ledger."""
     if not state.is_dir():
-        return None
+        return
     for place in sorted(state.glob("*/place")):
         try:
             noted = json.loads(place.read_text())
         except (OSError, ValueError):
             continue
-        if noted == {"dataset": dataset, "address": address} and (place.parent / "head").exists():
-            return place.parent
-    return None
+        if isinstance(noted, dict) and (place.parent / "head").exists():
+            yield place.parent, noted
 
 
 def _read_key(path: Path) -> bytes:

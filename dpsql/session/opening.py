@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,20 @@ from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.policy import Policy, load_policy
+from dpsql.policy.reach import is_file
 from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
+
+
+def source_fingerprint(policy: Policy) -> str | None:
+    """SHA-256 (hex) of where the data of a policy are, by which another ledger over the same data is known; None when the
+    policy does not say."""
+    if policy.source is None and not any(table.source for table in policy.tables.values()):
+        return None
+    source = policy.source or ""
+    own = source if is_file(source) or "://" not in source else policy.source_path() or source
+    parts = sorted({own, *map(policy.table_source, policy.tables)})
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def open_session(
@@ -30,7 +43,9 @@ def open_session(
     checked = policy if isinstance(policy, Policy) else load_policy(policy)
     engine = open_engine(checked, source)
     try:
-        ledger = open_ledger(checked.ledger_url(), checked.dataset, create=create_ledger)
+        ledger = open_ledger(
+            checked.ledger_url(), checked.dataset, create=create_ledger, source=source_fingerprint(checked)
+        )
         return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst, project=project)
     except Error:
         engine.close()

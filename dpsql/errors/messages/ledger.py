@@ -176,3 +176,38 @@ register(
     Fault,
 )
 register("release_key", "XX000", "a stored release is named by 64 hexadecimal digits", "", InternalError)
+register(
+    "ledger_second",
+    "55000",
+    "data set {dataset} has a ledger at {address}: another one would be a second full budget over the same people",
+    "name that ledger in the policy; or say why: dpsql check --create-ledger --second-budget 'REASON', which is recorded",
+    Fault,
+)
+register(
+    "backup_postgres",
+    "0A000",
+    "a ledger in PostgreSQL is not backed up by dpsql",
+    "use the tools of the database (pg_dump), and keep the state directory, which has its key, by itself",
+    Fault,
+)
+register(
+    "backup_folder",
+    "58030",
+    "cannot use {place} for a backup: {problem}",
+    "a backup is a new folder, written by dpsql budget backup",
+    Fault,
+)
+register(
+    "backup_older",
+    "55000",
+    "the ledger that is there has entry {last}, the backup ends with entry {entry}",
+    "it knows more than the backup and is not replaced; move it away if it is damaged",
+    Fault,
+)
+register(
+    "head_text",
+    "22023",
+    "a head is written as NUMBER DIGEST",
+    "dpsql budget head prints it",
+    InterfaceError,
+)

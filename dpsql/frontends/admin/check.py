@@ -11,6 +11,7 @@ from dpsql.errors.exceptions import Error, Exit
 from dpsql.ledger import open_ledger
 from dpsql.policy import Policy, load_policy, policy_problems
 from dpsql.policy.load import policy_text
+from dpsql.session.opening import source_fingerprint
 
 if TYPE_CHECKING:
     from dpsql.engine.csv_lines import Broken
@@ -30,10 +31,13 @@ class Findings:
         self.status = error.exit_status
 
 
-def check_policy_file(place: Path, *, create_ledger: bool = False, change_unit: bool = False) -> Findings:
+def check_policy_file(
+    place: Path, *, create_ledger: bool = False, change_unit: bool = False, second_budget: str | None = None
+) -> Findings:
     """Check a policy file, then the structure of its source, then its ledger, which is made when asked and wanting.
 
     `change_unit`: the owner's word that a ledger which has charges goes on with another privacy unit, which is recorded.
+    `second_budget`: why a data set that has a ledger elsewhere gets another one with a budget of its own; recorded too.
 
     Rows are not read, but those of CSV files, to count lines that are not as the policy says. Raises PolicyRefusal when
     the file cannot be read.
@@ -48,7 +52,7 @@ def check_policy_file(place: Path, *, create_ledger: bool = False, change_unit: 
     policy = load_policy(place)
     found.notes.append(_summary(place, policy))
     _check_source(policy, found)
-    _check_ledger(policy, create_ledger, change_unit, found)
+    _check_ledger(policy, create_ledger, change_unit, second_budget, found)
     return found
 
 
@@ -122,9 +126,12 @@ def _broken_lines(table: str, broken: Broken | None) -> list[str]:
     return [f"note: {table} has {n} line{'s' if n > 1 else ''} with {what}" for n, what in kinds if n]
 
 
-def _check_ledger(policy: Policy, create: bool, change_unit: bool, found: Findings) -> None:
+def _check_ledger(policy: Policy, create: bool, change_unit: bool, second_budget: str | None, found: Findings) -> None:
+    source = source_fingerprint(policy)
     try:
-        with open_ledger(policy.ledger_url(), policy.dataset, create=create) as ledger:
+        with open_ledger(
+            policy.ledger_url(), policy.dataset, create=create, source=source, first=True, second_budget=second_budget
+        ) as ledger:
             ledger.hold_unit(policy.unit_words, change=change_unit)
             verdict = ledger.verify()
     except Error as error:

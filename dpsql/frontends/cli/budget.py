@@ -75,11 +75,16 @@ def forecast(policy: Path) -> None:
 
 @budget.command()
 @policy_option()
+@click.option("--head", metavar="NUMBER DIGEST", help="A head that was printed earlier and kept elsewhere.")
 @click.pass_context
-def verify(context: click.Context, policy: Path) -> None:
-    """Check every entry, every total and the head of the chain."""
+def verify(context: click.Context, policy: Path, head: str | None) -> None:
+    """Check every entry, every total and the head of the chain; and that a head kept elsewhere is still in it."""
+    from dpsql.ledger.backup import compared
+
     with _ledger(policy) as (_, ledger):
         verdict = ledger.verify()
+        if head is not None:
+            compared(ledger, head)
     if verdict.sound:
         click.echo(f"the ledger holds: {verdict.entries} entries")
         return
@@ -94,3 +99,87 @@ def export(policy: Path, format: str) -> None:
     """The whole ledger for an auditor, on standard output."""
     with _ledger(policy) as (_, ledger):
         ledger.export(sys.stdout, format)
+
+
+@budget.command()
+@policy_option()
+def head(policy: Path) -> None:
+    """Print the last entry's number and digest, to be kept where the ledger's machine cannot change it."""
+    from dpsql.ledger.backup import head_text
+
+    with _ledger(policy) as (_, ledger):
+        click.echo(head_text(ledger))
+
+
+@budget.command()
+@policy_option()
+@click.argument("folder", type=click.Path(path_type=Path))
+def backup(policy: Path, folder: Path) -> None:
+    """Copy ledger and key into the new FOLDER while others go on asking. Whoever has it has the key: keep it as such."""
+    from dpsql.errors.audit_log import audit
+    from dpsql.ledger.backup import back_up
+
+    with _ledger(policy) as (loaded, ledger):
+        last = back_up(ledger, folder)
+    audit("owner", act="backup", dataset=loaded.dataset, entry=last.seq)
+    click.echo(f"{last.seq} entries are in {folder}")
+
+
+@budget.command()
+@policy_option()
+@click.option(
+    "--lost",
+    metavar="EPSILON",
+    help="Your word for what was spent after the backup at most; all that is left if left out.",
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+def restore(policy: Path, lost: str | None, folder: Path) -> None:
+    """Put the backup in FOLDER back, and charge what may have been spent since it was made."""
+    from dpsql.errors.audit_log import audit
+    from dpsql.frontends.cli.ledger_rows import words
+    from dpsql.ledger.backup import restore as put_back
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    units = None if lost is None else _units(loaded, lost)
+    restored = put_back(folder, loaded.ledger_url(), loaded.dataset, lost=units)
+    audit("owner", act="restore", dataset=loaded.dataset, entry=restored.entry, seen=restored.seen, lost=lost)
+    click.echo(f"the ledger is that of entry {restored.entry} again")
+    if not restored.charged:
+        click.echo("it is the entry that was seen last: nothing is lost, nothing was charged")
+    for scope, charge in restored.charged.items():
+        click.echo(f"charged to {scope} for what may have been lost: {words(charge)}")
+
+
+@budget.command()
+@policy_option()
+@click.option("--newest-copy", is_flag=True, help="You know that this ledger is the newest copy there is.")
+def adopt(policy: Path, newest_copy: bool) -> None:
+    """Go on with a ledger on a machine that has its key and has never seen it. Spent is what the ledger says, so that an
+    older copy would forget charges: nobody but you can know. What may be older is put back with `restore` instead."""
+    from dpsql.errors.audit_log import audit
+    from dpsql.ledger import open_ledger
+    from dpsql.policy import load_policy
+
+    if not newest_copy:
+        raise click.UsageError("say --newest-copy when you know that it is; else dpsql budget restore")
+    loaded = load_policy(policy)
+    with open_ledger(loaded.ledger_url(), loaded.dataset, adopt=True) as ledger:
+        entries = ledger.verify().entries
+    audit("owner", act="adopt", dataset=loaded.dataset, entry=entries)
+    click.echo(f"the ledger with {entries} entries is in use here")
+
+
+def _units(policy: Policy, epsilon: str) -> dict[str, int]:
+    """What an epsilon amounts to in the ledger's dimensions, delta up to the budget's."""
+    from fractions import Fraction
+
+    from dpsql.privacy.accounting.registry import make_accountant
+
+    try:
+        amount = Fraction(epsilon)
+    except (ValueError, ZeroDivisionError):
+        raise click.BadParameter(f"{epsilon!r} is no number", param_hint="--lost") from None
+    if amount <= 0:
+        raise click.BadParameter("what was lost is more than 0", param_hint="--lost")
+    return dict(make_accountant(policy.budget.accountant, amount, policy.budget.delta).limit_units())

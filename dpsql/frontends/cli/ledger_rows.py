@@ -23,7 +23,7 @@ def account_rows(policy: Policy, ledger: Ledger) -> Rows:
     names = ("scope", "accountant", "epsilon_spent", "epsilon_limit", "spent", "left")
     rows = []
     for scope, account in sorted(ledger.accounts().items(), key=lambda item: (item[0] != "dataset", item[0])):
-        exact = (_words(account.spent), _words(account.remaining))
+        exact = (words(account.spent), words(account.remaining))
         rows.append((scope, account.accountant, *_epsilon(policy, account), *exact))
     return names, rows
 
@@ -38,7 +38,7 @@ def charge_rows(ledger: Ledger) -> Rows:
     for entry in ledger.history():
         if entry.kind == "charge":
             facts = entry.facts
-            scopes, charge = ", ".join(facts["scopes"]), _words(from_text(facts["charge"]))
+            scopes, charge = ", ".join(facts["scopes"]), words(from_text(facts["charge"]))
             charges[entry.seq] = [
                 entry.seq,
                 facts["time"],
@@ -53,7 +53,8 @@ def charge_rows(ledger: Ledger) -> Rows:
     return names, [tuple(row) for row in charges.values()]
 
 
-def _words(amounts: Mapping[str, int]) -> str:
+def words(amounts: Mapping[str, int]) -> str:
+    """Amounts as exact decimals."""
     return ", ".join(f"{name} {decimal_text(name, amount)}" for name, amount in amounts.items())
 
 

@@ -14,10 +14,18 @@ from dpsql.frontends.cli.shared import policy_option
 @policy_option(required=False)
 @click.option("--create-ledger", is_flag=True, help="Make the ledger of a data set that never had one.")
 @click.option("--change-unit", is_flag=True, help="Go on with a ledger that has charges for another privacy unit.")
+@click.option(
+    "--second-budget", metavar="REASON", help="Make a ledger although the data set has one elsewhere; recorded."
+)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.pass_context
 def check(
-    context: click.Context, policy: Path | None, create_ledger: bool, change_unit: bool, file: Path | None
+    context: click.Context,
+    policy: Path | None,
+    create_ledger: bool,
+    change_unit: bool,
+    second_budget: str | None,
+    file: Path | None,
 ) -> None:
     """Check a policy, its data's structure and its ledger; tells everything that is wrong at once."""
     from dpsql.frontends.admin.check import check_policy_file
@@ -25,7 +33,9 @@ def check(
     place = file or policy
     if place is None:
         raise click.UsageError("no policy: dpsql check POLICY")
-    findings = check_policy_file(place, create_ledger=create_ledger, change_unit=change_unit)
+    findings = check_policy_file(
+        place, create_ledger=create_ledger, change_unit=change_unit, second_budget=second_budget
+    )
     for line in findings.notes:
         click.echo(line)
     for line in findings.problems:

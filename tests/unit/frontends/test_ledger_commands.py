@@ -1,0 +1,119 @@
+"""Commands about the life of a ledger: backup, restore, adopt, head, a second budget."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpsql.frontends.cli import status_of
+from dpsql.session.opening import open_session
+
+POLICY = """
+dataset: files
+source: ./a.parquet
+ledger: sqlite:///ledger.db
+budget: {epsilon: 2, delta: 1e-6}
+privacy_unit: row
+tables:
+  a: {columns: {v: {type: integer, lower: 0, upper: 100}}}
+"""
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    folder = tmp_path / "data"
+    folder.mkdir()
+    pq.write_table(pa.table({"v": [1, 2, 3]}), folder / "a.parquet")
+    (folder / "p.yaml").write_text(POLICY)
+    return folder / "p.yaml"
+
+
+@pytest.fixture
+def dpsql(capsys: pytest.CaptureFixture[str], place: Path) -> Run:
+    def run(*words: str, policy: Path = place) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = status_of([*words, "-p", str(policy)])
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return run
+
+
+def charge(place: Path, bound: int) -> None:
+    with open_session(place) as session:
+        session.execute(f"SELECT COUNT(*) AS n FROM a WHERE v > {bound}")
+
+
+def test_a_ledger_is_backed_up_lost_and_put_back(dpsql: Run, place: Path, tmp_path: Path) -> None:
+    assert dpsql("check", "--create-ledger")[0] == 0
+    charge(place, 1)
+    status, said, _ = dpsql("budget", "backup", str(tmp_path / "backup"))
+    assert status == 0 and "entries are in" in said
+    assert dpsql("budget", "backup", str(tmp_path / "backup"))[0] == 4, "a backup is not written over another"
+    charge(place, 2)
+    for file in place.parent.glob("ledger.db*"):
+        file.unlink()
+    assert "ledger_known" in dpsql("budget", "show")[2]
+    status, said, _ = dpsql("budget", "restore", "--lost", "0.5", str(tmp_path / "backup"))
+    assert status == 0 and "charged to dataset for what may have been lost: " in said and "rho " in said
+    assert dpsql("budget", "verify")[0] == 0
+    charge(place, 3)
+    assert dpsql("budget", "restore", "--lost", "x", str(tmp_path / "backup"))[0] == 2
+    status, _, told = dpsql("budget", "restore", str(tmp_path / "backup"))
+    assert status == 4 and "backup_older" in told
+
+
+def test_a_head_is_printed_and_compared(dpsql: Run, place: Path) -> None:
+    dpsql("check", "--create-ledger")
+    charge(place, 1)
+    head = dpsql("budget", "head")[1].strip()
+    charge(place, 2)
+    assert dpsql("budget", "verify", "--head", head)[0] == 0
+    status, _, told = dpsql("budget", "verify", "--head", f"99 {'0' * 64}")
+    assert status == 4 and "ledger_older" in told
+
+
+def test_a_ledger_is_adopted_only_with_the_owners_word(
+    dpsql: Run, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dpsql("check", "--create-ledger")
+    charge(place, 1)
+    state = tmp_path / "new"
+    shutil.copytree(tmp_path / "state", state)
+    for head in state.glob("*/head"):
+        head.unlink()
+    monkeypatch.setenv("DPSQL_STATE", str(state))
+    assert "ledger_head_missing" in dpsql("budget", "show")[2]
+    assert dpsql("budget", "adopt")[0] == 2
+    assert dpsql("budget", "adopt", "--newest-copy")[0] == 0
+    assert dpsql("budget", "verify")[0] == 0
+    assert '"act": "adopt"' in (state / "audit.log").read_text()
+
+
+@pytest.mark.parametrize("change", ["ledger", "folder", "name"])
+def test_a_second_full_budget_needs_a_reason(dpsql: Run, place: Path, tmp_path: Path, change: str) -> None:
+    """Another ledger's path, a folder that was copied, or another name for the same files, and --create-ledger."""
+    assert dpsql("check", "--create-ledger")[0] == 0
+    charge(place, 1)
+    other = place.with_name("other.yaml")
+    text = POLICY.replace("ledger.db", "second.db")
+    if change == "folder":
+        folder = tmp_path / "copied"
+        folder.mkdir()
+        shutil.copy(place.parent / "a.parquet", folder)
+        other, text = folder / "p.yaml", POLICY
+    other.write_text(text.replace("dataset: files", "dataset: renamed") if change == "name" else text)
+    status, _, told = dpsql("check", "--create-ledger", policy=other)
+    assert status == 4 and "second full budget over the same people" in told
+    assert not list(other.parent.glob("second.db")) and (
+        change != "folder" or not (tmp_path / "copied/ledger.db").exists()
+    )
+    assert dpsql("check", "--create-ledger", "--second-budget", "other people by now", policy=other)[0] == 0
+    assert "other people by now" in dpsql("budget", "export", policy=other)[1]
