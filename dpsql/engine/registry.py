@@ -23,7 +23,15 @@ def _duckdb(policy: Policy) -> Engine:
     return open_duckdb(policy)
 
 
-FACTORIES: dict[str, Factory] = {"duckdb": _duckdb}
+def _postgresql(policy: Policy) -> Engine:
+    try:
+        from dpsql.engine.postgresql.engine import open_postgresql
+    except ImportError:
+        raise refuse("source_driver", extra="postgres") from None
+    return open_postgresql(policy)
+
+
+FACTORIES: dict[str, Factory] = {"duckdb": _duckdb, "postgresql": _postgresql}
 """Scheme -> factory. Files without a scheme, and tables that name files of their own, are DuckDB's."""
 
 

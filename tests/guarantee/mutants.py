@@ -340,7 +340,7 @@ MUTANTS = (
     Mutant("an argument too many is forgotten", "sql/dropped_arguments.py", "if forgotten:", "if forgotten and len(arguments) > 9:",
            "unit/sql/test_dropped_arguments.py"),
     # what leaves
-    Mutant("the engine's words in an error", "engine/duckdb/engine.py", "fault = refuse(\"engine_failed\", incident=incident)",
+    Mutant("the engine's words in an error", "engine/faults.py", "fault = refuse(\"engine_failed\", incident=incident)",
            "fault = refuse(\"engine_failed\", incident=str(error))", SESSION, "engine_error"),
     Mutant("a look holds whoever had the turn", "reuse/single_flight.py", "alone = alone and stamp[1] % 2 == 0 and seen <= {stamp}", "alone = True",
            "unit/reuse/test_single_flight.py", "paid_twice"),

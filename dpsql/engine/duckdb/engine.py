@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import threading
 import time
 import uuid
@@ -21,15 +20,12 @@ from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.duckdb.literals import cast_column, name
 from dpsql.engine.duckdb.sources import Sources, attached
 from dpsql.engine.duckdb.statements import Statements
+from dpsql.engine.faults import CUSTODIAN_LOG, fault_of
 from dpsql.engine.query import EngineQuery, Identity, Source
 from dpsql.engine.watchdog import watchdog
-from dpsql.errors.exceptions import Error, Fault, refuse
+from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
-
-CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
-"""Engine errors go here, with the incident's id; never to an analyst. The owner decides where it is written."""
-CUSTODIAN_LOG.addHandler(logging.NullHandler())
 
 _CLOSING_SECONDS = 10.0
 
@@ -211,15 +207,9 @@ _KINDS_OF_QUESTIONS = frozenset({
 
 
 def engine_fault(error: Exception) -> Error:
-    """One fixed text with an id; the detail goes to the custodian's log alone. The session knows whether it was charged."""
-    incident = uuid.uuid4().hex[:12]
-    CUSTODIAN_LOG.error("incident %s: %s", incident, error)
-    fault = refuse("engine_failed", incident=incident)
-    if isinstance(fault, Fault):
-        fault.incident = incident
-        kind = str(error).partition(" Error:")[0]  # in the middle of a stream Arrow's OSError has DuckDB's words
-        fault.of_source = not isinstance(error, MemoryError) and kind not in _KINDS_OF_QUESTIONS
-    return fault
+    """The one fixed text for an error of DuckDB's or of Arrow's readers."""
+    kind = str(error).partition(" Error:")[0]  # in the middle of a stream Arrow's OSError has DuckDB's words
+    return fault_of(error, of_source=not isinstance(error, MemoryError) and kind not in _KINDS_OF_QUESTIONS)
 
 
 def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:

@@ -103,6 +103,12 @@ register(
     Fault,
 )
 register(
+    "engine_literal",
+    "22021",
+    "{what} cannot be in data of {engine}",
+    "leave it out of the question",
+)
+register(
     "engine_function",
     "0A000",
     "{function} is not answered where the data are in {engine}: {reason}",
@@ -135,5 +141,47 @@ register(
     "22023",
     "the engine takes no such limits (memory {memory}, jobs {jobs})",
     "memory is written like 4GB, jobs is a number from 1",
+    Fault,
+)
+register(
+    "source_driver",
+    "58000",
+    "the driver for the server that holds the data is not installed",
+    "pip install 'dpsql[{extra}]'",
+    Fault,
+)
+register(
+    "source_connection",
+    "08001",
+    "the server that holds the data could not be reached, or did not let dpsql in",
+    "the custodian's log has the reason: is the server up, and are host, database, role and password right?",
+    Fault,
+)
+register(
+    "source_server",
+    "0A000",
+    "the server that holds the data is not one that dpsql can read: {what}",
+    "docs/postgresql.md says what is needed",
+    Fault,
+)
+register(
+    "source_column_type",
+    "42804",
+    "column {table}.{column} is {given} in the source, which is not read as {wanted}",
+    "give the column the type in the policy that it has, or a view with a CAST to the source",
+    Fault,
+)
+register(
+    "source_rights",
+    "42501",
+    "the role that reads the data may not read {place}",
+    "the owner grants it: GRANT SELECT ON the table TO the role, and USAGE ON its schema",
+    Fault,
+)
+register(
+    "source_file_beside_server",
+    "0A000",
+    "table {table} is in files, and the other tables are on a server: one policy has one engine",
+    "load the files into the server, or write a policy of their own for them",
     Fault,
 )

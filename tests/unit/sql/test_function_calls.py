@@ -43,7 +43,7 @@ def bound(text: str) -> Expr:
 @pytest.fixture(scope="module")
 def engine() -> Iterator[duckdb.DuckDBPyConnection]:
     connection = duckdb.connect()
-    columns = ", ".join(f"{name} {emit.TYPES[type_]}" for name, type_ in TYPES.items())
+    columns = ", ".join(f"{name} {emit.types[type_]}" for name, type_ in TYPES.items())
     connection.execute(f"CREATE TABLE t ({columns})")
     connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(TYPES))})", ROWS)
     yield connection

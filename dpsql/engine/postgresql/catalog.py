@@ -1,0 +1,116 @@
+"""What dpsql reads of a server's catalog: the columns of a table, what the role may do, and what the owner should mend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from dpsql.engine.postgresql.literals import READABLE, quoted
+from dpsql.engine.query import Source
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.intervals import Type
+from dpsql.policy import Policy
+
+_COLUMNS = """
+WITH RECURSIVE held AS (
+    SELECT a.attnum, a.attname, a.atttypid AS type, c.oid AS relation, n.oid AS schema
+    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_attribute AS a ON a.attrelid = c.oid
+    WHERE n.nspname = {schema} AND c.relname = {table} AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+        AND a.attnum > 0 AND NOT a.attisdropped
+), plain AS (
+    SELECT * FROM held
+    UNION ALL
+    SELECT p.attnum, p.attname, t.typbasetype, p.relation, p.schema
+    FROM plain AS p JOIN pg_type AS t ON t.oid = p.type WHERE t.typtype = 'd'
+)
+SELECT p.attname, CASE WHEN t.typtype = 'e' THEN 'enum' ELSE format_type(t.oid, NULL) END,
+    has_schema_privilege(p.schema, 'USAGE') AND has_column_privilege(p.relation, p.attnum, 'SELECT')
+FROM plain AS p JOIN pg_type AS t ON t.oid = p.type WHERE t.typtype <> 'd' ORDER BY p.attnum
+"""
+_ROLE = """
+SELECT rolsuper, rolbypassrls,
+    has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMP')
+FROM pg_roles WHERE rolname = current_user
+"""
+_TABLE = """
+SELECT has_table_privilege(c.oid, 'INSERT') OR has_table_privilege(c.oid, 'UPDATE')
+        OR has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE'),
+    c.relrowsecurity AND NOT c.relforcerowsecurity AND pg_has_role(c.relowner, 'USAGE'),
+    c.relkind = 'f', has_schema_privilege(n.oid, 'CREATE'), c.relrowsecurity
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = {schema} AND c.relname = {table}
+"""
+DEFAULT_SCHEMA = "public"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table of the server."""
+
+    schema: str
+    table: str
+
+    @property
+    def sql(self) -> str:
+        return ".".join('"' + part.replace('"', '""') + '"' for part in (self.schema, self.table))
+
+
+def place_of(policy: Policy, table: str, database: str) -> Place:
+    """Where a policy's table is: `table`, `schema.table` or `database.schema.table`. Raises Fault source_table_missing."""
+    parts = policy.table_source(table).split(".")
+    if len(parts) > 3 or (len(parts) == 3 and parts[0] != database):
+        raise refuse("source_table_missing", table=table)
+    return Place(parts[-2] if len(parts) > 1 else DEFAULT_SCHEMA, parts[-1])
+
+
+def columns_of(connection: psycopg.Connection[Any], place: Place) -> dict[str, tuple[str, bool]]:
+    """Columns with their types (of domains the type below) and whether the role may read them; none without a table."""
+    text = _COLUMNS.format(schema=quoted(place.schema), table=quoted(place.table))
+    return {str(name): (str(type_), bool(may)) for name, type_, may in connection.execute(text).fetchall()}
+
+
+def checked_source(connection: psycopg.Connection[Any], policy: Policy, table: str, place: Place) -> Source:
+    """The source of a policy's table. Raises Fault source_table_missing, source_column_missing, source_column_type,
+    source_rights."""
+    given = columns_of(connection, place)
+    if not given:
+        raise refuse("source_table_missing", table=table)
+    for column in policy.tables[table].columns.values():
+        if column.name not in given:
+            raise refuse("source_column_missing", table=table, column=column.name)
+        type_, readable = given[column.name]
+        if type_ not in READABLE[Type(column.type)]:
+            raise refuse("source_column_type", table=table, column=column.name, given=type_, wanted=column.type)
+        if not readable:
+            raise refuse("source_rights", place=f"{table}.{column.name}")
+    return Source(place.sql, {name: type_ for name, (type_, _) in given.items()})
+
+
+def advice_on(connection: psycopg.Connection[Any], places: dict[str, Place]) -> tuple[str, ...]:
+    """Sentences on rights of the role that reading does not need."""
+    found = []
+    superuser, bypass, create, _ = connection.execute(_ROLE).fetchall()[0]
+    if superuser:
+        found.append("the role that reads the data is a superuser; give dpsql a role of its own that may only SELECT")
+    if bypass:
+        found.append("the role that reads the data bypasses row security (BYPASSRLS)")
+    if create and not superuser:
+        found.append("the role that reads the data may create schemas in the database")
+    for table, place in places.items():
+        text = _TABLE.format(schema=quoted(place.schema), table=quoted(place.table))
+        for writes, owns, foreign, makes, secured in connection.execute(text).fetchall():
+            if superuser:
+                continue
+            if writes:
+                found.append(f"the role that reads the data may write to {table}")
+            if makes:
+                found.append(f"the role that reads the data may create tables in the schema of {table}")
+            if owns:
+                found.append(f"{table} has row security, and the role that reads the data owns it and passes it by")
+            elif secured:
+                found.append(f"{table} has row security: rows that its policies hide are not counted")
+            if foreign:
+                found.append(f"{table} is a foreign table: rows of people leave its server for this one")
+    return tuple(found)

@@ -1,0 +1,110 @@
+"""Connections to a PostgreSQL server, and the transactions in which everything is read.
+
+Each use is one read-only transaction that sees one snapshot. What decides the meaning of a text (search path, time zone,
+formats) is set for that transaction alone, whatever the role, the database or a pool between has set.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+
+from dpsql.engine.faults import CUSTODIAN_LOG
+from dpsql.errors.exceptions import Error, refuse
+
+_BEGIN = (
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO pg_catalog; SET LOCAL TimeZone TO 'UTC'; "
+    "SET LOCAL DateStyle TO 'ISO, YMD'; SET LOCAL IntervalStyle TO 'postgres'; SET LOCAL extra_float_digits TO 1; "
+    "SET LOCAL bytea_output TO 'hex'; SET LOCAL standard_conforming_strings TO on; SET LOCAL transform_null_equals TO off; "
+    "SET LOCAL client_encoding TO 'UTF8'; SET LOCAL statement_timeout TO {milliseconds}"
+)
+"""Every setting on which the rows of a generated query depend: which functions and operators are meant, in which zone
+times are, how values are written as text (which is hashed, and read back), and what is a text in the first place."""
+_OPTIONS: dict[str, Any] = {
+    "connect_timeout": 10, "application_name": "dpsql", "keepalives_idle": 30, "keepalives_interval": 10,
+    "keepalives_count": 3, "client_encoding": "UTF8",
+}  # fmt: skip
+_MOST_IDLE = 4
+
+
+class Connections:
+    """Open connections of one source. Thread-safe."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._idle: list[psycopg.Connection[Any]] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def transaction(
+        self, running: set[psycopg.Connection[Any]], timeout_seconds: float | None = None
+    ) -> Iterator[psycopg.Connection[Any]]:
+        """A connection inside a transaction; it is in `running` meanwhile. Raises Fault source_connection, and what the
+        server raises inside."""
+        connection = self._begun(timeout_seconds)
+        with self._lock:
+            running.add(connection)
+        try:
+            yield connection
+        finally:
+            with self._lock:
+                running.discard(connection)
+            self._give_back(connection)
+
+    def interrupt(self, running: set[psycopg.Connection[Any]]) -> None:
+        """Cancel what runs on these connections."""
+        with self._lock:
+            found = tuple(running)
+        for connection in found:
+            with suppress(psycopg.Error):
+                connection.cancel_safe(timeout=5.0)
+
+    def close(self) -> None:
+        """Close every connection that nobody uses."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _begun(self, timeout_seconds: float | None) -> psycopg.Connection[Any]:
+        """A connection that was open may have been lost since; a new one is made then."""
+        begin = _BEGIN.format(milliseconds=max(1, round(timeout_seconds * 1000)) if timeout_seconds else 0)
+        while True:
+            with self._lock:
+                known = self._idle.pop() if self._idle else None
+            connection = known or self._opened()
+            try:
+                connection.execute(begin)
+            except psycopg.Error as error:
+                connection.close()
+                if known is None:
+                    raise _unreachable(error) from None
+            else:
+                return connection
+
+    def _opened(self) -> psycopg.Connection[Any]:
+        try:
+            return psycopg.connect(self._url, autocommit=True, **_OPTIONS)
+        except (psycopg.Error, ValueError) as error:
+            raise _unreachable(error) from None
+
+    def _give_back(self, connection: psycopg.Connection[Any]) -> None:
+        try:
+            connection.execute("ROLLBACK")
+        except psycopg.Error:
+            connection.close()
+            return
+        with self._lock:
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+
+def _unreachable(error: Exception) -> Error:
+    CUSTODIAN_LOG.error("the server that holds the data: %s", error)
+    return refuse("source_connection")

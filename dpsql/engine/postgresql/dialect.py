@@ -1,0 +1,105 @@
+"""PostgreSQL's dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpsql.engine.dialect import Dialect, Template
+from dpsql.engine.postgresql import literals
+from dpsql.engine.postgresql.functions import FUNCTIONS, UNSUPPORTED, WITH_CASE_MAPPING
+from dpsql.engine.postgresql.reals import let
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import ReleasedValue
+
+CASE_MAPPING_VERSION = 170000
+"""From this server version on the case of letters beyond ASCII is mapped by Unicode's table, whatever the machine."""
+
+
+class PostgreSQLDialect(Dialect):
+    """PostgreSQL 15 and later. Constants stand in the text, so that COPY can run it."""
+
+    name = "postgresql"
+    title = "PostgreSQL"
+    types = literals.TYPES
+    takes_parameters = False
+
+    def __init__(self, version: int = 150000) -> None:
+        """`version`: the server's, as it numbers itself (160002)."""
+        self._functions = {**FUNCTIONS, **(WITH_CASE_MAPPING if version >= CASE_MAPPING_VERSION else {})}
+
+    @property
+    def functions(self) -> Mapping[str, Template]:  # type: ignore[override]
+        """Row functions of this server's version."""
+        return self._functions
+
+    unsupported = UNSUPPORTED
+
+    def constant(self, value: Any) -> str:
+        return literals.constant(value)
+
+    def wide_constant(self, value: int) -> str:
+        return f"CAST({value} AS numeric)"
+
+    def cast_column(self, source: str, type_: Type, engine_type: str) -> str:
+        return literals.cast_column(source, type_, engine_type)
+
+    def released_value(self, node: ReleasedValue) -> str:
+        value = super().released_value(node)
+        return literals.binary(value) if node.facts.type is Type.TEXT else value
+
+    def is_nan(self, value: str) -> str:
+        return f"({value} = {literals.NAN})"
+
+    def unsigned_zero(self, value: str) -> str:
+        return f"{value} + {literals.real('0')}"
+
+    def real_key(self, value: str) -> str:
+        """Every NaN is one key here, and is written alike."""
+        return let({"k": value}, f"(CASE WHEN k = {literals.real('0')} THEN {literals.real('0')} ELSE k END)")
+
+    def sign_of(self, value: str) -> str:
+        """Its text: '-0' and '0'. NaN has no sign that a question could see."""
+        return literals.binary(f"CAST({value} AS text)")
+
+    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int) -> str:
+        """Doubles raise where they overflow here, and where they underflow to zero. So the value is clamped to its bounds
+        first (what `grid_real` does afterwards is then nothing: both orders give the same integer, as moving and scaling
+        are monotone), and what is nearer to the centre than half a step of a coarse grid is 0."""
+        ends = [literals.constant((end - centre) * 2.0**grid) for end in (lower, upper)]
+        moved = f"(v - {literals.constant(centre)})" if centre else "v"
+        scaled = f"{moved} * {literals.constant(2.0**grid)}"
+        if grid < 0:
+            scaled = f"CASE WHEN abs({moved}) < 1 THEN {literals.real('0')} ELSE {scaled} END"
+        return let(
+            {"v": value},
+            f"(CASE WHEN v < {literals.constant(lower)} THEN {ends[0]} WHEN v <= {literals.constant(upper)} THEN {scaled} "
+            f"WHEN v < {literals.NAN} THEN {ends[1]} ELSE v END)",
+        )
+
+    def wide(self, value: str) -> str:
+        return f"CAST({value} AS numeric)"
+
+    def narrow(self, value: str) -> str:
+        return f"(CASE WHEN {value} BETWEEN {literals.LEAST} AND {literals.MOST} THEN CAST({value} AS bigint) END)"
+
+    def truth_value(self, condition: str) -> str:
+        return f"(CASE WHEN {condition} THEN CAST(1 AS bigint) ELSE CAST(0 AS bigint) END)"
+
+    def whole_quotient(self, dividend: str, divisor: str) -> str:
+        """Of two integers of 64 bits."""
+        return f"{dividend} / {divisor}"
+
+    def derived(self, select: str, alias: str = "#rows") -> str:
+        return f"({select}) AS {self.identifier(alias)}"
+
+    def semi_join(self, rows: str, others: str, column: str) -> str:
+        return self.derived(f"SELECT * FROM {rows} WHERE {column} IN ({others})", "#semi")
+
+    def keyed_order(self, key: str, content: list[str]) -> str:
+        """SHA-256 of the key and the row as text, which quotes its parts and so is different for different rows."""
+        row = ", ".join([literals.constant(key), *content])
+        return f"sha256(convert_to(CAST(ROW({row}) AS text), 'UTF8'))"
+
+    def distinct_sum(self, value: str, condition: str, integer: Callable[[str], str]) -> str:
+        return f'(SELECT sum({integer("e")}) FROM unnest(array_agg(DISTINCT {value}){condition}) AS "#e" (e))'

@@ -1,0 +1,211 @@
+"""PostgreSQL as the engine: exact integer aggregation on the server, of which groups alone come back."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from dpsql.engine.contract import ExactAnswer, PreparedViews
+from dpsql.engine.csv_lines import Broken
+from dpsql.engine.dialect import Dialect
+from dpsql.engine.emit.bounded_view import BoundedView
+from dpsql.engine.faults import engine_fault
+from dpsql.engine.postgresql.catalog import Place, advice_on, checked_source, columns_of, place_of
+from dpsql.engine.postgresql.connections import Connections
+from dpsql.engine.postgresql.dialect import PostgreSQLDialect
+from dpsql.engine.postgresql.rows import copied, with_released
+from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.intervals import Type
+from dpsql.policy import Policy
+from dpsql.policy.reach import is_file
+
+LEAST_VERSION = 150000
+_CLOSING_SECONDS = 10.0
+
+
+class NoPreparedViews:
+    """A server's tables have no identity that could be told without reading them, so none of their views is prepared."""
+
+    engine = "postgresql"
+
+    def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
+        """No view."""
+        return None
+
+    def write(
+        self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Callable[[str, float], None]
+    ) -> bool:
+        """Never asked for: `PostgreSQLEngine.identity` is None. Raises Fault index_not_written."""
+        raise refuse("index_not_written", table=view.table, incident="")
+
+    def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
+        """The server has limits of its own."""
+
+
+class PostgreSQLEngine:
+    """One database of a server; `run` may be called from any thread, each call has a transaction of its own."""
+
+    def __init__(self, policy: Policy) -> None:
+        """Raises Fault source_connection, source_server, source_file_beside_server."""
+        for name in policy.tables:
+            if is_file(policy.table_source(name)):
+                raise refuse("source_file_beside_server", table=name)
+        self._policy = policy
+        self._connections = Connections(policy.source or "")
+        self._running: set[psycopg.Connection[Any]] = set()
+        self._checked: dict[tuple[str, str], bool] = {}
+        self._sources: dict[str, Source] = {}
+        self._lock = threading.Lock()
+        self._owned = True
+        with self._transaction(None) as connection:
+            version = connection.info.server_version
+            encoding, database = _settings(connection)
+        if version < LEAST_VERSION:
+            raise refuse("source_server", what=f"PostgreSQL {version // 10_000}, and 15 or later is needed")
+        if encoding != "UTF8":
+            raise refuse("source_server", what=f"the database's encoding is {encoding}, and UTF8 is needed")
+        self._database = database
+        self.dialect: Dialect = PostgreSQLDialect(version)
+        self.views: PreparedViews = NoPreparedViews()
+
+    # --- structure ----------------------------------------------------------------------------------------------------
+
+    def columns(self, table: str) -> dict[str, str] | None:
+        """Columns and types of a policy table's source, None where there is none."""
+        with self._transaction(None) as connection:
+            given = columns_of(connection, self._place(table))
+        return {name: type_ for name, (type_, _) in given.items()} or None
+
+    def source(self, table: str, total: bool = False) -> Source:
+        """Qualified name and column types, as they were at the last `look`."""
+        with self._lock:
+            if table in self._sources:
+                return self._sources[table]
+        self.look((table,))
+        with self._lock:
+            return self._sources[table]
+
+    def data_version(self, tables: tuple[str, ...]) -> str:
+        """The owner's own name of the state of the data. Without one every question reads data of its own version: nothing
+        short of reading all rows would tell that they are those of another moment."""
+        declared = self._policy.data_version
+        return f"declared:{declared}" if declared is not None else f"moment:{uuid.uuid4().hex}"
+
+    def identity(self, table: str) -> Identity | None:
+        """None: rows of a server may change at any moment."""
+        return None
+
+    def look(self, tables: tuple[str, ...]) -> None:
+        """Make sure that the server answers, and that tables (and those on their way to the unit) have the policy's
+        columns in types that are read, which the role may read. Raises Fault."""
+        read = {name for table in tables for name in (table, *(hop[2] for hop in self._policy.unit_joins(table)))}
+        with self._transaction(None) as connection:
+            found = {name: checked_source(connection, self._policy, name, self._place(name)) for name in sorted(read)}
+        with self._lock:
+            self._sources.update(found)
+
+    def rehearse(self, query: EngineQuery) -> None:
+        """Let the server plan a query, before anything is charged for it. Raises Fault engine_failed."""
+        with self._transaction(None) as connection:
+            connection.execute(f"EXPLAIN {with_released(query.sql, query.released)}")
+
+    def broken(self, table: str) -> Broken | None:
+        """Nothing: the server's tables have no lines."""
+        return None
+
+    def advice(self) -> tuple[str, ...]:
+        """Rights of the role that reading does not need."""
+        with self._transaction(None) as connection:
+            return advice_on(connection, {name: self._place(name) for name in self._policy.tables})
+
+    def _place(self, table: str) -> Place:
+        return place_of(self._policy, table, self._database)
+
+    # --- work ---------------------------------------------------------------------------------------------------------
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        """Run one aggregation. Whatever the server says in an error may quote data: one fixed text leaves."""
+        with self._transaction(timeout_seconds) as connection:
+            return ExactAnswer(copied(connection, with_released(query.sql, query.released)))
+
+    def holds(self, query: str) -> bool:
+        """Whether a check of a promise finds no row; asked once for each version of the data that the owner names."""
+        known = (query, self.data_version(()))
+        with self._lock:
+            if known in self._checked:
+                return self._checked[known]
+        with self._transaction(None) as connection:
+            found = connection.execute(query).fetchone() is None
+        if self._policy.data_version is not None:
+            with self._lock:
+                self._checked[known] = found
+        return found
+
+    def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
+        """Values of the columns of a public table that have few of them, NULL (last) among them."""
+        source, found = self.source(table), {}
+        with self._transaction(None) as connection:
+            for column in self._policy.tables[table].columns.values():
+                if column.type in ("real", "timestamp"):
+                    continue
+                name = self.dialect.identifier(column.name)
+                value = self.dialect.cast_column(name, Type(column.type), source.types[column.name])
+                listed = f"SELECT DISTINCT {value} AS v FROM {source.sql} ORDER BY v NULLS LAST"
+                rows = connection.execute(f"{listed} LIMIT {most + 1}").fetchall()
+                if len(rows) <= most:
+                    found[column.name] = tuple(row[0] for row in rows)
+        return found
+
+    def public_table(self, sql: str) -> Any:
+        """Rows of a generated query over public tables."""
+        with self._transaction(None) as connection:
+            return copied(connection, sql)
+
+    @contextmanager
+    def _transaction(self, timeout_seconds: float | None) -> Iterator[psycopg.Connection[Any]]:
+        try:
+            with self._connections.transaction(self._running, timeout_seconds) as connection:
+                yield connection
+        except Error:
+            raise
+        except Exception as error:
+            raise engine_fault(error) from None
+
+    def another(self) -> PostgreSQLEngine:
+        """The same database for another session: what is remembered is shared, `interrupt` stops its own alone."""
+        other = copy.copy(self)
+        other._running, other._owned = set(), False
+        return other
+
+    def interrupt(self) -> None:
+        """Cancel every running query of this engine."""
+        self._connections.interrupt(self._running)
+
+    def close(self) -> None:
+        """Close the connections, once what runs has been cancelled."""
+        if not self._owned:
+            return
+        deadline = time.monotonic() + _CLOSING_SECONDS
+        while self._running and time.monotonic() < deadline:
+            self.interrupt()
+            time.sleep(0.02)
+        self._connections.close()
+
+
+def _settings(connection: psycopg.Connection[Any]) -> tuple[str, str]:
+    row = connection.execute("SELECT current_setting('server_encoding'), current_database()").fetchall()[0]
+    return str(row[0]), str(row[1])
+
+
+def open_postgresql(policy: Policy) -> PostgreSQLEngine:
+    """The engine for a policy whose source is postgresql://... Raises Fault."""
+    return PostgreSQLEngine(policy)

