@@ -37,7 +37,7 @@ from benchmarks.peers.drive import PEERS, Peer, Unusable, environment
 from benchmarks.stages import STEPS, stopwatch
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD
-from dpsql.engine.faults import engine_fault
+from dpsql.engine.duckdb.engine import engine_fault
 from dpsql.policy import load_policy
 
 Found = dict[str, Any]

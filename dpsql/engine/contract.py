@@ -92,6 +92,10 @@ class Engine(Protocol):
         without reading rows: asked before anything is charged, so it is cheap where nothing changed. Raises Fault.
         """
 
+    def rehearse(self, query: EngineQuery) -> None:
+        """Let the engine plan a query without reading rows, before anything is charged for it, if it may refuse a text that
+        the emitter wrote. Raises Fault engine_cannot_run."""
+
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one generated aggregation over protected data."""
 

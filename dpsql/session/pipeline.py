@@ -158,6 +158,10 @@ class _Measurement:
         self._emitter = context.emitter(context.index.views())
         blocks = planned.price.blocks
         self._queries = {index: queries(self._emitter, blocks[index].block) for index in missing}
+        for index in missing:
+            if is_charged(blocks[index]) and not planned.waiting(index):
+                for query in self._queries[index].values():
+                    context.engine.rehearse(request.stages.given(query))
 
     def run(self, reservation: Reservation) -> Planned:
         """Put the released blocks into `found`, and return the question with the results of its stages.

@@ -17,7 +17,7 @@ from dpsql.engine.contract import ExactAnswer, PreparedViews
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bounded_view import BoundedView
-from dpsql.engine.faults import engine_fault
+from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.postgresql.catalog import Place, advice_on, checked_source, columns_of, place_of
 from dpsql.engine.postgresql.connections import Connections
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
@@ -114,9 +114,14 @@ class PostgreSQLEngine:
             self._sources.update(found)
 
     def rehearse(self, query: EngineQuery) -> None:
-        """Let the server plan a query, before anything is charged for it. Raises Fault engine_failed."""
-        with self._transaction(None) as connection:
-            connection.execute(f"EXPLAIN {with_released(query.sql, query.released)}")
+        """Let the server plan a query: it refuses wrong types and computes constants, and reads no row. Raises Fault
+        engine_cannot_run."""
+        try:
+            with self._connections.transaction(self._running) as connection:
+                connection.execute(f"EXPLAIN {with_released(query.sql, query.released)}")
+        except psycopg.Error as error:
+            incident = noted(error)
+            raise refuse("engine_cannot_run", engine=self.dialect.title, incident=incident) from None
 
     def broken(self, table: str) -> Broken | None:
         """Nothing: the server's tables have no lines."""
@@ -178,7 +183,7 @@ class PostgreSQLEngine:
         except Error:
             raise
         except Exception as error:
-            raise engine_fault(error) from None
+            raise _fault(error) from None
 
     def another(self) -> PostgreSQLEngine:
         """The same database for another session: what is remembered is shared, `interrupt` stops its own alone."""
@@ -199,6 +204,17 @@ class PostgreSQLEngine:
             self.interrupt()
             time.sleep(0.02)
         self._connections.close()
+
+
+_CLASSES_OF_SOURCES = ("08", "22", "57", "58", "XX")
+"""Classes of SQLSTATE that another question over the same data would meet: the server is going, or a value failed."""
+_CANCELED = "57014"
+
+
+def _fault(error: Exception) -> Error:
+    """The one fixed text for an error of the server or of reading what it sent. A lost connection has no SQLSTATE."""
+    state = getattr(error, "sqlstate", None) or ("08000" if isinstance(error, psycopg.OperationalError) else "")
+    return fault_of(error, of_source=state[:2] in _CLASSES_OF_SOURCES and state != _CANCELED)
 
 
 def _settings(connection: psycopg.Connection[Any]) -> tuple[str, str]:

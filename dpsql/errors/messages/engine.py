@@ -185,3 +185,10 @@ register(
     "load the files into the server, or write a policy of their own for them",
     Fault,
 )
+register(
+    "engine_cannot_run",
+    "0A000",
+    "{engine} cannot run this question (incident {incident})",
+    "write it another way; the owner finds the reason under this id in the custodian's log, and it is a mistake of dpsql's",
+    Fault,
+)
