@@ -180,6 +180,9 @@ class EngineContract:
     def test_domains_and_rows_of_public_tables(self, source: Loaded) -> None:
         assert source.engine.public_domains("wards", 2) == {"ward": ("a", "b"), "beds": (10, None)}
         assert source.engine.public_domains("wards", 1) == {}
+        names, rows = source.engine.public_rows("wards", 2) or ((), ())
+        assert (names, sorted(rows)) == (("ward", "beds"), [("a", 10), ("b", None)])
+        assert source.engine.public_rows("wards", 1) is None
         sql = f"SELECT {source.engine.dialect.identifier('beds')} AS b FROM {source.engine.source('wards').sql}"
         assert sorted(source.engine.public_table(sql).column("b").to_pylist(), key=repr) == [10, None]
 

@@ -23,7 +23,7 @@ from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.faults import CUSTODIAN_LOG, fault_of
 from dpsql.engine.query import EngineQuery, Identity, Source
 from dpsql.engine.watchdog import watchdog
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 

@@ -170,6 +170,18 @@ class PostgreSQLEngine:
                     found[column.name] = tuple(row[0] for row in rows)
         return found
 
+    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
+        """Names of the columns and all rows of a public table with few rows."""
+        source = self.source(table)
+        columns = tuple(self._policy.tables[table].columns.values())
+        values = (
+            self.dialect.cast_column(self.dialect.identifier(c.name), Type(c.type), source.types[c.name])
+            for c in columns
+        )
+        with self._transaction(None) as connection:
+            rows = connection.execute(f"SELECT {', '.join(values)} FROM {source.sql} LIMIT {most + 1}").fetchall()
+        return (tuple(c.name for c in columns), tuple(rows)) if len(rows) <= most else None
+
     def public_table(self, sql: str) -> Any:
         """Rows of a generated query over public tables."""
         with self._transaction(None) as connection:
