@@ -84,7 +84,7 @@ def _days(lower: Any, upper: Any) -> set[Any]:
     if last.year < date.max.year:
         last = last.replace(year=last.year + 1, month=1, day=1)
     days = (last - first).days
-    return {first + timedelta(days=at) for at in range(days + 1)} if days <= MOST_POINTS else set()
+    return {first + timedelta(days=index) for index in range(days + 1)} if days <= MOST_POINTS else set()
 
 
 def named_cells(facts: Facts, literals: Iterable[Any]) -> list[tuple[Possible, bool]]:

@@ -58,8 +58,10 @@ def leaves_out(source: Relation, key: Expr, values: Values, public: PublicRows =
 
 def _union(values: list[Values], found: list[list[Part]]) -> Remaining:
     """The union of branches, each of which has every combination of what its parts have."""
-    own = [{key: part.cells[:, at] for part in parts for at, key in enumerate(part.keys)} for parts in found]
-    kept = [np.unique(np.concatenate([np.empty(0, np.int64), *(one[at] for one in own)])) for at in range(len(values))]
+    own = [{key: part.cells[:, index] for part in parts for index, key in enumerate(part.keys)} for parts in found]
+    kept = [
+        np.unique(np.concatenate([np.empty(0, np.int64), *(one[index] for one in own)])) for index in range(len(values))
+    ]
     left = tuple(
         listed if len(positions) == len(listed) else tuple(listed[at] for at in positions.tolist())
         for listed, positions in zip(values, kept, strict=True)
@@ -74,11 +76,11 @@ def _union(values: list[Values], found: list[list[Part]]) -> Remaining:
 
 def _numbers(parts: list[Part], kept: list[Numbers]) -> Numbers:
     """The cells of one branch in the grid of the values that are kept."""
-    strides = [prod(map(len, kept[at + 1 :])) for at in range(len(kept))]
+    strides = [prod(map(len, kept[index + 1 :])) for index in range(len(kept))]
     found = np.zeros(1, dtype=np.int64)
     for part in parts:
         own = np.zeros(len(part.cells), dtype=np.int64)
-        for at, key in enumerate(part.keys):
-            own += np.searchsorted(kept[key], part.cells[:, at]) * strides[key]
+        for index, key in enumerate(part.keys):
+            own += np.searchsorted(kept[key], part.cells[:, index]) * strides[key]
         found = (found[:, None] + own).ravel()
     return found

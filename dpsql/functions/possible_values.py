@@ -166,7 +166,9 @@ _WITHIN = {
 
 def _monotone(expression: Call, parts: list[Possible]) -> Possible | None:
     """The image of an interval under a function that keeps or turns the order of one argument, others being fixed."""
-    open_parts = [at for at, part in enumerate(parts) if part.values is None or len(part.values) != 1 or part.null]
+    open_parts = [
+        index for index, part in enumerate(parts) if part.values is None or len(part.values) != 1 or part.null
+    ]
     if len(open_parts) != 1:
         return None
     at = open_parts[0]
@@ -191,21 +193,21 @@ def _monotone(expression: Call, parts: list[Possible]) -> Possible | None:
     return Possible(None, lower, upper, parts[at].null or bool(missing) or unsure)
 
 
-def _rising(expression: Call, at: int, fixed: list[Any], low: Any, high: Any) -> bool | None:
+def _rising(expression: Call, index: int, fixed: list[Any], low: Any, high: Any) -> bool | None:
     """Whether the function rises (True) or falls (False) with argument number `at`; None where neither is known."""
     name = expression.function
-    if name in _RISING and (name == "add" or isinstance(expression.arguments[at], (Column, Call))):
+    if name in _RISING and (name == "add" or isinstance(expression.arguments[index], (Column, Call))):
         first = 1 if name == "date_trunc" else 0
-        return True if name == "add" or at == first else None
-    if name == "strftime" and at == 0 and _SORTED.fullmatch(fixed[1]):
+        return True if name == "add" or index == first else None
+    if name == "strftime" and index == 0 and _SORTED.fullmatch(fixed[1]):
         return True
     if name == "neg":
         return False
     if name == "sub":
-        return at == 0
-    if name == "mul" and fixed[1 - at]:
-        return bool(fixed[1 - at] > 0)
-    if name in ("div", "intdiv") and at == 0 and fixed[1]:
+        return index == 0
+    if name == "mul" and fixed[1 - index]:
+        return bool(fixed[1 - index] > 0)
+    if name in ("div", "intdiv") and index == 0 and fixed[1]:
         return bool(fixed[1] > 0)
     if name == "date_part" and isinstance(part := expression.arguments[0], Literal):
         around = _WITHIN.get(part.value)
@@ -218,7 +220,7 @@ def follows_order(expression: Expr) -> Column | None:
     """The column that `expression` rises or falls with, all else in it being literals; None where that is not known."""
     if not isinstance(expression, Call):
         return expression if isinstance(expression, Column) and expression.facts.type is not Type.TEXT else None
-    open_parts = [at for at, part in enumerate(expression.arguments) if not isinstance(part, Literal)]
+    open_parts = [index for index, part in enumerate(expression.arguments) if not isinstance(part, Literal)]
     if len(open_parts) != 1:
         return None
     fixed = [evaluate(part, {}) if isinstance(part, Literal) else None for part in expression.arguments]

@@ -206,7 +206,7 @@ def _starts(facts: Facts, unit: str) -> Values | None:
     starts, last = [truncated(unit, facts.lower)], truncated(unit, facts.upper)
     months = _MONTHS.get(unit)
     if months is None:
-        return tuple(starts[0] + at * step for at in range((last - starts[0]) // step + 1))
+        return tuple(starts[0] + index * step for index in range((last - starts[0]) // step + 1))
     while starts[-1] < last:
         starts.append(moved_by_months(starts[-1], months))
     return tuple(starts)
@@ -233,7 +233,7 @@ def _buckets(expression: Call) -> Values | None:
     step = timedelta(seconds=width.value)
     if not facts.bounded or (facts.upper - facts.lower) / step >= MOST_VALUES:
         return None
-    return tuple(facts.lower + at * step for at in range((facts.upper - facts.lower) // step + 1))
+    return tuple(facts.lower + index * step for index in range((facts.upper - facts.lower) // step + 1))
 
 
 def _over_arguments(expression: Call) -> Values | None:

@@ -83,7 +83,7 @@ def size(node: Expr) -> int | None:
     if node.function in ("concat", "concat_ws", "replace", "regexp_replace"):
         if None in sizes:
             return most
-        joined = sum(one for one in sizes if one is not None)
+        joined = sum(size for size in sizes if size is not None)
         # Every byte of a text, and the place after it, may be replaced.
         grown = (
             (sizes[0] or 0) + ((sizes[0] or 0) + 1) * (1 + (sizes[2] or 0)) if "replace" in node.function else joined
@@ -269,7 +269,7 @@ def _relation(source: Relation) -> tuple[int, dict[str, int]]:
     if isinstance(source, UnitAggregate):
         keys = {name: cost(value, columns) for name, value in source.keys}
         parts = [one for _, _, *pair, _ in source.columns for one in pair if one is not None]
-        return total + sum(keys.values()) + sum(cost(one, columns) for one in parts), keys
+        return total + sum(keys.values()) + sum(cost(part, columns) for part in parts), keys
     for window in source.windows:
         read = [*window.keys, *(one.by for one in window.order)]
         read += [one for one in (window.argument, window.filter) if one is not None]

@@ -74,7 +74,9 @@ _UPDATE = Prepared(
 @cache
 def _of_scopes(count: int) -> Prepared:
     """The rows of as many scopes, in one statement."""
-    return Prepared(select(accounts).where(accounts.c.scope.in_([bindparam(f"scope{at}") for at in range(count)])))
+    return Prepared(
+        select(accounts).where(accounts.c.scope.in_([bindparam(f"scope{index}") for index in range(count)]))
+    )
 
 
 def load_accounts(
@@ -84,7 +86,7 @@ def load_accounts(
     if scopes is None:
         rows = [tuple(row) for row in connection.execute(_ALL)]
     else:
-        named = {f"scope{at}": scope for at, scope in enumerate(scopes)}
+        named = {f"scope{index}": scope for index, scope in enumerate(scopes)}
         rows = _of_scopes(len(named)).rows(connection, **named)
     found = [_KNOWN.get((key, ledger_id, row)) or _account(row, key, ledger_id) for row in rows]
     return {account.scope: account for account in found}

@@ -49,4 +49,4 @@ def combinations(numbers: Numbers, whole: bool) -> Combinations:
 
 def group_count(values: Sequence[Sequence[object] | None], listed: Combinations | None) -> int:
     """How many groups public keys have (1 without keys; private keys count as one value)."""
-    return len(listed.numbers) if listed is not None else prod(1 if one is None else len(one) for one in values)
+    return len(listed.numbers) if listed is not None else prod(1 if value is None else len(value) for value in values)

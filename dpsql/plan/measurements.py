@@ -69,7 +69,7 @@ class RankHistogram:
     @property
     def numbers(self) -> tuple[str, ...]:
         """Names of what is released for each group."""
-        return tuple(one.name for one in self.quantiles)
+        return tuple(quantile.name for quantile in self.quantiles)
 
 
 MEASUREMENTS = (RANK_HISTOGRAM,)

@@ -70,23 +70,23 @@ class Planned:
         """The public remainder as SQL."""
         return self.plan.remainder.sql(dialect())
 
-    def waiting(self, at: int) -> tuple[str, ...]:
+    def waiting(self, index: int) -> tuple[str, ...]:
         """Names of the results that block number `at` reads and that are not released yet."""
-        return results_read(self.price.blocks[at].block) if self.plan.results else ()
+        return results_read(self.price.blocks[index].block) if self.plan.results else ()
 
 
-def release_key(one: PricedBlock, policy: Policy) -> str:
+def release_key(priced: PricedBlock, policy: Policy) -> str:
     """Names the release of a block: what is measured, over which rows, and with which noise."""
-    plan = one.noise
+    plan = priced.noise
     measured = (plan.terms, plan.selection, *plan.measurements)
-    return fingerprint((replace(one.block, name="", formulas=()), *measured, policy.meaning))
+    return fingerprint((replace(priced.block, name="", formulas=()), *measured, policy.meaning))
 
 
 def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:
     """Names of releases as far as they are known before anything is: of a block that waits, what its results are made of
     stands for their rows."""
     keys: dict[str, str] = {}
-    results = {one.name: one.query for one in plan.results}
+    results = {result.name: result.query for result in plan.results}
     for one in priced.blocks:
         key = release_key(one, policy)
         for name in results_read(one.block) if results else ():

@@ -62,7 +62,7 @@ def _groups(block: Block, basis: Basis, formulas: tuple[MeasureFormula, ...]) ->
     """What the remainder has to know of the groups (`error_bars.lineage`)."""
     measured = [(measure.name, aggregate_of(measure.aggregate)) for measure in block.measures]
     zeros = [(name, aggregate) for name, aggregate in measured if aggregate.zero_without_rows]
-    chosen = {number for one in basis.measurements for number in one.numbers}
+    chosen = {number for measurement in basis.measurements for number in measurement.numbers}
     return GroupFacts(
         complete=all(key.values is not None for key in block.keys),
         counts=frozenset(name for name, aggregate in zeros if aggregate.counts),
@@ -89,7 +89,7 @@ def _basis(
 def _parts(basis: Basis, private_keys: bool) -> int:
     """How many parts a budget is split into: sets of terms, and partition selection where no term counts units."""
     selecting = private_keys and basis.known_units() is None
-    choosing = sum(PARTS.of(one.word).parts(one) for one in basis.measurements)
+    choosing = sum(PARTS.of(measurement.word).parts(measurement) for measurement in basis.measurements)
     return len({term.shares or term.name for term in basis.terms if term.magnitude}) + choosing + selecting
 
 

@@ -29,7 +29,7 @@ class TermError:
 def term_errors(block: BoundedBlock, noises: Sequence[TermNoise], confidence: float) -> dict[str, TermError]:
     """For each term by name. `confidence` in [0, 1)."""
     named = {term.name: term for term in block.terms}
-    return {one.name: _error(named.get(one.name), one, confidence) for one in noises}
+    return {noise.name: _error(named.get(noise.name), noise, confidence) for noise in noises}
 
 
 def _error(term: Term | None, one: TermNoise, confidence: float) -> TermError:

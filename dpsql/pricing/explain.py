@@ -143,25 +143,25 @@ def planned_outputs(
     return tuple(rows)
 
 
-def _kind(one: PricedBlock) -> str:
-    if not one.block.keys:
+def _kind(priced: PricedBlock) -> str:
+    if not priced.block.keys:
         return "no"
-    return "private" if any(key.values is None for key in one.block.keys) else "public"
+    return "private" if any(key.values is None for key in priced.block.keys) else "public"
 
 
 def _terms(
     block: Block,
-    one: PricedBlock,
+    priced: PricedBlock,
     used: dict[str, list[str]],
     confidence: float,
     stored: Mapping[str, tuple[float, float]],
 ) -> list[PlannedOutput]:
     rows = []
-    named = {term.name: term for term in one.block.terms}
-    errors = term_errors(one.block, one.noise.terms, confidence)
-    for noisy in one.noise.terms:
+    named = {term.name: term for term in priced.block.terms}
+    errors = term_errors(priced.block, priced.noise.terms, confidence)
+    for noisy in priced.noise.terms:
         term = named.get(noisy.name) or Term(noisy.name, TermKind.UNITS, None, None, 1)  # counted for selection alone
-        names = [name for measure in _made_of(term, block, one) for name in used.get(measure.name, [])]
+        names = [name for measure in _made_of(term, block, priced) for name in used.get(measure.name, [])]
         step, error = errors[noisy.name].unit, errors[noisy.name].half_width
         noise, loss = noisy.noise, noisy.noise.loss
         if noisy.shares not in ("", noisy.name):  # the price of a set stands at its first term
@@ -170,8 +170,8 @@ def _terms(
             PlannedOutput(
                 block=block.name,
                 output=", ".join(dict.fromkeys(names)),
-                aggregate=_aggregate(term, one),
-                keys=_kind(one),
+                aggregate=_aggregate(term, priced),
+                keys=_kind(priced),
                 mechanism=noise.mechanism,
                 l0=noise.sensitivity.l0,
                 l1_sensitivity=noise.sensitivity.l1 * step,
@@ -181,29 +181,29 @@ def _terms(
                 epsilon=None if loss.epsilon is None else float(loss.epsilon),
                 delta=float(loss.delta),
                 rho=None if loss.rho is None else float(loss.rho),
-                rows_per_unit=one.block.caps.rows_per_unit,
+                rows_per_unit=priced.block.caps.rows_per_unit,
                 grid=2.0**noise.shift * step,
-                stored_error_95=shown_errors(stored, one, confidence).get(noisy.name),
-                bound=_bound(term, one),
+                stored_error_95=shown_errors(stored, priced, confidence).get(noisy.name),
+                bound=_bound(term, priced),
             )
         )
     return rows
 
 
-def _numbers(block: Block, one: PricedBlock, used: dict[str, list[str]], confidence: float) -> list[PlannedOutput]:
+def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], confidence: float) -> list[PlannedOutput]:
     """The released numbers of measurements that are no sums. The error of what was chosen is not known as a half width."""
     rows = []
-    for measurement, plan in zip(one.block.measurements, one.noise.measurements, strict=True):
+    for measurement, plan in zip(priced.block.measurements, priced.noise.measurements, strict=True):
         part = PARTS.of(measurement.word)
         for name, law in plan.laws:
             known, loss = part.explained(measurement, name, law, confidence), law.loss
-            names = [label for measure in _reading(name, block, one) for label in used.get(measure.name, [])]
+            names = [label for measure in _reading(name, block, priced) for label in used.get(measure.name, [])]
             rows.append(
                 PlannedOutput(
                     block=block.name,
                     output=", ".join(dict.fromkeys(names)),
                     aggregate=known.aggregate,
-                    keys=_kind(one),
+                    keys=_kind(priced),
                     mechanism=known.mechanism,
                     l0=known.sensitivity.l0,
                     l1_sensitivity=float(known.sensitivity.l1),
@@ -213,43 +213,43 @@ def _numbers(block: Block, one: PricedBlock, used: dict[str, list[str]], confide
                     epsilon=None if loss.epsilon is None else float(loss.epsilon),
                     delta=float(loss.delta),
                     rho=None if loss.rho is None else float(loss.rho),
-                    rows_per_unit=one.block.caps.rows_per_unit,
+                    rows_per_unit=priced.block.caps.rows_per_unit,
                     grid=known.grid,
-                    bound=f"{_caps(one)}; {known.error}",
+                    bound=f"{_caps(priced)}; {known.error}",
                 )
             )
     return rows
 
 
-def shown_errors(errors: Mapping[str, tuple[float, float]], one: PricedBlock, confidence: float) -> dict[str, float]:
+def shown_errors(errors: Mapping[str, tuple[float, float]], priced: PricedBlock, confidence: float) -> dict[str, float]:
     """Half widths of what the terms of a released block stand for, from `errors`: those of the terms themselves, and
     their deviations. The noise of a released term is taken for one of the law that is planned."""
-    fresh = {term.name: (term.noise.half_width(confidence) * 2.0**-term.grid) for term in one.noise.terms}
-    shown = term_errors(one.block, one.noise.terms, confidence)
+    fresh = {term.name: (term.noise.half_width(confidence) * 2.0**-term.grid) for term in priced.noise.terms}
+    shown = term_errors(priced.block, priced.noise.terms, confidence)
     return {
         name: error * (shown[name].half_width / fresh[name] if fresh.get(name) else 1.0)
         for name, (error, _) in errors.items()
     }
 
 
-def _reading(name: str, block: Block, one: PricedBlock) -> list[Measure]:
+def _reading(name: str, block: Block, priced: PricedBlock) -> list[Measure]:
     """The measures whose formula reads the released number `name`."""
-    formulas = zip(block.measures, one.block.formulas, strict=True)
+    formulas = zip(block.measures, priced.block.formulas, strict=True)
     return [measure for measure, (_, formula, _) in formulas if name in terms_of(formula)]
 
 
-def _made_of(term: Term, block: Block, one: PricedBlock) -> list[Measure]:
+def _made_of(term: Term, block: Block, priced: PricedBlock) -> list[Measure]:
     """The measures that a term is in; of terms that share each row those that it stands for (`term_errors`)."""
-    found = _reading(term.name, block, one)
+    found = _reading(term.name, block, priced)
     if not term.shares:
         return found
     summing = term.kind is TermKind.SUM and term.centre == term.lower
     chosen = [measure for measure in found if (_shared(measure) == SharedPart.COUNT) is not summing]
     last = next(
-        (other for other in one.block.terms if other.shares == term.shares and other.kind is TermKind.COUNT), None
+        (other for other in priced.block.terms if other.shares == term.shares and other.kind is TermKind.COUNT), None
     )
     if term.kind is TermKind.SUM and last is not None and not summing:
-        rows = {measure.name for measure in _made_of(last, block, one)}
+        rows = {measure.name for measure in _made_of(last, block, priced)}
         chosen = [measure for measure in chosen if measure.name not in rows]
     return chosen or [measure for measure in found if _shared(measure) == SharedPart.SUM | SharedPart.COUNT]
 
@@ -258,48 +258,48 @@ def _shared(measure: Measure) -> SharedPart | None:
     return aggregate_of(measure.aggregate).shared
 
 
-def _aggregate(term: Term, one: PricedBlock) -> str:
+def _aggregate(term: Term, priced: PricedBlock) -> str:
     """What a term stands for, as SQL-like text."""
     if not term.shares:
         return _term_text(term.kind.value, term.value, term.filter, bool(term.centre))
-    low = next(other for other in one.block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
+    low = next(other for other in priced.block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
     if term.kind is TermKind.SUM and term.centre == term.lower:
         return _term_text("sum", term.value, term.filter, False)
     everything = term.kind is TermKind.COUNT or term.absent
     return _term_text("count", None if everything else low.value, low.filter, False)
 
 
-def _caps(one: PricedBlock) -> str:
+def _caps(priced: PricedBlock) -> str:
     """What bounds how many rows, and in how many groups, a unit has."""
-    caps = one.block.caps
+    caps = priced.block.caps
     given = [f"{name} {most}" for name, most in caps.bounds.given().items()]
     return ", ".join([f"{caps.rows_per_unit} rows per unit", *given])
 
 
-def _bound(term: Term, one: PricedBlock) -> str:
+def _bound(term: Term, priced: PricedBlock) -> str:
     """What bounds a unit's contribution to a term, in words."""
-    words = [_caps(one)]
+    words = [_caps(priced)]
     if term.clip is not None and term.clip.norm is not None:
         option = "max_count" if term.kind is TermKind.COUNT else "max_total"
         most = plain_decimal(term.clip.most / Fraction(2) ** term.grid)
         words.append(f"clipped to {option} {most} in {term.clip.norm.value}")
     if term.shares:
-        first = next(other for other in one.block.terms if other.name == term.shares)
-        with_ = "the counts beside it" if first.name == term.name else _aggregate(first, one)
+        first = next(other for other in priced.block.terms if other.name == term.shares)
+        with_ = "the counts beside it" if first.name == term.name else _aggregate(first, priced)
         words.append(f"shares each row, and its price, with {with_}")
     return ", ".join(words)
 
 
-def _selection(one: PricedBlock) -> PlannedOutput:
-    rule = one.noise.selection
+def _selection(priced: PricedBlock) -> PlannedOutput:
+    rule = priced.noise.selection
     assert rule is not None
     loss = rule.loss
     half = rule.half_point()
-    private = ", ".join(expression_text(key.expression) for key in one.block.keys if key.values is None)
+    private = ", ".join(expression_text(key.expression) for key in priced.block.keys if key.values is None)
     return PlannedOutput(
-        one.block.name, "", f"partition selection of {private}", "private", rule.kind, 0, 0.0, 0.0, float(half), 0.0,
+        priced.block.name, "", f"partition selection of {private}", "private", rule.kind, 0, 0.0, 0.0, float(half), 0.0,
         None if loss.epsilon is None else float(loss.epsilon), float(loss.delta),
-        None if loss.rho is None else float(loss.rho), one.block.caps.rows_per_unit, 1.0,
+        None if loss.rho is None else float(loss.rho), priced.block.caps.rows_per_unit, 1.0,
     )  # fmt: skip
 
 

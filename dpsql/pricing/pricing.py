@@ -83,7 +83,9 @@ class _Shares:
             names = ", ".join(key.name for block in self.selecting for key in block.keys if key.values is None)
             raise refuse("selection_needs_delta", keys=f"private keys ({names})")
         measured = sum(len(sets_of(block)) for block in blocks)
-        others = sum(PARTS.of(one.word).parts(one) for block in blocks for one in block.measurements)
+        others = sum(
+            PARTS.of(measurement.word).parts(measurement) for block in blocks for measurement in block.measurements
+        )
         apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
         self.parts = max(1, measured + apart + others)
         spending = [mechanism.word for mechanism in self.mechanisms if accountant.spends_delta(mechanism)]
@@ -160,7 +162,10 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     _check_grid(block, policy)
     selection, counted = _selection(block, terms, shares, policy)
     terms += counted
-    others = tuple(PARTS.of(one.word).planned(one, block.caps, shares.loss, neighbours) for one in block.measurements)
+    others = tuple(
+        PARTS.of(measurement.word).planned(measurement, block.caps, shares.loss, neighbours)
+        for measurement in block.measurements
+    )
     listed = None if block.combinations is None else block.combinations.numbers
     plan = NoisePlan(keys, terms, selection, others, listed)
     loss = PrivacyLoss.nothing() if selection is None else selection.loss
@@ -171,9 +176,9 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     return PricedBlock(block, plan, loss)
 
 
-def is_charged(one: PricedBlock) -> bool:
+def is_charged(priced: PricedBlock) -> bool:
     """Whether some data could move what a block measures, or which of its keys appear."""
-    return one.loss != PrivacyLoss.nothing()
+    return priced.loss != PrivacyLoss.nothing()
 
 
 def sets_of(block: BoundedBlock) -> set[str]:

@@ -63,19 +63,19 @@ class Derived:
     how: str
 
 
-def derive(one: PricedBlock, stored: Stored, confidence: float) -> Derived | None:
+def derive(priced: PricedBlock, stored: Stored, confidence: float) -> Derived | None:
     """`one` answered from `stored`, a release over the same relation (`stored.base_of`), or None."""
-    if one.block.measurements:
+    if priced.block.measurements:
         return None  # a number that was chosen from other rows, or among other cells, says nothing of these
     try:
-        return _Derivation(one, stored).answer(confidence)
+        return _Derivation(priced, stored).answer(confidence)
     except Impossible:
         return None
 
 
-def at_least_as_accurate(one: PricedBlock, derived: Derived, confidence: float) -> bool:
+def at_least_as_accurate(priced: PricedBlock, derived: Derived, confidence: float) -> bool:
     """Whether no term of the derived answer has more noise than `one` asks for, by half width and by deviation."""
-    asked = fresh_errors(one, confidence)
+    asked = fresh_errors(priced, confidence)
     return all(
         found <= wanted * (1 + _ROUNDING)
         for name, pair in derived.errors.items()
@@ -83,22 +83,22 @@ def at_least_as_accurate(one: PricedBlock, derived: Derived, confidence: float) 
     )
 
 
-def fresh_errors(one: PricedBlock, confidence: float) -> dict[str, tuple[float, float]]:
+def fresh_errors(priced: PricedBlock, confidence: float) -> dict[str, tuple[float, float]]:
     """Half width and standard deviation of each term of `one` when it is measured anew, in units of the answer."""
     nothing = np.empty(0)
-    terms = [NoisyTerm(t.name, nothing, 1.0, t.noise, t.grid, t.whole) for t in one.noise.terms]
+    terms = [NoisyTerm(t.name, nothing, 1.0, t.noise, t.grid, t.whole) for t in priced.noise.terms]
     return {term.name: (term.half_width(confidence), term.standard_deviation()) for term in terms}
 
 
 class _Derivation:
-    def __init__(self, one: PricedBlock, stored: Stored) -> None:
-        self.one = one
+    def __init__(self, priced: PricedBlock, stored: Stored) -> None:
+        self.one = priced
         self.stored = stored
         self.keys = {key.expression: key for key in stored.keys}
-        self.asked_conditions = base_of(one.block.source)[1]
+        self.asked_conditions = base_of(priced.block.source)[1]
         self.conditions: dict[str, Expr] = dict(self.asked_conditions)
         self.masks: dict[str, Mask] = {}
-        self.kept = [self._kept(key.expression) for key in one.block.keys]
+        self.kept = [self._kept(key.expression) for key in priced.block.keys]
         self.dropped = [key for key in stored.keys if key not in self.kept]
 
     def answer(self, confidence: float) -> Derived:

@@ -39,9 +39,9 @@ class Impossible(Exception):
     """The stored release does not hold what is asked for."""
 
 
-def grid(one: PricedBlock) -> pa.Table:
+def grid(priced: PricedBlock) -> pa.Table:
     """The groups of public keys that the block has, first key slowest."""
-    return combinations_table(one.noise.keys, one.noise.listed)
+    return combinations_table(priced.noise.keys, priced.noise.listed)
 
 
 def disjoint(
@@ -66,12 +66,12 @@ def disjoint(
 class Atoms:
     """The block that is being made: atoms as its terms, and each asked term as a weighted sum of them."""
 
-    def __init__(self, one: PricedBlock, keys: pa.Table) -> None:
-        self.one = one
+    def __init__(self, priced: PricedBlock, keys: pa.Table) -> None:
+        self.one = priced
         self.keys = keys
-        self.rows = keys.num_rows if one.block.keys else 1
+        self.rows = keys.num_rows if priced.block.keys else 1
         self.terms: list[NoisyTerm] = []
-        self.sums: dict[str, list[tuple[Fraction, NoisyTerm]]] = {term.name: [] for term in one.block.terms}
+        self.sums: dict[str, list[tuple[Fraction, NoisyTerm]]] = {term.name: [] for term in priced.block.terms}
 
     def add(
         self, stored: StoredTerm, values: npt.NDArray[Any], group: Positions, used: list[tuple[str, Fraction]]

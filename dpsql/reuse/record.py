@@ -161,15 +161,15 @@ def _complete(expression: Expr, values: set[Any]) -> bool:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def description(one: PricedBlock) -> dict[str, Any]:
+def description(priced: PricedBlock) -> dict[str, Any]:
     """What a release of this block measures and with which noise, as plain JSON."""
-    block = one.block
+    block = priced.block
     named = {term.name: term for term in block.terms}
     gaps = {"gaps": True} if block.combinations is not None and not block.combinations.whole else {}
     return gaps | {
         "conditions": sorted(base_of(block.source)[1]),
         "caps": [block.caps.bounds.max_groups, block.caps.bounds.max_rows_per_group],
-        "selection": list(selection_of(one)),
+        "selection": list(selection_of(priced)),
         "keys": [
             {
                 "name": key.name, "expression": fingerprint(key.expression), "text": expression_text(key.expression),
@@ -183,9 +183,9 @@ def description(one: PricedBlock) -> dict[str, Any]:
                 "name": term.name, **_measured(named.get(term.name)), "noise": registry.to_json(term.noise),
                 "grid": term.grid, "whole": term.whole,
             }
-            for term in one.noise.terms
+            for term in priced.noise.terms
         ],
-        **written(block.measurements, one.noise.measurements),
+        **written(block.measurements, priced.noise.measurements),
     }  # fmt: skip
 
 
@@ -196,9 +196,9 @@ def shape_of(block: BoundedBlock) -> str:
     return fingerprint((tuple(sorted(fingerprint(key.expression) for key in block.keys)), tuple(sums)))
 
 
-def selection_of(one: PricedBlock) -> tuple[Any, ...]:
+def selection_of(priced: PricedBlock) -> tuple[Any, ...]:
     """The rule that admitted private keys: its kind, its fingerprint, and the group size shown half of the time."""
-    rule = one.noise.selection
+    rule = priced.noise.selection
     return () if rule is None else (rule.kind, fingerprint(rule), rule.half_point())
 
 

@@ -55,7 +55,7 @@ _INSERT = Prepared(releases.insert())
 @cache
 def _insert_new(count: int) -> Prepared:
     """Writes as many rows, but none under a key that is there (SQLite)."""
-    rows: list[dict[str, Any]] = [{name: bindparam(f"{name}{at}") for name in _COLUMNS} for at in range(count)]
+    rows: list[dict[str, Any]] = [{name: bindparam(f"{name}{index}") for name in _COLUMNS} for index in range(count)]
     return Prepared(releases.insert().prefix_with("OR IGNORE").values(rows))
 
 
@@ -102,7 +102,7 @@ class ReleaseStore:
         rows = [self._row(key, block, metadata, payload)]
         rows += [self._row(name, "", note, b"") for name, note in (notes or {}).items()]
         if self._store.is_sqlite:  # what waits for its turn here waits for one statement and not for six
-            values = {f"{name}{at}": value for at, row in enumerate(rows) for name, value in row.items()}
+            values = {f"{name}{index}": value for index, row in enumerate(rows) for name, value in row.items()}
             with _in_words():
                 if self._store.write(_insert_new(len(rows)), **values) == len(rows):
                     return StoredRelease(_note(rows[0]), payload)

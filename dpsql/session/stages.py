@@ -49,7 +49,7 @@ class Stages:
         self._public = public
         self._tables: dict[str, pa.Table] = {}
 
-    def fill(self, planned: Planned, at: int, found: Sequence[Found | None]) -> Planned:
+    def fill(self, planned: Planned, index: int, found: Sequence[Found | None]) -> Planned:
         """`planned` with the results that block number `at` reads; as it is when some of them are not released yet.
 
         Mechanisms and price stay as they are. What the block's release is called changes: the rows it reads are part of
@@ -57,14 +57,14 @@ class Stages:
         """
         known = {one.block.name: one.block for one in found if one is not None}
         missing = {one.block.name for one in planned.price.blocks} - known.keys()
-        results = [one for one in planned.plan.results if one.name in planned.waiting(at)]
-        if any(missing & tables_read(one.query) for one in results):
+        results = [result for result in planned.plan.results if result.name in planned.waiting(index)]
+        if any(missing & tables_read(result.query) for result in results):
             return planned
-        for one in results:
-            self._tables[one.name] = self._rows(planned, one, known)
+        for result in results:
+            self._tables[result.name] = self._rows(planned, result, known)
         priced, keys = list(planned.price.blocks), list(planned.keys)
-        priced[at] = replace(priced[at], block=filled(priced[at].block, self._known))
-        keys[at] = release_key(priced[at], self._policy)
+        priced[index] = replace(priced[index], block=filled(priced[index].block, self._known))
+        keys[index] = release_key(priced[index], self._policy)
         return replace(planned, price=replace(planned.price, blocks=tuple(priced)), keys=tuple(keys))
 
     def given(self, query: EngineQuery) -> EngineQuery:
@@ -98,10 +98,10 @@ class Stages:
 def notes(planned: Planned) -> tuple[str, ...]:
     """What EXPLAIN says of the order of blocks, and of the errors of the later ones."""
     results = {one.name: one for one in planned.plan.results}
-    names = [one.block.name for one in planned.price.blocks]
+    names = [priced.block.name for priced in planned.price.blocks]
     found = []
-    for at, name in enumerate(names):
-        read = {table for result in planned.waiting(at) for table in tables_read(results[result].query)}
+    for index, name in enumerate(names):
+        read = {table for result in planned.waiting(index) for table in tables_read(results[result].query)}
         earlier = [other for other in names if other in read]
         if earlier:
             told = f"{name} is measured after {', '.join(earlier)}, over what is released there"

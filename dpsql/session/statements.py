@@ -109,7 +109,7 @@ def _schema_of(statement: Statement) -> str:
 
 
 def _turned(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> list[list[Any]]:
-    return [[row[at] for row in rows] for at in range(len(schema))]
+    return [[row[index] for row in rows] for index in range(len(schema))]
 
 
 def _plain(session: StatementContext, table: pa.Table, notices: tuple[str, ...]) -> Release:

@@ -37,8 +37,8 @@ def check_arguments(tokens: list[Token], dialect: str) -> None:
 def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
     """Names in front of a bracket with two or more expressions, and the first token of each of these."""
     open_: list[tuple[Token | None, list[Token]]] = []
-    for at, token in enumerate(tokens):
-        before = tokens[at - 1] if at else None
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1] if index else None
         if open_ and before is not None and before.token_type in (*_OPEN, TokenType.COMMA):
             open_[-1][1].append(token)
         if token.token_type in _OPEN:
@@ -56,14 +56,14 @@ def _forgotten(dialect: str, name: str, count: int) -> tuple[int, ...]:
     parser = known.parser()
     if name not in parser.FUNCTIONS and name not in parser.FUNCTION_PARSERS:
         return ()  # kept whole, as exp.Anonymous
-    text = f"SELECT {name}({', '.join(f'a{at}' for at in range(count))})"
+    text = f"SELECT {name}({', '.join(f'a{index}' for index in range(count))})"
     try:
         (tree,) = parser.parse(known.tokenize(text), text)
     except SqlglotError:
         return ()
     # Names may end as columns, units of time (Var) or types (CONVERT).
     there = set() if tree is None else {word for node in tree.walk() for word in _words(node)}
-    return tuple(at for at in range(count) if f"a{at}" not in there)
+    return tuple(index for index in range(count) if f"a{index}" not in there)
 
 
 def _words(node: exp.Expr) -> Iterator[str]:

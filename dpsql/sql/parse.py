@@ -179,10 +179,10 @@ def _option_name(words: list[str], tokens: list[Token]) -> str:
 def _set(sql: str, tokens: list[Token]) -> Statement:
     """SET [SESSION | LOCAL] name (= | TO) value."""
     body = tokens[2:] if len(tokens) > 1 and tokens[1].text.upper() in ("SESSION", "LOCAL") else tokens[1:]
-    for at, token in enumerate(body):
+    for index, token in enumerate(body):
         if token.token_type is TokenType.EQ or token.text.upper() == "TO":
-            name = _option_name([t.text for t in body[:at]], tokens)
-            value = body[at + 1 :]
+            name = _option_name([t.text for t in body[:index]], tokens)
+            value = body[index + 1 :]
             if not value:
                 break
             text = value[0].text if len(value) == 1 else sql[value[0].start : value[-1].end + 1]
@@ -259,26 +259,26 @@ def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
 
 def _privacy_options(tokens: list[Token]) -> tuple[list[Token], tuple[tuple[str, str], ...]]:
     """Cut BigQuery's WITH DIFFERENTIAL_PRIVACY OPTIONS (name = value, ...) out of the token list."""
-    for at, token in enumerate(tokens[:-3]):
-        if token.text.upper() == "WITH" and tokens[at + 1].text.upper() == "DIFFERENTIAL_PRIVACY":
+    for index, token in enumerate(tokens[:-3]):
+        if token.text.upper() == "WITH" and tokens[index + 1].text.upper() == "DIFFERENTIAL_PRIVACY":
             break
     else:
         return tokens, ()
-    if at == 0 or tokens[at - 1].text.upper() != "SELECT" or tokens[at + 2].text.upper() != "OPTIONS":
+    if index == 0 or tokens[index - 1].text.upper() != "SELECT" or tokens[index + 2].text.upper() != "OPTIONS":
         raise refuse(
             "syntax", detail="expected SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...)", position=token.start + 1
         )
-    end = at + 3
+    end = index + 3
     while end < len(tokens) and tokens[end].token_type is not TokenType.R_PAREN:
         end += 1
-    inside = tokens[at + 4 : end]
+    inside = tokens[index + 4 : end]
     options: list[tuple[str, str]] = []
     for start in range(0, len(inside), 4):
         part = inside[start : start + 4]
         if len(part) < 3 or part[1].token_type is not TokenType.EQ or (part[3:] and part[3].text != ","):
             raise refuse("syntax", detail="options are written name = value, ...", position=token.start + 1)
         options.append((part[0].text.lower(), part[2].text))
-    return tokens[:at] + tokens[end + 1 :], tuple(options)
+    return tokens[:index] + tokens[end + 1 :], tuple(options)
 
 
 def place(node: exp.Expr | None) -> int | None:

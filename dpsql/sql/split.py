@@ -72,27 +72,27 @@ def _piece(text: str, start: int, end: int) -> Piece:
     return Piece(text[start:end], text.count("\n", 0, start) + 1)
 
 
-def _after(text: str, token: str, at: int) -> int | None:
+def _after(text: str, token: str, index: int) -> int | None:
     """The place after what `token` opens at `at`, None when it is not closed."""
     if token == "--":
-        found = text.find("\n", at)
+        found = text.find("\n", index)
         return len(text) if found < 0 else found
     if token == "/*":
-        return _after_comment(text, at)
+        return _after_comment(text, index)
     if token[0] == "$" and len(token) > 1:
-        found = text.find(token, at)
+        found = text.find(token, index)
         return None if found < 0 else found + len(token)
     closing = _ESCAPED if token in ("e'", "E'") else _CLOSING.get(token)
     if closing is None:
-        return at
-    match = closing.match(text, at)
+        return index
+    match = closing.match(text, index)
     return None if match is None else match.end()
 
 
-def _after_comment(text: str, at: int) -> int | None:
+def _after_comment(text: str, index: int) -> int | None:
     """Comments nest, as in PostgreSQL and DuckDB."""
     depth = 1
-    for edge in _COMMENT_EDGE.finditer(text, at):
+    for edge in _COMMENT_EDGE.finditer(text, index):
         depth += 1 if edge.group() == "/*" else -1
         if depth == 0:
             return edge.end()

@@ -124,13 +124,13 @@ class Tuning:
         counts: dict[int, list[float]] = {}
         for at, _, units in release.rows():
             counts.setdefault(int(at), []).append(float(units))
-        seen = [self._seen(at, counts[at]) for at in range(len(self.histograms))]
+        seen = [self._seen(index, counts[index]) for index in range(len(self.histograms))]
         rows = seen[0]
         groups = next((one for one in seen if one.histogram.what == "groups"), None)
         spread = groups.mean() if groups is not None else 1.0
         count, why = self._number_of_groups(groups)
         work = _Work(self, rows, max(1.0, spread), count)
-        found = [*work.counts(), *(one for s in seen if s.histogram.summed is not None for one in work.totals(s))]
+        found = [*work.counts(), *(total for s in seen if s.histogram.summed is not None for total in work.totals(s))]
         if groups is not None:
             found += work.groups(groups)
         notes = [
@@ -142,11 +142,11 @@ class Tuning:
             tuple(found), release.receipt.charged, release.receipt_id, rows.people(), rows.largest(), tuple(notes)
         )
 
-    def _seen(self, at: int, counts: list[float]) -> Seen:
-        noise = self.planned.price.blocks[at].noise.terms[0].noise
+    def _seen(self, index: int, counts: list[float]) -> Seen:
+        noise = self.planned.price.blocks[index].noise.terms[0].noise
         least = noise.half_width(1 - UNSEEN / len(counts))
         return Seen(
-            self.histograms[at],
+            self.histograms[index],
             tuple(count if count >= least else 0.0 for count in counts),
             least,
             noise.standard_deviation(),
@@ -281,24 +281,24 @@ class _Work:
         return price((block,), options, policy, self.tuning.session.planner.accountant).blocks[0]
 
 
-def _noise_of(one: PricedBlock, wanted: Callable[[Term], bool]) -> tuple[Term, float] | None:
+def _noise_of(priced: PricedBlock, wanted: Callable[[Term], bool]) -> tuple[Term, float] | None:
     """The term, and E of the absolute error of what it stands for, in the unit of the answer."""
-    errors = term_errors(one.block, one.noise.terms, 0.5)
-    return next(((term, errors[term.name].expected) for term in one.block.terms if wanted(term)), None)
+    errors = term_errors(priced.block, priced.noise.terms, 0.5)
+    return next(((term, errors[term.name].expected) for term in priced.block.terms if wanted(term)), None)
 
 
-def _counts_rows(term: Term, one: PricedBlock) -> bool:
+def _counts_rows(term: Term, priced: PricedBlock) -> bool:
     """Whether a term stands for COUNT(*): where terms share each row, the last of them does."""
     if not term.shares:
         return term.kind is TermKind.COUNT and term.filter is None
-    own = [other for other in one.block.terms if other.shares == term.shares]
+    own = [other for other in priced.block.terms if other.shares == term.shares]
     return term is own[-1] and own[0].filter is None
 
 
 def _around(seen: Seen) -> list[Fraction]:
     """Choices worth a look: ends of bins from where the first people are to one beyond the last."""
     edges = seen.histogram.edges
-    inside = [at for at, units in enumerate(seen.units) if units]
+    inside = [index for index, units in enumerate(seen.units) if units]
     if not inside:
         return list(edges[:: max(1, len(edges) // MOST_CHOICES)])
     last = min(len(edges) - 1, inside[-1] + 1)

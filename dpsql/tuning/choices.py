@@ -52,7 +52,7 @@ class Seen:
         return max((float(edge) for n, edge in zip(self.units, self.histogram.edges, strict=True) if n), default=0.0)
 
     def _overs(self, bound: float) -> list[float]:
-        return [max(0.0, middle(self.histogram, at) - bound) for at in range(len(self.units))]
+        return [max(0.0, middle(self.histogram, index) - bound) for index in range(len(self.units))]
 
 
 @dataclass(frozen=True)
@@ -108,5 +108,5 @@ def table(setting: str, of: str, choices: list[Choice], now: float | None, seen:
     if choices[best].doubt > choices[best].together:
         why = "noise drowns the estimate of the bias: give it a larger --epsilon"
         return Table(setting, of, tuple(choices), now, why)
-    marked = (replace(one, recommended=at == best) for at, one in enumerate(choices))
+    marked = (replace(one, recommended=index == best) for index, one in enumerate(choices))
     return Table(setting, of, tuple(marked), now)

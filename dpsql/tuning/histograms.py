@@ -55,7 +55,7 @@ def sums_of(block: Block) -> tuple[Summed, ...]:
 
 def histograms_of(block: Block, rows: int) -> tuple[Histogram, ...]:
     """What is measured for a block whose units have at most `rows` rows: rows, groups where there are keys, totals."""
-    counts = tuple(Fraction(2**at) for at in range((rows - 1).bit_length() + 1))
+    counts = tuple(Fraction(2**index) for index in range((rows - 1).bit_length() + 1))
     found = [Histogram("rows", counts)]
     if block.keys:
         found.append(Histogram("groups", counts))
@@ -70,11 +70,11 @@ def histogram_plan(sql: str, block: Block, histograms: tuple[Histogram, ...], ro
     """One question for all histograms: rows (number of the histogram, bin, noisy number of units), bins ascending."""
     units = _units(block, histograms, rows)
     blocks, selects = [], []
-    for at, histogram in enumerate(histograms):
-        key = _bin(Column(_name(histogram, at), _facts(histogram, rows)), histogram.edges)
+    for index, histogram in enumerate(histograms):
+        key = _bin(Column(_name(histogram, index), _facts(histogram, rows)), histogram.edges)
         counted = Measure("m0", "count", (), False, None)
-        blocks.append(Block(f"dp_{at}", units, (Key("k0", key, domain_of(key)),), (counted,)))
-        selects.append(f'SELECT {at} AS histogram, "k0" AS bin, "m0" AS units FROM dp_{at}')
+        blocks.append(Block(f"dp_{index}", units, (Key("k0", key, domain_of(key)),), (counted,)))
+        selects.append(f'SELECT {index} AS histogram, "k0" AS bin, "m0" AS units FROM dp_{index}')
     remainder = sqlglot.parse_one(" UNION ALL ".join(selects) + " ORDER BY 1, 2", read=DIALECT)
     return Plan(sql, tuple(blocks), (), remainder, ("histogram", "bin", "units"))  # type: ignore[arg-type]
 
@@ -87,15 +87,15 @@ def _units(block: Block, histograms: tuple[Histogram, ...], rows: int) -> Relati
         ("groups", "count", None, None, whole),
         ("rows", "sum", Column("n", whole), None, whole),
     ]
-    for at, histogram in enumerate(histograms):
+    for index, histogram in enumerate(histograms):
         if histogram.summed is not None:
             most = Fraction(float(_largest(histogram.summed.value))) * rows
             sums = Facts(Type.REAL, -most, most)
             value = call("to_real", histogram.summed.value)
-            columns.append((f"s{at}", "sum", value, histogram.summed.filter, sums))
-            size = call("abs", Column(f"s{at}", sums))
-            totals.append((_name(histogram, at), "sum", size, None, _facts(histogram, rows)))
-    keys = tuple((f"g{at}", key.expression) for at, key in enumerate(block.keys))
+            columns.append((f"s{index}", "sum", value, histogram.summed.filter, sums))
+            size = call("abs", Column(f"s{index}", sums))
+            totals.append((_name(histogram, index), "sum", size, None, _facts(histogram, rows)))
+    keys = tuple((f"g{index}", key.expression) for index, key in enumerate(block.keys))
     return UnitAggregate(UnitAggregate(_inside(block), keys, tuple(columns)), (), tuple(totals))
 
 
@@ -117,9 +117,9 @@ def _inside(block: Block) -> Relation:
 def _bin(value: Expr, edges: tuple[Fraction, ...]) -> Expr:
     """The number of the bin; the last one takes all that is larger, and what is NULL (no row has a value) is in the first."""
     cases: list[Expr] = [call("is_null", value), _number(0)]
-    for at, edge in enumerate(edges[:-1]):
+    for index, edge in enumerate(edges[:-1]):
         last = int(edge) if value.facts.type is Type.INTEGER else edge
-        cases += [call("le", value, Literal(last, literal_facts(last))), _number(at)]
+        cases += [call("le", value, Literal(last, literal_facts(last))), _number(index)]
     return call("case", *cases, _number(len(edges) - 1))
 
 
@@ -127,8 +127,8 @@ def _number(value: int) -> Literal:
     return Literal(value, literal_facts(value))
 
 
-def _name(histogram: Histogram, at: int) -> str:
-    return f"total{at}" if histogram.summed is not None else histogram.what
+def _name(histogram: Histogram, index: int) -> str:
+    return f"total{index}" if histogram.summed is not None else histogram.what
 
 
 def _facts(histogram: Histogram, rows: int) -> Facts:
@@ -142,11 +142,11 @@ def _largest(value: Expr) -> Fraction:
     return max(abs(Fraction(value.facts.lower)), abs(Fraction(value.facts.upper)))
 
 
-def middle(histogram: Histogram, at: int) -> float:
+def middle(histogram: Histogram, index: int) -> float:
     """The typical size of a unit in a bin: the mean of values whose logarithms are spread evenly."""
-    high = float(histogram.edges[at])
-    low = float(histogram.edges[at - 1]) if at else high / 2
+    high = float(histogram.edges[index])
+    low = float(histogram.edges[index - 1]) if index else high / 2
     if histogram.what != "total":
-        low, high = (low + 0.5 if at else 0.5), high + 0.5
-        return float(histogram.edges[at]) if high - low <= 1 else (high - low) / math.log(high / low)
+        low, high = (low + 0.5 if index else 0.5), high + 0.5
+        return float(histogram.edges[index]) if high - low <= 1 else (high - low) / math.log(high / low)
     return (high - low) / math.log(high / low)

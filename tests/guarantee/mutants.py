@@ -368,7 +368,7 @@ MUTANTS = (
            "return column", "unit/session/test_stages.py", "of_no_rows"),
     Mutant("released rows have no part in the name", "session/stages.py", "return replace(part, content=digest(self._tables[part.name]))",
            "return replace(part, content='')", "unit/session/test_stages.py", "rows_of_another_stage"),
-    Mutant("a later stage keeps its first name", "session/stages.py", "keys[at] = release_key(priced[at], self._policy)", "keys[at] = keys[at]",
+    Mutant("a later stage keeps its first name", "session/stages.py", "keys[index] = release_key(priced[index], self._policy)", "keys[index] = keys[index]",
            "unit/session/test_stages.py", "other_released_rows"),
     Mutant("the first stage alone is reserved", "session/pipeline.py", "        loss = loss + blocks[index].loss\n    if any(",
            "        loss = loss if planned.waiting(index) else loss + blocks[index].loss\n    if any(", "unit/session/test_stages.py", "reserved_before"),

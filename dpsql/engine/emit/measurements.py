@@ -54,7 +54,10 @@ def queries(emitter: Emitter, block: BoundedBlock) -> dict[str, EngineQuery]:
 def texts(emitter: Emitter, block: BoundedBlock) -> tuple[str, ...]:
     """The text of every query of `queries`, constants included, for people."""
     sums = (emitter.block(block).sql,) if _has_sums(block) else ()
-    return (*sums, *(_query(emitter, _alone(block, one), one).sql for one in block.measurements))
+    return (
+        *sums,
+        *(_query(emitter, _alone(block, measurement), measurement).sql for measurement in block.measurements),
+    )
 
 
 def _has_sums(block: BoundedBlock) -> bool:

@@ -28,7 +28,7 @@ def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
         return {}
     moved = (False, True, Fraction(facts.lower))
     terms = [summed(Column(column.name, facts), None, centred)[0] for centred in moved]
-    return {f"#{at}.{column.name}": term for at, term in enumerate(terms) if term not in terms[:at]}
+    return {f"#{index}.{column.name}": term for index, term in enumerate(terms) if term not in terms[:index]}
 
 
 def integer_type(term: Term) -> str:

@@ -98,8 +98,8 @@ class RelationText:
             ((left, right),) = node.keys
             listed = f"SELECT {self.dialect.expression(right)} FROM {self._rows_of(node.right)}"
             return f"SELECT * FROM {self._rows_of(node.left)} WHERE {self.dialect.expression(left)} {no}IN ({listed})"
-        columns = [f'{self.dialect.expression(b)} AS "s.{at}"' for at, (_, b) in enumerate(node.keys)]
-        on = [f'"s.{at}" = {self.dialect.expression(a)}' for at, (a, _) in enumerate(node.keys)]
+        columns = [f'{self.dialect.expression(b)} AS "s.{index}"' for index, (_, b) in enumerate(node.keys)]
+        on = [f'"s.{index}" = {self.dialect.expression(a)}' for index, (a, _) in enumerate(node.keys)]
         if node.on_unit:
             columns.append(f'{self._name(UNIT)} AS "s.unit"')
             on.append(f'"s.unit" = {self._name(UNIT)}')
@@ -180,8 +180,8 @@ class RelationText:
             self.dialect.cast_column(self._name(column), Type(table.columns[column].type), source.types[column])
             for column in promise.columns
         ]
-        keys = ", ".join(f"{value} AS c{at}" for at, value in enumerate(values))
-        names = [f"c{at}" for at in range(len(values))]
+        keys = ", ".join(f"{value} AS c{index}" for index, value in enumerate(values))
+        names = [f"c{index}" for index in range(len(values))]
         there = " AND ".join(f"{name} IS NOT NULL" for name in names)
         cast = self.dialect.derived(f"SELECT {keys} FROM {source.sql}")
         rows = f"SELECT {', '.join(names)} FROM {cast} WHERE {there}"

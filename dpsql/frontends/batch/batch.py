@@ -187,9 +187,9 @@ class Batch:
         stored = session.explain_planned(planned).stored
         reuse = planned.options.reuse
         loss, charged = PrivacyLoss.nothing(), False
-        for one, key in zip(planned.price.blocks, planned.keys, strict=True):
-            if not (reuse and (one.block.name in stored or key in self._used)):
-                loss, charged = loss + one.loss, True
+        for priced, key in zip(planned.price.blocks, planned.keys, strict=True):
+            if not (reuse and (priced.block.name in stored or key in self._used)):
+                loss, charged = loss + priced.loss, True
         return session.planner.accountant.units(loss) if charged else {}, list(planned.keys) if reuse else []
 
     def _tell(self, steps: Sequence[Step], watcher: Watcher) -> None:

@@ -65,11 +65,11 @@ def write_advice(advice: Advice) -> None:
     from dpsql.frontends.rendering.tables import draw
 
     click.echo(f"about {_short(advice.people)} privacy units, with up to about {_short(advice.rows)} rows each")
-    for one in advice.tables:
-        click.echo(f"\n{one.setting} for {one.of}" + ("" if one.now is None else f" (now {one.now:.10g})"))
-        draw(*_columns(one), sys.stdout)
-        if one.why:
-            click.echo(f"no recommendation: {one.why}")
+    for table in advice.tables:
+        click.echo(f"\n{table.setting} for {table.of}" + ("" if table.now is None else f" (now {table.now:.10g})"))
+        draw(*_columns(table), sys.stdout)
+        if table.why:
+            click.echo(f"no recommendation: {table.why}")
     click.echo("")
     for note in advice.notes:
         click.echo(f"note: {note}")
@@ -82,13 +82,13 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
 
 
-def _columns(one: Table) -> tuple[list[str], list[list[str]], list[bool]]:
-    names = [one.setting, "lost", "bias", "noise", "together", ""]
+def _columns(table: Table) -> tuple[list[str], list[list[str]], list[bool]]:
+    names = [table.setting, "lost", "bias", "noise", "together", ""]
     rows = [
         (
             f"{choice.value:.10g}", f"{choice.lost:.1%}", _short(choice.bias), _short(choice.noise),
             _short(choice.together), "<- recommended" if choice.recommended else "",
         )
-        for choice in one.choices
+        for choice in table.choices
     ]  # fmt: skip
     return names, [list(cells) for cells in zip(*rows, strict=True)], [True] * 5 + [False]

@@ -127,7 +127,7 @@ def _set(words: list[str], upper: list[str]) -> Command:
     elif upper[0] == "NAMES":
         name, values = "client_encoding", words[1:]
     else:
-        at = next((at for at, word in enumerate(upper) if word in ("=", "TO")), 0)
+        at = next((index for index, word in enumerate(upper) if word in ("=", "TO")), 0)
         if at == 0:
             raise refuse("wire_syntax", word="SET")
         name, values = "".join(map(unquoted, words[:at])), words[at + 1 :]

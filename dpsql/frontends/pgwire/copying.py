@@ -69,7 +69,7 @@ def copy_messages(rows: Rows, options: CopyOptions) -> Iterator[bytes]:
     to_bytes = writers(rows.fields, (int(binary),) * len(rows.fields))
     start = copy_out(len(rows.fields), binary)
     if options.header:
-        names = [one.name.encode("utf-8", "replace") for one in rows.fields]
+        names = [field.name.encode("utf-8", "replace") for field in rows.fields]
         start += copy_data(_line(names, options))
     first = _HEADER if binary else b""
     for batch in rows.fetch(None):

@@ -115,7 +115,7 @@ def _send_numeric(value: Any) -> bytes:
     whole, _, fraction = format(abs(number), "f").partition(".")
     whole = whole.zfill(-(-len(whole) // 4) * 4)
     padded = whole + fraction.ljust(-(-len(fraction) // 4) * 4, "0")
-    digits = [int(padded[at : at + 4]) for at in range(0, len(padded), 4)]
+    digits = [int(padded[index : index + 4]) for index in range(0, len(padded), 4)]
     weight = len(whole) // 4 - 1
     while digits and digits[0] == 0:
         digits.pop(0)

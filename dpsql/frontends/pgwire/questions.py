@@ -343,7 +343,7 @@ def _is_probe(tree: exp.Expr) -> bool:
     conditions = (
         where.this.flatten() if where is not None and isinstance(where.this, exp.And) else [where and where.this]
     )
-    return any(_never(one) for one in conditions if one is not None)
+    return any(_never(condition) for condition in conditions if condition is not None)
 
 
 def _never(condition: exp.Expr) -> bool:

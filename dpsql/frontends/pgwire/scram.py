@@ -187,9 +187,9 @@ def certificate_hash(der: bytes) -> bytes | None:
     return None if name is None else hashlib.new(name, der).digest()
 
 
-def _inside(der: bytes, at: int) -> tuple[int, int]:
+def _inside(der: bytes, index: int) -> tuple[int, int]:
     """Start and end of the contents of the DER element at `at`."""
-    size, start = der[at + 1], at + 2
+    size, start = der[index + 1], index + 2
     if size & 0x80:
         width = size & 0x7F
         size, start = int.from_bytes(der[start : start + width], "big"), start + width

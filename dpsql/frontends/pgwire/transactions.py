@@ -145,4 +145,4 @@ class Transaction:
         else:
             rows = [(settings.get(command.name),)]
         columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
-        return Answer("SHOW", fields, pa.Table.from_arrays(columns, names=[one.name for one in fields]))
+        return Answer("SHOW", fields, pa.Table.from_arrays(columns, names=[field.name for field in fields]))

@@ -35,11 +35,11 @@ def with_bars(release: Release) -> pa.Table:
 
     arrays: list[Any] = []
     names: list[str] = []
-    for at, column in enumerate(release.columns):
-        arrays.append(release.table.column(at))
+    for index, column in enumerate(release.columns):
+        arrays.append(release.table.column(index))
         names.append(column.name)
         if column.noisy:
-            arrays += [release.low.column(at), release.high.column(at)]
+            arrays += [release.low.column(index), release.high.column(index)]
             names += [f"{column.name}_low", f"{column.name}_high"]
     return pa.Table.from_arrays(arrays, names=names)
 
@@ -139,7 +139,7 @@ def as_object(release: Release) -> dict[str, Any]:
 
     Numbers that JSON lacks are the texts "NaN", "Infinity", "-Infinity"; an end of None is unknown.
     """
-    noisy = [at for at, column in enumerate(release.columns) if column.noisy]
+    noisy = [index for index, column in enumerate(release.columns) if column.noisy]
     loss = release.loss
     return {
         "columns": [{"name": c.name, "type": c.type.value, "noisy": c.noisy} for c in release.columns],
@@ -229,8 +229,8 @@ def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO,
         json.dump([dict(zip(names, row, strict=True)) for row in rows], out, ensure_ascii=False)
         out.write("\n")
     else:
-        right = [all(isinstance(row[at], (int, float, type(None))) for row in rows) for at in range(len(names))]
-        draw(names, [[shown_value(row[at]) for row in rows] for at in range(len(names))], right, out)
+        right = [all(isinstance(row[index], (int, float, type(None))) for row in rows) for index in range(len(names))]
+        draw(names, [[shown_value(row[index]) for row in rows] for index in range(len(names))], right, out)
 
 
 def paid(release: Release) -> bool:

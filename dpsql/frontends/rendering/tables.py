@@ -56,12 +56,12 @@ def _decimals(error: float) -> int:
 def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
     """The cells of an answer by column, error bars beside noisy values, aligned."""
     columns = []
-    for at, column in enumerate(release.columns):
-        values = release.table.column(at).to_pylist()
+    for index, column in enumerate(release.columns):
+        values = release.table.column(index).to_pylist()
         if not column.noisy:
             columns.append([shown_value(value) for value in values])
             continue
-        errors = release.error.column(at).to_pylist()
+        errors = release.error.column(index).to_pylist()
         whole = column.type.value == "integer"
         left = [shown_value(value, error) for value, error in zip(values, errors, strict=True)]
         right = ["" if value is None else shown_error(e, whole) for value, e in zip(values, errors, strict=True)]

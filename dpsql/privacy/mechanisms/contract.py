@@ -296,9 +296,12 @@ class NoisePlan:
     @property
     def laws(self) -> tuple[Law, ...]:
         """The laws of all numbers that are no sums."""
-        return tuple(law for one in self.measurements for _, law in one.laws)
+        return tuple(law for measurement in self.measurements for _, law in measurement.laws)
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Names of everything that is released for a group: terms, then the numbers of measurements."""
-        return (*(term.name for term in self.terms), *(name for one in self.measurements for name, _ in one.laws))
+        return (
+            *(term.name for term in self.terms),
+            *(name for measurement in self.measurements for name, _ in measurement.laws),
+        )

@@ -33,4 +33,4 @@ class RankHistogramPlan:
     @property
     def laws(self) -> tuple[tuple[str, Law], ...]:
         """Name and law of each quantile: the cells of all groups are one release, charged once for each quantile."""
-        return tuple((one.name, one.law) for one in self.quantiles)
+        return tuple((quantile.name, quantile.law) for quantile in self.quantiles)

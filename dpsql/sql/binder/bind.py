@@ -37,7 +37,7 @@ def bind(statement: Statement, policy: Policy) -> Plan:
 
 def _read(binder: QueryBinder, query: exp.Query) -> tuple[tuple[Block, ...], tuple[Result, ...], set[str]]:
     """What the remainder needs: tables, blocks, results that these blocks read, and so on. Nothing else is measured."""
-    named = {one.name: one for one in binder.results.values()}
+    named = {result.name: result for result in binder.results.values()}
     read = {table.name for table in query.find_all(exp.Table)}
     for block in reversed(binder.blocks.values()):  # each reads results of blocks before it
         for name in results_read(block) if named and block.name in read else ():

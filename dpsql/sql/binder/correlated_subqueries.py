@@ -109,15 +109,15 @@ class _Inner:
         if self.protected and not has_aggregate(item):
             raise _refused("it returns rows of people", self.around[0])
         pairs, rest = self._pairs()
-        keys = [exp.alias_(key.copy(), f"k{at}") for at, (_, key) in enumerate(pairs)]
+        keys = [exp.alias_(key.copy(), f"k{index}") for index, (_, key) in enumerate(pairs)]
         grouped = self.select.copy()
         grouped.set("expressions", [*keys, exp.alias_(item.copy(), "v")])
         grouped.set("where", exp.Where(this=exp.and_(*rest, copy=True)) if rest else None)
         if has_aggregate(item):
             grouped.set("group", exp.Group(expressions=[key.copy() for _, key in pairs]))
         on = [
-            exp.EQ(this=exp.column(f"k{at}", table=exp.to_identifier(alias, quoted=True)), expression=outer.copy())
-            for at, (outer, _) in enumerate(pairs)
+            exp.EQ(this=exp.column(f"k{index}", table=exp.to_identifier(alias, quoted=True)), expression=outer.copy())
+            for index, (outer, _) in enumerate(pairs)
         ]
         name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
         return exp.Join(this=exp.Subquery(this=grouped, alias=name), side="LEFT", on=exp.and_(*on))

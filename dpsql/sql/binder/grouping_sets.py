@@ -54,7 +54,7 @@ def grouping_call(keys: list[str]) -> exp.Column:
 
 def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key]) -> exp.Select:
     """The SELECT over the block of one set: its keys under the names they have there, NULL for the others."""
-    names = {key.name: f"k{at}" for at, key in enumerate(chosen)}
+    names = {key.name: f"k{index}" for index, key in enumerate(chosen)}
     types = {key.name: SQL_TYPES[key.expression.facts.type] for key in keys}
     copy = select.copy()
     for column in list(copy.find_all(exp.Column)):

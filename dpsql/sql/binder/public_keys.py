@@ -23,7 +23,7 @@ class BlockKeys:
 
 def narrowed(source: Relation, keys: Sequence[Key], shown: Sequence[Expr], policy: Policy) -> BlockKeys:
     """The keys that conditions leave; `shown`: conditions on keys without which a group is not shown."""
-    public = [at for at, key in enumerate(keys) if key.values is not None]
+    public = [index for index, key in enumerate(keys) if key.values is not None]
     if not public:
         return BlockKeys(tuple(keys))
     rows = public_rows(policy)

@@ -136,7 +136,7 @@ def order_by_all(query: exp.Query, columns: int) -> None:
     ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
     if ordered is not None and isinstance(ordered.this, exp.Var) and ordered.this.name.upper() == "ALL":
         how = {name: value for name, value in ordered.args.items() if name != "this"}
-        every = [exp.Ordered(this=exp.Literal.number(at), **how) for at in range(1, columns + 1)]
+        every = [exp.Ordered(this=exp.Literal.number(index), **how) for index in range(1, columns + 1)]
         query.set("order", exp.Order(expressions=every))
 
 

@@ -44,10 +44,10 @@ def _kind(node: Expr, units: Mapping[str, Kind]) -> Kind:
 def _injective(node: Call, kinds: list[Kind]) -> bool:
     """Whether different keys have different values. Where the engine's own function would fail (an integer beyond 64
     bits) ours is NULL for several keys; they stay rows of their own, for SQL has no answer there."""
-    made = [at for at, one in enumerate(kinds) if one is not Kind.OTHER]
+    made = [index for index, one in enumerate(kinds) if one is not Kind.OTHER]
     if node.function == "coalesce":
         return made[0] == 0 and kinds[0] >= Kind.IMAGE  # rows without a key belong to nobody and are not there
-    others = [argument for at, argument in enumerate(node.arguments) if at != made[0]]
+    others = [argument for index, argument in enumerate(node.arguments) if index != made[0]]
     if len(made) > 1 or kinds[made[0]] < Kind.IMAGE or not all(map(_constant, others)):
         return False
     type_, to = node.arguments[made[0]].facts.type, node.facts.type

@@ -86,7 +86,7 @@ def _arrow(type_: str) -> pa.DataType:
 
 def _table(types: list[pa.DataType], rows: Iterable[tuple[Any, ...]]) -> pa.Table:
     columns = list(zip(*rows, strict=True))
-    return pa.table({f"c{at}": pa.array(values, types[at]) for at, values in enumerate(columns)})
+    return pa.table({f"c{index}": pa.array(values, types[index]) for index, values in enumerate(columns)})
 
 
 _HELPERS = (

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 def output_names(tree: exp.Query) -> list[str]:
     """The name of each output."""
-    return [_output_name(one) for one in tree.selects]
+    return [_output_name(select) for select in tree.selects]
 
 
 def _output_name(node: exp.Expr) -> str:

@@ -53,7 +53,7 @@ class PolicyRows:
 
     def __init__(self, policy: Policy, user: str) -> None:
         self._policy, self._user = policy, user
-        self._oids = {name: FIRST_OID + 1000 * at for at, name in enumerate(policy.tables)}
+        self._oids = {name: FIRST_OID + 1000 * index for index, name in enumerate(policy.tables)}
 
     @property
     def oids(self) -> dict[str, int]:

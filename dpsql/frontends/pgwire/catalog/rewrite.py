@@ -245,7 +245,7 @@ def _number(value: exp.Expr) -> bool:
 def _regclass(value: exp.Expr, place: Place) -> exp.Expr:
     if isinstance(value, exp.Literal) and not _number(value):
         path = [part.strip('"') for part in value.name.split(".")]
-        known = {name: one.oid for (_, name), one in relations().items()} | place.oids
+        known = {name: relation.oid for (_, name), relation in relations().items()} | place.oids
         if path[-1] not in known:
             raise refuse("unknown_table", name=value.name)
         value = exp.Literal.number(known[path[-1]])
