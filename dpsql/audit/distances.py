@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 from dpsql.audit.observation import Key, Measured, Vector
 from dpsql.pricing.pricing import Price
@@ -96,14 +97,27 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
 
 
 def loss(noise: Noise, left: Vector, right: Vector) -> tuple[Fraction, Fraction]:
-    """(epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon, and counts 0 there."""
+    """(epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon, and counts 0 there.
+
+    rho of Laplace noise: for each entry x tanh(x / 2), the most that a mechanism of its epsilon x can cost, from below.
+    """
     steps = [abs(distance) for distance in moves(on_grid(noise, left), on_grid(noise, right)).values()]
     if isinstance(noise, Laplace):
         epsilon = Fraction(sum(steps) * noise.s, noise.t)
-        return epsilon, epsilon * epsilon / 2
+        return epsilon, sum((_pure_rho(Fraction(step * noise.s, noise.t)) for step in steps), Fraction(0))
     if isinstance(noise, Gaussian):
         return Fraction(0), Fraction(sum(step * step for step in steps), 2 * noise.sigma**2)
     return Fraction(0), Fraction(0)
+
+
+@lru_cache(maxsize=4096)
+def _pure_rho(epsilon: Fraction) -> Fraction:
+    """epsilon tanh(epsilon / 2), rounded down."""
+    with localcontext() as context:
+        context.prec = 80
+        x = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+        fall = (-x).exp()
+        return Fraction(x * (1 - fall) / (1 + fall)) * (1 - Fraction(1, 10**30))
 
 
 def on_grid(noise: Noise, vector: Vector) -> Vector:
@@ -121,7 +135,7 @@ def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> 
             share = rule.epsilon_per_key
             ratio = Fraction((Decimal(share.numerator) / Decimal(share.denominator)).exp())
         delta = sum(_lone(rule, ratio, left.get(key, 0), right.get(key, 0)) for key in moved)
-        return share * len(moved), float(delta), share**2 / 2 * len(moved)
+        return share * len(moved), float(delta), _pure_rho(share) * len(moved)
     assert isinstance(rule, Threshold)
     lone = {key: max(left.get(key, 0), right.get(key, 0)) for key in left.keys() ^ right.keys()}
     chances = [_tail(rule.noise, rule.tau - on_grid(rule.noise, {(): count})[()]) for count in lone.values()]

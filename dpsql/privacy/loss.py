@@ -11,6 +11,8 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 
+from dpsql.privacy.pure_to_zcdp import rho_of_pure
+
 
 class Neighbours(str, Enum):
     """Which pairs of databases must be hard to tell apart (privacy.md 1)."""
@@ -57,13 +59,13 @@ class PrivacyLoss:
 
     @classmethod
     def pure(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> PrivacyLoss:
-        """(epsilon, delta)-DP; it implies delta-approximate (epsilon^2 / 2)-zCDP.
+        """(epsilon, delta)-DP; it implies delta-approximate (epsilon tanh(epsilon / 2))-zCDP.
 
-        Bun and Steinke 2016 (arXiv 1605.02065), Proposition 1.4 for delta = 0. For delta > 0 the two laws are, but
-        for events of probability delta, an epsilon-DP pair (Kairouz, Oh, Viswanath 2015, arXiv 1311.0776), to which
-        that proposition applies (Bun and Steinke 2016, section 8).
+        `pure_to_zcdp` proves it for delta = 0. For delta > 0 the two laws are, but for events of probability delta, an
+        epsilon-DP pair (Kairouz, Oh, Viswanath 2015, arXiv 1311.0776), to which that applies (Bun and Steinke 2016, arXiv
+        1605.02065, section 8).
         """
-        return cls(epsilon, delta, epsilon * epsilon / 2)
+        return cls(epsilon, delta, rho_of_pure(epsilon))
 
     @classmethod
     def concentrated(cls, rho: Fraction, delta: Fraction = Fraction(0)) -> PrivacyLoss:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, expm1, floor, inf, log, log1p, sqrt
 
-from dpsql.privacy.mechanisms.rational_bounds import ln_lower, ln_upper, sqrt_lower
+from dpsql.privacy.mechanisms.rational_bounds import ln_lower, ln_upper
 
 MOST_EPSILON = 10**6
 """The largest epsilon (nats) of a budget."""
@@ -81,15 +81,6 @@ def _epsilon_float(rho: float, x: float, delta: Fraction) -> float:
     if rho <= 0:
         return 0.0
     return rho * (1 + x) + log(x) - log1p(x) + (-log(float(delta)) - log1p(x)) / x
-
-
-@lru_cache(maxsize=256)
-def pure_epsilon(rho: Fraction) -> Fraction:
-    """The largest epsilon whose epsilon-DP implies rho-zCDP, epsilon**2 / 2 = rho, rounded down below 2**-128.
-
-    Bun and Steinke 2016 (arXiv 1605.02065), Proposition 1.4.
-    """
-    return sqrt_lower(2 * rho)
 
 
 def advanced_composition(losses: Iterable[tuple[float, float]], delta: float) -> tuple[float, float]:

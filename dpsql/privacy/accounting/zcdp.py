@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.privacy.accounting.conversions import epsilon_to_rho, pure_epsilon, rho_to_epsilon
+from dpsql.privacy.accounting.conversions import epsilon_to_rho, rho_to_epsilon
 from dpsql.privacy.accounting.ledger_units import charge_units, float_upper, limit_units, spent_amount
 from dpsql.privacy.loss import PrivacyLoss, positive
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.registry import Mechanism
+from dpsql.privacy.pure_to_zcdp import pure_of_rho
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class Zcdp:
         return float_upper(min(converted, self.epsilon) if rho <= self.limits["rho"] else converted)
 
     def request(self, epsilon: Fraction) -> PrivacyLoss:
-        """rho = epsilon**2 / 2, which a pure epsilon-DP mechanism costs; epsilon is not counted."""
+        """rho = epsilon**2 / 2, whatever answers it; epsilon is not counted. Noise that is epsilon-DP costs less
+        (`pure_to_zcdp`), so that the question gets noise of a larger epsilon."""
         return PrivacyLoss(None, Fraction(0), positive(epsilon) ** 2 / 2)
 
     def spends_delta(self, mechanism: Mechanism) -> bool:
@@ -64,10 +66,10 @@ class Zcdp:
         return False
 
     def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
-        """Of that rho, or of the epsilon that costs it."""
+        """Calibrated in rho; a mechanism that only knows epsilon by the epsilon that costs it."""
         assert part.rho is not None
-        if mechanism.pure:
-            return mechanism.calibrated("epsilon", sensitivity, pure_epsilon(part.rho))
+        if mechanism.calibrations and "rho" not in mechanism.calibrations:
+            return mechanism.calibrated("epsilon", sensitivity, pure_of_rho(part.rho))
         return mechanism.calibrated("rho", sensitivity, part.rho)
 
     def charge(self, loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:

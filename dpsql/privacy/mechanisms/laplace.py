@@ -15,6 +15,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, scaled_half_width
 from dpsql.privacy.mechanisms.noise_sums import SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, smallest_within
+from dpsql.privacy.pure_to_zcdp import pure_of_rho, recomputed_rho_of_pure, rho_of_pure
 
 MOST_SCALE = 1 << 40
 """Bound of t and of s (`samplers.MOST_LAPLACE_SCALE`): beyond it the noise grid is coarsened."""
@@ -57,15 +58,25 @@ class Laplace:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Pure epsilon, and epsilon**2 / 2 of zCDP."""
-        return PrivacyLoss.pure(steps_moved(self.sensitivity, self.shift) * Fraction(self.s, self.t))
+        """Pure epsilon of all steps together, and rho entry by entry.
+
+        With r = s/t an entry that moves by d steps is (r d)-DP, so f(r d)-zCDP with f(x) = x tanh(x / 2) (`pure_to_zcdp`).
+        Entries have independent noise: their Renyi divergences add up. As f(x) / x rises, entries that move by at most m
+        steps each and by n together cost sum f(r d) <= sum r d tanh(r m / 2) = (n / m) f(r m).
+        """
+        rate = Fraction(self.s, self.t)
+        steps, most = steps_moved(self.sensitivity, self.shift), entry_moved(self.sensitivity, self.shift)
+        return PrivacyLoss(steps * rate, Fraction(0), Fraction(steps, most) * rho_of_pure(most * rate))
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """The worst neighbour, built: every entry crosses a grid line with its first unit, one takes all the rest."""
+        """The worst neighbour, built: every entry crosses a grid line with its first unit, one takes all the rest; for rho,
+        steps stand in entries that move as far as one may, whose divergence is computed from the noise itself."""
         entries = min(self.sensitivity.l0, self.sensitivity.l1)
         left = self.sensitivity.l1 - entries
         steps = entries + left // 2**self.shift
-        return PrivacyLoss.pure(Fraction(steps) / self.noise_scale)
+        most = 1 + (min(self.sensitivity.linf, self.sensitivity.l1) - 1) // 2**self.shift
+        alone = recomputed_rho_of_pure(Fraction(most) / self.noise_scale)
+        return PrivacyLoss(Fraction(steps) / self.noise_scale, Fraction(0), alone * steps / most)
 
     def upper_tail(self, k: int) -> Fraction:
         """P(Z >= k) = q**k / (1 + q) with q = exp(-s/t), rounded up; k >= 1."""
@@ -136,6 +147,26 @@ def noise_for(sensitivity: Sensitivity, epsilon: Fraction) -> Noise:
         if scale <= MOST_SCALE:
             return Laplace(sensitivity, shift, *_rounded_up(scale))
     raise refuse("noise_too_large", mechanism="laplace")
+
+
+@lru_cache(maxsize=1024, typed=True)
+def noise_for_rho(sensitivity: Sensitivity, rho: Fraction) -> Noise:
+    """The least Laplace noise whose rho is at most `rho` (> 0, nats) but for a part in 2**40; else as `noise_for`."""
+    if not isinstance(rho, Fraction) or rho <= 0:
+        raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
+    if sensitivity.is_zero:
+        return Constant(sensitivity)
+    for shift in range(MOST_SHIFT + 1):
+        steps, most = steps_moved(sensitivity, shift), entry_moved(sensitivity, shift)
+        scale = most / pure_of_rho(rho * Fraction(most, steps))
+        if scale <= MOST_SCALE:
+            return Laplace(sensitivity, shift, *_rounded_up(scale))
+    raise refuse("noise_too_large", mechanism="laplace")
+
+
+def entry_moved(sensitivity: Sensitivity, shift: int) -> int:
+    """Most steps that one entry moves on the row grid coarsened by 2**shift: ceil(linf / 2**shift)."""
+    return min(steps_moved(sensitivity, shift), (min(sensitivity.linf, sensitivity.l1) + (1 << shift) - 1) >> shift)
 
 
 def steps_moved(sensitivity: Sensitivity, shift: int) -> int:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from dpsql.errors.exceptions import Refusal, refuse
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Selection
-from dpsql.privacy.mechanisms.rational_bounds import exp_lower, sqrt_lower
+from dpsql.privacy.mechanisms.rational_bounds import exp_lower
+from dpsql.privacy.pure_to_zcdp import pure_of_rho, recomputed_rho_of_pure
 
 ONE = 1 << 62
 """Probabilities are integers over 2**62."""
@@ -37,7 +38,7 @@ class TruncatedGeometric:
     pi(0) = 0, pi(n + 1) = min(e**epsilon pi(n) + delta, 1 - e**-epsilon (1 - pi(n) - delta), 1)
     (Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection", PoPETs 2022, arXiv 2006.03684,
     Theorem 1), rounded down to integers over 2**62 such that the conditions hold for the rounded table. One unit moves
-    `l0` keys, each decided on its own: epsilon, delta and rho = epsilon_per_key**2 / 2 add up l0 times.
+    `l0` keys, each decided on its own: epsilon, delta and the rho of epsilon_per_key (`pure_to_zcdp`) add up l0 times.
     """
 
     column: str
@@ -65,7 +66,7 @@ class TruncatedGeometric:
     def recomputed_loss(self) -> PrivacyLoss:
         """The delta that the finished table needs at epsilon_per_key, when it is more than delta_per_key."""
         needed = max(self.delta_per_key, _needed_by_table(self.epsilon_per_key, self.delta_per_key))
-        epsilon, rho = self.l0 * self.epsilon_per_key, self.l0 * self.epsilon_per_key**2 / 2
+        epsilon, rho = self.l0 * self.epsilon_per_key, self.l0 * recomputed_rho_of_pure(self.epsilon_per_key)
         return PrivacyLoss(epsilon, self.l0 * needed, rho)
 
     def half_point(self) -> int:
@@ -125,7 +126,7 @@ def optimal(column: str, l0: int, allowed: PrivacyLoss) -> TruncatedGeometric:
     if allowed.epsilon is not None:
         shares.append(allowed.epsilon / l0)
     if allowed.rho is not None:
-        shares.append(sqrt_lower(2 * allowed.rho / l0))
+        shares.append(pure_of_rho(allowed.rho / l0))
     return TruncatedGeometric(column, l0, min(shares), allowed.delta / l0)
 
 

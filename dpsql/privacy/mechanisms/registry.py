@@ -46,10 +46,12 @@ class Mechanism:
         return self.calibrations[dimension](sensitivity, most)
 
 
+_LAPLACE = {"epsilon": laplace.noise_for, "rho": laplace.noise_for_rho}
+
 MECHANISMS: dict[str, Mechanism] = {
     one.word: one
     for one in (
-        Mechanism("laplace", laplace.Laplace, laplace.SummedLaplace, Norm.L1, {"epsilon": laplace.noise_for}),
+        Mechanism("laplace", laplace.Laplace, laplace.SummedLaplace, Norm.L1, _LAPLACE),
         Mechanism("gaussian", gaussian.Gaussian, gaussian.SummedGaussian, Norm.L2, {"rho": gaussian.noise_for}),
         Mechanism("constant", Constant),
     )

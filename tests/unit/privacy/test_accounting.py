@@ -24,6 +24,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian as gaussians
 from dpsql.privacy.mechanisms import laplace as laplaces
 from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.registry import MECHANISMS
 
 MILLIONTH = Fraction(1, 10**6)
 rhos = st.fractions(min_value=Fraction(1, 10**9), max_value=1000, max_denominator=10**12)
@@ -104,10 +105,16 @@ def test_every_accountant_has_a_suite() -> None:
 
 
 def test_laplace_noise_costs_what_was_asked_under_every_accountant() -> None:
-    noise = laplaces.noise_for(Sensitivity(1, 1, 1, 1), Fraction(1, 10))
-    for accountant in ACCOUNTANTS:
-        asked = accountant.request(Fraction(1, 10)) + PrivacyLoss(*[Fraction(0)] * 3)
-        assert accountant.units(noise.loss) == accountant.units(asked)
+    pure, zcdp = ACCOUNTANTS
+    asked = [one.request(Fraction(1, 10)) for one in ACCOUNTANTS]
+    noises = [
+        one.noise_for(MECHANISMS["laplace"], Sensitivity(1, 1, 1, 1), part, Fraction(0))
+        for one, part in zip(ACCOUNTANTS, asked, strict=True)
+    ]
+    assert noises[0].loss.epsilon == Fraction(1, 10) and pure.units(noises[0].loss) == {"epsilon": 10**17, "delta": 0}
+    assert zcdp.units(noises[1].loss)["rho"] == pytest.approx(5 * 10**33, rel=1e-9)
+    assert zcdp.units(noises[1].loss)["rho"] <= 5 * 10**33
+    assert noises[1].noise_scale < noises[0].noise_scale
 
 
 def test_a_tenth_ten_times_is_one() -> None:

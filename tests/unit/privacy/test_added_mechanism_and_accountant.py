@@ -26,8 +26,9 @@ from dpsql.privacy.loss import PrivacyLoss, positive
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.laplace import noise_for as laplace_for
-from dpsql.privacy.mechanisms.rational_bounds import ln_upper, sqrt_lower
+from dpsql.privacy.mechanisms.rational_bounds import ln_upper
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, to_json
+from dpsql.privacy.pure_to_zcdp import pure_of_rho
 from dpsql.session.opening import open_session
 
 
@@ -115,8 +116,8 @@ class Renyi:
 
     def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
         assert part.rho is not None
-        if mechanism.pure:
-            return mechanism.calibrated("epsilon", sensitivity, sqrt_lower(2 * part.rho))
+        if mechanism.calibrations and "rho" not in mechanism.calibrations:
+            return mechanism.calibrated("epsilon", sensitivity, pure_of_rho(part.rho))
         return mechanism.calibrated("rho", sensitivity, part.rho)
 
     def charge(self, loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:

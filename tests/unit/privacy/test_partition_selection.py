@@ -33,6 +33,7 @@ from dpsql.privacy.mechanisms.partition_selection import (
     threshold,
     verify_table,
 )
+from dpsql.privacy.pure_to_zcdp import rho_of_pure
 
 UNIT = Sensitivity(1, 1, 1, 1)
 PRICES = [
@@ -125,11 +126,11 @@ def test_selection_costs_add_up_over_the_keys_of_a_unit() -> None:
     allowed = PrivacyLoss.pure(Fraction(1, 2), Fraction(1, 10**6))
     selection = optimal("n", 5, PrivacyLoss(allowed.epsilon, allowed.delta, None))
     assert selection.epsilon_per_key == Fraction(1, 10) and selection.delta_per_key == Fraction(1, 5 * 10**6)
-    assert selection.loss == PrivacyLoss(Fraction(1, 2), Fraction(1, 10**6), 5 * Fraction(1, 200))
+    assert selection.loss == PrivacyLoss(Fraction(1, 2), Fraction(1, 10**6), 5 * rho_of_pure(Fraction(1, 10)))
     assert selection.recomputed_loss() == selection.loss
     concentrated = optimal("n", 5, PrivacyLoss(None, Fraction(1, 10**6), Fraction(1, 8)))
     assert concentrated.loss.rho is not None
-    assert Fraction(1, 8) * (1 - Fraction(1, 2**100)) <= concentrated.loss.rho <= Fraction(1, 8)
+    assert Fraction(1, 8) * (1 - Fraction(1, 2**40)) <= concentrated.loss.rho <= Fraction(1, 8)
     assert concentrated.epsilon_per_key > selection.epsilon_per_key
     with pytest.raises(ValueError):
         optimal("n", 5, PrivacyLoss(None, Fraction(1, 10), None))
