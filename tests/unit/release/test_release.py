@@ -307,7 +307,7 @@ def test_release_object(sandbox: Sandbox, made: ReleasedBlock) -> None:
     assert next(iter(found.rows())) == ("east", *([int(made.terms[0].values[2])] * 2))
     assert found.to_polars().columns == ["k0", "n", "n_1"]
     assert list(found.to_pandas().columns) == ["k0", "n", "n"]
-    assert (found.epsilon, found.delta, found.rho) == ("0.1", "0", "0.005")
+    assert (found.epsilon, found.delta, found.rho) == ("0.1", "0", "0.00499584")
     assert (found.receipt_id, found.remaining, found.reused) == ("r-1", {"dataset": "epsilon 9.9"}, False)
     assert "east" in repr(found) and "epsilon 0.1" in repr(found) and "r-1" in repr(found)
     with pytest.raises(dataclasses.FrozenInstanceError):
