@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import pytest
+from support.aggregate_calls import MEASURED, calls
 from support.corpus_neighbours import Hospital
 
 from dpsql.errors.exceptions import Error
@@ -65,3 +66,13 @@ def test_change_one(case: Case) -> None:
         for one, two in zip(once, twice, strict=True):
             assert (two.l1, two.linf, two.l0) == (2 * one.l1, 2 * one.linf, 2 * one.l0)
             assert two.l2_squared == 4 * one.l2_squared
+
+
+def test_every_aggregate_that_is_measured_is_asked_so_that_neighbours_are_compared_for_it() -> None:
+    asked: set[str] = set()
+    for case in ACCEPTED:
+        known = hospital("hospital")
+        with known.none.options(case.marks.get("set", [])):
+            plan = known.none.session.plan(known.planner.parse(case.sql, case.parameters), case.parameters).plan
+        asked |= {measure.aggregate for block in plan.blocks for measure in block.measures}
+    assert asked >= {aggregate.word for aggregate in MEASURED if calls(aggregate)}

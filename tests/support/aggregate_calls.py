@@ -8,10 +8,10 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
 
 from dpsql.aggregates.contract import Aggregate, Arguments
 from dpsql.aggregates.registry import aggregates
+from dpsql.sql.binder.aggregates import function_name
 
 ARGUMENTS = {
     Arguments.ROWS: ("*", "x", "y"),
@@ -33,19 +33,11 @@ MEASURED = [aggregate for aggregate in aggregates() if aggregate.formula is not 
 OF_UNIT = [aggregate for aggregate in aggregates() if aggregate.of_unit is not None]
 
 
-def function_name(spelling: str) -> str:
-    """What DuckDB calls a spelling: the node's name in its dialect, or the function's own."""
-    if spelling[0].islower():
-        return spelling
-    node = getattr(exp, spelling)(this=exp.column("x"))
-    return str(node.sql(dialect="duckdb")).split("(", maxsplit=1)[0]
-
-
-def calls(aggregate: Aggregate, name: str = "") -> list[str]:
-    """Calls under every spelling (`name`: in place of the spellings), with DISTINCT where that is understood."""
+def calls(aggregate: Aggregate) -> list[str]:
+    """Calls under every spelling, with DISTINCT where that is understood."""
     found = list(BY_ANOTHER_RULE.get(aggregate.word, ()))
     for spelling, rule in aggregate.spellings.items():
-        called = name or function_name(spelling)
+        called = function_name(spelling).upper()
         found += [f"{called}({arguments})" for arguments in ARGUMENTS[rule]]
         if aggregate.distinct and rule is Arguments.NUMBER:
             found += [f"{called}(DISTINCT {arguments})" for arguments in ARGUMENTS[rule][:2]]

@@ -17,8 +17,10 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import PostgresLexer
 
+from dpsql.aggregates.registry import aggregates
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.repl.commands import as_command, names
+from dpsql.sql.binder.aggregates import function_name
 from dpsql.sql.split import read_script
 from dpsql.storage.directories import state_directory
 
@@ -33,8 +35,7 @@ KEYWORDS = (
     "CAST", "INTERVAL",
 )  # fmt: skip
 FUNCTIONS = (
-    "count", "sum", "avg", "stddev", "stddev_pop", "variance", "var_pop", "corr", "covar_pop", "covar_samp",
-    "regr_slope", "regr_intercept", "median", "min", "max", "clamp", "least", "greatest", "coalesce", "nullif", "abs",
+    "median", "clamp", "least", "greatest", "coalesce", "nullif", "abs",
     "sign", "round", "floor", "ceil", "sqrt", "exp", "ln", "log", "lower", "upper", "trim", "substr", "left", "right",
     "length", "concat", "replace", "date_trunc", "extract", "date_diff", "year", "quarter", "month", "day", "hour",
     "width_bucket", "dp_interval_low", "dp_interval_high", "dp_error", "row_number", "rank", "lag", "lead",
@@ -76,7 +77,8 @@ class PolicyCompleter(Completer):
             return self._of_table(word, text)
         named = [name for name in self._tables if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)]
         columns = [column for name in named or self._tables for column in self._columns[name.lower()]]
-        words = [*columns, *self._tables, *FUNCTIONS]
+        called = [function_name(spelling) for aggregate in aggregates() for spelling in aggregate.spellings]
+        words = [*columns, *self._tables, *called, *FUNCTIONS]
         keywords = [key.lower() if word[:1].islower() else key for key in KEYWORDS]
         return list(dict.fromkeys([*words, *keywords]))
 

@@ -25,6 +25,14 @@ def spelling(node: exp.Expr) -> str:
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else type(node).__name__
 
 
+def function_name(spelling: str) -> str:
+    """What an analyst calls an aggregate that is registered under `spelling`."""
+    if spelling[0].islower():
+        return spelling
+    call = getattr(exp, spelling)(this=exp.column("x"))
+    return str(call.sql(dialect="duckdb")).split("(", maxsplit=1)[0].lower()
+
+
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node is an aggregate call (with or without FILTER or WITHIN GROUP)."""
     if isinstance(node, (exp.Filter, exp.WithinGroup)):

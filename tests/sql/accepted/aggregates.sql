@@ -106,6 +106,18 @@ SELECT STDDEV(cost), STDDEV_POP(cost) FROM visits
 -- rows: 1, 500, 125000, 10, 50, 5000
 SELECT COVAR_POP(cost, change) FROM visits
 
+-- query: covariance_of_a_sample
+-- keys: none
+-- l1: 20, 10000, 2500000, 200, 1000, 100000
+-- rows: 1, 500, 125000, 10, 50, 5000
+SELECT COVAR_SAMP(cost, change) FROM visits
+
+-- query: means_of_pairs
+-- keys: none
+-- l1: 20, 10000, 2500000, 200, 1000, 100000
+-- rows: 1, 500, 125000, 10, 50, 5000
+SELECT REGR_AVGX(cost, change), REGR_AVGY(cost, change) FROM visits
+
 -- query: correlation
 -- keys: none
 -- l1: 1, 128, 8192, 60, 1800, 7680

@@ -78,3 +78,13 @@ SELECT AVG(m) FROM (SELECT patient_id, MAX() AS m FROM visits GROUP BY patient_i
 -- at: y, COUNT
 SELECT COUNT(*) FROM visits AS v JOIN (SELECT ward, initcap() AS y, COUNT(*) AS n FROM visits GROUP BY ward) AS t
 ON t.ward = v.ward
+
+-- query: two_means
+-- sqlstate: 42883
+-- at: mean(weight, age)
+SELECT mean(weight, age) FROM patients
+
+-- query: a_mean_of_nothing
+-- sqlstate: 42883
+-- at: mean()
+SELECT mean() FROM patients

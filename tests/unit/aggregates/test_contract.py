@@ -21,7 +21,6 @@ from support.aggregate_calls import (
     create,
     engines_own,
     fill,
-    function_name,
 )
 from support.exact_session import exact_session, plain, rows_of
 from support.generated_questions import types
@@ -39,7 +38,7 @@ from dpsql.release.formulas import formula_sql
 from dpsql.release.remainder import ARROW
 from dpsql.release.sandbox import shared_sandbox
 from dpsql.session.session import Session
-from dpsql.sql.binder.aggregates import RULES
+from dpsql.sql.binder.aggregates import RULES, function_name
 
 World = tuple[duckdb.DuckDBPyConnection, Session]
 CALLS = [(aggregate, call) for aggregate in MEASURED for call in calls(aggregate)]

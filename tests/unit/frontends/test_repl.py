@@ -108,6 +108,10 @@ def test_a_pipe_with_an_error(clinic: Clinic) -> None:
     assert child.returncode == 1 and "unknown_column" in err and "seven" in out and "eight" not in out
 
 
+LINE = ("slope", "intercept", "r2", "avgx", "avgy", "count")
+"""The last parts of names of the line of least squares."""
+
+
 def completions(completer: PolicyCompleter, text: str) -> list[str]:
     event = CompleteEvent(completion_requested=True)
     return [found.text for found in completer.get_completions(Document(text), event)]
@@ -116,7 +120,8 @@ def completions(completer: PolicyCompleter, text: str) -> list[str]:
 def test_completion(bare_clinic: Clinic) -> None:
     completer = PolicyCompleter(load_policy(bare_clinic.policy), ["dp.epsilon", "dp.delta"])
     assert completions(completer, "SELECT COUNT(*) FROM pa") == ["patients"]
-    assert completions(completer, "SELECT re") == ["region", "regr_slope", "regr_intercept", "replace", "reset"]
+    assert completions(completer, "SELECT reg") == ["region", *(f"regr_{name}" for name in LINE)]
+    assert completions(completer, "SELECT re")[-2:] == ["replace", "reset"]
     assert completions(completer, "SELECT p.a FROM patients p WHERE p.ag") == ["p.age"]
     assert completions(completer, "SELECT patients.i") == ["patients.income"]
     assert completions(completer, "SET dp.e") == ["dp.epsilon"]
