@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dpsql.functions.calendar_cycle import cycle, repeats
 from dpsql.functions.column_cells import STEPS, cut, named_cells
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.possible_values import Possible, follows_order, possible
@@ -239,13 +240,24 @@ class KeyBranch:
             if budget is not None:
                 budget.spend(work)
             exact = all(row.has(key) for _, key in keys)
-            options = [place.of(row.of(key)) for place, (_, key) in zip(places, keys, strict=True)]
-            if len(found) + prod(map(len, options)) > MOST_TUPLES:
-                raise TooMany
-            for chosen in product(*options):
+            for chosen in self._chosen(row, [key for _, key in keys], places, MOST_TUPLES - len(found)):
                 if exact or not on_keys or self._met(on_keys, row, tied, chosen):
                     found.add(chosen)
         return found
+
+    def _chosen(self, row: Row, keys: list[Expr], places: list[_Places], most: int) -> Iterable[tuple[int, ...]]:
+        """The combinations that keys of a row may have, as positions. Raises TooMany for more than `most`."""
+        options = [place.of(row.of(key)) for place, key in zip(places, keys, strict=True)]
+        wide = prod(map(len, options)) > max(map(len, options), default=0)
+        names = {name for key in keys for name in names_of(key)} - row.values.keys()
+        cell = row.cells.get(next(iter(names))) if wide and len(names) == 1 else None
+        if cell is not None and not cell.null and all(map(repeats, keys)):
+            values = cycle(tuple(keys), next(iter(names)))
+            found = ([place.at(value) for place, value in zip(places, one, strict=True)] for one in values)
+            return [tuple(at for at in one if at is not None) for one in found if None not in one]
+        if prod(map(len, options)) > most:
+            raise TooMany
+        return product(*options)
 
     def _met(self, on_keys: Sequence[Expr], row: Row, tied: _Tied, chosen: tuple[int, ...]) -> bool:
         values = {_KEY + str(key): self.values[key][at] for key, at in zip(tied.keys, chosen, strict=True)}
@@ -304,6 +316,10 @@ class _Places:
         plain = kinds and len(kinds) == 1 and not kinds & {float, bool, type(None)}
         self._kind = kinds.pop() if plain and list(self._known) == sorted(self._known) else None
 
+    def at(self, value: Any) -> int | None:
+        """The position of a value, None where it is no public key."""
+        return self._place.get(value)
+
     def of(self, found: Possible) -> Sequence[int]:
         """Positions of the values that are possible."""
         missing = [self._place[None]] if found.null and None in self._place else []
@@ -347,6 +363,10 @@ def _without_partner(of: Unmatched, public: PublicRows) -> Iterator[Expr]:
     if len(met) > MOST_MET:
         return
     truth = Facts(Type.BOOLEAN)
+    if of.in_list and met:
+        yield Call("not", (Call("is_null", (of.pairs[0][0],), truth),), truth)
+        if (None,) in met:
+            yield Literal(False, literal_facts(False))
     for values in met:
         if None in values or any(isinstance(value, float) for value in values):
             continue

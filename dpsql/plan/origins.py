@@ -38,10 +38,11 @@ class Unknown(Exception):
 @dataclass(frozen=True)
 class Unmatched:
     """No row of `branch` has values equal to these: pairs of an expression of the row and one over the branch, both over base
-    columns."""
+    columns. `in_list`: as NOT IN means it, where NULL on either side leaves the row out, unless there is no row at all."""
 
     pairs: tuple[tuple[Expr, Expr], ...]
     branch: Branch
+    in_list: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,10 +149,10 @@ def _joined(node: Join, way: str) -> list[Branch]:
     return found
 
 
-def _apart(one: Branch, right: list[Branch], keys: Iterable[tuple[Expr, Expr]]) -> Branch:
+def _apart(one: Branch, right: list[Branch], keys: Iterable[tuple[Expr, Expr]], in_list: bool = False) -> Branch:
     """Rows of `one` that meet no row of any of the branches."""
     pairs = list(keys)
-    found = (Unmatched(tuple((one.written(a), other.written(b)) for a, b in pairs), other) for other in right)
+    found = (Unmatched(tuple((one.written(a), other.written(b)) for a, b in pairs), other, in_list) for other in right)
     return replace(one, unmatched=(*one.unmatched, *found)) if pairs else one
 
 
@@ -171,7 +172,9 @@ def _met(node: SemiJoin, way: str) -> list[Branch]:
     except Unknown:
         right = []
     if node.negated:
-        return kept if node.condition is not None or node.on_unit else [_apart(one, right, node.keys) for one in kept]
+        if node.condition is not None or node.on_unit:
+            return kept
+        return [_apart(one, right, node.keys, node.in_list) for one in kept]
     if not 1 <= len(right) * len(kept) <= MOST_BRANCHES:
         return [_with(one, *(_there(one.written(a)) for a, _ in node.keys)) for one in kept]
     found = []

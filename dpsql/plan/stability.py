@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
@@ -178,12 +178,14 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
             found.add(Promise(parent, (column,), 1))
         return frozenset(found)
     if isinstance(relation, Join):
-        for side, at in ((unfiltered(relation.left), 0), (unfiltered(relation.right), 1)):
+        for side, at in ((relation.left, 0), (relation.right, 1)):
             keys = [pair[at] for pair in relation.keys if told_apart(pair[1 - at], pair[at])]
-            names = tuple(sorted(key.name[2:] for key in keys if isinstance(key, Column)))
-            most = policy.tables[side.table].multiplicity(names) if isinstance(side, Scan) else None
-            if isinstance(side, Scan) and most is not None:
-                found.add(Promise(side.table, names, most))
+            columns = (base_column(side, replace(key, name=key.name[2:])) for key in keys if isinstance(key, Column))
+            names = tuple(sorted(column for column in columns if column is not None))
+            rows = unfiltered(side) if _rows(side, policy) else base_rows(side)
+            most = policy.tables[rows.table].multiplicity(names) if isinstance(rows, Scan) else None
+            if isinstance(rows, Scan) and most is not None:
+                found.add(Promise(rows.table, names, most))
     return frozenset(found).union(*(promises(part, policy) for part in parts(relation)))
 
 
@@ -192,6 +194,22 @@ def unfiltered(relation: Relation) -> Relation:
     while isinstance(relation, Filter):
         relation = relation.source
     return relation
+
+
+def base_rows(relation: Relation) -> Relation:
+    """The relation below filters and projections: each of its rows is one above at most."""
+    while isinstance(relation, (Filter, Project)):
+        relation = relation.source
+    return relation
+
+
+def base_column(relation: Relation, expression: Expr) -> str | None:
+    """The column of `base_rows` that an expression over `relation` is, unchanged; None for anything computed."""
+    while isinstance(relation, (Filter, Project)) and isinstance(expression, Column):
+        if isinstance(relation, Project):
+            expression = dict(relation.columns)[expression.name]
+        relation = relation.source
+    return expression.name if isinstance(expression, Column) else None
 
 
 def parts(relation: Relation) -> tuple[Relation, ...]:

@@ -10,7 +10,7 @@ import pytest
 from fuzz.conftest import examples
 from support.exact_session import exact_session
 from support.gates import NoiselessGate
-from support.generated_questions import OuterJoins, Questions, difference, types
+from support.generated_questions import OuterJoins, Questions, TiedKeys, difference, types
 
 from answers.test_answers import World, build
 from dpsql.errors.exceptions import Error
@@ -34,6 +34,7 @@ KINDS: dict[str, Callable[[random.Random], Questions]] = {
     "keys": Questions,
     "keys that may be NULL": lambda source: Questions(source, nullable=True),
     "outer joins": OuterJoins,
+    "tied keys": TiedKeys,
 }
 
 

@@ -391,7 +391,7 @@ MUTANTS = (
            "answers/test_answers.py", "behind_expressions"),
     Mutant("any function of the key is a private key", "sql/binder/unit_keys.py", "return Kind.OTHER if node.function in _COARSE else Kind.MIXED", "return Kind.OTHER",
            REFUSALS, "unit_expression"),
-    Mutant("grouping sets of units read as one", "sql/binder/private_block.py", "if units and len(work.sets) > 1:", "if units and len(work.sets) > 9:", REFUSALS, "unit_sets"),
+    Mutant("grouping sets of units read as one", "sql/binder/private_block.py", "not names <= chosen for chosen in work.sets)", "not names <= chosen for chosen in work.sets[:1])", REFUSALS, "unit_sets"),
     # time
     Mutant("a cancel stops the scan", "session/session.py", "        for work in list(self._running):\n            work.leave()\n",
            "        for work in list(self._running):\n            work.leave()\n        self.context.engine.interrupt()\n",

@@ -19,6 +19,13 @@ MEASURES = ("COUNT(*)", "COUNT(x)", "SUM(x)", "SUM(x) FILTER (WHERE y > 0)", "CO
 CONDITIONS = ("kind = 'p'", "kind IN ('p', 'r')", "word LIKE 'w%'", "day BETWEEN DATE '2024-01-10' AND DATE '2024-02-10'", "x BETWEEN 2 AND 7",
               "x IS NOT NULL", "y > 0 OR word = 'w1'", "NOT (kind = 'q')", "word <> 'w3'", "day >= DATE '2024-02-01'", "uid < 200",
               "kind > 'a'", "month(day) = 1")  # fmt: skip
+JOINT = ("(kind = 'p' AND x < 4) OR (kind = 'q' AND x > 7)", "kind = code", "(x = 1 AND day < DATE '2024-01-20') OR (x = 2 AND kind = 'q')",
+         "kind <> code OR code IS NULL", "x > 5 OR kind = 'p'", "CASE WHEN kind = 'p' THEN x > 3 ELSE x <= 3 END")  # fmt: skip
+TIED = (("kind", "code"), ("kind", "x"), ("day", "date_trunc('month', day)"), ("month(day)", "monthname(day)"), ("x", "x > 4"), ("code", "x // 3", "x"),
+        ("dayofweek(day)", "dayname(day)"), ("kind", "kind = 'p'", "code"), ("day", "month(day)", "kind"),
+        ("x", "CASE WHEN x < 3 THEN 'low' WHEN x < 8 THEN 'mid' ELSE 'high' END"))  # fmt: skip
+HAVING = ("{a} IS NULL", "{b} IS NOT NULL", "GROUPING({a}) = 0", "GROUPING({a}, {b}) IN (0, 1) AND {a} IS NOT NULL", "GROUPING({b}) = 1 OR {b} IS NULL",
+          "COUNT(*) > 20 AND {a} IS NOT NULL")  # fmt: skip
 OVER = ("COUNT(*)", "SUM(n)", "MAX(n)", "MIN(n)", "AVG(n)", "COUNT(*) FILTER (WHERE n > 30)", "SUM(n * 2 + n)", "MIN(g)", "MAX(g)",
         "COUNT(DISTINCT g)", "SUM(CASE WHEN n > 50 THEN 1 ELSE 0 END)", "MEDIAN(n)", "SUM(n) / COUNT(*)")  # fmt: skip
 WINDOWS = ("RANK() OVER (ORDER BY n DESC)", "n * 1.0 / SUM(n) OVER ()", "ROW_NUMBER() OVER (ORDER BY g)", "SUM(n) OVER (ORDER BY g)",
@@ -142,13 +149,17 @@ class Questions:
     def sets(self) -> str:
         a, b = self.random.sample(self.keys[:4], 2)
         form = self._one(
-            ("ROLLUP({a}, {b})", "CUBE({a}, {b})", "GROUPING SETS (({a}), ({b}), ())", "ROLLUP(uid, {a})", "CUBE(uid)")
-        )
-        measure = self._one(self.measures)
+            ("ROLLUP({a}, {b})", "CUBE({a}, {b})", "GROUPING SETS (({a}), ({b}), ())", "ROLLUP(uid, {a})", "CUBE(uid)",
+             "uid, ROLLUP({a}, {b})", "GROUPING SETS ((uid, {a}), (uid, {b}))", "GROUPING SETS (({a}, {b}), ({a}))")
+        )  # fmt: skip
+        measure = self._one(PER_UNIT if "uid" in form else self.measures)
         inner = f"SELECT {measure} AS n {self.rows()} GROUP BY {form.format(a=a, b=b)}"
         if "uid" in form:
             return f"SELECT COUNT(*), SUM(n) FROM ({inner}) AS q"
-        return f"SELECT {a} AS a, {b} AS b, GROUPING({a}, {b}) AS g, {measure} AS n {inner[inner.index('FROM') :]}"
+        having = self._one(("", *(f" HAVING {one.format(a=a, b=b)}" for one in HAVING)))
+        return (
+            f"SELECT {a} AS a, {b} AS b, GROUPING({a}, {b}) AS g, {measure} AS n {inner[inner.index('FROM') :]}{having}"
+        )
 
     def united(self) -> str:
         word = self._one(("UNION ALL", "UNION", "EXCEPT", "INTERSECT"))
@@ -165,6 +176,27 @@ class Questions:
         middle = f"SELECT h, {self._one(('SUM(n)', 'COUNT(*)', 'MAX(n)', 'AVG(n)'))} AS n, SUM(n) AS s FROM ({inner}) AS q GROUP BY h"
         item = self._one(("SUM(s), MAX(s)", "COUNT(*)", "SUM(n)", "COUNT(*) FILTER (WHERE s > 10)", "MAX(n)", "MIN(h)"))
         return f"SELECT {item} FROM ({middle}) AS r"
+
+
+class TiedKeys(Questions):
+    """Random questions whose keys depend on each other, or are tied together by conditions; all groups are compared."""
+
+    def one(self) -> str:
+        keys = self.random.choice(TIED)
+        where = [
+            *self.random.sample(JOINT, self._one((0, 1, 1, 2))),
+            *self.random.sample(CONDITIONS, self._one((0, 0, 1))),
+        ]
+        clause = f" WHERE {' AND '.join(f'({one})' for one in where)}" if where else ""
+        having = (
+            self._one(("", "", *(f" HAVING {one}" for one in JOINT[:5]))) if {"kind", "code", "x"} <= set(keys) else ""
+        )
+        items = [f"{key} AS k{at}" for at, key in enumerate(keys)]
+        compared = any(" = " in key or " > " in key for key in keys)  # sqlglot reads no comparison inside of ROLLUP
+        form = "{}" if compared else self._one(("{}", "{}", "{}", "ROLLUP({})", "CUBE({})"))
+        items += [] if form == "{}" else [f"GROUPING({', '.join(keys)}) AS g"]
+        asked = f"SELECT {', '.join(items)}, COUNT(*) AS n FROM {self._one(RENAMED)}{clause} GROUP BY {form.format(', '.join(keys))}{having}"
+        return self._one((asked, asked, f"SELECT COUNT(*), SUM(n), MAX(n) FROM ({asked}) AS q"))
 
 
 class OuterJoins(Questions):

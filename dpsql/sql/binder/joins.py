@@ -11,10 +11,11 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.numeric import WrongArguments, call, common_type
 from dpsql.plan.intervals import Type, hull
 from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Project, Relation, ReleasedRows, Scan, SemiJoin, Union_
-from dpsql.plan.stability import rows_per_unit, told_apart, unfiltered, unique_on
+from dpsql.plan.stability import base_column, base_rows, rows_per_unit, told_apart, unfiltered, unique_on
 from dpsql.policy import Policy
 from dpsql.sql.binder.base_tables import project
 from dpsql.sql.binder.context import BindingContext
+from dpsql.sql.binder.public_selects import labelled
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Scope, only, same_unit, using, using_name
 from dpsql.sql.parse import place
@@ -33,8 +34,8 @@ class _Side:
 
     @property
     def table(self) -> str | None:
-        """The base table whose rows these are, some of them perhaps filtered out."""
-        scan = unfiltered(self.relation)
+        """The base table whose rows these are, some of them perhaps filtered out, each once."""
+        scan = unfiltered(self.relation) if self.protected else base_rows(self.relation)
         return scan.table if isinstance(scan, Scan) else None
 
     @property
@@ -139,12 +140,8 @@ def _certain(part: exp.Expr) -> list[exp.Expr]:
 def _side(context: BindingContext, alias: str, source: Bound, node: exp.Expr) -> _Side:
     if isinstance(source, Protected):
         return _Side(((alias, source),), source.relation, True)
-    scan = next((entry.scan for entry in context.public.values() if entry.name == source.tree.name), None)
-    if scan is None or not isinstance(source.tree, exp.Table):
-        rows = context.rows(source, node)
-        return _Side(((alias, rows),), rows.relation, False)
-    columns = tuple((label, column) for label, column in zip(source.columns, scan.columns, strict=True))
-    return _Side(((alias, Protected(scan, columns)),), scan, False)
+    rows = labelled(source) or context.rows(source, node)
+    return _Side(((alias, rows),), rows.relation, False)
 
 
 def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy) -> _Side:
@@ -255,8 +252,10 @@ def _pair(here: Scalars, there: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr
         return None
 
 
-def _names(pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
-    return tuple(b.name for a, b in pairs if isinstance(b, Column) and told_apart(a, b))
+def _names(right: _Side, pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
+    """Columns of the base table that are compared as they are."""
+    found = (base_column(right.relation, b) for a, b in pairs if told_apart(a, b))
+    return tuple(column for column in found if column is not None)
 
 
 def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join) -> int:
@@ -271,9 +270,9 @@ def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: P
             raise refuse("join", reason=reason, way=way, position=place(node))
         return 1
     assert right.table is not None
-    most = policy.tables[right.table].multiplicity(_names(pairs))
+    most = policy.tables[right.table].multiplicity(_names(right, pairs))
     if most is None:
-        names = ", ".join(_names(pairs)) or "these expressions"
+        names = ", ".join(_names(right, pairs)) or "these expressions"
         raise refuse(
             "join",
             reason=f"several rows of {right.table} may have the same {names}",
@@ -299,7 +298,7 @@ def _unit_multiplicity(
 
 def _promised(side: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy) -> int | None:
     """How many rows of a base table share the keys (second of each pair), None where the policy promises nothing."""
-    return None if side.table is None else policy.tables[side.table].multiplicity(_names(pairs))
+    return None if side.table is None else policy.tables[side.table].multiplicity(_names(side, pairs))
 
 
 def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
@@ -357,6 +356,11 @@ def union(node: exp.SetOperation, sides: list[Protected]) -> Protected:
     for clause in ("order", "limit", "offset", "by_name"):
         if node.args.get(clause):
             raise refuse("rows_clause", what=clause.upper(), position=place(node))
+    return stacked(node, sides)
+
+
+def stacked(node: exp.Expr, sides: list[Protected]) -> Protected:
+    """All rows of all sides, matched by position, in the types they share."""
     if len({len(side.columns) for side in sides}) != 1:
         raise refuse("set_of_rows", reason="the sides have different numbers of columns", way="", position=place(node))
     items: list[list[tuple[str, Expr]]] = [[] for _ in sides]

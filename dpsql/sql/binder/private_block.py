@@ -17,6 +17,7 @@ from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.grouping_sets import grouping_call, grouping_sets, over_set, united
+from dpsql.sql.binder.joins import stacked
 from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
@@ -48,7 +49,11 @@ def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relatio
     work.find_keys()
     units, others = _by_unit(work, node)
     if units:
-        return per_unit(context.policy, node, scope, source, others, units, node is context.whole)
+        sides = [
+            per_unit(context.policy, part, scope, source, keys, units, node is context.whole)
+            for part, keys in work.unit_sets(units, others)
+        ]
+        return sides[0] if len(sides) == 1 else stacked(node, sides)
     work.narrow(source)
     copy = exp.Select(expressions=[work.output(item) for item in node.expressions])
     for clause, target in (("having", "where"), ("qualify", "qualify")):
@@ -72,7 +77,8 @@ def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
     kinds = [kind(key.expression, work.scope) for key in work.keys]
     position = place(node.args.get("group")) or place(node)
     units = [key.expression for key, one in zip(work.keys, kinds, strict=True) if one >= Kind.IMAGE]
-    if units and len(work.sets) > 1:
+    names = {key.name for key in work.keys if key.expression in units}
+    if any(not names <= chosen for chosen in work.sets):
         raise refuse("unit_sets", position=position)
     for key, one in zip(work.keys, kinds, strict=True):
         if one is Kind.MIXED and key.values is None and not units:
@@ -207,12 +213,32 @@ class _Cut:
                 found.append(condition)
         return found
 
+    def unit_sets(self, units: list[Expr], others: list[Expr]) -> list[tuple[exp.Select, list[Expr]]]:
+        """The SELECT over each set of keys, all of which have the unit's key, and the set's other keys."""
+        if len(self.sets) == 1:
+            return [(self.node, others)]
+        found = []
+        for chosen in self.sets:
+            part = self.node.copy()
+            items = [
+                exp.alias_(self._of_set(item.unalias(), chosen), output_name(item), quoted=True)
+                for item in self.node.expressions
+            ]
+            part.set("expressions", items)
+            if (having := self.node.args.get("having")) is not None:
+                part.set("having", exp.Having(this=self._of_set(having.this, chosen)))
+            keys = [key.expression for key in self.keys if key.name in chosen and key.expression not in units]
+            found.append((part, keys))
+        return found
+
     def _of_set(self, part: exp.Expr, chosen: set[str] | None) -> exp.Expr:
-        """A condition as it stands over one set of keys."""
+        """An expression as it stands over one set of keys: the others are NULL, but not below aggregates."""
         if chosen is None:
             return part
 
         def over(node: exp.Expr) -> exp.Expr:
+            if is_aggregate(node):
+                return node.copy()
             if _is_grouping(node):
                 bits = [str(int(self._key_of(key) not in chosen)) for key in node.expressions]
                 return exp.Literal.number(int("".join(bits) or "0", 2))

@@ -33,7 +33,9 @@ from dpsql.sql.binder import joins, semijoins
 from dpsql.sql.binder import private_block as blocks
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.base_tables import base_table, named_table, project
+from dpsql.sql.binder.public_selects import public_rows
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, only
+from dpsql.sql.binder.stars import written_out
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
     aliased,
@@ -347,13 +349,16 @@ class QueryBinder:
             else:
                 copy.set(name, self.released_part(value, environment))
         sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
-        written = [part for item in node.expressions for part in _written_out(item, sources)]
-        if any(alias.startswith(HIDDEN) for alias, _ in sources):
+        written = [
+            part for item in node.expressions for part in written_out(item, sources, node.args.get("joins") or ())
+        ]
+        merging = any(join.args.get("using") or join.args.get("method") for join in node.args.get("joins") or ())
+        if merging or any(alias.startswith(HIDDEN) for alias, _ in sources):
             copy.set("expressions", [self.released_part(item, environment) for item in written])
         known = results.over_results(node, sources, written)
         columns = tuple(output_name(item) for item in written)
         order_by_all(copy, len(columns))
-        return replace(known, tree=copy, columns=columns)
+        return replace(known, tree=copy, columns=columns, rows=public_rows(node, bound))
 
     def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment) -> exp.Join:
         only(join, "this", "side", "kind", "on", "using", "method")
@@ -405,19 +410,6 @@ class QueryBinder:
 
 def _position(column: Column) -> int:
     return int(column.name.removeprefix("c"))
-
-
-def _written_out(item: exp.Expr, sources: list[tuple[str, Released]]) -> list[exp.Expr]:
-    """An item of a SELECT over results, or the columns that a star stands for."""
-    if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-        return [item]
-    qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
-    return [
-        exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True) if alias else None)
-        for alias, source in sources
-        if not alias.startswith(HIDDEN) and (not qualifier or alias.lower() == qualifier)
-        for name in source.columns
-    ]
 
 
 def _named(condition: exp.Expr, node: exp.Select) -> exp.Expr:

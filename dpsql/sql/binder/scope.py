@@ -64,13 +64,15 @@ class Released:
     """A query over released and public tables only; `tree` is what the sandbox will run.
 
     `facts`: of each column, as far as they follow from the text (`results`). `unique`: sets of positions of columns, in
-    each of which no two rows have the same values (but NULL); an empty set means at most one row.
+    each of which no two rows have the same values (but NULL); an empty set means at most one row. `rows`: of a public table, or
+    a plain SELECT from it, the relation with these columns.
     """
 
     tree: exp.Expr
     columns: tuple[str, ...]
     facts: tuple[Facts | None, ...] = ()
     unique: frozenset[frozenset[int]] = frozenset()
+    rows: Protected | None = None
 
     @property
     def known(self) -> tuple[Facts | None, ...]:
@@ -159,14 +161,23 @@ class Scope:
         return None if any(name in source.untyped for source in known) else found[0]
 
     def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
-        """Columns of SELECT * or alias.*."""
+        """Columns of SELECT * or alias.*. What USING merged stands once, where the first source has it."""
         shown = [(alias, source) for alias, source in self.sources if not alias.startswith(HIDDEN)]
         found = [s.columns for alias, s in shown if not qualifier or alias.lower() == qualifier.lower()]
         if any(source.untyped for alias, source in shown if not qualifier or alias.lower() == qualifier.lower()):
             raise refuse("untyped_column", name="*", position=place(node))
         if not found:
             raise refuse("unknown_table", name=qualifier, position=place(node), hint=suggestion(qualifier, []))
-        return [pair for columns in found for pair in columns]
+        if qualifier or not self.merged:
+            return [pair for columns in found for pair in columns]
+        shown_once: dict[str, tuple[str, Column]] = {}
+        for number, (label, column) in enumerate(pair for columns in found for pair in columns):
+            name = label.lower()
+            if name in self.merged:
+                shown_once.setdefault(name, (label, self.resolve(exp.column(label, quoted=True))))
+            else:
+                shown_once[f"{number} {name}"] = (label, column)
+        return list(shown_once.values())
 
     def unit_names(self) -> frozenset[str]:
         """Names of relation columns that hold the privacy unit's key."""

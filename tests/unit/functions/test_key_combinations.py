@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from datetime import date, timedelta
 from itertools import product
 from typing import Any
 
@@ -101,6 +102,32 @@ def test_plain_conditions_leave_exactly_the_combinations_of_rows_within_the_boun
     ]
 
 
+MOMENTS = [
+    call("date_part", literal("month"), DAY), call("strftime", DAY, literal("%B")), call("date_part", literal("dow"), DAY),
+    call("strftime", DAY, literal("%A")), call("date_part", literal("quarter"), DAY), call("date_part", literal("day"), DAY),
+    call("case", call("in", call("date_part", literal("dow"), DAY), literal(0), literal(6)), literal("end"), literal("week")),
+    call("date_part", literal("doy"), DAY), call("strftime", DAY, literal("%d.%m.")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_parts_of_dates_that_repeat_depend_on_each_other(seed: int) -> None:
+    """Days of any year, inside the bounds and far outside of them: their months have one name, and no more is shown."""
+    chance = random.Random(seed)
+    chosen = tuple(chance.sample(MOMENTS, 2))
+    days = [date(1, 1, 1) + timedelta(days=chance.randrange(3_652_000)) for _ in range(20_000)]
+    every = {tuple(evaluate(key, {"day": day}) for key in chosen) for day in [*days, *INSIDE["day"], None]}
+    listed = [tuple(dict.fromkeys(one[at] for one in every)) for at in range(2)]
+    left = tuples(remaining(TABLE, list(zip(chosen, listed, strict=True)), ()))
+    assert every <= left
+    cycle = [*(date(2000, 1, 1) + timedelta(days=at) for at in range(10_300)), None]
+    assert left <= {tuple(evaluate(key, {"day": day}) for key in chosen) for day in cycle}
+    later = Filter(TABLE, call("ge", DAY, literal(date(2024, 3, 1))))
+    assert tuples(remaining(later, list(zip(chosen, listed, strict=True)), ())) >= {
+        tuple(evaluate(key, {"day": day}) for key in chosen) for day in days if day >= date(2024, 3, 1)
+    }
+
+
 # --- rows of public tables ----------------------------------------------------------------------------------------------
 
 INTEGER, TEXT = Facts(Type.INTEGER), Facts(Type.TEXT)
@@ -166,9 +193,17 @@ def test_semi_joins_with_public_rows() -> None:
     right = Filter(SHOPS, call("eq", Column("land", INTEGER), literal(2)))
     pair = ((Column("shop", INTEGER), Column("id", INTEGER)),)
     shop, values = Column("shop", INTEGER), (*range(7), None)
-    for negated, in_list, there in ((False, True, (3, 4)), (True, False, (0, 1, 2, 5, 6, None))):
+    for negated, in_list, there in (
+        (False, True, (3, 4)),
+        (True, False, (0, 1, 2, 5, 6, None)),
+        (True, True, (0, 1, 2, 5, 6)),
+    ):
         kept = SemiJoin(SALES, right, pair, False, negated, in_list)
         assert remaining(kept, [(shop, values)], (), PUBLIC).values == (there,)
+    towns = ((Column("shop", INTEGER), Column("land", INTEGER)),)
+    assert remaining(SemiJoin(SALES, SHOPS, towns, False, True, True), [(shop, values)], (), PUBLIC).values == ((),)
+    none = Filter(SHOPS, call("eq", Column("land", INTEGER), literal(9)))
+    assert remaining(SemiJoin(SALES, none, pair, False, True, True), [(shop, values)], (), PUBLIC).values == (values,)
 
 
 def test_a_public_table_that_is_too_long_to_look_at_leaves_every_value() -> None:

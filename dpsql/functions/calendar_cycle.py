@@ -1,0 +1,52 @@
+"""Expressions that repeat with the calendar: months, days and weekdays of a date, without its year.
+
+What they are together on any days at all, they are in one of fourteen years: those that begin on each of the seven weekdays, with
+and without a leap day.
+"""
+
+from __future__ import annotations
+
+from calendar import isleap
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Any
+
+from dpsql.functions.evaluate import evaluate
+from dpsql.plan.plan import Call, Column, Expr, Literal
+
+_PARTS = ("quarter", "month", "day", "dow", "isodow", "doy")
+_LETTERS = "mBbdjAa%"
+"""Letters of formats that say nothing of the year, nor of the time of day."""
+
+
+def repeats(expression: Expr) -> bool:
+    """Whether an expression reads nothing but parts of dates that repeat."""
+    if isinstance(expression, Literal):
+        return True
+    if not isinstance(expression, Call):
+        return False
+    if expression.function == "date_part":
+        part, moment = expression.arguments
+        return isinstance(part, Literal) and part.value in _PARTS and isinstance(moment, Column)
+    if expression.function == "strftime":
+        moment, form = expression.arguments
+        letters = form.value.split("%")[1:] if isinstance(form, Literal) else [""]
+        plain = all(letter[:1] in _LETTERS and letter for letter in letters) and "%%" not in str(
+            getattr(form, "value", "")
+        )
+        return plain and isinstance(moment, Column)
+    return all(map(repeats, expression.arguments))
+
+
+@lru_cache(maxsize=64)
+def cycle(expressions: tuple[Expr, ...], name: str) -> frozenset[tuple[Any, ...]]:
+    """What expressions that repeat are together, on all days that column `name` may be."""
+    return frozenset(tuple(evaluate(one, {name: day}) for one in expressions) for day in _days())
+
+
+@lru_cache(maxsize=1)
+def _days() -> tuple[date, ...]:
+    years = {(date(year, 1, 1).weekday(), isleap(year)): year for year in range(2000, 2028)}
+    return tuple(
+        date(year, 1, 1) + timedelta(days=at) for year in sorted(years.values()) for at in range(365 + isleap(year))
+    )

@@ -1,0 +1,74 @@
+"""Joins with what is selected from public tables, stars over merged columns, and sets of keys that have the unit's key."""
+
+from __future__ import annotations
+
+import pytest
+from support.exact_session import rows_of
+from support.generated_questions import difference, types
+
+from answers.test_answers import World, world  # noqa: F401
+from dpsql.errors.exceptions import Error
+
+PUBLIC = (
+    "SELECT c.label, COUNT(*) FROM a LEFT JOIN (SELECT code, label FROM codes) c USING (code) GROUP BY c.label",
+    "WITH c AS (SELECT code, label FROM codes WHERE weight > 0) SELECT c.label, COUNT(*) FROM a JOIN c ON c.code = a.code GROUP BY 1",
+    "WITH c AS (SELECT * FROM codes), d AS (SELECT code AS k, upper(label) AS l FROM c) SELECT l, COUNT(*) FROM a LEFT JOIN d ON k = a.code GROUP BY 1",
+    "SELECT l, w, SUM(x) FROM a JOIN (SELECT code, label, weight * 2 FROM codes) c(c, l, w) ON c.c = a.code GROUP BY ALL",
+)
+STARS = (
+    "SELECT * FROM (SELECT code, COUNT(*) n FROM a GROUP BY code) q LEFT JOIN codes USING (code)",
+    "SELECT * FROM (SELECT code, COUNT(*) n FROM a GROUP BY code) q JOIN codes USING (code)",
+    "SELECT * FROM (SELECT code, COUNT(*) n FROM a GROUP BY code) q FULL JOIN codes USING (code)",
+    "SELECT * FROM codes RIGHT JOIN (SELECT code, COUNT(*) n FROM a GROUP BY code) q USING (code)",
+    "SELECT * FROM (SELECT code, COUNT(*) n FROM a GROUP BY code) q NATURAL JOIN codes",
+    "SELECT q.* FROM codes RIGHT JOIN (SELECT code, COUNT(*) n FROM a GROUP BY code) q USING (code)",
+    "SELECT code, COUNT(*) FROM (SELECT * FROM codes c RIGHT JOIN a USING (code)) GROUP BY code",
+    "SELECT code, label, COUNT(*) FROM (SELECT * FROM a LEFT JOIN codes c USING (code)) GROUP BY ALL",
+    "SELECT COUNT(DISTINCT uid) FROM (SELECT * FROM b RIGHT JOIN a USING (uid))",
+)
+SETS = (
+    "SELECT n, COUNT(*) FROM (SELECT uid, code, COUNT(*) n FROM a GROUP BY GROUPING SETS ((uid, code), (uid))) GROUP BY n",
+    "SELECT code, COUNT(*), SUM(n) FROM (SELECT uid, code, COUNT(code) n FROM a GROUP BY uid, ROLLUP(code)) GROUP BY code",
+    "SELECT code, g, COUNT(*), SUM(n) FROM (SELECT uid, code, GROUPING(code) g, COUNT(code) n FROM a GROUP BY uid, CUBE(code)) GROUP BY code, g",
+    "SELECT COUNT(*), SUM(n) FROM (SELECT uid, code, kind, SUM(x) n FROM a GROUP BY uid, CUBE(code, kind) HAVING code IS NULL)",
+    "SELECT COUNT(DISTINCT uid), SUM(n) FROM (SELECT uid, code, COUNT(*) n FROM a GROUP BY GROUPING SETS ((uid, code), (uid), (uid)))",
+)
+
+
+@pytest.mark.parametrize("sql", [*PUBLIC, *STARS, *SETS])
+def test_answers_are_those_of_the_engine(world: World, sql: str) -> None:  # noqa: F811
+    connection, session = world
+    expected = connection.execute(sql).fetchall()
+    release = session.execute(sql)
+    assert len(release.columns) == len(connection.description)
+    assert difference(release, expected) is None, (difference(release, expected), rows_of(release))
+    assert types(release, expected) is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT c.label, COUNT(*) FROM a JOIN (SELECT weight AS w, label FROM codes) c ON c.w = a.x GROUP BY 1",
+        "SELECT c.label, COUNT(*) FROM a JOIN (SELECT lower(code) AS k, label FROM codes) c ON c.k = a.code GROUP BY 1",
+        "SELECT c.label, COUNT(*) FROM a JOIN (SELECT code, label FROM codes UNION ALL SELECT code, label FROM codes) c USING (code) GROUP BY 1",
+    ],
+)
+def test_keys_of_a_table_are_those_of_what_is_selected_from_it_and_no_others(world: World, sql: str) -> None:  # noqa: F811
+    with pytest.raises(Error) as caught:
+        world[1].execute(sql)
+    assert caught.value.slug == "join" and not caught.value.charged
+
+
+def test_sets_of_a_units_keys_move_by_as_many_rows_as_they_have(world: World) -> None:  # noqa: F811
+    """At most five rows in each of two sets, one in the set of the unit's key alone."""
+    _, session = world
+    for form, rows in (
+        ("uid, CUBE(kind)", 6),
+        ("GROUPING SETS ((uid, kind), (uid, code))", 10),
+        ("GROUPING SETS ((uid), (uid))", 2),
+    ):
+        plan = session.explain(f"SELECT COUNT(*) FROM (SELECT uid FROM a GROUP BY {form})")
+        assert [output.rows_per_unit for output in plan.outputs] == [rows]
+    with pytest.raises(Error) as caught:
+        session.execute("SELECT COUNT(*) FROM (SELECT uid, kind FROM a GROUP BY ROLLUP(uid, kind))")
+    assert caught.value.slug == "unit_sets"
