@@ -36,8 +36,16 @@ tables:
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A place of their own for notes of ledgers: the folders of an earlier run have the same names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(state: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """1500 people: 300 without x, ages 0 to 119 (20 of them beyond the bounds) and NULL, one visit for every second."""
     place = tmp_path_factory.mktemp("keys")
     with duckdb.connect(str(place / "keys.duckdb")) as connection:
