@@ -13,15 +13,12 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from dpsql.engine.contract import ExactAnswer
+from dpsql.audit.observation import ObservedSession
 from dpsql.engine.postgresql.engine import PostgreSQLEngine
-from dpsql.engine.query import EngineQuery
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
-from dpsql.session.session import Session
 from support.neighbouring_hospitals import SCHEMAS
-from support.recording_session import NO_STORE, OpenLedger, RecordingGate, World, shared_sandbox
 
 TYPES = (
     (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"), (pa.types.is_boolean, "boolean"),
@@ -75,36 +72,26 @@ def load(connection: psycopg.Connection[Any], table: str, schema: pa.Schema, row
             copy.write_row(tuple(row.values()))
 
 
-class RecordingServer(PostgreSQLEngine):
-    """PostgreSQL with a note of everything that is asked of protected tables."""
-
-    asked: list[str]
-
-    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        self.asked.append(" ".join([query.sql, *(f"{n}: {rows.to_pylist()}" for n, rows in query.released.items())]))
-        return super().run(query, timeout_seconds)
-
-
-class ServerWorld(World):
+class ServerWorld(ObservedSession):
     """One policy over a database of a server, whose tables are exchanged before every run."""
 
-    def __init__(self, policy: Policy, url: str, gate: Gate | None = None, planner: Planner | None = None) -> None:
-        """The owner's word for the state of the data is the same on both sides of a pair, so the order of rows is."""
-        self.connection: Any = psycopg.connect(url, autocommit=True)
-        self.policy = replace(policy, source=url, data_version="audit")
+    def __init__(
+        self,
+        policy: Policy,
+        url: str,
+        gate: Gate | None = None,
+        planner: Planner | None = None,
+        wire: str | None = None,
+    ) -> None:
+        """`wire`: another URL of the database, by which the engine goes."""
+        self.connection = psycopg.connect(url, autocommit=True)
         for table, schema in SCHEMAS.items():
             load(self.connection, table, schema, [])
-        self.engine: Any = RecordingServer(self.policy)
-        self.engine.asked = []
-        self.ledger = OpenLedger()
-        self.gate = gate or RecordingGate()
-        ledger: Any = self.ledger
-        self.session = Session(
-            self.policy, self.engine, ledger, NO_STORE, gate=self.gate, sandbox=shared_sandbox(), planner=planner
-        )
-        self._options = self.session.options = self.session.options.with_value("reuse", "off", self.policy)
+        served = replace(policy, source=wire or url)
+        super().__init__(served, PostgreSQLEngine(served), gate, planner)
 
     def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
+        """Put rows in place of those of the last run."""
         for table, schema in SCHEMAS.items():
             load(self.connection, table, schema, data.get(table, []))
 

@@ -11,8 +11,8 @@ from sql.corpus import ACCEPTED, Case
 from support.corpus_neighbours import Hospital
 from support.neighbouring_hospitals import together
 from support.postgres_source import Server, ServerWorld, server
-from support.recording_session import Observed
 
+from dpsql.audit.observation import Observed
 from dpsql.errors.exceptions import Error
 from dpsql.policy import Policy
 
