@@ -62,7 +62,8 @@ class Arguments(Enum):
     COUNTED_CONDITION = "a condition, as FILTER (WHERE ...) of COUNT(*)"
     NUMBER = "a bounded number"
     PAIR = "two bounded numbers"
-    UNIT_VALUE = "any value, among the rows of one unit only"
+    UNIT_VALUE = "any value among the rows of one unit, where the result is exact; else a bounded value"
+    QUANTILE = "a bounded value, and which quantile of it"
 
 
 class SharedPart(Flag):

@@ -1,11 +1,14 @@
-"""Quantiles, chosen among the cells of a rank histogram, with the quantile as second argument."""
+"""Quantiles, chosen among the cells of a rank histogram, with the quantile as second argument.
+
+Over protected rows MIN and MAX are the quantiles 0 and 1.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
 
-from dpsql.aggregates.contract import Aggregate, Basis
+from dpsql.aggregates.contract import Aggregate, Arguments, Basis
 from dpsql.aggregates.registry import register
 from dpsql.functions.calendar import midnight
 from dpsql.plan.formulas import Formula
@@ -38,5 +41,9 @@ def _facts(interpolated: bool) -> Callable[[Measure], Facts]:
     return facts
 
 
-for _word, _interpolated in (("quantile_cont", True), ("quantile_disc", False)):
-    register(Aggregate(_word, {}, _quantile(_interpolated), type=None, facts=_facts(_interpolated)))
+for _word, _interpolated, _nodes in (
+    ("quantile_cont", True, ("Median", "PercentileCont")),
+    ("quantile_disc", False, ("PercentileDisc", "Quantile", "ApproxQuantile")),
+):
+    _spellings = dict.fromkeys(_nodes, Arguments.QUANTILE)
+    register(Aggregate(_word, _spellings, _quantile(_interpolated), type=None, facts=_facts(_interpolated)))

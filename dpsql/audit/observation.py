@@ -97,6 +97,10 @@ class RecordingGate(Gate):
         self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
     ) -> NDArray[np.int64]:
         """Note the histograms from which a number is chosen."""
+        if not groups.public and self.blocks:
+            self._groups = (
+                groups  # selection came before and admitted every key, so that these are the groups of its block
+            )
         block = self._block(groups)
         block.laws[name] = law
         ends = zip(histograms.start[:-1].tolist(), histograms.start[1:].tolist(), strict=True)

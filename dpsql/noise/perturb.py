@@ -24,9 +24,11 @@ from dpsql.noise.int128 import Int128, parts
 from dpsql.noise.measurements import PARTS
 from dpsql.noise.noise_samplers import sample
 from dpsql.noise.randomness import KernelRandomness, Randomness, words
+from dpsql.noise.rank_choice import choose
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.noise.samplers import Integers
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, NoisePlan, Selection, Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric
 
 _WIDTH = 125
@@ -94,8 +96,11 @@ class Gate:
     ) -> NDArray[np.int64]:
         """For each group the number of a cell, chosen near `quantile` of its exact histogram.
 
-        Raises InternalError noise_plan for a mechanism that is no choice among cells.
+        Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for a law that is no choice among cells.
         """
+        if isinstance(law, Choice) and law.quantile == quantile:
+            found = histograms
+            return choose(found.cells, found.start, found.cell, found.count, law, groups.draws, self._randomness)
         raise refuse("noise_plan", charged=True, problem="unknown mechanism")
 
     def _draw(self, noise: Noise, count: int) -> Integers | None:
@@ -208,7 +213,8 @@ def perturb(
     for term in plan.terms:
         noisy = known[term.name] if term.name in known else measured(term.name)
         terms.append(_released(term, noisy if kept is None else noisy.where(kept)))
-    groups, chosen = Groups(keys, count, layout.groups.public), []
+    groups = layout.groups if kept is None else Groups(keys, count, layout.groups.public)
+    chosen = []
     for one in plan.measurements:
         numbers = PARTS.of(one.word)(others[one.name].unseal(), one, groups, gate)
         chosen += [ChosenNumber(name, numbers[name]) for name, _ in one.laws]

@@ -41,15 +41,13 @@ PRIVATE_GROUPS = 1 << 8
 def cell_term(value: Expr, condition: Expr | None, groups: int) -> Term:
     """The SUM term whose integers are the cells of a bounded value: 0 at its lower bound.
 
-    Raises a refusal where `groups` leave too few cells, or the bounds are too far apart for doubles.
+    Raises Refusal many_cells where `groups` leave too few cells.
     """
     steps = _steps(value)
     most = MOST_CELLS // max(1, groups)
     if most < LEAST_CELLS:
         raise refuse("many_cells", groups=groups, least=LEAST_CELLS, most=MOST_CELLS)
     low, high = Fraction(steps.facts.lower), Fraction(steps.facts.upper)
-    if high - low >= 1 << 1000:
-        raise refuse("wide_bounds", text=expression_text(value))
     whole = steps.facts.type is Type.INTEGER
     if whole and high - low < min(most, _MOST_INTEGERS):
         lower, upper = int(low), int(high)

@@ -249,14 +249,15 @@ SELECT "source"."email" AS "email" FROM (SELECT SUBSTRING("public"."users"."emai
 
 -- query: metabase_median
 -- what: median
--- refused: unknown_aggregate
--- gap: quantiles, by the exponential mechanism
+-- why: a value near the median on a grid of the column's bounds, with no interpolation
+-- compare: SELECT round(QUANTILE_DISC(price, 0.5) * 128) / 128 FROM orders
 SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY "public"."orders"."price") AS "median" FROM "public"."orders"
 
 -- query: metabase_min_max
 -- what: first and last date, for a date filter
--- refused: unknown_aggregate
--- gap: MIN and MAX of a bounded date, by the exponential mechanism
+-- why: on a grid of the column's bounds; at a smaller epsilon a few rows before and after them are left out
+-- compare: SELECT TIMESTAMP '2024-01-01' + to_seconds(CAST(round(epoch(MIN(created_at) - TIMESTAMP '2024-01-01') / 1024) * 1024 AS BIGINT)),
+-- compare: TIMESTAMP '2024-01-01' + to_seconds(CAST(round(epoch(MAX(created_at) - TIMESTAMP '2024-01-01') / 1024) * 1024 AS BIGINT)) FROM orders
 SELECT MIN("public"."orders"."created_at") AS "min", MAX("public"."orders"."created_at") AS "max" FROM "public"."orders"
 
 -- query: metabase_table_browse
@@ -394,8 +395,8 @@ SELECT 100.0 * count(*) FILTER (WHERE kind = 'error') / count(*) AS "error %" FR
 
 -- query: grafana_percentile
 -- what: latency percentile
--- refused: unknown_aggregate
--- gap: quantiles, by the exponential mechanism
+-- why: a value near the percentile on a grid of the column's bounds, with no interpolation
+-- compare: SELECT QUANTILE_DISC(duration_ms, 0.95) FROM events
 SELECT percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms) AS p95 FROM events
 
 -- query: grafana_raw

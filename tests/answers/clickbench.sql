@@ -28,8 +28,7 @@ SELECT COUNT(DISTINCT SearchPhrase) FROM hits
 
 -- query: q07
 -- what: first and last day
--- refused: unknown_aggregate
--- gap: MIN and MAX of a bounded date, by the exponential mechanism
+-- why: at a smaller epsilon a few rows before and after them are left out
 SELECT MIN(EventDate), MAX(EventDate) FROM hits
 
 -- query: q08
@@ -106,14 +105,14 @@ SELECT COUNT(*) FROM hits WHERE URL LIKE '%google%'
 
 -- query: q22
 -- what: phrases and an example address
--- refused: unknown_aggregate
+-- refused: wrong_arguments
 -- why: MIN of a text is somebody's text as it is
 SELECT SearchPhrase, MIN(URL), COUNT(*) AS c FROM hits WHERE URL LIKE '%google%' AND SearchPhrase <> ''
 GROUP BY SearchPhrase ORDER BY c DESC LIMIT 10
 
 -- query: q23
 -- what: phrases and an example title
--- refused: unknown_aggregate
+-- refused: wrong_arguments
 -- why: MIN of a text is somebody's text as it is
 SELECT SearchPhrase, MIN(URL), MIN(Title), COUNT(*) AS c, COUNT(DISTINCT UserID) FROM hits
 WHERE Title LIKE '%Google%' AND URL NOT LIKE '%.google.%' AND SearchPhrase <> ''

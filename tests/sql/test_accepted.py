@@ -11,6 +11,7 @@ from support.corpus_neighbours import Hospital
 
 from dpsql.errors.exceptions import Error
 from dpsql.pricing.pricing import Price
+from dpsql.privacy.mechanisms.exponential import Choice
 from sql.corpus import ACCEPTED, Case
 
 
@@ -28,11 +29,11 @@ def keys(price: Price) -> str:
 
 
 def sensitivities(price: Price) -> str:
-    """L1 of every measured term in the unit of the answer."""
+    """L1 of every measured term in the unit of the answer, then of the rows behind every number that is chosen."""
     terms = [term for one in price.blocks for term in one.noise.terms]
-    return (
-        ", ".join(f"{float(term.noise.sensitivity.l1 * Fraction(2) ** -term.grid):.12g}" for term in terms) or "nothing"
-    )
+    summed = [term.noise.sensitivity.l1 * Fraction(2) ** -term.grid for term in terms]
+    chosen = [Fraction(law.sensitivity.l1) for one in price.blocks for law in one.noise.laws if isinstance(law, Choice)]
+    return ", ".join(f"{float(moved):.12g}" for moved in [*summed, *chosen]) or "nothing"
 
 
 def test_size() -> None:

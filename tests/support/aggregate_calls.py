@@ -20,15 +20,28 @@ ARGUMENTS = {
     Arguments.NUMBER: ("x", "y", "2 * x - 1", "CASE WHEN flag THEN y ELSE z END"),
     Arguments.PAIR: ("y, x", "z, y"),
     Arguments.UNIT_VALUE: ("x", "y"),
+    Arguments.QUANTILE: ("x",),
 }
 """How each way of reading arguments is tried. A rule that is added needs a line."""
 BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {
-    "quantile_cont": (),
-    "quantile_disc": (),
+    # Continuous quantiles are interpolated by the engine alone, so that only its ends are the same.
+    "quantile_cont": (
+        "QUANTILE_CONT(x, 0)",
+        "QUANTILE_CONT(y, 1)",
+        "PERCENTILE_CONT(1) WITHIN GROUP (ORDER BY x DESC)",
+    ),
+    "quantile_disc": (
+        "QUANTILE_DISC(x, 0.25)",
+        "QUANTILE_DISC(y, 0.9)",
+        "QUANTILE(x, 0.5)",
+        "MIN(y)",
+        "MAX(x)",
+        "PERCENTILE_DISC(0.1) WITHIN GROUP (ORDER BY y)",
+    ),
     "count_units": ("COUNT(DISTINCT person)",),
     "count_distinct": ("COUNT(DISTINCT x)", "COUNT(DISTINCT y)"),
 }
-"""Aggregates without a spelling of their own."""
+"""Calls of aggregates that are not made of a spelling and its arguments alone."""
 MEASURED = [aggregate for aggregate in aggregates() if aggregate.formula is not None]
 OF_UNIT = [aggregate for aggregate in aggregates() if aggregate.of_unit is not None]
 
@@ -37,6 +50,8 @@ def calls(aggregate: Aggregate) -> list[str]:
     """Calls under every spelling, with DISTINCT where that is understood."""
     found = list(BY_ANOTHER_RULE.get(aggregate.word, ()))
     for spelling, rule in aggregate.spellings.items():
+        if rule is Arguments.QUANTILE:
+            continue
         called = function_name(spelling).upper()
         found += [f"{called}({arguments})" for arguments in ARGUMENTS[rule]]
         if aggregate.distinct and rule is Arguments.NUMBER:

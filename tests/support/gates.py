@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from numpy.typing import NDArray
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
-from dpsql.privacy.mechanisms.contract import Constant, Noise, Selection
+from dpsql.noise.rank_histograms import Histograms
+from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, Selection
+from dpsql.privacy.mechanisms.exponential import Choice
 
 
 class NoiselessGate(Gate):
@@ -29,6 +33,23 @@ class NoiselessGate(Gate):
             return super().select(name, counts, selection, groups)
         noise = getattr(selection, "noise", None)
         return counts.at_least(self.least if noise is None else self.least * 2**-noise.shift)
+
+    def choose(
+        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
+    ) -> NDArray[np.int64]:
+        """The first cell up to which as many rows are as the target asks for; the first of all in a group without rows."""
+        assert isinstance(law, Choice)
+        law = replace(
+            law, rank=min(law.rank, 1)
+        )  # a huge epsilon leaves nothing out of the smallest and the largest value
+        found = np.zeros(groups.count, dtype=np.int64)
+        for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
+            through = np.cumsum(histograms.count[start:end])
+            if through.size:
+                wanted = law.targets(through[-1:])[0]
+                at = min(np.searchsorted(through * law.denominator, wanted), through.size - 1)
+                found[group] = histograms.cell[start + at]
+        return found
 
     def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
         return None if isinstance(noise, Constant) else np.zeros(count, np.int64)

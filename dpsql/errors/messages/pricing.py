@@ -35,12 +35,6 @@ register(
     "a quantile for each of {groups} public groups would need too many cells (at least {least} each, at most {most} in all)",
     "group by fewer or coarser keys, or ask for fewer of them in WHERE",
 )
-register(
-    "wide_bounds",
-    "22003",
-    "the bounds of {text} are too far apart for cells of equal width",
-    "clamp it to narrower bounds: clamp(x, lower, upper)",
-)
 register("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner adds analysts to the policy")
 register("project_unknown", "28000", "the policy names no project {name}", "the owner adds projects to the policy")
 register(

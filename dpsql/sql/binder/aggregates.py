@@ -12,6 +12,7 @@ from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Measure
+from dpsql.sql.binder.quantiles import bind_quantile
 from dpsql.sql.binder.scalars import MissingArgument, Scalars
 from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit
 from dpsql.sql.binder.unit_keys import kind
@@ -88,9 +89,9 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
         only(inner, "this", "expression")
         condition = scalars.boolean(inner.expression.this)
         inner = inner.this
-    entry = spelled(spelling(inner))
-    if entry is None:
-        raise _unknown(inner)
+    entry = spelled(spelling(inner.this if isinstance(inner, exp.WithinGroup) else inner))
+    if entry is None or (isinstance(inner, exp.WithinGroup) and entry[1] is not Arguments.QUANTILE):
+        raise _unknown(inner.this if isinstance(inner, exp.WithinGroup) else inner)
     aggregate, arguments = entry
     call = _Call(name, inner, _operands(inner), aggregate, scalars, condition, per_unit)
     return RULES[arguments](call)
@@ -148,9 +149,15 @@ def _condition(call: _Call) -> Measure:
 
 def _unit_value(call: _Call) -> Measure:
     if not call.per_unit:
-        raise _unknown(call.node)
+        return bind_quantile(call.name, "quantile_disc", call.node, call.scalars, call.condition)
     only(call.node, "this")
     return Measure(call.name, call.aggregate.word, (call.scalars.bind(call.node.this),), False, call.condition)
+
+
+def _quantile(call: _Call) -> Measure:
+    if call.per_unit:
+        raise _unknown(call.node)
+    return bind_quantile(call.name, call.aggregate.word, call.node, call.scalars, call.condition)
 
 
 def _numbers(call: _Call, count: int) -> Measure:
@@ -196,4 +203,5 @@ RULES: dict[Arguments, Callable[[_Call], Measure]] = {
     Arguments.NUMBER: lambda call: _numbers(call, 1),
     Arguments.PAIR: lambda call: _numbers(call, 2),
     Arguments.UNIT_VALUE: _unit_value,
+    Arguments.QUANTILE: _quantile,
 }

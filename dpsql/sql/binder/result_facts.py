@@ -103,14 +103,14 @@ def _typed(node: exp.Expr, scope: Scope) -> Facts | None:
         cast.set("this", exp.null())
         bound = _bound(cast, scope)
         return None if bound is None else Facts(bound.facts.type)
+    if isinstance(node, _REAL):
+        return Facts(Type.REAL)
     entry = spelled(spelling(node))
     if entry is not None:
         aggregate, _ = entry
         return aggregate.over(None if aggregate.type is not None else output(node.this, scope).facts)
     if isinstance(node, _RANKING):
         return Facts(Type.INTEGER)
-    if isinstance(node, _REAL):
-        return Facts(Type.REAL)
     if isinstance(node, _SELECTING):
         return output(node.this, scope).facts
     if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Div)):

@@ -25,7 +25,7 @@ SELECT n, COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY p
 -- query: extremes
 -- keys: none
 -- l1: 1000, 1000, 30, 30
--- rows: refused unknown_aggregate
+-- rows: 1, 1
 SELECT AVG(most), AVG(least) FROM (SELECT patient_id, MAX(cost) AS most, MIN(nights) AS least FROM visits GROUP BY patient_id) AS t
 
 -- query: means

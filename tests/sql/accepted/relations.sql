@@ -242,7 +242,7 @@ SELECT diagnosis, SUM(nights) FROM (SELECT DISTINCT diagnosis, nights, day FROM 
 -- query: distinct_results_of_units
 -- keys: none
 -- l1: 1
--- rows: refused unknown_aggregate
+-- rows: 1, 1
 SELECT COUNT(*) FROM (SELECT DISTINCT n, m FROM (SELECT patient_id, COUNT(*) AS n, MAX(nights) AS m FROM visits GROUP BY patient_id) AS t) AS u
 
 -- query: distinct_rows_of_a_unit

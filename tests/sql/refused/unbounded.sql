@@ -32,3 +32,13 @@ SELECT CORR(income, age) FROM patients
 -- sqlstate: ZP007
 -- at: patient_id
 SELECT AVG(patient_id) FROM visits
+
+-- query: median
+-- sqlstate: ZP007
+-- at: income
+SELECT MEDIAN(income) FROM patients
+
+-- query: smallest_of_what_names_people
+-- sqlstate: ZP007
+-- at: patient_id
+SELECT MIN(patient_id) FROM patients

@@ -88,3 +88,53 @@ SELECT mean(weight, age) FROM patients
 -- sqlstate: 42883
 -- at: mean()
 SELECT mean() FROM patients
+
+-- query: quantile_without_a_share
+-- sqlstate: 42883
+-- at: cost
+SELECT QUANTILE_DISC(cost) FROM visits
+
+-- query: quantile_beyond_one
+-- sqlstate: 42883
+-- at: 1.5
+SELECT QUANTILE_CONT(cost, 1.5) FROM visits
+
+-- query: quantile_of_a_column
+-- sqlstate: 42883
+-- at: nights
+SELECT QUANTILE_CONT(cost, nights) FROM visits
+
+-- query: quantile_with_many_decimals
+-- sqlstate: 42883
+-- at: 0.1234567
+SELECT QUANTILE_CONT(cost, 0.1234567) FROM visits
+
+-- query: list_of_quantiles
+-- sqlstate: 42883
+-- at: 0.1
+SELECT QUANTILE_CONT(cost, [0.1, 0.9]) FROM visits
+
+-- query: median_of_a_text
+-- sqlstate: 42883
+-- at: city
+SELECT MEDIAN(city) FROM patients
+
+-- query: smallest_text
+-- sqlstate: 42883
+-- at: city
+SELECT MIN(city) FROM patients
+
+-- query: largest_truth
+-- sqlstate: 42883
+-- at: smoker
+SELECT MAX(smoker) FROM patients
+
+-- query: median_of_distinct_values
+-- sqlstate: 42883
+-- at: MEDIAN
+SELECT MEDIAN(DISTINCT cost) FROM visits
+
+-- query: quantile_ordered_by_two
+-- sqlstate: 42883
+-- at: PERCENTILE_CONT
+SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost, nights) FROM visits

@@ -10,6 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from dpsql.audit import choice_laws
+from dpsql.audit.choice_laws import distance, runs, target
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import OUTSIDE, Choice, choice_for
@@ -27,22 +29,17 @@ def choice(quantile: Fraction, epsilon: Fraction = Fraction(1), rank: int = 3) -
     return Choice(rows(1), quantile, epsilon, rank if quantile in (0, 1) else 0)
 
 
-def target(law: Choice, count: int) -> Fraction:
-    """Written out from the definition, beside `Choice.targets`."""
-    inside = min(law.rank - HALF, Fraction(count, 2))
-    return {Fraction(0): inside, Fraction(1): count - inside}.get(law.quantile, law.quantile * count)
+def dense(histogram: Histogram) -> dict[int, int]:
+    return dict(enumerate(histogram))
 
 
 def distances(law: Choice, histogram: Histogram) -> list[Fraction]:
-    wanted = target(law, sum(histogram))
-    below = [sum(histogram[:cell]) for cell in range(len(histogram))]
-    return [max(Fraction(0), b - wanted, wanted - b - h) for b, h in zip(below, histogram, strict=True)]
+    parts = runs(len(histogram), list(range(len(histogram))), dense(histogram))
+    return [distance(law, run, sum(histogram)) for run in parts]
 
 
 def log_law(law: Choice, histogram: Histogram) -> list[float]:
-    weights = [-float(law.rate * distance) for distance in distances(law, histogram)]
-    total = math.log(math.fsum(map(math.exp, weights)))
-    return [weight - total for weight in weights]
+    return choice_laws.log_law(law, len(histogram), dense(histogram))
 
 
 def histograms(cells: int = 4, most: int = 4) -> Iterator[Histogram]:
