@@ -59,7 +59,7 @@ register(
     "ledger_format",
     "0A000",
     "the ledger has format {found}, this dpsql reads format {known}",
-    "use the version of dpsql that wrote it",
+    "an older format: dpsql migrate; a newer one: the version of dpsql that wrote it",
     Fault,
 )
 register(

@@ -40,7 +40,7 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
 
 
 for command in (
-    ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, owner.demo,
+    ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, budget.migrate, owner.demo,
     prepare.prepare, tune.tune, serve.serve, serve.user, audit.audit,
 ):  # fmt: skip
     cli.add_command(command)

@@ -183,3 +183,20 @@ def _units(policy: Policy, epsilon: str) -> dict[str, int]:
     if amount <= 0:
         raise click.BadParameter("what was lost is more than 0", param_hint="--lost")
     return dict(make_accountant(policy.budget.accountant, amount, policy.budget.delta).limit_units())
+
+
+@click.command()
+@policy_option()
+def migrate(policy: Path) -> None:
+    """Bring a ledger that an older version wrote to this version's format; a copy of it is kept beside it."""
+    from dpsql.errors.audit_log import audit
+    from dpsql.ledger.migrate import migrate as bring
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    before, after, copy = bring(loaded.ledger_url())
+    if before == after:
+        click.echo(f"the ledger has format {after} already: nothing to do")
+        return
+    audit("owner", act="migrate", dataset=loaded.dataset, before=before, after=after)
+    click.echo(f"the ledger had format {before} and has format {after} now" + (f"; a copy is {copy}" if copy else ""))

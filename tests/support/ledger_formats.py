@@ -1,0 +1,59 @@
+"""Ledgers and stores of releases as versions of dpsql wrote them: `tests/formats/NUMBER`, never written again.
+
+`PYTHONPATH=tests python -m support.ledger_formats` writes one of the format of now, for whoever moves the number.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpsql.ledger.tables import FORMAT
+from dpsql.session.opening import open_session
+
+FORMATS = Path(__file__).parents[1] / "formats"
+SQL = "SELECT COUNT(*) AS n, SUM(v) AS s FROM a WHERE v > 1"
+POLICY = """
+dataset: kept
+source: ./a.parquet
+data_version: one
+ledger: sqlite:///ledger.db
+budget: {epsilon: 2, delta: 1e-6}
+privacy_unit: row
+analysts: {ann: {epsilon: 1}}
+tables:
+  a: {columns: {v: {type: integer, lower: 0, upper: 100}}}
+"""
+
+
+def write(folder: Path) -> None:
+    """A ledger with a charge and its stored release, in a new folder."""
+    folder.mkdir(parents=True)
+    os.environ["DPSQL_STATE"] = str(folder / "state")
+    (folder / "policy.yaml").write_text(POLICY)
+    pq.write_table(pa.table({"v": [1, 2, 3]}), folder / "a.parquet")
+    with open_session(folder / "policy.yaml", analyst="ann", create_ledger=True) as session:
+        rows = session.execute(SQL).table.to_pylist()
+    (folder / "answer.txt").write_text(repr(rows))
+
+
+def opened_copy(number: str, folder: Path) -> Path:
+    """The policy of a copy whose files have the modes that they were written with."""
+    shutil.copytree(FORMATS / number, folder)
+    for path in (*folder.glob("ledger.db*"), *folder.glob("state/*/*")):
+        path.chmod(0o600)
+    for path in (folder / "state", *folder.glob("state/*")):
+        path.chmod(0o700)
+    return folder / "policy.yaml"
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as scratch:
+        write(Path(scratch) / "new")
+        shutil.copytree(Path(scratch) / "new", FORMATS / str(FORMAT), ignore=shutil.ignore_patterns("turns", "*.log"))
