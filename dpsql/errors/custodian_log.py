@@ -19,7 +19,9 @@ class CustodianLog(logging.Handler):
         try:
             place = self.place()
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
+            with open(
+                os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "a", encoding="utf-8"
+            ) as file:
                 file.write(self.format(record) + "\n")
         except (OSError, Error):
             return

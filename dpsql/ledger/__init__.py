@@ -41,6 +41,7 @@ def open_ledger(
     source: str | None = None,
     first: bool = False,
     second_budget: str | None = None,
+    read_only: bool = False,
     timeout_seconds: float = 30.0,
     step: Callable[[str], None] = _no_step,
 ) -> Ledger:
@@ -51,6 +52,7 @@ def open_ledger(
     `adopt` is the owner's word that this is the newest copy, on a machine that has the key and no head yet.
     `first`: refuse to create a ledger for a data set that has one elsewhere (ledger_second): one of the same name, or over the
     same `source` (a fingerprint); `second_budget` is the owner's reason to do so all the same, and is recorded.
+    `read_only`: look at a SQLite ledger that cannot be written where it is.
     `state` is the second place, by default `dpsql.storage.directories.state_directory()`.  `step` is called with the name
     of each step, for tests that stop a process there.
 
@@ -67,6 +69,7 @@ def open_ledger(
         source=source,
         first=first,
         second_budget=second_budget,
+        read_only=read_only,
         timeout_seconds=timeout_seconds,
         step=step,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 from pathlib import Path
 
 import sqlalchemy
@@ -31,6 +32,7 @@ def open_checked(
     source: str | None,
     first: bool,
     second_budget: str | None,
+    read_only: bool,
     timeout_seconds: float,
     step: Step,
 ) -> Ledger:
@@ -38,7 +40,8 @@ def open_checked(
     checked_text("dataset", dataset, 200)
     state = state_directory() if state is None else state
     place = parse_place(url)
-    store = Store(place, timeout_seconds, step)
+    _require_own(place.path)
+    store = Store(place, timeout_seconds, step, read_only=read_only)
     try:
         if not _has_ledger(store, dataset):
             known = known_ledger(state, dataset, place.address)
@@ -68,6 +71,15 @@ def _has_ledger(store: Store, dataset: str) -> bool:
     if names and store.place.path is not None and "dpsql_entries" not in names:
         raise refuse("ledger_foreign", address=store.place.address, dataset=dataset)
     return "dpsql_entries" in names
+
+
+def _require_own(path: Path | None) -> None:
+    """A file that others may write to is no ledger: what it says could be anybody's word, though not forged unnoticed."""
+    try:
+        if path is not None and stat.S_IMODE(path.stat().st_mode) & 0o022:
+            raise refuse("ledger_open", place=str(path))
+    except OSError:
+        return  # what follows says why it cannot be read
 
 
 def touch(path: Path, what: str) -> None:
@@ -131,6 +143,7 @@ def _witness(body: str, state: Path, dataset: str, place: Place) -> Witness:
     if named != dataset:
         raise refuse("ledger_foreign", address=place.address, dataset=dataset)
     witness = Witness(state, ledger_id)
+    witness.require_own()
     if key_mark(witness.key, ledger_id) != mark:
         raise refuse("ledger_key_wrong")
     return witness

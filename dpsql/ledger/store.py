@@ -10,12 +10,14 @@ connection into a child, and even closing it there.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import tempfile
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -74,8 +76,15 @@ class Store:
     """Serialised transactions on one database. Thread-safe; survives a fork by reconnecting."""
 
     def __init__(
-        self, place: Place, timeout_seconds: float = 30.0, step: Step = no_step, name: str = "the ledger"
+        self,
+        place: Place,
+        timeout_seconds: float = 30.0,
+        step: Step = no_step,
+        name: str = "the ledger",
+        read_only: bool = False,
     ) -> None:
+        """`read_only`: read a SQLite file where nothing can be written, from a copy of it and of the log beside it."""
+        self._read_only = read_only
         self.name = name
         self.place = place
         self.step = step
@@ -245,6 +254,8 @@ class Store:
     def _open_sqlite(self) -> sqlite3.Connection:
         """mode=rw: a file that is not there is an error, never a new empty ledger."""
         assert self.place.path is not None
+        if self._read_only:
+            return self._open_copy(self.place.path)
         connection = sqlite3.connect(
             f"{self.place.path.as_uri()}?mode=rw",
             uri=True,
@@ -260,6 +271,22 @@ class Store:
             connection.close()
             raise
         return connection
+
+    def _open_copy(self, path: Path) -> sqlite3.Connection:
+        """SQLite reads no log without writing beside it; on a mount that nobody can write to, nobody changes either."""
+        with tempfile.TemporaryDirectory(prefix="dpsql-") as folder:
+            copy = Path(folder) / "ledger.db"
+            try:
+                for suffix in ("", "-wal"):
+                    there = path.with_name(path.name + suffix)
+                    if not suffix or there.exists():
+                        shutil.copyfile(there, copy.with_name(copy.name + suffix))
+            except OSError as error:
+                raise refuse("ledger_read_only", what=self.name) from error
+            memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            with closing(sqlite3.connect(copy)) as read:
+                read.backup(memory)
+            return memory
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switch a new file to WAL. SQLite does not wait when two processes try that at once, so we do."""

@@ -54,6 +54,17 @@ class Witness:
         self._head_path = str(self.directory / "head")
         self._key: bytes | None = None
 
+    def require_own(self) -> None:
+        """Refuse a directory in which others may put files of their own in the place of ours."""
+        # The folder around may be older than this check, made with the umask of users who have a group of their own.
+        for folder, others in ((self.directory, 0o022), (self.directory.parent, 0o002)):
+            try:
+                mode = folder.stat().st_mode
+            except OSError:
+                continue  # what follows says what is missing
+            if mode & others and not mode & stat.S_ISVTX:
+                raise refuse("ledger_open", place=str(folder))
+
     @property
     def key(self) -> bytes:
         """The key; refused when missing, or readable by anybody but its owner."""
@@ -100,7 +111,8 @@ class Witness:
     def install(self, key: bytes, dataset: str, address: str) -> None:
         """Make the directory with a key that comes from a backup, and the note of the place."""
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.directory.mkdir(mode=0o700, exist_ok=True)
             _write_once(self.directory / "key", key.hex().encode())
             if not (self.directory / "place").exists():
                 _write_once(self.directory / "place", _note(dataset, address, None))
@@ -185,7 +197,8 @@ def new_witness(state: Path, dataset: str, address: str, source: str | None = No
     """Make the directory, a fresh key and the note of the place; all durable on return."""
     witness = Witness(state, secrets.token_hex(16))
     try:
-        witness.directory.mkdir(mode=0o700, parents=True)
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        witness.directory.mkdir(mode=0o700)
         _write_once(witness.directory / "key", secrets.token_hex(32).encode())
         _write_once(witness.directory / "place", _note(dataset, address, source))
         _sync_directory(witness.directory)

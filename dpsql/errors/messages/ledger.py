@@ -211,3 +211,10 @@ register(
     "dpsql budget head prints it",
     InterfaceError,
 )
+register(
+    "ledger_open",
+    "42501",
+    "{place} can be changed by others than its owner",
+    "chmod go-w: the ledger and its state directory are one user's own",
+    Fault,
+)

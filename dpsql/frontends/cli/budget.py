@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.errors.exceptions import Exit
+from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.shared import policy_option
 
 if TYPE_CHECKING:
@@ -31,7 +31,14 @@ def _ledger(place: Path) -> Iterator[tuple[Policy, Ledger]]:
     from dpsql.policy import load_policy
 
     policy = load_policy(place)
-    with open_ledger(policy.ledger_url(), policy.dataset) as ledger:
+    url = policy.ledger_url()
+    try:
+        opened = open_ledger(url, policy.dataset)
+    except Error as error:
+        if error.slug != "ledger_read_only":
+            raise
+        opened = open_ledger(url, policy.dataset, read_only=True)
+    with opened as ledger:
         yield policy, ledger
 
 

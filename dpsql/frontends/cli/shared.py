@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dpsql.policy import Policy
     from dpsql.session.session import Session
 
+_MOST_CHARACTERS = 64 << 20
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -89,9 +90,13 @@ def open_asking(
 
 
 def read_text(place: Path) -> str:
-    """A text file in UTF-8. Raises InterfaceError (file_read)."""
+    """A text file in UTF-8 of at most 64 MB. Raises InterfaceError (file_read)."""
     try:
-        return place.read_text(encoding="utf-8-sig")
+        with place.open(encoding="utf-8-sig") as file:
+            text = file.read(_MOST_CHARACTERS + 1)
+        if len(text) > _MOST_CHARACTERS:
+            raise refuse("file_read", place=str(place), problem="it is longer than 64 MB, or has no end")
+        return text
     except OSError as error:
         raise refuse("file_read", place=str(place), problem=(error.strerror or "it failed").lower()) from None
     except UnicodeDecodeError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import stat
 import threading
 from pathlib import Path
@@ -94,9 +95,9 @@ class Logins:
         """Whole or not at all."""
         self._secret = self._secret or os.urandom(32)
         text = json.dumps({"secret": self._secret.hex(), "logins": known}, indent=1, sort_keys=True)
-        draft = self._place.with_name(f"{self._place.name}.{os.getpid()}")
+        draft = self._place.with_name(f"{self._place.name}.{secrets.token_hex(8)}")
         try:
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
                 file.write(text + "\n")
                 file.flush()
                 os.fsync(file.fileno())
