@@ -1,4 +1,4 @@
-"""Checks in environments of their own: `nox -s lint`, `nox -s tests`, `nox -s oldest`, `nox -s duckdb`."""
+"""Checks in environments of their own: `nox -s lint`, `nox -s tests`, `nox -s coverage`, `nox -s oldest`, `nox -s duckdb`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def tests(session: nox.Session) -> None:
     """Run the suite with the newest libraries that the project allows."""
     session.install("-e", ".[test]")
     session.run("python", "-m", "pytest", "-n", "2", *session.posargs)
+
+
+@nox.session(python="3.11")
+def coverage(session: nox.Session) -> None:
+    """Run the suite and print which share of the package's lines and branches it runs."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "pytest", "-n", "2", "--cov=dpsql", "--cov-report=term:skip-covered", *session.posargs)
 
 
 @nox.session(python="3.11")
