@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from dpsql.policy import Column, Policy, Table
 
-MOST_OF_A_TABLE = 24
+MOST_OF_A_TABLE = 36
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def _of_table(policy: Policy, table: Table) -> Iterator[Question]:
     unit = policy.unit_column(table.name)
     name, keys = _name(table.name), [_name(c.name) for c in listed]
     yield Question(f"SELECT COUNT(*) AS n FROM {name}")
+    yield Question(f"SELECT COUNT(*) AS n FROM {name}", ("dp.mechanism = 'gaussian'",))
     if unit is not None and not policy.unit_joins(table.name):
         yield Question(f"SELECT COUNT(DISTINCT {_name(unit)}) AS n FROM {name}")
     yield from _sums(name, numbers[:3], keys[:2])
@@ -49,9 +51,7 @@ def _of_table(policy: Policy, table: Table) -> Iterator[Question]:
         yield Question(f"SELECT {_name(column.name)}, COUNT(*) AS n FROM {name} GROUP BY {_name(column.name)}")
         yield Question(f"SELECT COUNT(DISTINCT {_name(column.name)}) AS n FROM {name}")
     if unit is not None and not policy.unit_joins(table.name):
-        yield Question(
-            f"SELECT AVG(n) AS mean FROM (SELECT {_name(unit)}, COUNT(*) AS n FROM {name} GROUP BY {_name(unit)})"
-        )
+        yield from _per_unit(name, _name(unit), keys[:1])
     yield from _joined(policy, table)
     yield Question(f"SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM {name} UNION ALL SELECT 2 AS one FROM {name})")
 
@@ -62,6 +62,7 @@ def _sums(name: str, numbers: list[Column], keys: list[str]) -> Iterator[Questio
         yield Question(f"SELECT SUM({value}) AS s FROM {name}")
         yield Question(f"SELECT COUNT(*) AS n, SUM({value}) AS s, AVG({value}) AS m FROM {name}")
         yield Question(f"SELECT STDDEV({value}) AS d FROM {name} WHERE {value} > {_middle(column)}")
+        yield Question(f"SELECT SUM({value} - {_number(column, column.upper)}) AS s FROM {name}")
         for key in keys[:1]:
             yield Question(f"SELECT {key}, AVG({value}) AS m FROM {name} GROUP BY {key}")
             yield Question(f"SELECT {key}, SUM({value} * 2 + 1) AS s FROM {name} GROUP BY {key}")
@@ -76,10 +77,26 @@ def _bounded(name: str, numbers: list[Column], keys: list[str], rows: int) -> It
         yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_groups = 1",))
         yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_rows_per_group = 1",))
         yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_count = 2",))
+        yield Question(
+            f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_count = 2", "dp.mechanism = 'gaussian'")
+        )
         for column in numbers:
             most = max(abs(float(column.lower or 0)), abs(float(column.upper or 0)))  # type: ignore[arg-type]
             settings = (f"dp.max_total = {most:g}",)
             yield Question(f"SELECT {key}, SUM({_name(column.name)}) AS s FROM {name} GROUP BY {key}", settings)
+
+
+def _per_unit(name: str, unit: str, keys: list[str]) -> Iterator[Question]:
+    """Subqueries and windows per privacy unit, and rows of one unit met with each other."""
+    yield Question(f"SELECT AVG(n) AS mean FROM (SELECT {unit}, COUNT(*) AS n FROM {name} GROUP BY {unit})")
+    numbered = (
+        f"SELECT {unit}, row_number() OVER (PARTITION BY {unit} ORDER BY {keys[0] if keys else unit}) AS r FROM {name}"
+    )
+    yield Question(f"SELECT COUNT(*) AS n FROM ({numbered}) WHERE r <= 2")
+    yield Question(f"SELECT COUNT(*) AS n FROM {name} AS a JOIN {name} AS b ON a.{unit} = b.{unit}")
+    for key in keys:
+        each = f"SELECT {unit}, {key}, COUNT(*) AS n FROM {name} GROUP BY {unit}, {key}"
+        yield Question(f"SELECT COUNT(*) AS n FROM ({each})")
 
 
 def _joined(policy: Policy, table: Table) -> Iterator[Question]:
@@ -103,8 +120,11 @@ def _has_public_keys(column: Column) -> bool:
 
 
 def _middle(column: Column) -> str:
-    middle = (float(column.lower or 0) + float(column.upper or 0)) / 2  # type: ignore[arg-type]
-    return f"{int(middle)}" if column.type == "integer" else f"{middle:g}"
+    return _number(column, (float(column.lower or 0) + float(column.upper or 0)) / 2)  # type: ignore[arg-type]
+
+
+def _number(column: Column, value: Any) -> str:
+    return f"{int(value)}" if column.type == "integer" else f"{float(value):.17g}"
 
 
 def _name(name: str) -> str:

@@ -52,7 +52,7 @@ PROFILES = (
     Profile("far beyond the bounds, thrice the rows", "beyond", 3.0),
     Profile("odd values", "odd"),
     Profile("no values", "null", 0.5),
-    Profile("keys that no list names", "unlisted"),
+    Profile("many keys that no list names", "unlisted spread"),
     Profile("one row", "high", 0.0),
 )
 
@@ -198,8 +198,8 @@ def _value(profile: Profile, place: str, column: Column, index: int, rng: random
         return index % 2 == 0 if "spread" in kind else True
     if kind == "odd":
         return _odd(column)[index % len(_odd(column))]
-    if kind == "unlisted" and column.domain is not None:
-        return _unlisted(column)
+    if "unlisted" in kind and column.domain is not None:
+        return _unlisted(column, index)
     if column.domain is not None:
         return column.domain[index % len(column.domain)] if "spread" in kind else column.domain[0]
     if column.lower is None or column.upper is None:
@@ -256,8 +256,12 @@ def _odd(column: Column) -> Sequence[Any]:
     return (None, _beyond(column))
 
 
-def _unlisted(column: Column) -> Any:
-    return "no such key" if column.type == "text" else _beyond(column)
+def _unlisted(column: Column, index: int) -> Any:
+    """A value that the list does not name, another one for each index."""
+    if column.type == "text":
+        return f"no such key {index}"
+    beyond = _beyond(column)
+    return beyond - (timedelta(days=index) if column.type in ("date", "timestamp") else index)
 
 
 def _unit_key(column: Column, number: int) -> Any:
