@@ -162,3 +162,11 @@ register(
     "allow fewer with --connections, or raise the limit (ulimit -n, LimitNOFILE)",
     InterfaceError,
 )
+register("user_unknown", "22023", "{name} has no login", "logins: {known}", InterfaceError)
+register(
+    "login_ended",
+    "28000",
+    'role "{user}" is not permitted to log in any more',
+    "the owner took the login away or disabled it",
+    OperationalError,
+)

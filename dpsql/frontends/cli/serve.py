@@ -1,4 +1,4 @@
-"""Commands of the wire protocol: serve, user add."""
+"""Commands of the wire protocol: serve, and user with its commands."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import resource
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from dpsql.errors.audit_log import audit
 from dpsql.errors.exceptions import Exit, refuse
 from dpsql.frontends.cli.shared import policy_option
 
 if TYPE_CHECKING:
+    from dpsql.frontends.pgwire.logins import Logins
     from dpsql.frontends.pgwire.server import House, Server
     from dpsql.frontends.pgwire.tls import Tls
 
@@ -173,18 +177,23 @@ def user() -> None:
     """Logins of BI tools."""
 
 
-@user.command("add")
-@policy_option()
-@click.argument("name")
-def user_add(policy: Path, name: str) -> None:
-    """Give analyst NAME a password, or a new one: asked for on a terminal, else read from standard input."""
+@contextmanager
+def _logins(policy: Path) -> Iterator[Logins]:
     from dpsql.frontends.pgwire.logins import open_logins
     from dpsql.ledger import open_ledger
     from dpsql.policy import load_policy
 
     loaded = load_policy(policy)
     with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
-        logins = open_logins(ledger, loaded)
+        yield open_logins(ledger, loaded)
+
+
+@user.command("add")
+@policy_option()
+@click.argument("name")
+def user_add(policy: Path, name: str) -> None:
+    """Give analyst NAME a password, or a new one: asked for on a terminal, else read from standard input."""
+    with _logins(policy) as logins:
         if name not in logins.names():
             raise refuse("user_name", name=name, known=", ".join(logins.names()))
         if sys.stdin.isatty():
@@ -192,4 +201,46 @@ def user_add(policy: Path, name: str) -> None:
         else:
             password = sys.stdin.readline().rstrip("\r\n")
         logins.add(name, password)
+    audit("owner", act="user add", user=name)
     _say(f"{name} can log in")
+
+
+@user.command("password")
+@policy_option()
+@click.argument("name")
+@click.pass_context
+def user_password(context: click.Context, policy: Path, name: str) -> None:
+    """Give NAME, who has a login, a new password; a login that is disabled is enabled."""
+    with _logins(policy) as logins:
+        if logins.states().get(name) not in ("active", "disabled"):
+            raise refuse("user_unknown", name=name, known=", ".join(logins.states()))
+    context.invoke(user_add, policy=policy, name=name)
+
+
+@user.command("list")
+@policy_option()
+@click.option("-f", "--format", type=click.Choice(("table", "csv", "json")), default="table")
+def user_list(policy: Path, format: str) -> None:
+    """Everybody who may log in, and whether they can."""
+    from dpsql.frontends.rendering.formats import write_rows
+
+    with _logins(policy) as logins:
+        write_rows(("user", "login"), list(logins.states().items()), sys.stdout, format)
+
+
+def _changing(word: str, told: str, help: str) -> None:
+    """One of the commands that change a login that is there; a server that runs learns of it with the user's next message."""
+
+    @user.command(word, help=help)
+    @policy_option()
+    @click.argument("name")
+    def change(policy: Path, name: str) -> None:
+        with _logins(policy) as logins:
+            getattr(logins, word)(name)
+        audit("owner", act=f"user {word}", user=name)
+        _say(f"{name} {told}")
+
+
+_changing("remove", "has no login any more", "Take the login of NAME away; whoever is logged in is let go.")
+_changing("disable", "is let in no more", "Let NAME in no more, and keep the password; whoever is logged in is let go.")
+_changing("enable", "can log in again", "Let NAME in again.")

@@ -277,6 +277,9 @@ class Connection:
                 return
             if isinstance(message, m.Password):
                 raise refuse("wire_state")
+            if not self._server.logins.may_stay(login.user):
+                audit("login_ended", user=login.user, address=self.address, connection=self._number)
+                raise refuse("login_ended", user=login.user)
             pieces = backend.handle(message)
             while (piece := await self._server.work(_gathered, pieces)) is not None:
                 await self._send(piece)

@@ -11,6 +11,7 @@ import os
 import secrets
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from dpsql.errors.exceptions import refuse
@@ -19,6 +20,8 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy
 
 LEAST_PASSWORD = 8
+_DISABLED = "!"
+"""Stands before the verifier of a login that is disabled, as in a shadow file: no version takes it for a verifier."""
 OWNER = "owner"
 """The login of the owner, who asks without an analyst's account; an analyst of that name comes first."""
 
@@ -47,12 +50,51 @@ class Logins:
             self._read()
             self._write({**self._known, name: make_verifier(password).text()})
 
+    def states(self) -> dict[str, str]:
+        """Everybody who may have a login or has one, and what it is: active, disabled, none, or `not in the policy`."""
+        with self._lock:
+            self._read()
+            known = dict(self._known)
+        words = dict.fromkeys(self.names(), "none")
+        for name, text in known.items():
+            disabled = "disabled" if text.startswith(_DISABLED) else "active"
+            words[name] = disabled if name in words else "not in the policy"
+        return dict(sorted(words.items()))
+
+    def remove(self, name: str) -> None:
+        """Take the login of `name` away. Raises user_unknown, user_file."""
+        self._change(name, lambda text: None)
+
+    def disable(self, name: str) -> None:
+        """Let `name` in no more, and keep the password for `enable`. Raises user_unknown, user_file."""
+        self._change(name, lambda text: _DISABLED + text.removeprefix(_DISABLED))
+
+    def enable(self, name: str) -> None:
+        """Let `name` in again. Raises user_unknown, user_file."""
+        self._change(name, lambda text: text.removeprefix(_DISABLED))
+
+    def may_stay(self, name: str) -> bool:
+        """Whether somebody who has logged in as `name` may go on asking. Raises user_file."""
+        with self._lock:
+            self._read()
+            text = self._known.get(name)
+        return text is not None and not text.startswith(_DISABLED)
+
+    def _change(self, name: str, change: Callable[[str], str | None]) -> None:
+        with self._lock:
+            self._read()
+            if name not in self._known:
+                raise refuse("user_unknown", name=name, known=", ".join(sorted(self._known)) or "nobody")
+            text = change(self._known[name])
+            others = {known: kept for known, kept in self._known.items() if known != name}
+            self._write(others if text is None else {**others, name: text})
+
     def verifier(self, name: str) -> tuple[Verifier, bool]:
         """What checks a login of `name`, and whether it can succeed at all. Raises user_file."""
         with self._lock:
             self._read()
             text = self._known.get(name) if name in self.names() else None
-            if text is None:
+            if text is None or text.startswith(_DISABLED):
                 return mock_verifier(self._secret, name), False
         try:
             return Verifier.read(text), True

@@ -1,0 +1,85 @@
+"""Logins are listed, changed and taken away while the server runs."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+from support.raw_client import Client, error_of, rows_of
+from support.served_clinic import PASSWORD, Served, build_clinic, serving
+
+from dpsql.frontends.cli import status_of
+from dpsql.frontends.cli.serve import open_house
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def clinic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Served:
+    found = build_clinic(tmp_path_factory.mktemp("users"))
+    monkeypatch.setenv("DPSQL_STATE", str(found.state))
+    return found
+
+
+@pytest.fixture
+def user(clinic: Served, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    def run(*words: str, password: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.StringIO(password + "\n"))
+        capsys.readouterr()
+        status = status_of(["user", *words, "-p", str(clinic.policy)])
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return run
+
+
+def login(port: int, name: str, password: str = PASSWORD) -> tuple[Client, str]:
+    client = Client(port)
+    told = client.login(name, password, "nafld")
+    return client, "" if told[-1][0] == b"Z" else error_of(told)["C"]
+
+
+def states(user: Run) -> dict[str, str]:
+    return {row["user"]: row["login"] for row in json.loads(user("list", "-f", "json")[1])}
+
+
+def test_changes_of_logins_reach_a_server_that_runs(clinic: Served, user: Run) -> None:
+    assert {"research": "active", "clinic": "active", "owner": "active"}.items() <= states(user).items()
+    with serving(open_house(clinic.policy)) as port:
+        research, refused = login(port, "research")
+        other, _ = login(port, "clinic")
+        assert not refused and rows_of(research.query("SELECT 1")) == [[b"1"]]
+        assert user("disable", "research")[0] == 0 and states(user)["research"] == "disabled"
+        assert error_of(research.query("SELECT 1"))["C"] == "28000" and research.read() is None
+        assert login(port, "research")[1] == "28P01", "no other words than for a wrong password"
+        assert user("enable", "research")[0] == 0
+        assert login(port, "research")[1] == ""
+        assert user("password", "research", password="another good password")[0] == 0
+        assert login(port, "research")[1] == "28P01"
+        assert login(port, "research", "another good password")[1] == ""
+        assert user("remove", "research")[0] == 0 and states(user)["research"] == "none"
+        assert login(port, "research", "another good password")[1] == "28P01"
+        assert user("add", "research", password=PASSWORD)[0] == 0
+        assert login(port, "research")[1] == ""
+        assert rows_of(other.query("SELECT 1")) == [[b"1"]], "nobody else notices"
+
+
+def test_what_the_owner_did_is_written_down(clinic: Served, user: Run) -> None:
+    user("disable", "clinic")
+    user("disable", "clinic")
+    user("password", "clinic", password="a new good password")
+    assert states(user)["clinic"] == "active"
+    lines = [json.loads(line) for line in (clinic.state / "audit.log").read_text().splitlines()]
+    acts = [(line["act"], line["user"]) for line in lines if line["event"] == "owner"]
+    assert acts == [("user disable", "clinic"), ("user disable", "clinic"), ("user add", "clinic")]
+    assert "good password" not in (clinic.state / "audit.log").read_text()
+
+
+@pytest.mark.parametrize("word", ["remove", "disable", "enable", "password"])
+def test_only_a_login_that_is_there_is_changed(user: Run, word: str) -> None:
+    status, _, told = user(word, "nobody", password="whatever it is")
+    assert status == 2 and "user_unknown" in told
+    user("remove", "clinic")
+    assert "user_unknown" in user(word, "clinic", password="whatever it is")[2]
