@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -20,6 +20,7 @@ from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import Plan, results_read
 from dpsql.plan.stability import tables
+from dpsql.planning.expected_bars import widest_bar
 from dpsql.policy import Column, Policy, Table
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.explain import describe_loss
@@ -30,6 +31,7 @@ from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.release import OutputColumn
 from dpsql.release.remainder import DIALECT
+from dpsql.release.sandbox import shared_sandbox
 from dpsql.sql.binder.bind import bind
 from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.storage.recent_values import RecentValues
@@ -157,8 +159,13 @@ class Planner:
                     way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
                 )
         blocks = tuple(bounded(block, self.policy, options.bounds) for block in plan.blocks)
-        priced = price(blocks, options, self.policy, self.accountant)
+        widest = partial(self._widest, plan, options)
+        priced = price(blocks, options, self.policy, self.accountant, widest)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
+
+    @staticmethod
+    def _widest(plan: Plan, options: Options, priced: Price) -> float:
+        return widest_bar(plan, priced, options, shared_sandbox())
 
     def require_least(self, loss: PrivacyLoss) -> None:
         """Raises option_floor for a measurement at less than the least epsilon, where it is a part of a question alone (the

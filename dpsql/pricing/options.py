@@ -56,6 +56,7 @@ class Options:
     project: str | None = None
     unknown: Unknown = Unknown.VALUE
     simultaneous: bool = True
+    assume_rows: int = 1000
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
@@ -163,6 +164,13 @@ def _bound(text: str) -> int | None:
     return int(text)
 
 
+def _rows(text: str) -> int:
+    rows = _bound(text)
+    if rows is None:
+        raise ValueError(text)
+    return rows
+
+
 def _total(text: str) -> Fraction | None:
     return None if text.lower() in ("none", "null", "default") else _positive(text)
 
@@ -210,6 +218,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "reuse": (_reuse, "off, on or derive"),
     "unknown": (_unknown_shown, "value or null"),
     "simultaneous": (_switch, "on or off"),
+    "assume_rows": (_rows, "a whole number from 1"),
     "max_total": (_total, "a number above 0 in the unit of what is summed, or none"),
     "max_count": (_bound, "a whole number from 1, or none"),
     "project": (_project, "a project of the policy, or none"),

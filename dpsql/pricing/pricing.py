@@ -7,6 +7,7 @@ rho. Then the finished mechanisms are asked for their loss again, by the second 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.combinations import group_count
+from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind
 from dpsql.policy import Policy
@@ -47,12 +49,23 @@ class Price:
     loss: PrivacyLoss
 
 
-def price(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant) -> Price:
-    """Mechanisms and price. Raises a refusal when the options allow no mechanism."""
+Widest = Callable[[Price], float]
+"""The widest error bar that is expected of a question's outputs at a price."""
+
+
+def price(
+    blocks: tuple[BoundedBlock, ...],
+    options: Options,
+    policy: Policy,
+    accountant: Accountant,
+    widest: Widest | None = None,
+) -> Price:
+    """Mechanisms and price. `widest` is what `target_error` speaks of, the errors of the terms unless it is given. Raises a
+    refusal when the options allow no mechanism."""
     if options.target_error is not None and any(block.measurements for block in blocks):
         raise refuse("target_error_choice")
     if options.target_error is not None and blocks:
-        return _cheapest(blocks, options, policy, accountant)
+        return _cheapest(blocks, options, policy, accountant, widest or (lambda priced: widest_term(priced, options)))
     return _priced(blocks, options, policy, accountant)
 
 
@@ -260,8 +273,10 @@ def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Share
             raise refuse("price_disagrees")
 
 
-def _cheapest(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant) -> Price:
-    """The smallest epsilon (to 1 in 1000) at which the error bar of what every term stands for is within `target_error`."""
+def _cheapest(
+    blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant, widest: Widest
+) -> Price:
+    """The smallest epsilon (to 1 in 1000) at which the `widest` error bar is within `target_error`."""
     target = options.target_error
     assert target is not None
     most = policy.budget.epsilon if policy.per_query.max_epsilon is None else policy.per_query.max_epsilon
@@ -270,17 +285,17 @@ def _cheapest(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy
     if low:
         # A target that takes less is met with more than it asks for: a question spends the least that one may.
         found = _priced(blocks, replace(options, epsilon=low), policy, accountant)
-        if _widest(found, options) <= target:
+        if widest(found) <= target:
             return found
     for _ in range(40):
         epsilon = high if best is None else Fraction(round((low + high) / 2 * 10**9), 10**9)
         if epsilon <= low:
             break
         found = _priced(blocks, replace(options, epsilon=epsilon), policy, accountant)
-        if _widest(found, options) <= target:
+        if widest(found) <= target:
             best, high = found, epsilon
         elif best is None:
-            way = f"the smallest error at the most epsilon a query may have is {_widest(found, options):.4g}"
+            way = f"the smallest error at the most epsilon a query may have is {widest(found):.4g}"
             raise refuse("target_error", reason=f"it needs epsilon above {plain_decimal(most)}", way=way)
         else:
             low = epsilon
@@ -290,7 +305,17 @@ def _cheapest(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy
     return best
 
 
-def _widest(priced: Price, options: Options) -> float:
+def widest_term(priced: Price, options: Options, measures: frozenset[str] | None = None) -> float:
+    """The widest error of what terms stand for; `measures`: of those alone that are in one of these."""
     confidence = float(options.confidence)
-    found = [term_errors(one.block, one.noise.terms, confidence).values() for one in priced.blocks]
-    return max((error.half_width for errors in found for error in errors), default=0.0)
+    found = []
+    for one in priced.blocks:
+        shown = {
+            name
+            for measure, value, _ in one.block.formulas
+            if measures is None or measure in measures
+            for name in terms_of(value)
+        }
+        errors = term_errors(one.block, one.noise.terms, confidence)
+        found += [error.half_width for name, error in errors.items() if measures is None or name in shown]
+    return max(found, default=0.0)

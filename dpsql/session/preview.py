@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from dpsql.engine.emit.measurements import texts
 from dpsql.plan.stability import tables
+from dpsql.planning.expected_bars import expected_bars
 from dpsql.planning.planner import Planned
 from dpsql.pricing.explain import PrivacyPlan, planned_outputs
 from dpsql.pricing.pricing import is_charged
@@ -43,8 +46,24 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         columns=tuple((column.name, column.type.value) for column in columns),
         notes=(
             *order,
+            *_expected_notes(context, planned),
             *group_notices(columns, planned.plan.blocks),
             *context.index.notes({table for priced in blocks for table in tables(priced.block.source)}),
             *context.shelf.notes(planned, stored),
         ),
+    )
+
+
+def _expected_notes(context: SessionContext, planned: Planned) -> tuple[str, ...]:
+    """How wide the bars of outputs will be that are no COUNT or SUM as they stand."""
+    found = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
+    if not found:
+        return ()
+    rows = planned.options.assume_rows
+    known = [f"{name} within about +/- {width:.4g}" for name, width in found.items() if math.isfinite(width)]
+    nothing = [f"nothing known of {name}" for name, width in found.items() if not math.isfinite(width)]
+    confidence = float(planned.options.confidence)
+    return (
+        f"{', '.join([*known, *nothing])} in {confidence:.0%} of cases, if each group has {rows:,} rows (dp.assume_rows), "
+        "most values near their lower bound",
     )

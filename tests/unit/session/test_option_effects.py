@@ -48,6 +48,11 @@ def first_row(session: Session) -> Any:
     return session.execute(AGES + " ORDER BY n DESC LIMIT 1").error.column(1)[0].as_py()
 
 
+def price_of_a_target(session: Session) -> str:
+    session.execute("SET dp.target_error = 3")
+    return session.explain("SELECT AVG(weight) AS w FROM patients").price
+
+
 EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "epsilon": ("0.5", priced(COSTS)),
     "delta": ("5e-10", priced(PRIVATE)),
@@ -57,6 +62,7 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "max_total": ("100", bounds(COSTS)),
     "max_count": ("2", bounds(COSTS)),
     "target_error": ("20", priced("SELECT COUNT(*) AS n FROM patients")),
+    "assume_rows": ("100", price_of_a_target),
     "confidence": ("0.5", lambda session: session.execute(AGES).error.column(1)[0].as_py()),
     "nonnegative": ("on", negative),
     "unknown": ("null", nulls_without_information),

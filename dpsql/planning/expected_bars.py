@@ -1,0 +1,187 @@
+"""The bars of a question's outputs before anything is measured: from text, policy, options and one assumption alone.
+
+The error of COUNT and SUM is that of their terms. Everything else (AVG, VAR, a difference, a sum over groups) depends on how
+many rows there are and where their values lie, so a release is made up in which every group has `dp.assume_rows` rows with
+values spread evenly between their bounds, and no noise; its bars, computed as those of any release, are what to expect.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error
+from dpsql.functions.evaluate import evaluate
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Call, Column, Expr, Plan, Term, TermKind
+from dpsql.pricing.options import Options
+from dpsql.pricing.pricing import Price, PricedBlock, widest_term
+from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, TermNoise
+from dpsql.release.error_bars import Bars, answer, bars
+from dpsql.release.error_bars.rowwise import trace
+from dpsql.release.remainder import ReleasedBlock, Remainder
+from dpsql.release.sandbox import Sandbox
+
+_PRIVATE_GROUPS = 10
+"""Groups of private keys are as many as nobody knows; so many are made up."""
+_MOST_GROUPS = 2_000
+_ROWS = 64
+_MEAN = 0.1
+_DIRECT = frozenset({"count", "count_units", "count_distinct", "sum", "count_if"})
+
+
+@dataclass(frozen=True, eq=False)
+class _Expected:
+    """A term of the made-up release."""
+
+    name: str
+    values: npt.NDArray[np.float64]
+    noise: Noise
+    noise_unit: float
+    grid: int
+    whole: bool
+
+    def half_width(self, confidence: float) -> float:
+        width = self.noise.half_width(confidence) * 2.0**-self.grid
+        return float(math.floor(width + 0.5)) if self.whole else width
+
+    def standard_deviation(self) -> float:
+        return self.noise.standard_deviation() * 2.0**-self.grid
+
+
+def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> dict[str, float]:
+    """Half widths of the noisy numbers that are no COUNT or SUM as they stand, by output name: the widest of its rows, infinite
+    where noise would leave no information. Empty where none can be told: for results of stages, public tables, choices."""
+    if not plan.blocks or plan.results or plan.public_inputs or any(one.block.measurements for one in priced.blocks):
+        return {}
+    if any(key.values is not None and not len(key.values) for one in priced.blocks for key in one.noise.keys):
+        return {}
+    blocks = tuple(_block(one, int(options.assume_rows)) for one in priced.blocks)
+    if sum(block.rows for block in blocks) > _MOST_GROUPS:
+        return {}
+    remainder = Remainder(plan.remainder, plan.output_names, blocks, {})
+    direct = _direct(plan, remainder)
+    try:
+        answered = answer(sandbox, remainder, float(options.confidence), simultaneous=False)
+        known = bars(sandbox, answered)
+    except Error:
+        return {}
+    wanted = [at for at, noisy in enumerate(answered.noisy) if noisy and at not in direct | answered.of_groups]
+    return {
+        answered.table.field(at).name: _widest(known, at)
+        for at in wanted
+        if len(answered.table) and _a_number(answered.table, at)
+    }
+
+
+def widest_bar(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> float:
+    """The widest bar of the outputs: of those that are terms as they stand that of the terms, of others what is expected."""
+    found = expected_bars(plan, priced, options, sandbox)
+    if not found:
+        return widest_term(priced, options)
+    measured = _measures_shown(plan)
+    return max([*found.values(), widest_term(priced, options, measured)])
+
+
+def _widest(known: Bars, at: int) -> float:
+    errors = np.asarray(known.error.column(at).to_numpy(zero_copy_only=False), dtype=float)
+    unknown = np.asarray(known.unknown.column(at).to_numpy(zero_copy_only=False), dtype=bool)
+    return float(np.max(np.where(unknown | ~np.isfinite(errors), np.inf, errors)))
+
+
+def _a_number(table: pa.Table, at: int) -> bool:
+    type_ = table.schema.field(at).type
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def _direct(plan: Plan, remainder: Remainder) -> frozenset[int]:
+    """Positions of outputs that are a COUNT or SUM as it stands."""
+    traced = trace(remainder)
+    if traced is None:
+        return frozenset()
+    measures = {m.name: m for block in plan.blocks if block.name == traced.block for m in block.measures}
+    found = set()
+    for at, output in enumerate(traced.outputs):
+        shown = None if output is None else output.unnest()
+        if isinstance(shown, exp.Column) and shown.name in measures and measures[shown.name].aggregate in _DIRECT:
+            found.add(at)
+    return frozenset(found)
+
+
+def _measures_shown(plan: Plan) -> frozenset[str]:
+    """Names of the measures that are a COUNT or SUM."""
+    return frozenset(m.name for block in plan.blocks for m in block.measures if m.aggregate in _DIRECT)
+
+
+def _block(one: PricedBlock, rows: int) -> ReleasedBlock:
+    keys = _keys(one.noise.keys)
+    groups = len(keys) if one.noise.keys else 1
+    named = {term.name: term for term in one.block.terms}
+    terms = tuple(_term(named.get(noisy.name), noisy, rows, groups) for noisy in one.noise.terms)
+    return ReleasedBlock(one.block.name, keys, terms, one.block.formulas, groups, one.block.groups)
+
+
+def _keys(columns: Sequence[KeyColumn]) -> pa.Table:
+    """Every combination of the public values (some made-up numbers of private ones), first key slowest."""
+    values = [
+        pa.array([str(at) for at in range(_PRIVATE_GROUPS)]) if column.values is None else column.values
+        for column in columns
+    ]
+    sizes = [len(part) for part in values]
+    total = math.prod(sizes)
+    found, below = {}, total
+    for column, part, size in zip(columns, values, sizes, strict=True):
+        below //= size
+        places = np.arange(min(total, _MOST_GROUPS + 1)) // below % size
+        found[column.name] = part.take(pa.array(places))
+    return pa.table(found)
+
+
+def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> _Expected:
+    value = float(rows)
+    if term is not None and term.kind in (TermKind.SUM, TermKind.DISTINCT_SUM):
+        value = rows * (_mean(term) - float(term.centre))
+    elif term is not None and term.shares:
+        value = 0.0  # rows without a value
+    unit = 2.0 ** (noisy.noise.shift - noisy.grid)
+    return _Expected(noisy.name, np.full(groups, value), noisy.noise, unit, noisy.grid, noisy.whole)
+
+
+def _mean(term: Term) -> float:
+    """Of the values that a sum adds up, over rows whose columns are spread as assumed, each in another order."""
+    low, high = float(term.lower), float(term.upper)
+    assert term.value is not None
+    names = sorted({column.name: column for column in columns_of(term.value)}.items())
+    found = []
+    for row in range(_ROWS):
+        places = [((2 * at + 1) * row + 5 * at) % _ROWS for at in range(len(names))]
+        values = {name: _assumed(column, place) for (name, column), place in zip(names, places, strict=True)}
+        value = None if None in values.values() else evaluate(term.value, values)
+        if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
+            return low + (high - low) * _MEAN
+        found.append(min(max(float(value), low), high))
+    return sum(found) / len(found)
+
+
+def _assumed(column: Column, place: int) -> float | int | None:
+    """The value of a numeric column with bounds in one of `_ROWS` rows."""
+    lower, upper = column.facts.lower, column.facts.upper
+    if column.facts.type not in (Type.INTEGER, Type.REAL) or lower is None or upper is None:
+        return None
+    value = float(lower) + (float(upper) - float(lower)) * float(((place + 0.5) / _ROWS) ** (1 / _MEAN - 1))
+    return round(value) if column.facts.type is Type.INTEGER else value
+
+
+def columns_of(expression: Expr) -> list[Column]:
+    """The columns in a row expression."""
+    if isinstance(expression, Column):
+        return [expression]
+    arguments = expression.arguments if isinstance(expression, Call) else ()
+    return [column for argument in arguments for column in columns_of(argument)]

@@ -1,0 +1,73 @@
+"""Targets and EXPLAIN speak of the bars of outputs: what was promised before data was touched is what the answer has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from support.clinic import build
+
+from dpsql.errors.exceptions import Refusal
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+DIFFERENCE = "SELECT region, COUNT(*) - COUNT(*) FILTER (WHERE age > 40) AS d FROM patients GROUP BY region"
+TOTAL = "SELECT SUM(n) AS s FROM (SELECT age, COUNT(*) AS n FROM patients GROUP BY age) AS t"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    """500 patients in each of two regions."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with open_session(build(tmp_path), create_ledger=True) as opened:
+        opened.execute("SET dp.assume_rows = 500")
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("sql", "target", "most"),
+    [
+        # The terms of AVG within 3 would cost epsilon 300; the average itself has its error divided by 500 rows.
+        ("SELECT region, AVG(weight) AS w FROM patients GROUP BY region", 3, 3),
+        ("SELECT region, VAR_POP(age) AS v FROM patients GROUP BY region", 150, 8),
+        (DIFFERENCE, 30, 1),
+        (TOTAL, 100, 1),
+    ],
+)
+def test_a_target_is_that_of_the_output(session: Session, sql: str, target: int, most: float) -> None:
+    session.execute(f"SET dp.target_error = {target}")
+    release = session.execute(sql)
+    errors = release.error.column(release.table.num_columns - 1).to_pylist()
+    assert Fraction(release.loss.epsilon or 0) < most
+    # The noise of the rows moves the bar of a ratio a little; a target of terms would be met 10 times over or not at all.
+    assert 0.25 * target <= max(errors) <= 1.2 * target, errors
+
+
+@pytest.mark.parametrize("sql", ["SELECT COUNT(*) AS n FROM patients", "SELECT SUM(weight) AS s FROM patients"])
+def test_targets_of_counts_and_sums_assume_nothing(session: Session, sql: str) -> None:
+    session.execute("SET dp.target_error = 700")
+    prices = []
+    for rows in (1, 1_000_000):
+        session.execute(f"SET dp.assume_rows = {rows}")
+        prices.append(session.explain(sql).price)
+    assert prices[0] == prices[1]
+
+
+def test_a_target_that_nothing_reaches_is_refused(session: Session) -> None:
+    session.execute("SET dp.assume_rows = 1")
+    session.execute("SET dp.target_error = 0.0001")
+    with pytest.raises(Refusal, match="epsilon above"):
+        session.explain("SELECT AVG(weight) AS w FROM patients")
+
+
+def test_explain_tells_how_wide_the_bars_of_outputs_will_be(session: Session) -> None:
+    sql = "SELECT region, AVG(weight) AS w FROM patients GROUP BY region"
+    notes = " ".join(session.explain(sql).notes)
+    (told,) = [float(word) for before, word in zip(notes.split(), notes.split()[1:], strict=False) if before == "+/-"]
+    errors = session.execute(sql).error.column(1).to_pylist()
+    assert 0.5 * told <= max(errors) <= 1.2 * told
+    session.execute("SET dp.assume_rows = 2")
+    session.execute("SET dp.epsilon = 0.01")
+    assert "nothing known of w" in " ".join(session.explain(sql).notes)
