@@ -17,6 +17,7 @@ from benchmarks import (
     clients,
     cold,
     compare,
+    coverage,
     errors,
     fixed_cost,
     large,
@@ -59,6 +60,9 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--errors", "errors_", callback=_peers, help="the error beside them, which a busy machine may measure")
 @click.option("--seconds", default=errors.SECONDS, show_default=True, help="--errors: for each question and system")
 @click.option("--accuracy", "accuracy_", is_flag=True, help="AVG and VAR beside the composition by hand; heavy tails")
+@click.option(
+    "--coverage", "coverage_", is_flag=True, help="how often error bars hold the exact answer, for every class"
+)
 @click.option("--timing", "timing_", is_flag=True, help="what the time of an answer tells of one person's bit")
 @click.option("--docs", is_flag=True, help="afterwards rewrite the tables and charts of docs/performance.md")
 @click.option("--rows", multiple=True, type=click.IntRange(min=1), help="table size; may be repeated [of each part]")
@@ -147,6 +151,7 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         "peers": (bool(given["peers"]), peers),
         "errors": (bool(given["errors_"]), wrong),
         "accuracy": (given["accuracy_"], accurate),
+        "coverage": (given["coverage_"], lambda: coverage.coverage(folder, repeat, _say)),
         "timing": (given["timing_"], lambda: many(timing.timing(folder, max(20, 20 * repeat), _say))),
     }
     named = {part: work for part, (wanted, work) in everything.items() if wanted}

@@ -38,6 +38,11 @@ class Setting:
     private: bool = False
 
     @property
+    def name(self) -> str:
+        """For files."""
+        return "-".join(word.replace(" ", "").replace(",", "").replace(".", "") for word in self.label.split(", "))
+
+    @property
     def label(self) -> str:
         """Words for the table."""
         words = [f"{self.groups:,} groups of {self.rows:,} rows", f"epsilon {self.epsilon:g}", self.accountant]
@@ -63,7 +68,6 @@ class Covered:
     unknown: int = 0
     zero: int = 0
     hits: dict[float, int] = field(default_factory=lambda: dict.fromkeys(CONFIDENCES, 0))
-    width: list[float] = field(default_factory=list)
 
     def share(self, confidence: float) -> float:
         """Share of bars that hold the exact answer."""
@@ -103,6 +107,17 @@ QUESTIONS = (
     Question("top 5", "SELECT k, COUNT(*) AS v FROM t GROUP BY k ORDER BY v DESC LIMIT 5"),
     Question("HAVING", "SELECT k, COUNT(*) AS v FROM t GROUP BY k HAVING COUNT(*) > {rows} * 1.1"),
 )  # fmt: skip
+_BY_ROW = frozenset({"COUNT", "AVG", "VAR", "CORR", "AVG under ROLLUP"})
+SETTINGS: tuple[tuple[Setting, frozenset[str]], ...] = (
+    (Setting(20, 300, 1, "zcdp"), frozenset()),
+    (Setting(20, 10, 1), frozenset()),
+    (Setting(20, 300, 0.1), frozenset()),
+    (Setting(20, 300, 1, "zcdp", entity=True, private=True), frozenset()),
+    (Setting(20, 14, 1, private=True), frozenset({"COUNT", "SUM", "AVG"})),
+    (Setting(20_000, 10, 1, "zcdp"), _BY_ROW),
+    (Setting(10, 50_000, 1, "zcdp"), frozenset({"VAR", "COVAR", "CORR", "REGR_SLOPE", "REGR_R2"})),
+)
+"""Settings, and which questions are asked in them (none: all)."""
 SELECTED = frozenset({"top 1", "top 5", "HAVING"})
 """Questions whose exact rows are others than those shown: the truth is asked without what follows GROUP BY."""
 
@@ -129,7 +144,7 @@ source: duckdb:///none.duckdb
 privacy_unit: {unit}
 budget: {{epsilon: 10000, delta: 1e-4, accountant: {setting.accountant}}}
 per_query: {{epsilon: {setting.epsilon}, delta: 1e-9, timeout_seconds: 3600, max_public_groups: 100000}}
-ledger: sqlite:///{abs(hash(setting))}.db
+ledger: sqlite:///{setting.name}.db
 tables:
   t:
     {"max_rows: 3" if setting.entity else ""}
@@ -139,7 +154,7 @@ tables:
       x: {{type: real, lower: 0, upper: {HIGHEST}, nullable: false}}
       y: {{type: real, lower: 0, upper: {HIGHEST}, nullable: false}}
 """
-    path = folder / f"{abs(hash(setting))}.yaml"
+    path = folder / f"{setting.name}.yaml"
     path.write_text("\n".join(line for line in text.splitlines() if line.strip()) + "\n", encoding="utf-8")
     return path
 
@@ -191,14 +206,23 @@ def _count(counted: Covered, release: Release, question: Question, truth: dict[t
             nothing = np.asarray(known.unknown.column(question.shown).to_numpy(), dtype=bool)
             counted.unknown += int((there & (nothing | ~np.isfinite(low))).sum())
             counted.zero += int((there & (high - low <= 0)).sum())
-            counted.width += (high - low)[there].tolist()
 
 
-def table(found: dict[str, dict[str, Covered]], say: Callable[[str], None]) -> None:
-    """One line for each setting and question."""
-    for label, by_question in found.items():
-        say(label)
-        for name, one in by_question.items():
-            shares = "  ".join(f"{one.share(c):.3f}" for c in CONFIDENCES)
-            say(f"  {name:26} {shares}  zero {one.zero / max(1, one.bars):.3f} unknown {one.unknown / max(1, one.bars):.3f}"
-                f" width {np.nanmedian(one.width) if one.width else np.nan:.4g} of {one.bars}")  # fmt: skip
+def coverage(folder: Path, repeat: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Every question in every setting: for each unit of `repeat` about 100 bars of questions with a row for each group, and
+    20 of others."""
+    found = []
+    for setting, questions in SETTINGS:
+        asked = [one for one in QUESTIONS if not questions or one.name in questions]
+        for question in asked:
+            wanted = (20 if question.shown == 0 or question.name == "top 1" else 100) * repeat
+            (counted,) = cover(folder, setting, [question], wanted, least=1 if setting.groups > 1_000 else 3).values()
+            found.append(
+                {
+                    "setting": setting.label, "question": question.name, "bars": counted.bars,
+                    "shares": [counted.share(confidence) for confidence in CONFIDENCES],
+                    "unknown": counted.unknown / max(1, counted.bars), "zero": counted.zero / max(1, counted.bars),
+                }
+            )  # fmt: skip
+            say(f"{setting.label}: {question.name} {found[-1]['shares']} of {counted.bars}")
+    return found

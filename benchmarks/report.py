@@ -31,6 +31,7 @@ PARTS: dict[str, Callable[[Any], str]] = {
     "peers": tables.peers,
     "errors": tables.errors,
     "accuracy": tables.accuracy,
+    "coverage": tables.coverage,
 }
 """Part -> its tables as Markdown."""
 
@@ -103,6 +104,17 @@ def charts(parts: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
 def rewrite_docs(out: Path, page: Path) -> list[Path]:
     """Put the tables of all parts in `out` into the page, between `<!-- PART -->` and `<!-- end of PART -->`."""
     parts = read(out)
+    coverage = {part: whole for part, whole in parts.items() if part == "coverage"}
+    rest = {part: whole for part, whole in parts.items() if part not in coverage}
+    accuracy = page.with_name("accuracy.md")
+    for place, some in ((page, rest), (accuracy, coverage)):
+        _rewrite(place, some)
+    return [page, *([accuracy] if coverage else []), *charts(parts, page.parent)]
+
+
+def _rewrite(page: Path, parts: Mapping[str, Any]) -> None:
+    if not parts:
+        return
     text = page.read_text(encoding="utf-8")
     for part, whole in parts.items():
         marks = re.compile(rf"(<!-- {part} -->\n).*?(<!-- end of {part} -->)", re.DOTALL)
@@ -111,4 +123,3 @@ def rewrite_docs(out: Path, page: Path) -> list[Path]:
         if times != 1:
             raise ValueError(f"{page.name} has no place, or several, for {part}")
     page.write_text(text, encoding="utf-8")
-    return [page, *charts(parts, page.parent)]

@@ -230,3 +230,22 @@ def accuracy(found: Mapping[str, Any]) -> str:
         + "\n\n"
         + grid(["heavy tails: SUM by 50 regions", "median relative error", "bias"], tails)
     )
+
+
+def coverage(found: Sequence[Mapping[str, Any]]) -> str:
+    """How often bars hold the exact answer: a table for each setting."""
+    settings = dict.fromkeys(one["setting"] for one in found)
+    return "\n\n".join(_covered(setting, [one for one in found if one["setting"] == setting]) for setting in settings)
+
+
+def _covered(setting: str, found: Sequence[Mapping[str, Any]]) -> str:
+    lines = [
+        f"**{setting}**",
+        "",
+        "| output | 50 % bars | 95 % bars | 99 % bars | unknown | bars |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for one in found:
+        shares = " | ".join(f"{share:.2f}" for share in one["shares"])
+        lines.append(f"| {one['question']} | {shares} | {one['unknown']:.2f} | {one['bars']:,} |")
+    return "\n".join(lines)

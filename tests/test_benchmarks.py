@@ -18,7 +18,21 @@ import pytest
 from support.places import ROOT
 
 import dpsql.session.session
-from benchmarks import accuracy, chart, clients, cold, compare, errors, large, limits, measure, report, tables, wide
+from benchmarks import (
+    accuracy,
+    chart,
+    clients,
+    cold,
+    compare,
+    coverage,
+    errors,
+    large,
+    limits,
+    measure,
+    report,
+    tables,
+    wide,
+)
 from benchmarks.__main__ import without_places
 from benchmarks.data import (
     COLUMNS,
@@ -107,9 +121,10 @@ def test_the_command_is_told_without_folders(results: Found) -> None:
 def test_the_docs_have_a_place_for_every_part(results: Found, tmp_path: Path) -> None:
     page, out = tmp_path / "performance.md", tmp_path / "out"
     text = (ROOT / "docs" / "performance.md").read_text()
-    for part in report.PARTS:
+    places = dict.fromkeys(report.PARTS, text) | {"coverage": (ROOT / "docs" / "accuracy.md").read_text()}
+    for part, text in places.items():
         assert text.count(f"<!-- {part} -->") == text.count(f"<!-- end of {part} -->") == 1, part
-    page.write_text(text)
+    page.write_text(places["fixed"])
     report.write(out, "fixed", "python -m benchmarks --some", (0.0, 0.5), results["fixed"]["found"])
     report.rewrite_docs(out, page)
     again = page.read_text()
@@ -224,6 +239,19 @@ def test_cold_start_names_imports(tmp_path: Path) -> None:
     assert "dpsql query" in tables.cold([vars(one) for one in found.values()])
     lines = "import time: 1500 |  9000 | pandas.core\nimport time:  500 |  9000 |   pandas\nimport time: 10 | 1 | dpsql.plan.plan\n"
     assert cold.slowest(lines) == (("pandas", 2.0), ("dpsql.plan.plan", 0.01))
+
+
+def test_coverage_counts_bars_that_hold_the_exact_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = coverage.Setting(8, 2_000, 0.5)
+    monkeypatch.setattr(coverage, "SETTINGS", ((setting, frozenset({"SUM", "SUM of counts"})),))
+    found = coverage.coverage(tmp_path, 1, lambda line: None)
+    assert [one["question"] for one in found] == ["SUM", "SUM of counts"]
+    for one in found:
+        assert one["bars"] >= 20
+        # Of 100 (20) bars of 99 %; a truth of other rows, or bars of other columns, would be held by none.
+        assert one["shares"][2] >= 0.7
+        assert one["shares"][0] <= 0.95
+    assert "| SUM |" in tables.coverage(found)
 
 
 def test_accuracy_beside_the_composition_by_hand(tmp_path: Path) -> None:
