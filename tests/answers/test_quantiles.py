@@ -1,0 +1,149 @@
+"""Quantiles from the text to the answer: what is charged, stored, explained, and how near the answers are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+from support.clinic import build
+from support.exact_session import exact_session
+from support.gates import NoiselessGate
+
+import dpsql
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.planning.planner import Planner
+from dpsql.policy import load_policy
+from dpsql.pricing.options import Options
+from dpsql.privacy.loss import Neighbours
+from dpsql.privacy.mechanisms.exponential import Choice
+
+POLICIES = Path(__file__).parent.parent / "policies"
+
+
+@pytest.fixture
+def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dpsql.Connection:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    return dpsql.connect(build(tmp_path), create_ledger=True)
+
+
+def test_a_quantile_is_charged_once_and_given_again_free(connection: dpsql.Connection) -> None:
+    sql = "SELECT region, COUNT(*) AS n, MEDIAN(age) AS m, MAX(weight) AS w FROM patients GROUP BY region"
+    first = connection.execute(sql).release
+    again = connection.execute(sql).release
+    assert first.epsilon == "1" and not first.reused
+    assert again.reused and again.loss.epsilon == 0 and list(again.rows()) == list(first.rows())
+    other = connection.execute(sql.replace("MEDIAN(age)", "QUANTILE_CONT(age, 0.51)")).release
+    assert not other.reused and other.epsilon == "1"
+
+
+def test_answers_are_near_the_exact_ones_and_in_order(connection: dpsql.Connection) -> None:
+    """1,000 patients, one row each, of ages from 20 to 79 in equal parts: at epsilon 4 for four numbers a rank error of 60 rows (4
+    years) has a chance of 61 cells times exp(-30)."""
+    connection.execute("SET dp.epsilon = 4")
+    sql = "SELECT MIN(age), QUANTILE_CONT(age, 0.25), MEDIAN(age), QUANTILE_DISC(age, 0.75) FROM patients"
+    ((low, first, middle, third),) = connection.execute(sql).release.rows()
+    assert low <= first <= middle <= third
+    for found, exact in ((low, 20), (first, 35), (middle, 50), (third, 65)):
+        assert abs(found - exact) <= 4
+
+
+def test_explain_says_the_rank_error_in_the_worst_case_and_no_half_width(connection: dpsql.Connection) -> None:
+    (row,) = connection.explain("SELECT MEDIAN(age) FROM patients").outputs
+    assert (row.mechanism, row.l1_sensitivity, row.error_95) == ("exponential", 1.0, None)
+    assert row.epsilon == 1.0 and row.rho == 1 / 8 and row.noise_scale == 1.0
+    bound = math.log(121 / 0.05)  # one row moves the logarithm of a weight by one half: 2 M / epsilon_0 = 1
+    assert f"rank error of at most {bound:.4g} rows in 95% of cases in the worst case, over 121 cells" in row.bound
+    (low,) = connection.explain("SELECT MIN(age) FROM patients").outputs
+    assert f"the smallest value number {math.ceil(2 * math.log(121 / 0.05) + 0.5)}" in low.bound
+
+
+def test_no_error_is_claimed_for_what_is_computed_with_a_quantile(connection: dpsql.Connection) -> None:
+    sql = "SELECT COUNT(*) AS n, MEDIAN(age) AS m, MEDIAN(age) + COUNT(*) AS both, DP_ERROR(MEDIAN(age)) AS e FROM patients"
+    release = connection.execute(sql).release
+    (errors,) = release.error.to_pylist()
+    assert errors["n"] > 0 and errors["m"] is None and errors["both"] is None
+    assert next(release.rows())[3] is None
+    joined = (
+        "SELECT a.m + b.n AS both FROM (SELECT MEDIAN(age) AS m FROM patients) a, (SELECT COUNT(*) AS n FROM visits) b"
+    )
+    assert connection.execute(joined).release.error.to_pylist() == [{"both": None}]
+
+
+@pytest.mark.parametrize("accountant", ["pure", "zcdp"])
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize(
+    ("sql", "rows", "squares"),
+    [
+        ("SELECT MEDIAN(age) FROM patients", 1, 1),
+        ("SELECT MEDIAN(cost) FROM visits", 20, 400),
+        ("SELECT ward, QUANTILE_CONT(cost, 0.9), MAX(nights) FROM visits GROUP BY ward", 20, 400),
+        ("SELECT diagnosis, MEDIAN(cost) FROM visits GROUP BY diagnosis", 20, 400),
+    ],
+)
+def test_charges_are_those_that_the_definition_gives(
+    accountant: str, neighbours: Neighbours, sql: str, rows: int, squares: int
+) -> None:
+    """epsilon_0 times the most rows of a unit, and an eighth of its square times the sum of squares over groups."""
+    policy = load_policy(POLICIES / "hospital.yaml")
+    policy = replace(policy, neighbours=neighbours, budget=replace(policy.budget, accountant=accountant))
+    planner = Planner(policy, DuckDBEngine(duckdb.connect(), policy, "test", owned=True))
+    statement = planner.parse(sql, None)
+    (block,) = planner.plan(statement, Options.of_policy(policy), True).price.blocks
+    laws = [law for law in block.noise.laws if isinstance(law, Choice)]
+    factor = 2 if neighbours is Neighbours.CHANGE_ONE else 1
+    total = Fraction(0)
+    for law in laws:
+        if accountant == "pure":
+            assert law.loss.epsilon == law.epsilon_0 * rows * factor
+        assert law.loss.rho == law.epsilon_0**2 * squares * factor**2 / 8
+        total += (law.loss.epsilon if accountant == "pure" else law.loss.rho) or 0
+    charged = block.loss.epsilon if accountant == "pure" else block.loss.rho
+    others = 0 if block.noise.selection is None else charged - total if charged is not None else 0
+    assert laws and charged is not None and total + others == charged
+    assert charged <= (1 if accountant == "pure" else Fraction(1, 2))
+
+
+def test_without_noise_quantiles_are_the_engines_on_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    data = duckdb.connect()
+    data.execute(
+        "CREATE TABLE t AS SELECT i % 40 AS person, ['a', 'b', 'c'][1 + i % 3] AS grp, "
+        "CASE WHEN i % 7 > 0 THEN (i * 37) % 101 - 40 END AS x, "
+        "CASE WHEN i % 11 = 0 THEN 'nan'::DOUBLE WHEN i % 5 > 0 THEN ((i * 29) % 1200 - 400) / 8 END AS y, "
+        "0.5::DOUBLE AS z, i % 2 = 0 AS flag FROM range(200) r(i)"
+    )
+    session = exact_session("numbers", data, tmp_path / "ledger.db", NoiselessGate(1))
+    for share in (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99):
+        sql = f"SELECT grp, QUANTILE_DISC(x, {share}), QUANTILE_DISC(y, {share}) FROM t GROUP BY grp ORDER BY grp"
+        plain = sql.replace("QUANTILE_DISC(y", "QUANTILE_DISC(CASE WHEN NOT isnan(y) THEN y END")
+        assert list(session.execute(sql).rows()) == data.execute(plain).fetchall()
+
+
+def test_dates_and_times_come_back_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    data = duckdb.connect()
+    data.execute(
+        "CREATE TABLE patients AS SELECT i AS patient_id, 'north' AS region, 'f' AS sex, 40 AS age, 70.0::DOUBLE AS weight, "
+        "true AS smoker, 'ulm' AS city, 1.0::DOUBLE AS income FROM range(50) r(i)"
+    )
+    data.execute(
+        "CREATE TABLE visits AS SELECT i AS visit_id, i % 50 AS patient_id, 'er' AS ward, DATE '2024-02-01' + CAST(i % 28 AS INTEGER) "
+        "AS day, TIMESTAMP '2024-02-01 06:00' + to_days(CAST(i % 28 AS INTEGER)) AS seen, 1.0::DOUBLE AS cost, 0.0::DOUBLE AS change, "
+        "2 AS nights, 'flu' AS diagnosis, 1 AS code FROM range(280) r(i)"
+    )
+    data.execute("CREATE TABLE labs (visit_id INTEGER, test TEXT, value DOUBLE, flag BOOLEAN)")
+    data.execute("CREATE TABLE regions AS SELECT 'north' AS region, 'n' AS zone, 1 AS population")
+    data.execute("CREATE TABLE prices AS SELECT 'x' AS item, 'er' AS ward, 1.0::DOUBLE AS price")
+    session = exact_session("hospital", data, tmp_path / "ledger.db", NoiselessGate(1))
+    release = session.execute("SELECT MIN(day), MAX(day), QUANTILE_DISC(day, 0.5), MEDIAN(day), MIN(seen) FROM visits")
+    (row,) = release.rows()
+    assert row[:3] == (date(2024, 2, 1), date(2024, 2, 28), date(2024, 2, 14))
+    assert row[3] == datetime(2024, 2, 14)
+    assert [c.type.value for c in release.columns] == ["date", "date", "date", "timestamp", "timestamp"]
+    step = timedelta(seconds=1024)  # 366 days in 2**16 cells or fewer, each a power of two of seconds
+    assert abs(row[4] - datetime(2024, 2, 1, 6)) <= step / 2
