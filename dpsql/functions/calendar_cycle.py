@@ -7,13 +7,15 @@ and without a leap day.
 from __future__ import annotations
 
 from calendar import isleap
-from datetime import date, timedelta
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.plan.plan import Call, Column, Expr, Literal
 
+MOST_DAYS = 2_000
 _PARTS = ("quarter", "month", "day", "dow", "isodow", "doy")
 _LETTERS = "mBbdjAa%"
 """Letters of formats that say nothing of the year, nor of the time of day."""
@@ -38,9 +40,19 @@ def repeats(expression: Expr) -> bool:
     return all(map(repeats, expression.arguments))
 
 
+def on_days(expressions: tuple[Expr, ...], name: str, first: Any, last: Any) -> Iterable[tuple[Any, ...]]:
+    """What expressions that repeat are together, on the days that column `name` may be (an end that is None is open)."""
+    if first is None or last is None or (last - first).days > MOST_DAYS:
+        return _cycle(expressions, name)
+    start = first.date() if isinstance(first, datetime) else first
+    days = (start + timedelta(days=at) for at in range((last - first).days + 2))
+    end = last.date() if isinstance(last, datetime) else last
+    return {tuple(evaluate(one, {name: day}) for one in expressions) for day in days if day <= end}
+
+
 @lru_cache(maxsize=64)
-def cycle(expressions: tuple[Expr, ...], name: str) -> frozenset[tuple[Any, ...]]:
-    """What expressions that repeat are together, on all days that column `name` may be."""
+def _cycle(expressions: tuple[Expr, ...], name: str) -> frozenset[tuple[Any, ...]]:
+    """What expressions that repeat are together, on all days."""
     return frozenset(tuple(evaluate(one, {name: day}) for one in expressions) for day in _days())
 
 

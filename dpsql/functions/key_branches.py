@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsql.functions.calendar_cycle import cycle, repeats
+from dpsql.functions.calendar_cycle import on_days, repeats
 from dpsql.functions.column_cells import STEPS, cut, named_cells
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.possible_values import Possible, follows_order, possible
@@ -197,13 +197,15 @@ class KeyBranch:
         return None if tied.keys else {()}
 
     def _in_order(self, tied: _Tied) -> bool:
-        """Whether wide cells tell as much as all values do: one key that rises (or falls) with one column, which conditions
-        compare with literals alone."""
-        if len(tied.keys) != 1 or not all(map(compares_literals, tied.conditions)):
+        """Whether wide cells tell as much as all values do: conditions compare one column with literals alone, and there is one
+        key that rises (or falls) with it, or keys that repeat with the calendar."""
+        keys = [self.keys[at] for at in tied.keys]
+        names = {name for key in keys for name in names_of(key)}
+        if len(names) != 1 or any(names <= set(table.names) for table in self.tables):
             return False
-        column = follows_order(self.keys[tied.keys[0]])
-        private = column is not None and not any(column.name in table.names for table in self.tables)
-        return private and all(len(names_of(one)) == 1 for one in tied.conditions)
+        if not all(compares_literals(one) and len(names_of(one)) == 1 for one in tied.conditions):
+            return False
+        return all(map(repeats, keys)) or (len(keys) == 1 and follows_order(keys[0]) is not None)
 
     def _variables(self, tied: _Tied, names: frozenset[str], inside: frozenset[str]) -> Iterator[Variable]:
         """Columns with their cells (`inside`: what the policy names in cells of its own), public tables with their rows."""
@@ -233,28 +235,34 @@ class KeyBranch:
         """The combinations of keys that rows have. Conditions on whole keys are tried on each that a cell may have."""
         found: set[tuple[int, ...]] = set()
         keys = [(_KEY + str(at), self.keys[at]) for at in tied.keys]
-        on_keys = [written for one in conditions if (written := _with_keys(one, keys)) != one]
+        decided = self._in_order(tied)
+        on_keys = [] if decided else [written for one in conditions if (written := _with_keys(one, keys)) != one]
         places = [_Places(self.values[at]) for at in tied.keys]
         work = sum(calls(key) for _, key in keys)
+        names = {name for _, key in keys for name in names_of(key)}
         for row in rows:
             if budget is not None:
                 budget.spend(work)
-            exact = all(row.has(key) for _, key in keys)
-            for chosen in self._chosen(row, [key for _, key in keys], places, MOST_TUPLES - len(found)):
-                if exact or not on_keys or self._met(on_keys, row, tied, chosen):
+            unknown = names - row.values.keys()
+            for chosen in self._chosen(row, [key for _, key in keys], unknown, places, MOST_TUPLES - len(found)):
+                if not unknown or not on_keys or self._met(on_keys, row, tied, chosen):
                     found.add(chosen)
         return found
 
-    def _chosen(self, row: Row, keys: list[Expr], places: list[_Places], most: int) -> Iterable[tuple[int, ...]]:
-        """The combinations that keys of a row may have, as positions. Raises TooMany for more than `most`."""
-        options = [place.of(row.of(key)) for place, key in zip(places, keys, strict=True)]
-        wide = prod(map(len, options)) > max(map(len, options), default=0)
-        names = {name for key in keys for name in names_of(key)} - row.values.keys()
-        cell = row.cells.get(next(iter(names))) if wide and len(names) == 1 else None
+    def _chosen(
+        self, row: Row, keys: list[Expr], names: set[str], places: list[_Places], most: int
+    ) -> Iterable[tuple[int, ...]]:
+        """The combinations that keys of a row may have, as positions; `names`: columns of which the row has no one value. Raises
+        TooMany for more than `most`."""
+        cell = row.cells.get(next(iter(names))) if len(names) == 1 else None
+        if not names:
+            known = [place.at(evaluate(key, row.values)) for place, key in zip(places, keys, strict=True)]
+            return [tuple(at for at in known if at is not None)] if None not in known else []
         if cell is not None and not cell.null and all(map(repeats, keys)):
-            values = cycle(tuple(keys), next(iter(names)))
+            values = on_days(tuple(keys), next(iter(names)), cell.lower, cell.upper)
             found = ([place.at(value) for place, value in zip(places, one, strict=True)] for one in values)
             return [tuple(at for at in one if at is not None) for one in found if None not in one]
+        options = [place.of(row.of(key)) for place, key in zip(places, keys, strict=True)]
         if prod(map(len, options)) > most:
             raise TooMany
         return product(*options)

@@ -127,6 +127,10 @@ AGREE = [
      f"SELECT {REGION} AS r, {GRADE} AS g, COUNT(*) FROM people WHERE region IS NOT NULL AND grade >= 2 GROUP BY ALL ORDER BY 1, 2"),
     ("SELECT kind, COUNT(*) FROM people p LEFT JOIN visits v ON v.id = p.id GROUP BY kind ORDER BY 1",
      f"SELECT {KIND} AS k, COUNT(*) FROM people p LEFT JOIN visits v ON v.id = p.id GROUP BY k ORDER BY 1"),
+    ("SELECT kind, COUNT(*) FROM people LEFT JOIN visits USING (id) GROUP BY kind ORDER BY 1",
+     f"SELECT {KIND} AS k, COUNT(*) FROM people LEFT JOIN visits USING (id) GROUP BY k ORDER BY 1"),
+    ("SELECT region, COUNT(*) FROM visits JOIN people USING (id) WHERE kind <> 'up' GROUP BY region ORDER BY 1",
+     f"SELECT {REGION} AS r, COUNT(*) FROM visits JOIN people USING (id) WHERE kind <> 'up' GROUP BY r ORDER BY 1"),
     ("SELECT k, COUNT(*) FROM (SELECT id, kind AS k FROM visits) GROUP BY k ORDER BY k", f"SELECT {KIND} AS k, COUNT(*) FROM visits GROUP BY k ORDER BY k"),
     ("SELECT r, COUNT(*) FROM (SELECT region AS r FROM people UNION ALL SELECT region FROM people) GROUP BY r ORDER BY r",
      f"SELECT {REGION}, 2 * COUNT(*) FROM people GROUP BY 1 ORDER BY 1"),
@@ -214,6 +218,20 @@ DROPS = "belong to no group"
         ("SELECT day, COUNT(*) FROM people WHERE day IS NOT NULL GROUP BY day", ""),
         ("SELECT CASE WHEN code = 'p' THEN 'p' ELSE 'rest' END AS c, COUNT(*) FROM people GROUP BY c", ""),
         ("SELECT COUNT(*) FROM people", ""),
+        ("SELECT top, COUNT(*) FROM (SELECT id, MIN(age) AS top FROM people GROUP BY id) GROUP BY top", "top"),
+        (
+            "SELECT top, COUNT(*) FROM (SELECT id, MIN(age) AS top FROM people GROUP BY id) WHERE top = 9 GROUP BY top",
+            "",
+        ),
+        ("SELECT n, COUNT(*) FROM (SELECT id, COUNT(*) AS n FROM visits GROUP BY id) GROUP BY n", ""),
+        (
+            "SELECT r, COUNT(*) FROM (SELECT row_number() OVER (PARTITION BY id ORDER BY kind) AS r FROM visits) GROUP BY r",
+            "",
+        ),
+        (
+            "SELECT k, COUNT(*) FROM (SELECT first_value(code) OVER (PARTITION BY id ORDER BY age) AS k FROM people) GROUP BY k",
+            "k",
+        ),
     ],
 )
 def test_answers_that_may_leave_rows_out_say_so(session: Session, sql: str, names: str) -> None:
@@ -232,6 +250,17 @@ def test_keys_with_a_result_in_them(session: Session) -> None:
     sql = "SELECT CASE WHEN age > (SELECT AVG(age) FROM people) THEN 'above' ELSE 'below' END AS c, COUNT(*) FROM people {} GROUP BY c"
     assert [key for key, _ in session.execute(sql.format("")).rows()] == ["above", "below"]
     assert [key for key, _ in session.execute(sql.format("WHERE age > 3")).rows()] == ["above", "below"]
+
+
+def test_ten_years_need_no_note_where_conditions_keep_within_them() -> None:
+    day = Column("day", Facts(Type.DATE, date(2015, 1, 1), date(2024, 12, 31), nullable=False))
+    month = call("date_trunc", literal("month"), day)
+    within = call("and", call("ge", day, literal(date(2015, 1, 1))), call("lt", day, literal(date(2025, 1, 1))))
+    for key in (month, day, call("strftime", day, literal("%Y-%m"))):
+        values = domain_of(key)
+        assert values is not None
+        assert not leaves_out(Filter(Scan("t", (day,)), within), key, values)
+        assert leaves_out(Filter(Scan("t", (day,)), call("ge", day, literal(date(2015, 1, 1)))), key, values)
 
 
 # --- narrowing against brute force --------------------------------------------------------------------------------------
