@@ -6,20 +6,17 @@ far the exact vectors really moved.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
 
 from dpsql.audit.choice_laws import log_ratios
+from dpsql.audit.noise_laws import law_of, pure_rho
 from dpsql.audit.observation import Key, Measured, Vector
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.mechanisms.contract import Noise, Selection, Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.gaussian import Gaussian
-from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 
@@ -144,27 +141,10 @@ def chosen(law: Choice, cells: int, left: Histograms, right: Histograms) -> tupl
 
 
 def loss(noise: Noise, left: Vector, right: Vector) -> tuple[Fraction, Fraction]:
-    """(epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon, and counts 0 there.
-
-    rho of Laplace noise: for each entry x tanh(x / 2), the most that a mechanism of its epsilon x can cost, from below.
-    """
+    """(epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon, and counts 0 there."""
+    law = law_of(noise)
     steps = [abs(distance) for distance in moves(on_grid(noise, left), on_grid(noise, right)).values()]
-    if isinstance(noise, Laplace):
-        epsilon = Fraction(sum(steps) * noise.s, noise.t)
-        return epsilon, sum((_pure_rho(Fraction(step * noise.s, noise.t)) for step in steps), Fraction(0))
-    if isinstance(noise, Gaussian):
-        return Fraction(0), Fraction(sum(step * step for step in steps), 2 * noise.sigma**2)
-    return Fraction(0), Fraction(0)
-
-
-@lru_cache(maxsize=4096)
-def _pure_rho(epsilon: Fraction) -> Fraction:
-    """epsilon tanh(epsilon / 2), rounded down."""
-    with localcontext() as context:
-        context.prec = 80
-        x = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
-        fall = (-x).exp()
-        return Fraction(x * (1 - fall) / (1 + fall)) * (1 - Fraction(1, 10**30))
+    return (Fraction(0), Fraction(0)) if law is None else law.loss(noise, steps)
 
 
 def on_grid(noise: Noise, vector: Vector) -> Vector:
@@ -182,7 +162,7 @@ def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> 
             share = rule.epsilon_per_key
             ratio = Fraction((Decimal(share.numerator) / Decimal(share.denominator)).exp())
         delta = sum(_lone(rule, ratio, left.get(key, 0), right.get(key, 0)) for key in moved)
-        return share * len(moved), float(delta), _pure_rho(share) * len(moved)
+        return share * len(moved), float(delta), pure_rho(share) * len(moved)
     assert isinstance(rule, Threshold)
     lone = {key: max(left.get(key, 0), right.get(key, 0)) for key in left.keys() ^ right.keys()}
     chances = [_tail(rule.noise, rule.tau - on_grid(rule.noise, {(): count})[()]) for count in lone.values()]
@@ -198,10 +178,6 @@ def _lone(rule: TruncatedGeometric, ratio: Fraction, before: int, after: int) ->
 
 def _tail(noise: Noise, least: int) -> float:
     """P(noise >= least), from the law's definition."""
-    if isinstance(noise, Laplace):
-        rate = noise.s / noise.t
-        if least <= 0:
-            return 1.0
-        return math.exp(-least * rate) / (1 + math.exp(-rate))
-    assert isinstance(noise, Gaussian)
-    return math.erfc((least - 0.5) / (noise.sigma * math.sqrt(2))) / 2 * (1 - 1e-3)
+    law = law_of(noise)
+    assert law is not None
+    return law.upper_tail(noise, least)

@@ -18,12 +18,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpsql.audit.distances import moves, on_grid
+from dpsql.audit.noise_laws import law_of
 from dpsql.audit.observation import Measured
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
 from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.privacy.mechanisms.gaussian import Gaussian
-from dpsql.privacy.mechanisms.laplace import Laplace
 
 TRIALS = 4_000
 ALPHA = 1e-6
@@ -51,7 +50,7 @@ def lower_bound(
     gate, ratios = Gate(), np.zeros((2, trials))
     for left, right in pairs:
         for name, noise in left.noises.items():
-            if isinstance(noise, (Laplace, Gaussian)) and name in right.terms:
+            if law_of(noise) is not None and name in right.terms:
                 ratios += _log_ratios(gate, noise, left.terms[name], right.terms[name], trials)
     best = max(_confirmed(ratios[0], ratios[1], delta, alpha), _confirmed(-ratios[1], -ratios[0], delta, alpha))
     return LowerBound(max(0.0, best), delta, trials, alpha)
@@ -62,7 +61,8 @@ def _log_ratios(
 ) -> NDArray[np.float64]:
     """ln(P(answer | left) / P(answer | right)) of `trials` answers over left (row 0), and of as many over right (row 1)."""
     moved = sorted(map(abs, moves(on_grid(noise, left), on_grid(noise, right)).values()), reverse=True)[:MOST_ENTRIES]
-    if not moved:
+    law = law_of(noise)
+    if not moved or law is None:
         return np.zeros((2, trials))
     count = trials * len(moved)
     groups = Groups(pa.table({}), count, True)
@@ -73,17 +73,8 @@ def _log_ratios(
         answers = drawn[:count].reshape(trials, len(moved)).astype(np.float64) + side * np.array(
             moved, dtype=np.float64
         )
-        found.append(_ratio(noise, answers, np.array(moved, dtype=np.float64)).sum(axis=1))
+        found.append(law.log_ratio(noise, answers, np.array(moved, dtype=np.float64)).sum(axis=1))
     return np.array(found)
-
-
-def _ratio(noise: Noise, answers: NDArray[np.float64], moved: NDArray[np.float64]) -> NDArray[np.float64]:
-    """ln(p(answer) / p(answer - moved)) for the law of the noise around 0 and around `moved`."""
-    if isinstance(noise, Laplace):
-        rate = noise.s / noise.t
-        return (np.abs(answers - moved) - np.abs(answers)) * rate
-    assert isinstance(noise, Gaussian)
-    return ((answers - moved) ** 2 - answers**2) / (2 * float(noise.sigma) ** 2)
 
 
 def _confirmed(likely: NDArray[np.float64], unlikely: NDArray[np.float64], delta: float, alpha: float) -> float:

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpsql.audit.noise_laws import LAWS, law_of
 from dpsql.noise.noise_samplers import SAMPLERS, sample
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.privacy.loss import PrivacyLoss
@@ -67,7 +68,7 @@ class MechanismContract:
     def test_every_floor_has_its_part(self) -> None:
         mechanism = self.mechanism
         assert mechanism.word == self.word == mechanism.law.mechanism
-        assert mechanism.law in SAMPLERS
+        assert mechanism.law in SAMPLERS and mechanism.law in LAWS
         assert (
             mechanism.calibrations and set(mechanism.calibrations) <= {"epsilon", "rho"} and mechanism.norm is not None
         )
@@ -128,6 +129,24 @@ class MechanismContract:
         assert noise.upper_tail(point) <= Fraction(1, 1000) and (
             point == 1 or noise.upper_tail(point - 1) > Fraction(1, 1000)
         )
+
+    def test_the_audit_has_the_same_law_and_no_larger_loss(self) -> None:
+        noise = self.small()
+        law, (points, mass) = law_of(noise), self.law(noise)
+        assert law is not None
+        near = np.abs(points) <= 12
+        np.testing.assert_allclose(
+            law.distribution(noise, points[near].astype(float)), np.cumsum(mass)[near], atol=1e-9
+        )
+        for k in (-2, 1, 4, 9):
+            assert law.upper_tail(noise, k) <= mass[points >= k].sum() * (1 + 1e-3)
+        assert (mass**2).sum() <= law.repeat(noise) * (1 + 1e-9) and law.repeat(noise) < 3 * mass.max()
+        ratio = law.log_ratio(noise, points[near].astype(float), np.ones(int(near.sum())))
+        exact = self.density(noise, points[near]) - self.density(noise, points[near] - 1)
+        np.testing.assert_allclose(ratio, exact, atol=1e-9)
+        epsilon, rho = law.loss(noise, [1])
+        assert noise.loss.rho is not None and noise.loss.rho * Fraction(999, 1000) <= rho <= noise.loss.rho
+        assert epsilon == (noise.loss.epsilon or 0)
 
     # --- what is told of its error ------------------------------------------------------------------------------------------
 

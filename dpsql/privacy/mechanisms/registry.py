@@ -1,8 +1,8 @@
 """The mechanisms that there are: each a word, the laws of its noise, and how it is calibrated.
 
 A mechanism is one file of this package and one entry of `MECHANISMS`; its sampler is registered on the noise floor
-(`dpsql.noise.noise_samplers`). What is not registered is refused: a law that is not known has no error bars, is not drawn
-from and is not read from a store.
+(`dpsql.noise.noise_samplers`), and the law that the audit holds it to in `dpsql.audit.noise_laws`. What is not registered is
+refused: a law that is not known has no error bars, is not drawn from and is not read from a store.
 """
 
 from __future__ import annotations

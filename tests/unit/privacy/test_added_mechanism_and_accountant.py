@@ -6,8 +6,8 @@ Each double is honest: it has a law, a price and a proof, and keeps the contract
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from support import clinic
 from support.accountant_contract import AccountantContract
 from support.mechanism_contract import ONE, MechanismContract
 
+from dpsql.audit.noise_laws import LAWS, pure_rho
 from dpsql.errors.exceptions import InternalError, PolicyRefusal, Refusal
 from dpsql.noise.noise_samplers import SAMPLERS
 from dpsql.noise.samplers import discrete_laplace
@@ -56,15 +57,22 @@ class Doubled(Laplace):
         return cls(moved, noise.shift, noise.t, noise.s) if isinstance(noise, Laplace) else Constant(moved)
 
 
+def doubled_loss(noise: Doubled, steps: Sequence[int]) -> tuple[Fraction, Fraction]:
+    epsilon = 2 * sum(steps) * Fraction(noise.s, noise.t)
+    return epsilon, pure_rho(epsilon)
+
+
 @pytest.fixture
 def doubled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The two registrations of a mechanism."""
+    """The registrations of a mechanism: its law, its sampler, and the law that the audit holds it to."""
     monkeypatch.setitem(
         MECHANISMS, "doubled", Mechanism("doubled", Doubled, None, Norm.L1, {"epsilon": Doubled.calibrated})
     )
     monkeypatch.setitem(
         SAMPLERS, Doubled, lambda noise, count, randomness: discrete_laplace(count, noise.t, noise.s, randomness)
     )
+    plain = LAWS[Laplace]
+    monkeypatch.setitem(LAWS, Doubled, replace(plain, loss=doubled_loss))
     yield
 
 

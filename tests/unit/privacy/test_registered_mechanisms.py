@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.mechanism_contract import ONE, MechanismContract
 
+from dpsql.audit.noise_laws import LAWS, law_of
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise.noise_samplers import SAMPLERS, sample
 from dpsql.noise.randomness import KernelRandomness
@@ -37,10 +38,11 @@ class TestGaussian(MechanismContract):
         return Gaussian(ONE, 0, 7)
 
 
-def test_every_mechanism_has_a_suite_and_a_sampler() -> None:
+def test_every_mechanism_has_a_suite_a_sampler_and_an_audited_law() -> None:
     suites = {suite.word for suite in MechanismContract.__subclasses__() if suite.__module__ == __name__}
     assert suites == {mechanism.word for mechanism in askable()}
     assert set(SAMPLERS) == {mechanism.law for mechanism in MECHANISMS.values()}
+    assert set(LAWS) == {mechanism.law for mechanism in askable()}
 
 
 def test_constants_are_stored_and_drawn_as_nothing() -> None:
@@ -70,3 +72,5 @@ def test_laws_of_sums_and_derived_classes_are_neither_drawn_nor_stored() -> None
             sample(noise, 1, KernelRandomness())
         with pytest.raises(InternalError):
             to_json(noise)
+        with pytest.raises(InternalError):
+            law_of(noise)

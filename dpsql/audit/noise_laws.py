@@ -1,0 +1,120 @@
+"""The audit's part of every mechanism: laws and losses of noise, written from the definitions and from nothing else.
+
+`dpsql.privacy.mechanisms` says what noise costs and how it is distributed; the audit does not take its word. A law that is not
+registered here is refused, never passed over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.errors.exceptions import refuse
+from dpsql.privacy.mechanisms.contract import Constant, Noise
+from dpsql.privacy.mechanisms.gaussian import Gaussian
+from dpsql.privacy.mechanisms.laplace import Laplace
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AuditedLaw:
+    """One law of noise, in steps of its grid.
+
+    `loss`: (epsilon, rho) between two vectors of which entries are so many steps apart; epsilon is 0 where there is none.
+    `upper_tail`: P(noise >= k). `distribution`: P(noise <= point) for whole numbers. `repeat`: P(two draws are equal) at most.
+    `log_ratio`: ln(P(answer) / P(answer - moved)), the law around 0 beside the law around `moved`.
+    """
+
+    loss: Callable[[Any, Sequence[int]], tuple[Fraction, Fraction]]
+    upper_tail: Callable[[Any, int], float]
+    distribution: Callable[[Any, Floats], Floats]
+    repeat: Callable[[Any], float]
+    log_ratio: Callable[[Any, Floats, Floats], Floats]
+
+
+def law_of(noise: Noise) -> AuditedLaw | None:
+    """The law of `noise`, None for a constant. Raises InternalError for a law that is not registered."""
+    if isinstance(noise, Constant):
+        return None
+    law = LAWS.get(type(noise))
+    if law is None:
+        raise refuse("internal", what=f"noise of a law that is not audited: {noise.mechanism}")
+    return law
+
+
+def _laplace_loss(noise: Laplace, steps: Sequence[int]) -> tuple[Fraction, Fraction]:
+    """rho: for each entry x tanh(x / 2), the most that a mechanism of its epsilon x can cost, from below."""
+    rate = Fraction(noise.s, noise.t)
+    return sum(steps) * rate, sum((pure_rho(step * rate) for step in steps), Fraction(0))
+
+
+@lru_cache(maxsize=4096)
+def pure_rho(epsilon: Fraction) -> Fraction:
+    """epsilon tanh(epsilon / 2), rounded down."""
+    with localcontext() as context:
+        context.prec = 80
+        x = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+        fall = (-x).exp()
+        return Fraction(x * (1 - fall) / (1 + fall)) * (1 - Fraction(1, 10**30))
+
+
+def _laplace_tail(noise: Laplace, k: int) -> float:
+    if k <= 0:
+        return 1 - _laplace_tail(noise, 1 - k)
+    rate = noise.s / noise.t
+    return math.exp(-k * rate) / (1 + math.exp(-rate))
+
+
+def _laplace_distribution(noise: Laplace, points: Floats) -> Floats:
+    rate = float(Fraction(noise.s, noise.t))
+    tail = np.exp(-rate * (np.abs(points + 0.5) + 0.5)) / (1 + math.exp(-rate))
+    return np.where(points >= 0, 1 - tail, tail)
+
+
+def _gaussian_loss(noise: Gaussian, steps: Sequence[int]) -> tuple[Fraction, Fraction]:
+    return Fraction(0), Fraction(sum(step * step for step in steps), 2 * noise.sigma**2)
+
+
+def _gaussian_tail(noise: Gaussian, k: int) -> float:
+    return math.erfc((k - 0.5) / (noise.sigma * math.sqrt(2))) / 2 * (1 - 1e-3)
+
+
+def _gaussian_distribution(noise: Gaussian, points: Floats) -> Floats:
+    sigma = float(noise.sigma)
+    reach = int(12 * sigma) + 12
+    if reach > 10_000_000:  # steps are so small that the sum is the integral, to 1e-13
+        erf = np.vectorize(math.erf)
+        result: Floats = (1 + erf((points + 0.5) / (sigma * math.sqrt(2)))) / 2
+        return result
+    support = np.arange(-reach, reach + 1, dtype=np.float64)
+    total = np.cumsum(np.exp(-(support**2) / (2 * sigma * sigma)))
+    at = np.clip(points.astype(np.int64) + reach, -1, 2 * reach)
+    return np.where(at < 0, 0.0, (total / total[-1])[np.maximum(at, 0)])
+
+
+LAWS: dict[type[Any], AuditedLaw] = {
+    Laplace: AuditedLaw(
+        _laplace_loss,
+        _laplace_tail,
+        _laplace_distribution,
+        lambda noise: math.tanh(noise.s / noise.t / 2),
+        lambda noise, answers, moved: (np.abs(answers - moved) - np.abs(answers)) * (noise.s / noise.t),
+    ),
+    Gaussian: AuditedLaw(
+        _gaussian_loss,
+        _gaussian_tail,
+        _gaussian_distribution,
+        lambda noise: min(1.0, 1 / (float(noise.sigma) * math.sqrt(2 * math.pi))),
+        lambda noise, answers, moved: ((answers - moved) ** 2 - answers**2) / (2 * float(noise.sigma) ** 2),
+    ),
+}
+"""By the law itself, as samplers are (`noise.noise_samplers`)."""
