@@ -53,7 +53,7 @@ Progress = Callable[[str, str, float], None]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparationState:
     """What became of one table. `state`: "written", "in place", "there already", or "left" with the reason `why`."""
 
     table: str
@@ -186,7 +186,7 @@ class ContributionIndex:
         memory: str | None = None,
         jobs: int | None = None,
         progress: Progress | None = None,
-    ) -> tuple[Prepared, ...]:
+    ) -> tuple[PreparationState, ...]:
         """Make the index of every protected table that has none; indexes of other versions are removed.
 
         `copy`: write the rows even where none is dropped, so that questions cost the same work either way. `memory`:
@@ -209,15 +209,17 @@ class ContributionIndex:
                     file.unlink(missing_ok=True)
         return tuple(one for one, _ in done)
 
-    def _prepare(self, folder: Path, table: str, copy: bool, progress: Progress | None) -> tuple[Prepared, str]:
+    def _prepare(self, folder: Path, table: str, copy: bool, progress: Progress | None) -> tuple[PreparationState, str]:
         identity = self._settled(table)
         if identity is None:
-            return Prepared(table, "left", "its rows may change unnoticed (a view, or data given in Python)"), ""
+            return PreparationState(
+                table, "left", "its rows may change unnoticed (a view, or data given in Python)"
+            ), ""
         order = self._order(table)
         token = self._token(table, order, identity)
         index, mark = folder / f"{token}.duckdb", folder / f"{token}.inplace"
         if index.exists() or (mark.exists() and not copy):
-            return Prepared(table, "there already"), token
+            return PreparationState(table, "there already"), token
         self._engine.look((table,))
         texts = bounded_view(self._engine.dialect, self._policy, partial(self._engine.source, total=copy), table)
         part = folder / f"{token}.part{secrets.token_hex(4)}"
@@ -232,7 +234,7 @@ class ContributionIndex:
             _appear(part, index if written else mark)
         finally:
             part.unlink(missing_ok=True)
-        return Prepared(table, "written" if written else "in place"), token
+        return PreparationState(table, "written" if written else "in place"), token
 
     def _is_csv(self, table: str) -> bool:
         """Text is read from a file faster once it has been parsed."""

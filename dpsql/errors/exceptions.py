@@ -173,7 +173,7 @@ class Fault(OperationalError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegisterEntry:
     """One line of the register: `sentence` and `hint` are `str.format` templates over the facts given."""
 
     slug: str
@@ -183,14 +183,14 @@ class Entry:
     raises: type[Error] = Refusal
 
 
-REGISTER: dict[str, Entry] = {}
+REGISTER: dict[str, RegisterEntry] = {}
 
 
 def register(slug: str, sqlstate: str, sentence: str, hint: str = "", raises: type[Error] = Refusal) -> None:
     """Add one entry; a slug is registered once."""
     if slug in REGISTER:
         raise InternalError(f"slug {slug} is registered twice", slug="internal")
-    REGISTER[slug] = Entry(slug, sqlstate, sentence, hint, raises)
+    REGISTER[slug] = RegisterEntry(slug, sqlstate, sentence, hint, raises)
 
 
 def refuse(

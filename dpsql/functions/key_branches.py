@@ -24,8 +24,8 @@ from dpsql.functions.possible_values import Possible, follows_order, possible
 from dpsql.functions.row_search import (
     MOST_PUBLIC_WORK,
     MOST_WORK,
-    Budget,
     Row,
+    SearchBudget,
     TooMany,
     Variable,
     calls,
@@ -186,7 +186,7 @@ class KeyBranch:
             ways = [(every, frozenset[str]())]
         for names, inside in dict.fromkeys(ways):
             try:
-                budget = Budget(most)
+                budget = SearchBudget(most)
                 conditions = [one for one in tied.conditions if names_of(one) & names]
                 rows = search(list(self._variables(tied, names, inside)), conditions, own, budget)
                 if not tied.keys:
@@ -230,7 +230,7 @@ class KeyBranch:
     # --- keys of rows -------------------------------------------------------------------------------------------------
 
     def _expanded(
-        self, rows: Iterable[Row], tied: _Tied, conditions: Sequence[Expr], budget: Budget | None = None
+        self, rows: Iterable[Row], tied: _Tied, conditions: Sequence[Expr], budget: SearchBudget | None = None
     ) -> set[tuple[int, ...]]:
         """The combinations of keys that rows have. Conditions on whole keys are tried on each that a cell may have."""
         found: set[tuple[int, ...]] = set()
@@ -295,7 +295,7 @@ class KeyBranch:
         if all(row.named for variable in variables for row in variable.rows):
             return False
         try:
-            rows = search(variables, conditions, frozenset(columns), Budget(MOST_WORK))
+            rows = search(variables, conditions, frozenset(columns), SearchBudget(MOST_WORK))
         except TooMany:
             return True
         return any(not row.named and not self._holds_all(row.of(key), every) for row in rows)
@@ -363,7 +363,7 @@ def _without_partner(of: Unmatched, public: PublicRows) -> Iterator[Expr]:
             list(searched._variables(every, frozenset(columns), frozenset())),
             conditions,
             wanted,
-            Budget(MOST_PUBLIC_WORK),
+            SearchBudget(MOST_PUBLIC_WORK),
         )
     except TooMany:
         return

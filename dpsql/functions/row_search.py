@@ -63,7 +63,7 @@ class Variable:
     rows: Sequence[Row]
 
 
-class Budget:
+class SearchBudget:
     """Counts down the evaluations that a search may do."""
 
     def __init__(self, most: int) -> None:
@@ -77,7 +77,7 @@ class Budget:
 
 
 def search(
-    variables: Sequence[Variable], conditions: Sequence[Expr], needed: frozenset[str], budget: Budget
+    variables: Sequence[Variable], conditions: Sequence[Expr], needed: frozenset[str], budget: SearchBudget
 ) -> list[Row]:
     """Rows over all variables that may meet the conditions, as far as the columns `needed` tell them apart. Columns that are of
     no variable may be anything. Raises TooMany."""
@@ -102,7 +102,7 @@ def _linked(variable: Variable, bound: frozenset[str], pending: Sequence[_Test])
     return any(test.bound & bound and test.bound & variable.names for test in pending)
 
 
-def _filtered(variable: Variable, tests: Iterable[_Test], budget: Budget) -> Variable:
+def _filtered(variable: Variable, tests: Iterable[_Test], budget: SearchBudget) -> Variable:
     """The rows of one variable that meet the conditions on it alone."""
     rows: Sequence[Row] = variable.rows
     for test in tests:
@@ -112,7 +112,7 @@ def _filtered(variable: Variable, tests: Iterable[_Test], budget: Budget) -> Var
     return Variable(variable.names, rows)
 
 
-def _paired(rows: list[Row], variable: Variable, tests: list[_Test], budget: Budget) -> list[Row]:
+def _paired(rows: list[Row], variable: Variable, tests: list[_Test], budget: SearchBudget) -> list[Row]:
     """Each row with each of the variable's that meets the conditions on both."""
     partners, work = _partners(variable, tests), 1 + sum(test.work for test in tests)
     if partners is None:

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import account_mac, same
-from dpsql.ledger.driver_statements import Prepared
+from dpsql.ledger.driver_statements import DriverStatement
 from dpsql.ledger.records import Units, canonical, from_text, to_text
 from dpsql.ledger.tables import accounts
 
@@ -64,7 +64,7 @@ class Account:
 _COLUMNS = tuple(column.name for column in accounts.columns)
 _MOST_KNOWN = 1000
 _ALL = select(accounts).order_by(accounts.c.scope)
-_UPDATE = Prepared(
+_UPDATE = DriverStatement(
     update(accounts)
     .where(accounts.c.scope == bindparam("at"))
     .values({name: bindparam(name) for name in ("limits", "spent", "seq", "mac")})
@@ -72,9 +72,9 @@ _UPDATE = Prepared(
 
 
 @cache
-def _of_scopes(count: int) -> Prepared:
+def _of_scopes(count: int) -> DriverStatement:
     """The rows of as many scopes, in one statement."""
-    return Prepared(
+    return DriverStatement(
         select(accounts).where(accounts.c.scope.in_([bindparam(f"scope{index}") for index in range(count)]))
     )
 

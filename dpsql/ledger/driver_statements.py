@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ClauseElement
 
 
-class Prepared:
+class DriverStatement:
     """One statement. Errors are those of the driver; `Store` puts them in words."""
 
     def __init__(self, statement: Executable) -> None:

@@ -11,18 +11,18 @@ from sqlalchemy.engine import Connection
 
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import linked, same
-from dpsql.ledger.driver_statements import Prepared
+from dpsql.ledger.driver_statements import DriverStatement
 from dpsql.ledger.records import Entry, canonical
 from dpsql.ledger.tables import entries
 from dpsql.ledger.witness import Head
 
 _PAGE = 1000
-_SINCE = Prepared(
+_SINCE = DriverStatement(
     select(entries.c.seq, entries.c.digest).where(entries.c.seq >= bindparam("seq")).order_by(entries.c.seq)
 )
 _AFTER = select(entries).where(entries.c.seq > bindparam("seq")).order_by(entries.c.seq).limit(_PAGE)
-_BY_ID = Prepared(select(entries).where(entries.c.id == bindparam("id")))
-_INSERT = Prepared(entries.insert())
+_BY_ID = DriverStatement(select(entries).where(entries.c.id == bindparam("id")))
+_INSERT = DriverStatement(entries.insert())
 
 
 def now() -> str:

@@ -17,13 +17,13 @@ from threading import Timer
 
 from sqlalchemy import bindparam, select
 
-from dpsql.ledger.driver_statements import Prepared
+from dpsql.ledger.driver_statements import DriverStatement
 from dpsql.ledger.entries import Turn
 from dpsql.ledger.tables import entries
 
 LATEST_SECONDS = 1.0
 _log = logging.getLogger("dpsql.ledger")
-_RESOLVED = Prepared(select(entries.c.seq).where(entries.c.resolves == bindparam("resolves")))
+_RESOLVED = DriverStatement(select(entries.c.seq).where(entries.c.resolves == bindparam("resolves")))
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from sqlalchemy.pool import NullPool
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.driver_errors import slug_of
-from dpsql.ledger.driver_statements import Prepared, driver
+from dpsql.ledger.driver_statements import DriverStatement, driver
 
 # The advisory lock of every dpsql ledger in one PostgreSQL database ("dpsql" in ASCII).
 _POSTGRES_LOCK = 0x647073716C
@@ -146,12 +146,12 @@ class Store:
             finally:
                 self._give_up()
 
-    def rows(self, statement: Prepared, **values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, statement: DriverStatement, **values: Any) -> list[tuple[Any, ...]]:
         """What one SELECT returns: one consistent state, without a transaction around it."""
         with self.alone():
             return self._begun(lambda connection: statement.rows(connection, **values))
 
-    def write(self, statement: Prepared, **values: Any) -> int:
+    def write(self, statement: DriverStatement, **values: Any) -> int:
         """One statement as a transaction by itself (SQLite), which may be lost with the power; how many rows it wrote."""
 
         def written(connection: Connection) -> int:

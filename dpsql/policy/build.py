@@ -15,15 +15,15 @@ from dpsql.policy.reach import is_csv
 from dpsql.policy.shape import ColumnShape, CsvShape, LimitShape, PerQueryShape, PolicyShape, TableShape
 from dpsql.policy.types import (
     Analyst,
-    Budget,
     Column,
     CsvDialect,
+    DatasetBudget,
     PerQuery,
     Policy,
     PrivacyUnit,
-    Project,
-    Reuse,
-    Session,
+    ProjectLimit,
+    ReusePolicy,
+    SessionLimit,
     Table,
     Value,
 )
@@ -41,7 +41,7 @@ SELECTION_SHARE = 1000
 def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy:
     """The policy that `shape` describes; what does not fit its column's type goes to `problems` and is left out."""
     unit = None if shape.privacy_unit is None else PrivacyUnit(shape.privacy_unit.table, shape.privacy_unit.column)
-    budget = Budget(shape.budget.epsilon, shape.budget.delta or Fraction(0), shape.budget.accountant)
+    budget = DatasetBudget(shape.budget.epsilon, shape.budget.delta or Fraction(0), shape.budget.accountant)
     return Policy(
         dataset=shape.dataset,
         source=shape.source,
@@ -56,18 +56,20 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         session=None if shape.session is None else _session(shape.session),
         tables=_tables(shape, unit is None, problems),
         description=shape.description,
-        projects={name: Project(limit.epsilon, limit.delta, limit.members) for name, limit in shape.projects.items()},
-        reuse=Reuse(shape.reuse.default, shape.reuse.shared, shape.reuse.more_accurate),
+        projects={
+            name: ProjectLimit(limit.epsilon, limit.delta, limit.members) for name, limit in shape.projects.items()
+        },
+        reuse=ReusePolicy(shape.reuse.default, shape.reuse.shared, shape.reuse.more_accurate),
         data_version=shape.data_version,
         folder=folder,
     )
 
 
-def _session(limit: LimitShape) -> Session:
-    return Session(limit.epsilon, limit.delta)
+def _session(limit: LimitShape) -> SessionLimit:
+    return SessionLimit(limit.epsilon, limit.delta)
 
 
-def _per_query(shape: PolicyShape, budget: Budget) -> PerQuery:
+def _per_query(shape: PolicyShape, budget: DatasetBudget) -> PerQuery:
     given = shape.per_query
     most = min(budget.epsilon, given.max_epsilon or budget.epsilon)
     epsilon = given.epsilon or min(DEFAULT_EPSILON, most)

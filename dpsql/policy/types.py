@@ -39,7 +39,7 @@ class PrivacyUnit:
 
 
 @dataclass(frozen=True)
-class Budget:
+class DatasetBudget:
     """What the whole dataset may ever lose; `accountant` is "pure" or "zcdp". `delta` is 0 only under "pure"."""
 
     epsilon: Fraction
@@ -81,7 +81,7 @@ class Analyst:
 
 
 @dataclass(frozen=True)
-class Project:
+class ProjectLimit:
     """What all questions of one project may spend, whoever asks; a `delta` of None is limited by the dataset's alone.
 
     `members`: the analysts who may charge it, beside the owner; None: all of them.
@@ -93,7 +93,7 @@ class Project:
 
 
 @dataclass(frozen=True)
-class Reuse:
+class ReusePolicy:
     """When stored releases answer instead of a new charge.
 
     `default` is dp.reuse of a session that sets none: "off", "on" or "derive". `shared`: a release answers every
@@ -107,7 +107,7 @@ class Reuse:
 
 
 @dataclass(frozen=True)
-class Session:
+class SessionLimit:
     """What one session (one connection) may spend."""
 
     epsilon: Fraction
@@ -210,15 +210,15 @@ class Policy:
     source: str | None
     privacy_unit: PrivacyUnit | None
     neighbours: Neighbours
-    budget: Budget
+    budget: DatasetBudget
     per_query: PerQuery
     ledger: str
     analysts: Mapping[str, Analyst] = field(hash=False)
-    session: Session | None
+    session: SessionLimit | None
     tables: Mapping[str, Table] = field(hash=False)
     description: str = ""
-    projects: Mapping[str, Project] = field(default_factory=dict, hash=False)
-    reuse: Reuse = Reuse()
+    projects: Mapping[str, ProjectLimit] = field(default_factory=dict, hash=False)
+    reuse: ReusePolicy = ReusePolicy()
     timing: str = "plain"
     constant_seconds: Fraction | None = None
     data_version: str | None = None

@@ -34,7 +34,7 @@ ARROW: dict[Type, pa.DataType] = {
 }  # fmt: skip
 
 
-class NoisyTerm(Protocol):
+class ReleasedTerm(Protocol):
     """One noisy basis term, a number for each group (see `perturb.NoisyTerm`).
 
     `values` differ from the exact numbers by integer noise times `noise_unit`, rounded to an integer when `whole`.
@@ -70,7 +70,7 @@ class ReleasedBlock:
 
     name: str
     keys: pa.Table
-    terms: tuple[NoisyTerm, ...]
+    terms: tuple[ReleasedTerm, ...]
     formulas: tuple[MeasureFormula, ...]
     rows: int
     groups: GroupFacts = ANY_GROUPS

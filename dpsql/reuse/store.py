@@ -23,7 +23,7 @@ from sqlalchemy.engine import Connection
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.chain import mac, same
-from dpsql.ledger.driver_statements import Prepared
+from dpsql.ledger.driver_statements import DriverStatement
 from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import touch
@@ -36,10 +36,10 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 _COLUMNS = ("key", "block", "created", "metadata", "payload", "mac")
 _ROWS = select(*(releases.c[name] for name in _COLUMNS))
 _ALL = _ROWS.order_by(releases.c.created, releases.c.key)
-_BY_KEY = Prepared(_ALL.where(releases.c.key == bindparam("key")))
-_BY_BLOCK = Prepared(_ALL.where(releases.c.block == bindparam("block")))
+_BY_KEY = DriverStatement(_ALL.where(releases.c.key == bindparam("key")))
+_BY_BLOCK = DriverStatement(_ALL.where(releases.c.block == bindparam("block")))
 # The release under a key, or if there is none those of a block: one statement, so that a new question is one look.
-_NEAREST = Prepared(
+_NEAREST = DriverStatement(
     union_all(
         _ROWS.where(releases.c.key == bindparam("key")),
         _ROWS.where(
@@ -48,15 +48,15 @@ _NEAREST = Prepared(
         ),
     ).order_by("created", "key")
 )
-_DELETE = Prepared(releases.delete().where(releases.c.key == bindparam("key")))
-_INSERT = Prepared(releases.insert())
+_DELETE = DriverStatement(releases.delete().where(releases.c.key == bindparam("key")))
+_INSERT = DriverStatement(releases.insert())
 
 
 @cache
-def _insert_new(count: int) -> Prepared:
+def _insert_new(count: int) -> DriverStatement:
     """Writes as many rows, but none under a key that is there (SQLite)."""
     rows: list[dict[str, Any]] = [{name: bindparam(f"{name}{index}") for name in _COLUMNS} for index in range(count)]
-    return Prepared(releases.insert().prefix_with("OR IGNORE").values(rows))
+    return DriverStatement(releases.insert().prefix_with("OR IGNORE").values(rows))
 
 
 @dataclass(frozen=True)

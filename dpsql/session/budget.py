@@ -11,14 +11,13 @@ from typing import Any
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger import decimal_text
 from dpsql.ledger.account import Account
-from dpsql.policy import Analyst, Policy, Project
-from dpsql.policy import Session as PolicySession
+from dpsql.policy import Analyst, Policy, ProjectLimit, SessionLimit
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
 
 
 @dataclass(frozen=True)
-class Scope:
+class BudgetScope:
     """One account that a charge must fit: its name in the ledger and how it counts."""
 
     name: str
@@ -29,7 +28,7 @@ class Scope:
 class Budget:
     """What each scope has spent and has left; `accounts` (by name) is one consistent state of the ledger."""
 
-    scopes: tuple[Scope, ...]
+    scopes: tuple[BudgetScope, ...]
     accounts: Mapping[str, Account]
 
     @cached_property
@@ -90,10 +89,10 @@ def _decimals(amounts: Mapping[str, int]) -> dict[str, str]:
 
 def scopes_of(
     policy: Policy, analyst: str | None, project: str | None, session: str, dataset: Accountant
-) -> tuple[Scope, ...]:
+) -> tuple[BudgetScope, ...]:
     """The accounts that a charge must fit. Refuses an analyst or a project that the policy does not name, and a
     project that the analyst is no member of."""
-    limits: list[tuple[str, Analyst | Project | PolicySession]] = []
+    limits: list[tuple[str, Analyst | ProjectLimit | SessionLimit]] = []
     if analyst is not None:
         if analyst not in policy.analysts:
             raise refuse("analyst_unknown", name=analyst)
@@ -109,10 +108,10 @@ def scopes_of(
         limits.append((f"session:{session}", policy.session))
     kind, delta = policy.budget.accountant, policy.budget.delta
     limited = [
-        Scope(name, make_accountant(kind, limit.epsilon, delta if limit.delta is None else limit.delta))
+        BudgetScope(name, make_accountant(kind, limit.epsilon, delta if limit.delta is None else limit.delta))
         for name, limit in limits
     ]
-    return (Scope("dataset", dataset), *limited)
+    return (BudgetScope("dataset", dataset), *limited)
 
 
 def _shown(amount: str) -> str:

@@ -21,7 +21,7 @@ from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches, Shelf
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import Room
-from dpsql.session.budget import Budget, Scope, scopes_of
+from dpsql.session.budget import Budget, BudgetScope, scopes_of
 from dpsql.session.stages import Stages
 
 
@@ -32,9 +32,9 @@ class Accounts:
         """`session`: the id of the session, which has an account of its own where the policy limits sessions."""
         self._policy, self._accountant, self._ledger = policy, planner.accountant, ledger
         self._analyst, self._session = analyst, session
-        self._opened: dict[str | None, tuple[Scope, ...]] = {}
+        self._opened: dict[str | None, tuple[BudgetScope, ...]] = {}
 
-    def scopes(self, project: str | None) -> tuple[Scope, ...]:
+    def scopes(self, project: str | None) -> tuple[BudgetScope, ...]:
         """Return the scopes of questions asked for `project`. Raises analyst_unknown, project_unknown."""
         if project not in self._opened:
             scopes = scopes_of(self._policy, self._analyst, project, self._session, self._accountant)

@@ -24,7 +24,7 @@ from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Norm
-from dpsql.tuning.choices import UNSEEN, Seen, Table, choice, table
+from dpsql.tuning.choices import UNSEEN, ChoiceTable, Seen, choice, table
 from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Advice:
     """What came out. `tables`: one for each bound that matters; `price`: what was charged; `people`: how many there are,
     about; `rows`: the end of the last bin of rows where somebody was seen; `notes` for the reader."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[ChoiceTable, ...]
     price: str
     receipt: str
     people: float
@@ -201,13 +201,13 @@ class _Work:
         self.spread = spread
         self.number = groups
 
-    def counts(self) -> list[Table]:
+    def counts(self) -> list[ChoiceTable]:
         """max_count and max_rows for COUNT."""
         if not any(measure.aggregate == "count" for measure in self.tuning.block.measures):
             return []
         return [*self._clip("max_count", "COUNT", self.rows, None), *self._rows("COUNT", None, 1.0)]
 
-    def totals(self, seen: Seen) -> list[Table]:
+    def totals(self, seen: Seen) -> list[ChoiceTable]:
         """max_total and max_rows for one SUM."""
         summed = seen.histogram.summed
         assert summed is not None
@@ -218,7 +218,7 @@ class _Work:
             *self._rows(of, summed, seen.total() / rows if rows else 0.0),
         ]
 
-    def _clip(self, setting: str, of: str, seen: Seen, summed: Summed | None) -> list[Table]:
+    def _clip(self, setting: str, of: str, seen: Seen, summed: Summed | None) -> list[ChoiceTable]:
         """A unit in `spread` groups whose L1 norm is t has an L2 norm between t / sqrt(spread), where its groups are equal, and
         t, where one group has nearly all; the geometric mean of the two is taken."""
         choices = []
@@ -237,7 +237,7 @@ class _Work:
             choices.append(choice(float(edge), float(edge) * wide, seen, self.number, 1.0, noise))
         return [table(setting, of, choices, None, seen)] if choices else []
 
-    def _rows(self, of: str, summed: Summed | None, each: float) -> list[Table]:
+    def _rows(self, of: str, summed: Summed | None, each: float) -> list[ChoiceTable]:
         """Rows that are dropped take their share of the sum with them; `each`: what a row adds."""
         policy = self.tuning.session.policy
         if len(_many_rows(policy, self.tuning.block)) != 1:
@@ -250,7 +250,7 @@ class _Work:
                 choices.append(choice(edge, edge, self.rows, self.number, each, found[1]))
         return [table("max_rows", of, choices, now, self.rows)] if choices else []
 
-    def groups(self, seen: Seen) -> list[Table]:
+    def groups(self, seen: Seen) -> list[ChoiceTable]:
         """max_groups for COUNT(DISTINCT unit), the one aggregate that it gives less noise."""
         if not any(measure.aggregate == "count_units" for measure in self.tuning.block.measures):
             return []

@@ -74,7 +74,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Table:
+class ChoiceTable:
     """Choices for one bound. `setting`: its name in SQL or in the policy; `of`: the output it is about; `now`: the value
     that applies without a change; `why` tells why nothing is recommended."""
 
@@ -97,16 +97,16 @@ def choice(value: float, bound: float, seen: Seen, groups: float, unit: float, n
     return Choice(value, lost, beyond * unit / groups, noise, seen.doubt(bound) * unit / groups)
 
 
-def table(setting: str, of: str, choices: list[Choice], now: float | None, seen: Seen) -> Table:
+def table(setting: str, of: str, choices: list[Choice], now: float | None, seen: Seen) -> ChoiceTable:
     """Marks the choice of the least expected error, unless noise drowns what it would rest on."""
     if seen.people() < 3 * seen.least:
         why = (
             f"noise drowns the histogram (a bin counts from {seen.least:.3g} privacy units): give it a larger --epsilon"
         )
-        return Table(setting, of, tuple(choices), now, why)
+        return ChoiceTable(setting, of, tuple(choices), now, why)
     best = min(range(len(choices)), key=lambda at: choices[at].together)
     if choices[best].doubt > choices[best].together:
         why = "noise drowns the estimate of the bias: give it a larger --epsilon"
-        return Table(setting, of, tuple(choices), now, why)
+        return ChoiceTable(setting, of, tuple(choices), now, why)
     marked = (replace(one, recommended=index == best) for index, one in enumerate(choices))
-    return Table(setting, of, tuple(marked), now)
+    return ChoiceTable(setting, of, tuple(marked), now)

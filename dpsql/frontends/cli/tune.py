@@ -14,7 +14,7 @@ from dpsql.frontends.cli.shared import analyst_option, open_asking, policy_optio
 
 if TYPE_CHECKING:
     from dpsql.tuning import Advice
-    from dpsql.tuning.choices import Table
+    from dpsql.tuning.choices import ChoiceTable
 
 
 @click.command()
@@ -82,7 +82,7 @@ def _short(value: float) -> str:
     return f"{value:.3g}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
 
 
-def _columns(table: Table) -> tuple[list[str], list[list[str]], list[bool]]:
+def _columns(table: ChoiceTable) -> tuple[list[str], list[list[str]], list[bool]]:
     names = [table.setting, "lost", "bias", "noise", "together", ""]
     rows = [
         (

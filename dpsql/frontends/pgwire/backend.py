@@ -19,8 +19,8 @@ from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command
 from dpsql.frontends.pgwire.copying import copy_messages, read_options
 from dpsql.frontends.pgwire.encodings import read_parameter
-from dpsql.frontends.pgwire.questions import Prepared, Questions
-from dpsql.frontends.pgwire.rows import Answer, Field, Rows, described, formats_for
+from dpsql.frontends.pgwire.questions import PreparedStatement, Questions
+from dpsql.frontends.pgwire.rows import ResultField, Rows, StatementResult, described, formats_for
 from dpsql.frontends.pgwire.transactions import Transaction
 from dpsql.sql.parse import MOST_CHARACTERS
 from dpsql.sql.split import read_script
@@ -35,13 +35,13 @@ MOST_STATEMENTS = 1_000
 class Portal:
     """A statement with its values. `rows` and `answer` are there once it was asked; one that failed is `broken`."""
 
-    prepared: Prepared
+    prepared: PreparedStatement
     values: tuple[Any, ...] = ()
     formats: tuple[int, ...] = ()
     cursor: bool = False
     hold: bool = False
     broken: bool = False
-    answer: Answer | None = None
+    answer: StatementResult | None = None
     rows: Rows | None = None
     told: bool = False
 
@@ -52,7 +52,7 @@ class Backend:
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._transaction = Transaction(questions)
-        self._statements: dict[str, Prepared] = {}
+        self._statements: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
         self._skipping = False
         self._handlers: dict[type, Callable[[Any], Iterator[bytes]]] = {
@@ -149,24 +149,24 @@ class Backend:
             raise moved(error, offset) from None
         yield m.PARSE_COMPLETE
 
-    def _prepared(self, sql: str, oids: Sequence[int]) -> Prepared:
+    def _prepared(self, sql: str, oids: Sequence[int]) -> PreparedStatement:
         """What a statement is. In a failed transaction only its end is understood."""
         command = read_command(sql) if sql else None
         if self._transaction.status == "E" and (command is None or command.kind not in Transaction.ENDS) and sql:
             raise refuse("transaction_failed")
         if not sql:
-            return Prepared("", "empty")
+            return PreparedStatement("", "empty")
         if command is None or (command.kind in ("set", "reset", "show") and command.name.startswith("dp.")):
             return self._questions.prepare(sql, oids)
         if command.kind not in ("copy", "declare"):
-            return Prepared(sql, "command", command=command)
+            return PreparedStatement(sql, "command", command=command)
         try:
             inner = self._questions.prepare(command.query, oids)
             if command.kind == "declare" and not inner.oids:
                 self._questions.describe(inner)
         except Error as error:
             raise moved(error, command.offset) from None
-        return Prepared(sql, "command", inner.oids, command, inner.tree)
+        return PreparedStatement(sql, "command", inner.oids, command, inner.tree)
 
     def _bind(self, message: m.Bind) -> Iterator[bytes]:
         prepared = self._statement(message.statement)
@@ -214,7 +214,7 @@ class Backend:
         self._skipping = False
         yield self._end()
 
-    def _statement(self, name: str) -> Prepared:
+    def _statement(self, name: str) -> PreparedStatement:
         if name not in self._statements:
             raise refuse("statement_unknown", name=name)
         return self._statements[name]
@@ -234,12 +234,12 @@ class Backend:
         self._portals = {name: portal for name, portal in self._portals.items() if held and portal.hold}
 
     @staticmethod
-    def _may_end(prepared: Prepared) -> bool:
+    def _may_end(prepared: PreparedStatement) -> bool:
         return prepared.kind == "empty" or (prepared.command is not None and prepared.command.kind in Transaction.ENDS)
 
     # --- columns and rows ---------------------------------------------------------------------------------------------
 
-    def _fields(self, prepared: Prepared, values: Sequence[Any] | None) -> tuple[Field, ...]:
+    def _fields(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
         """The columns of a statement without asking it."""
         command = prepared.command
         if prepared.kind == "empty" or (command is not None and command.kind in ("copy", "declare")):
@@ -259,7 +259,7 @@ class Backend:
         portal.broken = True
         prepared = portal.prepared
         if prepared.kind == "empty":
-            portal.answer = Answer("")
+            portal.answer = StatementResult("")
         elif prepared.command is not None:
             portal.answer = self._command(prepared, prepared.command, portal.values)
         else:
@@ -303,7 +303,7 @@ class Backend:
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
-    def _command(self, prepared: Prepared, command: Command, values: tuple[Any, ...]) -> Answer:
+    def _command(self, prepared: PreparedStatement, command: Command, values: tuple[Any, ...]) -> StatementResult:
         if command.kind in ("fetch", "move"):
             return self._fetched(command)
         if command.kind == "declare":
@@ -320,7 +320,7 @@ class Backend:
             self._drop_portals(held=command.kind == "commit")
         return answer
 
-    def _inner(self, portal: Portal, offset: int) -> Answer:
+    def _inner(self, portal: Portal, offset: int) -> StatementResult:
         """The answer of the question inside of a command."""
         try:
             self._ask(portal)
@@ -329,7 +329,7 @@ class Backend:
         assert portal.answer is not None
         return portal.answer
 
-    def _declared(self, prepared: Prepared, command: Command, values: tuple[Any, ...]) -> Answer:
+    def _declared(self, prepared: PreparedStatement, command: Command, values: tuple[Any, ...]) -> StatementResult:
         hold = "HOLD" in command.words
         if self._transaction.status == "I" and not hold:
             raise refuse("transaction_none", what="DECLARE CURSOR")
@@ -338,9 +338,9 @@ class Backend:
         inner = self._questions.prepare(command.query, prepared.oids)
         formats = (1,) if "BINARY" in command.words else ()
         self._keep(command.name, Portal(inner, values, formats, cursor=True, hold=hold))
-        return Answer(command.tag)
+        return StatementResult(command.tag)
 
-    def _fetched(self, command: Command) -> Answer:
+    def _fetched(self, command: Command) -> StatementResult:
         """The next rows of a cursor; the first FETCH asks its question."""
         cursor = self._portal(command.name)
         first = cursor.answer is None
@@ -353,18 +353,18 @@ class Backend:
         cursor.rows.at += size
         notices = cursor.answer.notices if first else ()
         if command.kind == "move":
-            return Answer(f"MOVE {size}", notices=notices)
-        return Answer("FETCH", cursor.rows.fields, table, notices)
+            return StatementResult(f"MOVE {size}", notices=notices)
+        return StatementResult("FETCH", cursor.rows.fields, table, notices)
 
-    def _closed(self, command: Command) -> Answer:
+    def _closed(self, command: Command) -> StatementResult:
         if command.name:
             self._portal(command.name)
             del self._portals[command.name]
         else:
             self._portals = {name: portal for name, portal in self._portals.items() if not portal.cursor}
-        return Answer(command.tag)
+        return StatementResult(command.tag)
 
-    def _forgotten(self, command: Command) -> Answer:
+    def _forgotten(self, command: Command) -> StatementResult:
         if command.kind == "deallocate" and command.name:
             self._statement(command.name)
             del self._statements[command.name]
@@ -373,7 +373,7 @@ class Backend:
         if command.name == "ALL" and command.kind == "discard":
             self._portals = {}
             return self._transaction.run(Command("reset", command.tag, "all"))
-        return Answer(command.tag)
+        return StatementResult(command.tag)
 
 
 def _statements(text: str) -> list[tuple[str, int]]:

@@ -21,12 +21,12 @@ from sqlglot.errors import SqlglotError
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
-from dpsql.frontends.pgwire.catalog import Catalog, Place
+from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.asyncpg_types import TYPE_TREE, type_tree
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, read_postgres, tables_of
 from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_dummies, with_values
-from dpsql.frontends.pgwire.rows import OIDS, Answer, Field, oid_of
+from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.release.release import Release
 from dpsql.session.response_times import Pace
@@ -41,7 +41,7 @@ LONG_TEXT = 5_000
 
 
 @dataclass
-class Prepared:
+class PreparedStatement:
     """One statement that was understood: where it goes, its parameters' types, and its columns once they are known."""
 
     sql: str
@@ -49,7 +49,7 @@ class Prepared:
     oids: tuple[int, ...] = ()
     command: Command | None = None
     tree: exp.Expr | None = None
-    fields: tuple[Field, ...] | None = field(default=None)
+    fields: tuple[ResultField, ...] | None = field(default=None)
 
 
 class Stop:
@@ -135,7 +135,7 @@ class Questions:
         """`texts` is where long texts wait to be read."""
         self.session, self.settings, self.stop = session, settings, Stop()
         self._catalog = catalog
-        self._place = Place(catalog.user, catalog.database, settings, process, catalog.oids)
+        self._place = CatalogContext(catalog.user, catalog.database, settings, process, catalog.oids)
         self._tables = {name.lower() for name in session.policy.tables}
         self._texts = FairQueue(1) if texts is None else texts
 
@@ -151,24 +151,24 @@ class Questions:
 
     # --- understanding ------------------------------------------------------------------------------------------------
 
-    def prepare(self, sql: str, declared: Sequence[int]) -> Prepared:
+    def prepare(self, sql: str, declared: Sequence[int]) -> PreparedStatement:
         """Where a question goes and what its parameters are. Raises refusals; nothing is charged."""
         if TYPE_TREE.match(sql):
-            return Prepared(sql, "types", (1028,))
+            return PreparedStatement(sql, "types", (1028,))
         with self.reading(sql):
             return self._understood(sql, declared)
 
-    def _understood(self, sql: str, declared: Sequence[int]) -> Prepared:
+    def _understood(self, sql: str, declared: Sequence[int]) -> PreparedStatement:
         words = _words(sql)
         about_data = not words.isdisjoint(self._tables)
         about_catalog = any(
             word.startswith("pg_") or word in ("information_schema", "_pg_expandarray") for word in words
         )
         if about_data and not about_catalog and not _PARAMETER.search(sql):
-            return Prepared(sql, "data", tuple(oid or e.TEXT for oid in declared))
+            return PreparedStatement(sql, "data", tuple(oid or e.TEXT for oid in declared))
         tree = read_postgres(sql)
         kind = self._kind(tree, about_data)
-        return Prepared(sql, kind, parameter_types(tree, declared, self.session.policy), tree=tree)
+        return PreparedStatement(sql, kind, parameter_types(tree, declared, self.session.policy), tree=tree)
 
     def _kind(self, tree: exp.Expr | None, about_data: bool) -> str:
         if tree is None or not isinstance(tree, exp.Query):
@@ -178,7 +178,7 @@ class Questions:
             raise refuse("catalog_mixed")
         return "data" if False in kinds else "catalog"
 
-    def look_at_names(self, prepared: Prepared) -> None:
+    def look_at_names(self, prepared: PreparedStatement) -> None:
         """Raise, when a statement is prepared, what PostgreSQL finds then: names that do not exist. All else waits for the
         values, as a value that stands in for a parameter may be one that cannot stand there."""
         if prepared.kind not in ("data", "catalog"):
@@ -192,13 +192,13 @@ class Questions:
             if not prepared.oids:
                 prepared.fields = fields
 
-    def describe(self, prepared: Prepared, values: Sequence[Any] | None = None) -> tuple[Field, ...]:
+    def describe(self, prepared: PreparedStatement, values: Sequence[Any] | None = None) -> tuple[ResultField, ...]:
         """The columns of a question, remembered; `values` stand in for parameters whose values are not known yet."""
         if prepared.fields is None:
             prepared.fields = self._described(prepared, values)
         return prepared.fields
 
-    def _described(self, prepared: Prepared, values: Sequence[Any] | None) -> tuple[Field, ...]:
+    def _described(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
         if prepared.kind == "types":
             return _fields(type_tree([]).schema)
         if prepared.kind == "catalog":
@@ -212,11 +212,11 @@ class Questions:
                 columns = self.session.describe(prepared.sql, given or None)
         except Error as error:
             return _fields(self._probe(prepared, error).schema)
-        return tuple(Field(column.name, OIDS[column.type]) for column in columns)
+        return tuple(ResultField(column.name, OIDS[column.type]) for column in columns)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    def run(self, prepared: Prepared, values: Sequence[Any]) -> Answer:
+    def run(self, prepared: PreparedStatement, values: Sequence[Any]) -> StatementResult:
         """Answer a question: this may charge. Raises refusals and faults; `charged` tells."""
         if prepared.kind == "types":
             return _answer(type_tree(values[0] if values else []))
@@ -229,9 +229,9 @@ class Questions:
                 if self.stop.asked and error.slug == "stopped":
                     raise self.stop.refusal(error.charged, error.hint) from None
                 return self._structure(prepared, error)
-        fields = tuple(Field(column.name, OIDS[column.type]) for column in release.columns)
+        fields = tuple(ResultField(column.name, OIDS[column.type]) for column in release.columns)
         tag = "SELECT" if fields else "SET"
-        return Answer(tag, fields, release.table if fields else None, self._notices(release))
+        return StatementResult(tag, fields, release.table if fields else None, self._notices(release))
 
     def _execute(self, sql: str, values: list[Any] | None) -> Release:
         """As `Session.execute`, with the text read in its turn and the data scanned out of it."""
@@ -245,7 +245,7 @@ class Questions:
             planned = self.session.plan(statement, values)
         return self.session.answer(planned, pace=pace)
 
-    def _run_catalog(self, prepared: Prepared, values: Sequence[Any]) -> pa.Table:
+    def _run_catalog(self, prepared: PreparedStatement, values: Sequence[Any]) -> pa.Table:
         assert prepared.tree is not None
         interrupt = _Interrupt()
         with self.stop.running(interrupt, self.settings.statement_seconds()):
@@ -256,14 +256,14 @@ class Questions:
                     raise self.stop.refusal() from None
                 raise
 
-    def _structure(self, prepared: Prepared, error: Error) -> Answer:
+    def _structure(self, prepared: PreparedStatement, error: Error) -> StatementResult:
         """A tool that looks at a table's columns through LIMIT 1 gets columns without rows; anything else its
         refusal."""
         table = self._probe(prepared, error)
         told = ("rows of people are not shown: these are the columns only", "ask for an aggregate: SELECT COUNT(*) ...")
         return replace(_answer(table), notices=(told,))
 
-    def _probe(self, prepared: Prepared, error: Error) -> pa.Table:
+    def _probe(self, prepared: PreparedStatement, error: Error) -> pa.Table:
         tree = prepared.tree or read_postgres(prepared.sql)
         if error.slug not in ("raw_rows", "rows_clause"):
             raise error
@@ -355,12 +355,14 @@ def _never(condition: exp.Expr) -> bool:
     return isinstance(left, exp.Literal) and isinstance(right, exp.Literal) and left.name != right.name
 
 
-def _fields(schema: pa.Schema) -> tuple[Field, ...]:
+def _fields(schema: pa.Schema) -> tuple[ResultField, ...]:
     return tuple(
-        Field(one.name, _VECTORS[one.name] if one.name in _VECTORS and pa.types.is_list(one.type) else oid_of(one.type))
+        ResultField(
+            one.name, _VECTORS[one.name] if one.name in _VECTORS and pa.types.is_list(one.type) else oid_of(one.type)
+        )
         for one in schema
     )
 
 
-def _answer(table: pa.Table) -> Answer:
-    return Answer("SELECT", _fields(table.schema), table)
+def _answer(table: pa.Table) -> StatementResult:
+    return StatementResult("SELECT", _fields(table.schema), table)

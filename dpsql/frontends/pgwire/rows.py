@@ -26,7 +26,7 @@ OIDS = {
 
 
 @dataclass(frozen=True)
-class Field:
+class ResultField:
     """One column as a client sees it."""
 
     name: str
@@ -34,14 +34,14 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StatementResult:
     """What a statement gave: rows (None for a statement without any), and what to say about it.
 
     `tag` is the command tag; for rows it lacks the count, which is added when they have been sent.
     """
 
     tag: str
-    fields: tuple[Field, ...] = ()
+    fields: tuple[ResultField, ...] = ()
     table: pa.Table | None = None
     notices: tuple[tuple[str, str], ...] = ()
     statuses: tuple[tuple[str, str], ...] = ()
@@ -78,12 +78,12 @@ def formats_for(asked: Sequence[int], width: int) -> tuple[int, ...]:
     return found
 
 
-def described(fields: Sequence[Field], formats: Sequence[int]) -> bytes:
+def described(fields: Sequence[ResultField], formats: Sequence[int]) -> bytes:
     """RowDescription."""
     return row_description([(one.name, one.oid, e.codec(one.oid).size) for one in fields], formats)
 
 
-def writers(fields: Sequence[Field], formats: Sequence[int]) -> list[Any]:
+def writers(fields: Sequence[ResultField], formats: Sequence[int]) -> list[Any]:
     """For each column what turns a value that is not NULL into bytes."""
     found: list[Any] = []
     for one, form in zip(fields, formats, strict=True):
@@ -101,7 +101,7 @@ def _texts(kind: e.Codec) -> Any:
 class Rows:
     """An answer's rows and how far they have been fetched; fetching never asks again."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[ResultField, ...]
     table: pa.Table
     at: int = field(default=0)
 

@@ -11,7 +11,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.questions import Questions
-from dpsql.frontends.pgwire.rows import Answer, Field
+from dpsql.frontends.pgwire.rows import ResultField, StatementResult
 from dpsql.pricing.options import Options
 
 MOST_SAVEPOINTS = 1_000
@@ -43,14 +43,14 @@ class Transaction:
         if self.status == "T":
             self.status = "E"
 
-    def fields(self, command: Command) -> tuple[Field, ...]:
+    def fields(self, command: Command) -> tuple[ResultField, ...]:
         """Columns of a command's answer."""
         if command.kind != "show":
             return ()
         if command.name == "all":
-            return (Field("name", e.TEXT), Field("setting", e.TEXT), Field("description", e.TEXT))
+            return (ResultField("name", e.TEXT), ResultField("setting", e.TEXT), ResultField("description", e.TEXT))
         return (
-            Field(
+            ResultField(
                 command.name.replace("time zone", "TimeZone").replace(
                     "transaction isolation level", "transaction_isolation"
                 ),
@@ -58,7 +58,7 @@ class Transaction:
             ),
         )
 
-    def run(self, command: Command) -> Answer:
+    def run(self, command: Command) -> StatementResult:
         """Carry out one command. Raises refusals."""
         told = self._questions.settings.reported()
         notices: tuple[tuple[str, str], ...] = ()
@@ -82,7 +82,7 @@ class Transaction:
             if command.name == "all":
                 self._questions.session.options = self._questions.session.first_options
         now = self._questions.settings.reported()
-        return Answer(tag, notices=notices, statuses=tuple((k, v) for k, v in now.items() if told[k] != v))
+        return StatementResult(tag, notices=notices, statuses=tuple((k, v) for k, v in now.items() if told[k] != v))
 
     def _here(self) -> _Before:
         return _Before(self._questions.settings.snapshot(), self._questions.session.options)
@@ -135,7 +135,7 @@ class Transaction:
             self._local.setdefault(key, settings.all().get(key, ""))
         settings.set(command.name, command.value)
 
-    def _shown(self, command: Command) -> Answer:
+    def _shown(self, command: Command) -> StatementResult:
         fields = self.fields(command)
         settings = self._questions.settings
         rows: list[tuple[str, ...]]
@@ -145,4 +145,4 @@ class Transaction:
         else:
             rows = [(settings.get(command.name),)]
         columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
-        return Answer("SHOW", fields, pa.Table.from_arrays(columns, names=[field.name for field in fields]))
+        return StatementResult("SHOW", fields, pa.Table.from_arrays(columns, names=[field.name for field in fields]))

@@ -15,7 +15,7 @@ import numpy as np
 from sqlglot import exp
 
 from dpsql.release.error_bars.draws import Floats, deviates, stratified
-from dpsql.release.remainder import NoisyTerm
+from dpsql.release.remainder import ReleasedTerm
 
 _DRAWS = 20_000
 _MOST_WEIGHTINGS = 64
@@ -32,7 +32,7 @@ class Part:
     rounded: bool
 
 
-def parts(node: exp.Expr, terms: Mapping[str, NoisyTerm]) -> list[Part] | None:
+def parts(node: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> list[Part] | None:
     """`node` (over keys and terms) as a sum of parts, None when it is not linear. No parts: exact."""
     if not any(column.name in terms for column in node.find_all(exp.Column)):
         return []
@@ -58,7 +58,7 @@ def parts(node: exp.Expr, terms: Mapping[str, NoisyTerm]) -> list[Part] | None:
     return None
 
 
-def _product(node: exp.Mul | exp.Div, terms: Mapping[str, NoisyTerm]) -> list[Part] | None:
+def _product(node: exp.Mul | exp.Div, terms: Mapping[str, ReleasedTerm]) -> list[Part] | None:
     left, right = parts(node.this, terms), parts(node.expression, terms)
     if left is None or right is None or (right and (left or isinstance(node, exp.Div))):
         return None
@@ -88,7 +88,7 @@ def _merged(known: list[Part]) -> list[Part]:
     return [*straight, *(part for part in known if part.rounded)]
 
 
-def _rounded(known: list[Part] | None, terms: Mapping[str, NoisyTerm]) -> list[Part] | None:
+def _rounded(known: list[Part] | None, terms: Mapping[str, ReleasedTerm]) -> list[Part] | None:
     if known is None or len(known) != 1 or known[0].rounded:
         return None
     part = known[0]
@@ -111,7 +111,9 @@ class Weighed:
     rounded: bool
 
 
-def half_widths(known: Sequence[Weighed], terms: Mapping[str, NoisyTerm], confidence: float, key: str) -> Floats | None:
+def half_widths(
+    known: Sequence[Weighed], terms: Mapping[str, ReleasedTerm], confidence: float, key: str
+) -> Floats | None:
     """For each row h with P(|error| <= h) >= confidence, in the units of the expression.
 
     Exact for one term (the quantile of its law); normal for sums of Gaussian noise (a sum of independent normal laws
@@ -127,7 +129,7 @@ def half_widths(known: Sequence[Weighed], terms: Mapping[str, NoisyTerm], confid
     return _drawn(known, terms, confidence, key)
 
 
-def _closed(part: Weighed, terms: Mapping[str, NoisyTerm], confidence: float) -> Floats | None:
+def _closed(part: Weighed, terms: Mapping[str, ReleasedTerm], confidence: float) -> Floats | None:
     if len(part.weights) == 1:
         ((name, weight),) = part.weights.items()
         return np.asarray(np.abs(weight) * terms[name].half_width(confidence))
@@ -137,13 +139,13 @@ def _closed(part: Weighed, terms: Mapping[str, NoisyTerm], confidence: float) ->
     return np.asarray(NormalDist().inv_cdf((1 + confidence) / 2) * np.sqrt(variance))
 
 
-def _variance(term: NoisyTerm) -> float:
+def _variance(term: ReleasedTerm) -> float:
     """Of the error of a released term; rounding adds at most 1/12 to noise on a fine grid."""
     spread = term.standard_deviation() ** 2
     return spread + 1 / 12 if term.whole and spread > 0 else spread
 
 
-def _drawn(known: Sequence[Weighed], terms: Mapping[str, NoisyTerm], confidence: float, key: str) -> Floats | None:
+def _drawn(known: Sequence[Weighed], terms: Mapping[str, ReleasedTerm], confidence: float, key: str) -> Floats | None:
     columns = [column for part in known for column in (part.factor, *part.weights.values())]
     weightings, of_row = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
     if len(weightings) > _MOST_WEIGHTINGS:

@@ -30,7 +30,7 @@ from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, pe
 from dpsql.release.error_bars.extents import Extent
 from dpsql.release.error_bars.intervals import intervals
 from dpsql.release.error_bars.simulation import Groups, Measures, typed
-from dpsql.release.remainder import DIALECT, NoisyTerm, ReleasedBlock, Remainder, column, runnable
+from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, Remainder, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
 
 _MOST_CELLS = 2_000_000
@@ -152,7 +152,7 @@ class Replicates:
             term.name: self._replicated(term, f"{rerun.seed}/{block.name}/{term.name}") for term in block.terms
         }
 
-    def _replicated(self, term: NoisyTerm, key: str) -> Floats:
+    def _replicated(self, term: ReleasedTerm, key: str) -> Floats:
         """Shape (3 draws + 3, groups)."""
         released = np.asarray(term.values, dtype=np.float64)
         uniform = uniforms(key, 2 * self.draws * len(released)).reshape(2, self.draws, len(released))

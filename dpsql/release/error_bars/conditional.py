@@ -14,12 +14,12 @@ import math
 import numpy as np
 
 from dpsql.release.error_bars.draws import Floats, tabled
-from dpsql.release.remainder import NoisyTerm
+from dpsql.release.remainder import ReleasedTerm
 
 _LEAST = 1.0
 
 
-def values_given_shown(term: NoisyTerm, released: Floats, shown_from: float, uniform: Floats) -> Floats:
+def values_given_shown(term: ReleasedTerm, released: Floats, shown_from: float, uniform: Floats) -> Floats:
     """Draws of the exact values, shape (rows, draws). `released` and `shown_from` are in the unit of the term."""
     step, mass = tabled(term.noise)
     reach = (len(mass) - 1) // 2

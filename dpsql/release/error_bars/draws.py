@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import is_registered, registered
-from dpsql.release.remainder import NoisyTerm
+from dpsql.release.remainder import ReleasedTerm
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,12 +38,12 @@ def stratified(key: str, count: int) -> Floats:
     return (np.argsort(drawn[:count]) + drawn[count:]) / count
 
 
-def known_law(term: NoisyTerm) -> bool:
+def known_law(term: ReleasedTerm) -> bool:
     """Whether replicates of this term's noise can be drawn."""
     return is_registered(term.noise)
 
 
-def deviates(term: NoisyTerm, uniform: Floats) -> Floats:
+def deviates(term: ReleasedTerm, uniform: Floats) -> Floats:
     """Noise of `term` at the quantiles `uniform`, in the units of its values. Raises InternalError unless `known_law`."""
     noise = registered(term.noise).quantiles(uniform) * term.noise_unit
     return np.rint(noise) if term.whole else noise

@@ -21,7 +21,7 @@ from dpsql.release.error_bars.draws import Floats, deviates, stratified
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import EVERYTHING, Extent, extent
 from dpsql.release.error_bars.vectors import Vector, clamped, vector
-from dpsql.release.remainder import DIALECT, NoisyTerm, ReleasedBlock, identifier
+from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, identifier
 from dpsql.release.sandbox import Room, floats
 
 _MOST_CELLS = 8_000_000
@@ -57,7 +57,7 @@ class Groups:
         table = table if self.rows is None else table.take(pa.array(self.rows))
         return table.append_column(AT, pa.array(np.arange(len(table))))
 
-    def terms(self) -> dict[str, NoisyTerm]:
+    def terms(self) -> dict[str, ReleasedTerm]:
         """The block's terms by name."""
         return {term.name: term for term in self.block.terms}
 

@@ -17,7 +17,7 @@ from dpsql.policy import (
     PerQuery,
     Policy,
     PrivacyUnit,
-    Session,
+    SessionLimit,
     load_policy,
     parse_policy,
     policy_problems,
@@ -131,7 +131,7 @@ def test_every_option_arrives() -> None:
         ContributionBounds(None, 3, 4),
     )
     assert policy.per_query == expected
-    assert policy.session == Session(Fraction(3, 2), Fraction(2, 10**7))
+    assert policy.session == SessionLimit(Fraction(3, 2), Fraction(2, 10**7))
     assert policy.neighbours is Neighbours.CHANGE_ONE
 
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 from support.hospital_file import POLICY
 
-from dpsql.policy import Project, Reuse, parse_policy, policy_problems
+from dpsql.policy import ProjectLimit, ReusePolicy, parse_policy, policy_problems
 from dpsql.pricing.options import Options
 
 
 def test_defaults() -> None:
     policy = parse_policy(POLICY)
-    assert policy.reuse == Reuse("on", shared=True, more_accurate=True)
+    assert policy.reuse == ReusePolicy("on", shared=True, more_accurate=True)
     assert policy.projects == {}
     assert policy.data_version is None
     assert Options.of_policy(policy).reuse == "on"
@@ -22,9 +22,9 @@ def test_defaults() -> None:
 def test_every_key_arrives() -> None:
     more = "reuse: {default: off, shared: false, more_accurate: false}\ndata_version: 2026-11\n"
     policy = parse_policy(more + "projects: {flu: {epsilon: 0.5, delta: 1e-7}}\n" + POLICY)
-    assert policy.reuse == Reuse("off", shared=False, more_accurate=False)
+    assert policy.reuse == ReusePolicy("off", shared=False, more_accurate=False)
     assert policy.data_version == "2026-11"
-    assert policy.projects == {"flu": Project(Fraction(1, 2), Fraction(1, 10**7))}
+    assert policy.projects == {"flu": ProjectLimit(Fraction(1, 2), Fraction(1, 10**7))}
     assert not Options.of_policy(policy).reuse
 
 

@@ -12,11 +12,11 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.database import image
 from dpsql.frontends.pgwire.catalog.policy_rows import PolicyRows
-from dpsql.frontends.pgwire.catalog.rewrite import Place, to_duckdb
+from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext, to_duckdb
 from dpsql.policy import Policy
 from dpsql.release.confinement import ConfinedError, ConfinedPool
 
-__all__ = ["Catalog", "Place"]
+__all__ = ["Catalog", "CatalogContext"]
 
 TIMEOUT_SECONDS = 5.0
 MOST_ROWS = 100_000
@@ -41,12 +41,12 @@ class Catalog:
             confined.load(self.image)
 
     def run(
-        self, tree: exp.Expr, place: Place, started: Callable[[Callable[[], None]], None] | None = None
+        self, tree: exp.Expr, place: CatalogContext, started: Callable[[Callable[[], None]], None] | None = None
     ) -> pa.Table:
         """Rows of one SELECT; `started` is given what interrupts it. Raises refusals with PostgreSQL's SQLSTATEs."""
         return self._rows(to_duckdb(tree, place), MOST_ROWS, started)
 
-    def describe(self, tree: exp.Expr, place: Place) -> pa.Schema:
+    def describe(self, tree: exp.Expr, place: CatalogContext) -> pa.Schema:
         """The columns of one SELECT, which is not run."""
         return self._rows(f"SELECT * FROM ({to_duckdb(tree, place)}) LIMIT 0", 0, None).schema
 

@@ -36,7 +36,7 @@ Rows = Iterator[tuple[Relation, tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
-class Key:
+class TableKey:
     """A constraint of a table: "p" primary, "u" unique, "f" foreign; `oid` its own, `index` that of its index,
     or of the one it refers to, or 0."""
 
@@ -172,16 +172,16 @@ class PolicyRows:
         if comment:
             yield _description(self._oids[table.name], number, comment)
 
-    def _own_keys(self, table: Table) -> Iterator[Key]:
+    def _own_keys(self, table: Table) -> Iterator[TableKey]:
         """Primary and unique keys."""
         oid = self._oids[table.name] + 1
         sets = [("p", table.primary_key)] if table.primary_key else []
         for kind, columns in (*sets, *(("u", columns) for columns in table.unique)):
             suffix = "pkey" if kind == "p" else "_".join((*columns, "key"))
-            yield Key(kind, f"{table.name}_{suffix}", oid, oid + 1, columns)
+            yield TableKey(kind, f"{table.name}_{suffix}", oid, oid + 1, columns)
             oid += 2
 
-    def _keys(self, table: Table) -> Iterator[Key]:
+    def _keys(self, table: Table) -> Iterator[TableKey]:
         """Own keys, then foreign ones; these name the index of the key they refer to, which drivers look for."""
         own = list(self._own_keys(table))
         yield from own
@@ -189,7 +189,7 @@ class PolicyRows:
         for column, (parent, parent_column) in table.foreign_keys.items():
             theirs = self._own_keys(self._policy.tables[parent])
             index = next((key.index for key in theirs if tuple(key.columns) == (parent_column,)), 0)
-            yield Key("f", f"{table.name}_{column}_fkey", oid, index, (column,), (parent, (parent_column,)))
+            yield TableKey("f", f"{table.name}_{column}_fkey", oid, index, (column,), (parent, (parent_column,)))
             oid += 2
 
     def _is_linked(self, table: Table) -> bool:
@@ -197,7 +197,7 @@ class PolicyRows:
         reached = {parent for one in self._policy.tables.values() for parent, _ in one.foreign_keys.values()}
         return bool(table.foreign_keys) or table.name in reached
 
-    def _key(self, table: Table, key: Key, names: dict[str, str]) -> Rows:
+    def _key(self, table: Table, key: TableKey, names: dict[str, str]) -> Rows:
         oid, numbers = self._oids[table.name], _numbers(table, key.columns)
         parent = None if key.refers is None else self._policy.tables[key.refers[0]]
         yield relation("pg_constraint"), relation("pg_constraint").row(

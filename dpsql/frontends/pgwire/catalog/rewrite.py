@@ -51,7 +51,7 @@ _TEXT_TYPES = {
 
 
 @dataclass(frozen=True)
-class Place:
+class CatalogContext:
     """Who asks: what session functions answer with."""
 
     user: str
@@ -111,7 +111,7 @@ def catalog_schema(table: exp.Table) -> str | None:
     return PG_CATALOG if not schema and (PG_CATALOG, name) in relations() else None
 
 
-def to_duckdb(tree: exp.Expr, place: Place) -> str:
+def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
     """DuckDB's SQL for a SELECT over the catalogs (or over nothing). Raises refusals with PostgreSQL's SQLSTATEs."""
     if not isinstance(tree, exp.Query):
         raise refuse("catalog_statement")
@@ -151,7 +151,7 @@ def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=PREFIX + name, expressions=list(arguments))
 
 
-def _table(node: exp.Expr, place: Place) -> exp.Expr:
+def _table(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Table)
     if not isinstance(node.this, exp.Identifier):
         if isinstance(node.this, (exp.Explode, exp.ExplodingGenerateSeries, exp.GenerateSeries)):
@@ -179,7 +179,7 @@ def _table(node: exp.Expr, place: Place) -> exp.Expr:
     return node
 
 
-def _column(node: exp.Expr, place: Place) -> exp.Expr:
+def _column(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Column)
     if not node.table and not node.this.quoted and node.name in ("user", "current_role"):
         return exp.Literal.string(place.user)
@@ -189,7 +189,7 @@ def _column(node: exp.Expr, place: Place) -> exp.Expr:
     return node
 
 
-def _dot(node: exp.Expr, place: Place) -> exp.Expr:
+def _dot(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """pg_catalog.f(x): the functions have no schema here."""
     return node.expression if isinstance(node.this, exp.Identifier) and node.this.name in SCHEMAS else node
 
@@ -202,7 +202,7 @@ def _type_word(to: exp.Expr) -> str:
     return text.lower().replace('"', "").removeprefix("pg_catalog.")
 
 
-def _cast(node: exp.Expr, place: Place) -> exp.Expr:
+def _cast(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Cast)
     word, value = _type_word(node.to), node.this
     if word == "regclass":
@@ -242,7 +242,7 @@ def _number(value: exp.Expr) -> bool:
     return isinstance(value, exp.Literal) and value.name.isdigit()
 
 
-def _regclass(value: exp.Expr, place: Place) -> exp.Expr:
+def _regclass(value: exp.Expr, place: CatalogContext) -> exp.Expr:
     if isinstance(value, exp.Literal) and not _number(value):
         path = [part.strip('"') for part in value.name.split(".")]
         known = {name: relation.oid for (_, name), relation in relations().items()} | place.oids
@@ -285,7 +285,7 @@ def _item(text: str) -> exp.Expr:
     return exp.Literal.number(int(text)) if text.lstrip("-").isdigit() else exp.Literal.string(text)
 
 
-def _any(node: exp.Expr, place: Place) -> exp.Expr:
+def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """x = ANY('{a,b}'): the literal is a list."""
     inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
     if isinstance(inner, exp.Literal) and inner.name.startswith("{"):
@@ -293,7 +293,7 @@ def _any(node: exp.Expr, place: Place) -> exp.Expr:
     return node
 
 
-def _comparison(node: exp.Expr, place: Place) -> exp.Expr:
+def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Lists are compared with '{...}', function columns with 0 (which stands for no function)."""
     assert isinstance(node, exp.Binary)
     left, right = node.left, node.right
@@ -305,7 +305,7 @@ def _comparison(node: exp.Expr, place: Place) -> exp.Expr:
     return node
 
 
-def _bracket(node: exp.Expr, place: Place) -> exp.Expr:
+def _bracket(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """int2vector and oidvector count from 0, lists from 1."""
     if isinstance(node.this, exp.Column) and node.this.name in VECTOR_COLUMNS:
         for index in list(node.expressions):
@@ -313,7 +313,7 @@ def _bracket(node: exp.Expr, place: Place) -> exp.Expr:
     return node
 
 
-def _operator(node: exp.Expr, place: Place) -> exp.Expr:
+def _operator(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """a OPERATOR(pg_catalog.~) b."""
     word = str(node.args.get("operator")).rpartition(".")[2]
     shapes: dict[str, Callable[[exp.Expr, exp.Expr], exp.Expr]] = {
@@ -333,20 +333,20 @@ def _matches(value: exp.Expr, pattern: exp.Expr, flags: str) -> exp.Expr:
     return exp.Anonymous(this="regexp_matches", expressions=[value, pattern, *options])
 
 
-def _regexp(node: exp.Expr, place: Place) -> exp.Expr:
+def _regexp(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return _matches(node.this, node.expression, "i" if isinstance(node, exp.RegexpILike) else "")
 
 
-def _collate(node: exp.Expr, place: Place) -> exp.Expr:
+def _collate(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     inner: exp.Expr = node.this
     return inner
 
 
-def _session(node: exp.Expr, place: Place) -> exp.Expr:
+def _session(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return exp.Literal.string(place.value(_SESSION[type(node)]))
 
 
-def _function(node: exp.Expr, place: Place) -> exp.Expr:
+def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """A function by its name: ours, a session's, or refused as unknown."""
     name, arguments = str(node.name).lower(), list(node.expressions)
     if name in ("current_setting", "set_config") and arguments:
@@ -366,7 +366,7 @@ def _function(node: exp.Expr, place: Place) -> exp.Expr:
     raise refuse("unknown_function", name=name)
 
 
-def _setting(name: str, arguments: list[exp.Expr], place: Place) -> exp.Expr:
+def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp.Expr:
     """current_setting('x'[, missing_ok]) and set_config('x', value, local): the value, which is not kept."""
     if name == "set_config":
         return exp.cast(arguments[1], "text") if len(arguments) > 1 else exp.Null()
@@ -378,7 +378,7 @@ def _setting(name: str, arguments: list[exp.Expr], place: Place) -> exp.Expr:
     return exp.Literal.string(place.settings.get(first.name))
 
 
-def _known(node: exp.Expr, place: Place) -> exp.Expr:
+def _known(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """A function that sqlglot knows by a class of its own and that we answer by a macro."""
     return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
 
@@ -389,7 +389,7 @@ _CLASSES: dict[type[exp.Expr], str] = {
     if (found := exp.FUNCTION_BY_NAME.get(name.upper())) is not None and found is not exp.GroupConcat
 }
 
-_RULES: dict[type[exp.Expr], Callable[[exp.Expr, Place], exp.Expr]] = {
+_RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(_SESSION, _session),
     **dict.fromkeys(_CLASSES, _known),
     **dict.fromkeys((exp.EQ, exp.NEQ), _comparison),

@@ -11,7 +11,7 @@ from sqlglot import exp
 from support.places import TESTS
 
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.pgwire.catalog import Catalog, Place
+from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.rewrite import read_postgres, to_duckdb
 from dpsql.frontends.pgwire.catalog.shape import relations
 from dpsql.frontends.pgwire.questions import _fields
@@ -27,7 +27,7 @@ class Asker:
     def __init__(self, user: str) -> None:
         self.pool = ConfinedPool(1)
         self.catalog = Catalog(load_policy(POLICIES / "shop.yaml"), user, self.pool)
-        self.place = Place(user, "shop", Settings(user), 7, self.catalog.oids)
+        self.place = CatalogContext(user, "shop", Settings(user), 7, self.catalog.oids)
 
     def table(self, sql: str) -> Any:
         tree = read_postgres(sql)

@@ -1,0 +1,139 @@
+"""Names that say nothing may only become fewer, and one word means one thing (docs/glossary.md).
+
+Run as a script (`PYTHONPATH=.:tests`), it prints the tables as they are now; only smaller numbers may be written down here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+import pytest
+from support.places import ROOT
+
+PACKAGE = ROOT / "dpsql"
+WORDS = frozenset({"one", "at", "found", "known", "told", "made", "kept", "asked", "shown", "beside"})
+"""Words of no meaning of their own as names: a reader has to look up what they stand for."""
+
+
+def packages() -> dict[str, list[ast.Module]]:
+    """The modules of each package, as syntax trees: what stands in strings and comments does not count."""
+    found = defaultdict(list)
+    for file in sorted(PACKAGE.rglob("*.py")):
+        inside = file.relative_to(PACKAGE).parts
+        found[inside[0] if len(inside) > 1 else "dpsql"].append(ast.parse(file.read_text(encoding="utf-8")))
+    return dict(found)
+
+
+def bound_names(tree: ast.AST) -> Iterator[str]:
+    """Every name that is given in a module: variables, parameters, attributes, functions, classes, imports under a name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.alias) and node.asname:
+            yield node.asname
+
+
+def counted() -> dict[str, int]:
+    """How many names of each package are such words, with or without an underscore in front."""
+    return {
+        package: sum(name.strip("_") in WORDS for tree in trees for name in bound_names(tree))
+        for package, trees in packages().items()
+    }
+
+
+def classes_of_one_name() -> dict[str, int]:
+    """Public classes whose name another class has as well: how many there are of each name."""
+    names = Counter(
+        node.name
+        for trees in packages().values()
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    return {name: count for name, count in sorted(names.items()) if count > 1}
+
+
+MOST_WORDS: dict[str, int] = {
+    "dpsql": 0,
+    "aggregates": 3,
+    "audit": 21,
+    "engine": 94,
+    "errors": 6,
+    "frontends": 116,
+    "functions": 98,
+    "ledger": 33,
+    "noise": 45,
+    "plan": 30,
+    "planning": 5,
+    "policy": 18,
+    "pricing": 33,
+    "privacy": 9,
+    "release": 129,
+    "reuse": 64,
+    "session": 24,
+    "sql": 117,
+    "storage": 0,
+    "tuning": 16,
+}
+MOST_CLASSES: dict[str, int] = {
+    "Basis": 2,
+    "Block": 2,
+    "Choice": 2,
+    "Column": 2,
+    "Connection": 2,
+    "Counted": 2,
+    "Groups": 2,
+    "Layout": 3,
+    "Part": 2,
+    "Place": 2,
+    "Question": 2,
+    "Remaining": 2,
+    "Room": 2,
+    "Settings": 2,
+    "Unknown": 2,
+    "Unmatched": 2,
+    "Verdict": 2,
+}
+"""Names of classes that still mean more than one thing."""
+
+
+@pytest.mark.parametrize("package", sorted(packages()))
+def test_names_that_say_nothing_become_fewer(package: str) -> None:
+    assert counted()[package] <= MOST_WORDS.get(package, 0), f"give names of the domain instead of {sorted(WORDS)}"
+
+
+def test_no_further_class_name_means_two_things() -> None:
+    more = {name: count for name, count in classes_of_one_name().items() if count > MOST_CLASSES.get(name, 1)}
+    assert not more, "one word, one meaning: choose another name (docs/glossary.md)"
+
+
+def test_the_glossary_names_classes_that_there_are() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`", text))
+    there = {
+        node.name
+        for trees in packages().values()
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    assert named and not named - there
+
+
+def test_the_glossary_has_each_entry_once() -> None:
+    entries = re.findall(r"^- \*\*([^*]+)\*\*", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    assert len(entries) >= 30 and len(set(entries)) == len(entries)
+
+
+if __name__ == "__main__":
+    print("MOST_WORDS =", counted())
+    print("MOST_CLASSES =", classes_of_one_name())
