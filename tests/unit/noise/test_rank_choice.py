@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
@@ -13,11 +13,14 @@ import pytest
 from scipy import stats
 from support.noise_laws import ALPHA, Scripted, Seeded
 
+from dpsql.audit.choice_laws import log_law
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import rank_choice
 from dpsql.noise.fixed_point_exp import EXACT_BITS, ONE_BITS, exp_bounds, exp_tables, product
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_choice import choose, exact_runs
+from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.exponential import Choice
 
 HALF = Fraction(1, 2)
 QUANTILES = [
@@ -369,3 +372,22 @@ def test_products_are_floors_of_exact_products() -> None:
     for x in values:
         found = product(np.full(len(values), x, dtype=np.uint64), np.array(values, dtype=np.uint64)).tolist()
         assert found == [x * y >> ONE_BITS for y in values]
+
+
+# --- the law that is priced is the law that is drawn ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("quantile", "rank"), [(HALF, 0), (Fraction(1, 10), 0), (Fraction(0), 2), (Fraction(1), 1), (Fraction(0), 30)]
+)
+def test_priced_choices_are_drawn_at_their_own_epsilon_and_at_no_other(quantile: Fraction, rank: int) -> None:
+    rows = [0, 4, 9, 0, 0, 6, 2, 0, 3]
+    priced = Choice(Sensitivity(1, 1, 1, 1), quantile, Fraction(1), rank)
+    _, cell, count = laid_out([rows])
+    many = np.arange(100_001) * cell.size
+    found = choose(9, many, np.tile(cell, 100_000), np.tile(count, 100_000), priced, 0, KernelRandomness())
+    filled = {place: n for place, n in enumerate(rows) if n}
+    for share, fits in ((Fraction(1), True), (Fraction(7, 10), False), (Fraction(13, 10), False)):
+        logs = log_law(replace(priced, epsilon_0=share), 9, filled, list(range(9)))
+        p = fit(found, [Decimal(math.exp(one)) for one in logs])
+        assert p > ALPHA if fits else p < 1e-9
