@@ -18,7 +18,7 @@ from typing import Any
 
 from dpsql.functions.calendar import bucket, difference, last_day, microseconds, midnight, moved_by_months, truncated
 from dpsql.functions.date_formats import written
-from dpsql.functions.numeric import MOST_TEXT
+from dpsql.functions.numeric import MOST_TEXT, REGISTRY
 from dpsql.functions.regex import matches, replaced
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, ReleasedValue
@@ -37,7 +37,7 @@ def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
     if any(value is None for value in values):
         return None
     try:
-        result = _STRICT[name](*values)
+        result = (REGISTRY[name].meaning or _STRICT[name])(*values)
     except (OverflowError, ValueError, ZeroDivisionError):
         return None
     return _typed(result, expression.facts.type)
@@ -150,13 +150,6 @@ _LAZY: dict[str, Callable[[Call, Mapping[str, Any]], Any]] = {
 
 def _clamp(value: Any, lower: Any, upper: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else max(min(value, upper), lower)
-
-
-def _exp(value: Any) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
 
 
 def _power(base: Any, exponent: Any) -> float:
@@ -322,8 +315,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": lambda a, b: float(a) / float(b),
     "intdiv": lambda a, b: int(Fraction(a, b)), "mod": _remainder, "neg": operator.neg, "abs": abs,
     "sign": lambda x: (x > 0) - (x < 0), "floor": _integral(math.floor), "ceil": _integral(math.ceil),
-    "round": _round, "sqrt": math.sqrt, "ln": lambda x: math.log(float(x)), "log10": lambda x: math.log10(float(x)),
-    "exp": _exp, "power": _power, "clamp": _clamp, "eq": lambda a, b: compare(a, b, operator.eq),
+    "round": _round, "power": _power, "clamp": _clamp, "eq": lambda a, b: compare(a, b, operator.eq),
     "ne": lambda a, b: compare(a, b, operator.ne), "lt": lambda a, b: compare(a, b, operator.lt),
     "le": lambda a, b: compare(a, b, operator.le), "gt": lambda a, b: compare(a, b, operator.gt),
     "ge": lambda a, b: compare(a, b, operator.ge), "not": operator.not_, "like": like,
@@ -341,3 +333,5 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "regexp_replace": lambda x, p, r, every: replaced(x[:MOST_TEXT], p, r, every)[:MOST_TEXT],
     "split_part": _split_part, "strlen": lambda x: len(x.encode()), "strpos": lambda x, y: x.find(y) + 1,
 }  # fmt: skip
+MEANINGS = frozenset({*_LAZY, *_STRICT, *(name for name, entry in REGISTRY.items() if entry.meaning is not None)})
+"""Functions that have a meaning here or in their entry."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from dpsql.functions import elementary  # noqa: F401 (enters its functions)
 from dpsql.functions.calendar import midnight
 from dpsql.functions.signatures import (
     NUMERIC,
@@ -159,22 +160,6 @@ def _round(arguments: tuple[Expr, ...]) -> Facts:
         lower=None if low is None else math.floor(low / step) * step,
         upper=None if high is None else math.ceil(high / step) * step,
     )
-
-
-@function("sqrt")
-def _sqrt(arguments: tuple[Expr, ...]) -> Facts:
-    """NULL for negative numbers."""
-    want(arguments, NUMERIC)
-    low, high = interval_of(arguments[0])
-    root = None if high is None else Fraction(math.isqrt(math.ceil(max(high, 0))) + 1)
-    return Facts(Type.REAL, Fraction(0), root, nullable=any_nullable(arguments) or low is None or low < 0)
-
-
-@function("ln", "log10", "exp")
-def _transcendental(arguments: tuple[Expr, ...]) -> Facts:
-    """NULL where there is no value. Without an interval: the question clamps the result itself."""
-    want(arguments, NUMERIC)
-    return Facts(Type.REAL)
 
 
 @function("power")

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from dpsql.functions.signatures import REPEATED, call
+from dpsql.functions.signatures import REGISTRY, REPEATED, call
 from dpsql.functions.text import MOST_TEXT
 from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.plan import (
@@ -57,8 +57,8 @@ _PER_BYTE = {
 }  # fmt: skip
 _DEAR = {
     "strftime": 1000, "time_bucket": 300, "date_trunc": 200, "date_part": 200, "date_diff": 200, "add_months": 200,
-    "add_days": 200, "add_seconds": 200, "last_day": 200, "to_text": 300, "ln": 100, "log10": 100, "exp": 100,
-    "power": 200, "sqrt": 50, "round": 100, "div": 50, "intdiv": 100, "mod": 100, "mul": 50,
+    "add_days": 200, "add_seconds": 200, "last_day": 200, "to_text": 300,
+    "power": 200, "round": 100, "div": 50, "intdiv": 100, "mod": 100, "mul": 50,
 }  # fmt: skip
 _PLAIN = 20
 
@@ -145,7 +145,8 @@ def _own(node: Call) -> int:
         scans = _scans(pattern, first) if name == "regexp_replace" and _value(arguments[3]) else 1
         copied = 80 if scans > 1 else 5
         return _PLAIN + (copied * first if name == "regexp_replace" else 0) + _STEP * program(pattern) * first * scans
-    return _PLAIN + _DEAR.get(name, 0) + _PER_BYTE.get(name, 0) * sum(sizes)
+    own = REGISTRY[name].cost
+    return _PLAIN + (_DEAR.get(name, 0) if own is None else own) + _PER_BYTE.get(name, 0) * sum(sizes)
 
 
 def _value(node: Expr) -> object:

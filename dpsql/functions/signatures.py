@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from dpsql.plan.intervals import Facts, Interval, Type
 from dpsql.plan.plan import Call, Expr, Literal
@@ -18,15 +19,23 @@ Infer = Callable[[tuple[Expr, ...]], Facts]
 
 @dataclass(frozen=True)
 class Function:
-    """`infer` gives the facts of the result from the arguments, or raises `WrongArguments`."""
+    """`infer` gives the facts of the result from the arguments, or raises `WrongArguments`.
+
+    `meaning`: the function in Python, of values that are not NULL (None, and errors of arithmetic, are NULL); None where
+    `functions.evaluate` has it. `nodes`: names of the parser's nodes whose operands are the arguments in order. `cost`: of
+    one row in nanoseconds (None: as `functions.row_costs` says).
+    """
 
     name: str
     infer: Infer
+    meaning: Callable[..., Any] | None = None
+    nodes: tuple[str, ...] = ()
+    cost: int | None = None
 
 
 REGISTRY: dict[str, Function] = {}
 REPEATED = {
-    "clamp": 4, "width_bucket": 7, "sqrt": 2, "ln": 2, "log10": 2, "add_days": 2, "add_months": 2, "add_seconds": 2,
+    "clamp": 4, "width_bucket": 7, "add_days": 2, "add_months": 2, "add_seconds": 2,
     "nullif": 2, "to_integer": 2, "to_real": 2, "to_boolean": 2, "to_date": 2, "to_timestamp": 2,
     "time_bucket": 4, "strlen": 2,
 }  # fmt: skip
@@ -38,10 +47,20 @@ def call(name: str, *arguments: Expr) -> Call:
     return Call(name, arguments, REGISTRY[name].infer(arguments))
 
 
-def function(*names: str) -> Callable[[Infer], Infer]:
+def function(
+    *names: str,
+    meaning: Callable[..., Any] | None = None,
+    nodes: tuple[str, ...] = (),
+    repeated: int = 1,
+    cost: int | None = None,
+) -> Callable[[Infer], Infer]:
+    """Enter functions under `names`; the other arguments are as in `Function` and `REPEATED`."""
+
     def enter(infer: Infer) -> Infer:
         for name in names:
-            REGISTRY[name] = Function(name, infer)
+            REGISTRY[name] = Function(name, infer, meaning, nodes, cost)
+            if repeated > 1:
+                REPEATED[name] = repeated
         return infer
 
     return enter

@@ -144,6 +144,9 @@ def _literal_of(type_: Type) -> Maker:
     return make
 
 
+ANGLES = ("sin", "cos", "tan", "asin", "acos", "atan", "radians", "degrees")
+
+
 def _specs() -> list[Spec]:
     """Every function of the register with every choice of argument types (fixed literals where it takes only these)."""
     specs: list[Spec] = []
@@ -164,7 +167,8 @@ def _specs() -> list[Spec]:
         ("sign", I, (I,)),
         ("sign", I, (R,)),
     ]
-    specs += [(name, R, (a,)) for name in ("sqrt", "ln", "log10", "exp") for a in (I, R)]
+    specs += [(name, R, (a,)) for name in ("sqrt", "ln", "log10", "exp", *ANGLES) for a in (I, R)]
+    specs += [("atan2", R, (a, b)) for a in (I, R) for b in (I, R)]
     specs += [("power", R, (a, b)) for a in (I, R) for b in (I, R, one_of(0, 1, 2, 3, 8, -1, Fraction(1, 2)))]
     specs += [("clamp", I, (I, one_of(-5, 0, 3), one_of(3, 9, 2**62)))]
     specs += [("clamp", R, (a, one_of(Fraction(-5), 0), one_of(Fraction(7, 2), 10**6))) for a in (I, R)]
@@ -237,7 +241,7 @@ def _specs() -> list[Spec]:
 
 SPECS = _specs()
 BY_TYPE = {type_: [spec for spec in SPECS if spec[1] is type_] for type_ in POOLS}
-LIBM = {"ln", "log10", "exp", "power"}
+LIBM = {"ln", "log10", "exp", "power", "atan2", *ANGLES}
 """Their last digit is the C library's; trees have them at the root only, or a floor above them could differ by one."""
 
 

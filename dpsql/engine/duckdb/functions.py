@@ -117,6 +117,9 @@ def _clamp(node: Call, texts: list[str]) -> str:
     return f"(CASE WHEN {missing} THEN NULL ELSE least(greatest({value}, {low}), {high}) END)"
 
 
+_FINITE = "BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308"
+
+
 def _guarded(function: str, condition: str) -> Template:
     """A function of reals where `condition` holds, NULL elsewhere."""
 
@@ -228,6 +231,9 @@ FUNCTIONS: dict[str, Template] = {
     "abs": _of_number("abs({})"), "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS BIGINT)",
     "floor": _floor("floor"), "ceil": _floor("ceil"), "round": _round, "sqrt": _guarded("sqrt", ">= 0"),
     "ln": _guarded("ln", "> 0"), "log10": _guarded("log10", "> 0"), "exp": _reals("exp"), "power": _reals("power"),
+    "sin": _guarded("sin", _FINITE), "cos": _guarded("cos", _FINITE), "tan": _guarded("tan", _FINITE),
+    "asin": _guarded("asin", "BETWEEN -1 AND 1"), "acos": _guarded("acos", "BETWEEN -1 AND 1"), "atan": _reals("atan"),
+    "atan2": _reals("atan2"), "radians": _reals("radians"), "degrees": _reals("degrees"),
     "clamp": _clamp, "least": lambda node, texts: f"least({', '.join(_alike(node, texts))})",
     "greatest": lambda node, texts: f"greatest({', '.join(_alike(node, texts))})",
     "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _nullif, "case": _case,

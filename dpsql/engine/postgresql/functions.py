@@ -36,7 +36,8 @@ _OWN_LIBRARY = "the server raises where it overflows, which its C library alone 
 _REGEX = "its regular expressions are another language than RE2, and may take exponential time"
 _CASES = "before PostgreSQL 17 the case of letters beyond ASCII depends on the server's locale"
 UNSUPPORTED: Mapping[str, str] = {
-    "exp": _OWN_LIBRARY, "power": _OWN_LIBRARY,
+    "exp": _OWN_LIBRARY, "power": _OWN_LIBRARY, "tan": _OWN_LIBRARY, "atan2": _OWN_LIBRARY, "radians": _OWN_LIBRARY,
+    "degrees": _OWN_LIBRARY, **dict.fromkeys(("sin", "cos", "asin", "acos", "atan"), _OWN_LIBRARY),
     "regexp_matches": _REGEX, "regexp_replace": _REGEX, "lower": _CASES, "upper": _CASES, "ilike": _CASES,
 }  # fmt: skip
 

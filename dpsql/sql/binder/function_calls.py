@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, pi
 
 from sqlglot import exp
 
@@ -315,6 +315,25 @@ def _concat_ws(self: Scalars, node: exp.ConcatWs) -> Expr:
 def _date(self: Scalars, node: exp.Date) -> Expr:
     only(node, "this")
     return _cast(self, exp.Cast(this=node.this, to=exp.DataType.build("date")))
+
+
+_OF_ENTRIES: dict[type[exp.Expr], str] = {
+    getattr(exp, node): entry.name for entry in REGISTRY.values() for node in entry.nodes
+}
+
+
+@handles(*_OF_ENTRIES)
+def _operands(self: Scalars, node: exp.Expr) -> Expr:
+    """A node whose operands are the arguments of a function, in order (`signatures.Function.nodes`)."""
+    only(node, "this", "expression")
+    parts = (node.this, node.args.get("expression"))
+    return self.call(_OF_ENTRIES[type(node)], node, *(self.bind(part) for part in parts if part is not None))
+
+
+@handles(exp.Pi)
+def _pi(self: Scalars, node: exp.Pi) -> Expr:
+    only(node)
+    return literal(Fraction(pi))
 
 
 _ANONYMOUS = {

@@ -431,8 +431,8 @@ def _many(self: Scalars, node: exp.Expr) -> Expr:
 
 
 _UNARY: dict[type[exp.Expr], str] = {
-    exp.Abs: "abs", exp.Sign: "sign", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sqrt: "sqrt", exp.Ln: "ln",
-    exp.Exp: "exp", exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.LastDay: "last_day",
+    exp.Abs: "abs", exp.Sign: "sign", exp.Floor: "floor", exp.Ceil: "ceil",
+    exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.LastDay: "last_day",
     exp.TimeToUnix: "epoch",
 }  # fmt: skip
 

@@ -60,8 +60,8 @@ SELECT SUM(sqrt(cost)) FROM visits
 
 -- query: logarithm_clamped
 -- keys: none
--- l1: 140, 140
--- rows: 7, 7
+-- l1: 138.15510558, 138.15510558
+-- rows: 6.90775527899, 6.90775527899
 SELECT AVG(clamp(ln(cost), 0, 7)) FROM visits
 
 -- query: power
@@ -167,3 +167,21 @@ SELECT SUM(clamp(strlen(diagnosis), 0, 20)), COUNT(DISTINCT concat_ws('-', ward,
 -- l1: 60, 20
 -- rows: 3, 1
 SELECT SUM(clamp(extract(epoch FROM seen) - 1704067200, 0, 3)), COUNT(last_day(seen)) FROM visits
+
+-- query: logarithm_keeps_bounds
+-- keys: none
+-- l1: 47.957905456
+-- rows: 2.3978952728
+SELECT SUM(ln(1 + abs(change))) FROM visits
+
+-- query: exponential_keeps_bounds
+-- keys: none
+-- l1: 1
+-- rows: 1
+SELECT SUM(exp(-age / 100)) FROM patients
+
+-- query: angles
+-- keys: none
+-- l1: 360.000841837, 360.000841837
+-- rows: 360.000841837, 360.000841837
+SELECT AVG(degrees(atan2(sin(radians(age)), cos(age * pi() / 180)))) FROM patients

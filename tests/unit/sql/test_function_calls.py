@@ -94,6 +94,7 @@ regexp_matches(t, 'b') | regexp_matches(t, '^[ÄA]B', 'i') | regexp_matches(t, '
 regexp_replace(t, '[abc]', '-', 'g') | regexp_replace(t, '(b)(.)', '\\2\\1') | regexp_replace(t, 'B', '', 'gi')
 split_part(t, 'b', 1) | split_part(t, 'x', 3) | strlen(t) | strpos(t, 'b') | instr(t, u) | position('c' IN t)
 strftime(d, '%Y-%m') | strftime(s, '%A, %d. %b %H:%M:%S') | concat_ws('-', t, u) | concat_ws('-', t) | dayname(d)
+sin(r) | cos(x) | tan(r) | asin(r / 200) | acos(x / 20) | atan(r) | atan2(r, x) | radians(r) | degrees(x) | pi() * r
 monthname(s) | last_day(d) | last_day(s) | concat_ws(', ', u, NULL, t)
 """
 """One line may hold several expressions, parted by ' | '."""
