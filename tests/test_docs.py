@@ -9,6 +9,7 @@ import click
 import pytest
 from support.places import ROOT
 
+from dpsql.engine.page import page as engines_page
 from dpsql.errors.page import register_page
 from dpsql.frontends.cli import cli
 
@@ -17,6 +18,10 @@ PAGES = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROO
 
 def test_the_page_of_refusals_is_up_to_date() -> None:
     assert (ROOT / "docs" / "refusals.md").read_text() == register_page()
+
+
+def test_the_page_of_engines_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "engines.md").read_text() == engines_page()
 
 
 def test_every_command_is_found_in_the_docs() -> None:

@@ -13,10 +13,12 @@ from typing import Any, ClassVar
 import psycopg
 import pytest
 from support.engine_contract import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
+from support.neighbouring_hospitals import policy as policy_of
 from support.postgres_source import Server, ServerWorld, server
 
 from dpsql.engine.postgresql import catalog
 from dpsql.engine.postgresql import engine as module
+from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.engine.query import EngineQuery
 from dpsql.engine.registry import open_engine
@@ -380,6 +382,22 @@ class TestFaults:
         assert self.slug(lambda: engine.rehearse(wrong)) == "engine_cannot_run"
         engine.rehearse(EngineQuery(SLOW, (), ("m0",)))  # planned, not run
         engine.close()
+
+
+def test_nothing_is_charged_for_a_text_that_the_server_does_not_plan(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = ServerWorld(policy_of("hospital"), server.database())
+    monkeypatch.setattr(PostgreSQLDialect, "wide", lambda self, value: f"no_such_function({value})")
+    observed = world.observe("SELECT COUNT(*), AVG(nights) FROM visits")
+    assert observed.outcome.startswith("0A000 engine_cannot_run") and (observed.charged, observed.charges) == (
+        False,
+        [],
+    )
+    assert observed.engine_sql == [] and "no_such_function" not in observed.outcome
+    monkeypatch.undo()
+    assert world.observe("SELECT COUNT(*), AVG(nights) FROM visits").outcome == "answered"
+    world.close()
 
 
 class TestCheck:
