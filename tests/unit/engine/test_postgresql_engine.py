@@ -176,7 +176,7 @@ def test_settings_of_the_database_and_the_role_change_no_meaning(server: Server,
     with psycopg.connect(url, autocommit=True) as owner:
         for setting in (
             "TimeZone TO 'Pacific/Kiritimati'", "DateStyle TO 'German'", "transform_null_equals TO on",
-            "extra_float_digits TO -15", "standard_conforming_strings TO off", "search_path TO evil, public",
+            "extra_float_digits TO -15", "standard_conforming_strings TO off", "search_path TO evil, pg_catalog, public",
             "statement_timeout TO '1ms'", "client_encoding TO 'LATIN1'",
         ):  # fmt: skip
             owner.execute(f"ALTER DATABASE {database} SET {setting}")
