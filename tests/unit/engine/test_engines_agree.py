@@ -21,7 +21,7 @@ REFUSED = {"expressions-power", "expressions-regular_expressions"}
 BY_HASH = {
     "clipping-with_caps", "doors-bigquery_options", "private_keys-max_groups", "private_keys-max_groups_and_rows",
     "public_keys-max_groups", "public_keys-max_rows_per_group", "public_keys-both_caps", "public_keys-cap_of_all_rows",
-    "windows-first_visit", "windows-values_of_other_rows",
+    "windows-first_visit", "windows-first_three", "windows-values_of_other_rows", "quantiles-capped_rows",
 }  # fmt: skip
 """Rows that are dropped, or first among equals, by the keyed hash: each engine has its own, so others stay."""
 
