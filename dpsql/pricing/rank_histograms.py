@@ -30,8 +30,9 @@ MOST_CELLS = 1 << 24
 """Cells of all groups together at most: so many rows the engine may return, whatever the data."""
 LEAST_CELLS = 1 << 8
 """Cells of a group at least: with fewer, what is chosen says too little."""
-_WANTED, _FINE, _FINEST = 1 << 20, 1 << 12, 1 << 16
-"""Cells of equal width: so many in all, if that leaves each group from `_FINE` to `_FINEST` of them."""
+_WANTED, _FINE, _FINEST = 1 << 18, 1 << 12, 1 << 16
+"""Cells of equal width: so many in all, if that leaves each group from `_FINE` to `_FINEST` of them. The engine's time follows
+how many are not empty: at 3 million rows and 50 groups it takes 1.8 times as long for 780,000 as for 200,000."""
 _MOST_INTEGERS = 1 << 17
 """Every integer is a cell of its own up to this many."""
 PRIVATE_GROUPS = 1 << 8
