@@ -43,7 +43,7 @@ def seen(world: World, case: Case) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("case", [*ACCEPTED, *REFUSED], ids=lambda case: case.id)
-def test_same(case: Case) -> None:
+def test_outcomes_do_not_depend_on_data(case: Case) -> None:
     here, there, empty = (seen(world, case) for world in worlds())
     assert here == there == empty
 

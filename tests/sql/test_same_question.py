@@ -62,12 +62,12 @@ def keys(condition: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("conditions", SAME, ids=lambda conditions: conditions[0])
-def test_same(conditions: list[str]) -> None:
+def test_conditions_that_mean_the_same_name_one_release(conditions: list[str]) -> None:
     assert len({keys(condition) for condition in conditions}) == 1
 
 
 @pytest.mark.parametrize("pair", OTHER, ids=lambda pair: pair[1])
-def test_other(pair: tuple[str, str]) -> None:
+def test_conditions_that_differ_name_different_releases(pair: tuple[str, str]) -> None:
     assert keys(pair[0]) != keys(pair[1])
 
 

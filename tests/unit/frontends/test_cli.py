@@ -140,7 +140,7 @@ def test_explaining_is_free(clinic: Clinic, dpsql: Run) -> None:
     assert clinic.charges() == 0
 
 
-def test_check(bare_clinic: Clinic, dpsql: Run) -> None:
+def test_check_names_what_the_source_lacks_and_makes_a_ledger_when_told(bare_clinic: Clinic, dpsql: Run) -> None:
     first = dpsql("check", "clinic.yaml")
     assert first.status == 0 and "ledger: there is none yet" in first.out
     assert "ledger: holds" in dpsql("check", "-p", "clinic.yaml", "--create-ledger").out
@@ -233,7 +233,7 @@ def test_ctrl_c_stops_the_engine_and_tells_the_charge(clinic: Clinic) -> None:
     assert clinic.charges() == 1
 
 
-def test_nobody_reads(clinic: Clinic, dpsql: Run) -> None:
+def test_an_output_that_is_closed_or_full_ends_the_command_without_a_traceback(clinic: Clinic, dpsql: Run) -> None:
     dpsql("query", "-p", "clinic.yaml", BY_REGION)
     child = process("query", "-p", "clinic.yaml", BY_REGION)
     assert child.stdout is not None and child.stderr is not None

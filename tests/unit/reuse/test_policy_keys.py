@@ -11,7 +11,7 @@ from dpsql.policy import ProjectLimit, ReusePolicy, parse_policy, policy_problem
 from dpsql.pricing.options import Options
 
 
-def test_defaults() -> None:
+def test_reuse_projects_and_data_version_have_defaults() -> None:
     policy = parse_policy(POLICY)
     assert policy.reuse == ReusePolicy("on", shared=True, more_accurate=True)
     assert policy.projects == {}
@@ -19,7 +19,7 @@ def test_defaults() -> None:
     assert Options.of_policy(policy).reuse == "on"
 
 
-def test_every_key_arrives() -> None:
+def test_every_key_of_reuse_and_projects_arrives() -> None:
     more = "reuse: {default: off, shared: false, more_accurate: false}\ndata_version: 2026-11\n"
     policy = parse_policy(more + "projects: {flu: {epsilon: 0.5, delta: 1e-7}}\n" + POLICY)
     assert policy.reuse == ReusePolicy("off", shared=False, more_accurate=False)

@@ -75,7 +75,7 @@ def test_what_is_kept_is_not_refused(text: str) -> None:
     parse(f"SELECT {text} FROM t")
 
 
-def test_place() -> None:
+def test_the_caret_stands_under_the_first_argument_that_would_be_dropped() -> None:
     """The caret stands under the first argument that would be forgotten, brackets inside arguments or not."""
     sql = "SELECT mod((1), (SELECT max(x, 2)), 3 + 4)"
     with pytest.raises(Error) as refusal:

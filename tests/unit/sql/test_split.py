@@ -51,7 +51,7 @@ def test_lines_and_comments() -> None:
     [("SELECT 'a", "string", 8), ('SELECT "a;', "quoted name", 8), ("SELECT 1; /* b /* */", "comment", 11),
      ("SELECT $$a;", "string", 8), ("SELECT E'a\\';", "string", 8)],
 )  # fmt: skip
-def test_unfinished(text: str, what: str, position: int) -> None:
+def test_text_that_is_not_closed_is_refused_where_it_was_opened(text: str, what: str, position: int) -> None:
     script = read_script(text)
     assert (script.unfinished, script.position) == (what, position)
     with pytest.raises(Refusal) as caught:
