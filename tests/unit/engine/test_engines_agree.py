@@ -22,6 +22,7 @@ BY_HASH = {
     "clipping-with_caps", "doors-bigquery_options", "private_keys-max_groups", "private_keys-max_groups_and_rows",
     "public_keys-max_groups", "public_keys-max_rows_per_group", "public_keys-both_caps", "public_keys-cap_of_all_rows",
     "windows-first_visit", "windows-first_three", "windows-values_of_other_rows", "quantiles-capped_rows",
+    "quantiles-capped_groups",
 }  # fmt: skip
 """Rows that are dropped, or first among equals, by the keyed hash: each engine has its own, so others stay."""
 
