@@ -6,7 +6,7 @@ How much people have is private, so it is measured: small histograms (`histogram
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -24,7 +24,7 @@ from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Norm
-from dpsql.tuning.choices import UNSEEN, ChoiceTable, Seen, choice, table
+from dpsql.tuning.choices import ChoiceTable, Seen, choice, least_seen, table
 from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 
 if TYPE_CHECKING:
@@ -137,6 +137,8 @@ class Tuning:
             *why,
             f"a bin of a histogram counts from {rows.least:.3g} privacy units on; fewer with more are not seen",
         ]
+        notes += [_margin(one) for one in found if one.recommended is not None]
+        notes.append(_hidden(seen))
         notes.append("error bars of answers hold the noise alone, not the bias")
         return Advice(
             tuple(found), release.receipt.charged, release.receipt_id, rows.people(), rows.largest(), tuple(notes)
@@ -144,7 +146,7 @@ class Tuning:
 
     def _seen(self, index: int, counts: list[float]) -> Seen:
         noise = self.planned.price.blocks[index].noise.terms[0].noise
-        least = noise.half_width(1 - UNSEEN / len(counts))
+        least = least_seen(noise, len(counts))
         return Seen(
             self.histograms[index],
             tuple(count if count >= least else 0.0 for count in counts),
@@ -166,6 +168,24 @@ class Tuning:
         return count, [
             f"private keys: at most about {count:.3g} groups can be shown; --groups N says how many there are"
         ]
+
+
+def _margin(table: ChoiceTable) -> str:
+    """The error bar of a recommendation: what the noise of the histogram leaves open of its bias."""
+    best = table.recommended
+    assert best is not None
+    margin = 1.96 * best.doubt
+    return f"{table.setting} {best.value:.6g} for {table.of}: its bias of {best.bias:.3g} is known within +/- {margin:.3g} (95 %)"
+
+
+def _hidden(seen: Sequence[Seen]) -> str:
+    """What no estimate holds: a few units that have very much are no more than noise in their bins."""
+    widest = max(seen, key=lambda part: part.unseen())
+    most = float(widest.histogram.edges[-1])
+    return (
+        f"up to about {widest.least:.3g} privacy units beyond {widest.largest():.4g} {widest.histogram.what} may be hidden "
+        f"by noise; each may have up to {most:.4g}, which no bias here holds: one unit with very much is not seen"
+    )
 
 
 def tune(session: Session, sql: str, *, epsilon: Fraction | None = None, groups: int | None = None) -> Advice:

@@ -9,10 +9,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.tuning.histograms import Histogram, middle
 
-UNSEEN = 0.05
-"""Chance that noise alone makes any bin of a histogram look as if somebody were in it."""
+CHANCE = 0.001
+"""That noise alone makes any bin of a histogram look as if somebody were in it. A bin far out weighs as much as its edge, so
+one that is noise moves every recommendation."""
+
+
+def least_seen(noise: Noise, bins: int) -> float:
+    """From how many noisy units on a bin of a histogram of `bins` is taken to have some."""
+    return noise.half_width(1 - CHANCE / bins)
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,10 @@ class Seen:
     def largest(self) -> float:
         """The end of the last bin where somebody was seen; 0 where nobody was."""
         return max((float(edge) for n, edge in zip(self.units, self.histogram.edges, strict=True) if n), default=0.0)
+
+    def unseen(self) -> float:
+        """The most that as many units as a bin hides could have beyond the last bin where somebody was seen, all together."""
+        return self.least * (float(self.histogram.edges[-1]) - self.largest())
 
     def _overs(self, bound: float) -> list[float]:
         return [max(0.0, middle(self.histogram, index) - bound) for index in range(len(self.units))]

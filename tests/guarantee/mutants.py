@@ -518,4 +518,8 @@ MUTANTS = (
            "unit/engine/test_engines_agree.py", "aggregates"),
     Mutant("PostgreSQL: a text is charged before it is planned", "session/pipeline.py", "context.engine.rehearse(request.stages.given(query))", "pass",
            "unit/engine/test_postgresql_engine.py", "does_not_plan"),
+    Mutant("noise counts as people", "tuning/choices.py", "noise.half_width(1 - CHANCE / bins)", "noise.half_width(1 - 0.05 / bins)",
+           "unit/tuning/test_tuning.py", "noise_alone"),
+    Mutant("targets of terms", "planning/planner.py", "priced = price(blocks, options, self.policy, self.accountant, widest)",
+           "priced = price(blocks, options, self.policy, self.accountant)", "unit/planning/test_expected_bars.py", "target_is_that_of"),
 )  # fmt: skip

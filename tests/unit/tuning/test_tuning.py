@@ -19,7 +19,7 @@ from support.gates import NoiselessGate
 from support.neighbouring_hospitals import policy
 from support.random_hospitals import database, hospital, patient
 from support.recording_session import World
-from support.released_blocks import Keyed
+from support.released_blocks import Keyed, drawn, laplace_noise
 
 import dpsql
 from dpsql.audit.distances import moves
@@ -32,6 +32,7 @@ from dpsql.privacy.loss import Neighbours
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 from dpsql.tuning import Tuning, tune
+from dpsql.tuning.choices import least_seen
 
 SHOP = """
 dataset: shop
@@ -240,6 +241,21 @@ def test_what_fails_after_the_measurement_says_that_it_was_charged(monkeypatch: 
     with pytest.raises(Error) as fault:
         tuning.measure()
     assert (fault.value.slug, fault.value.charged) == ("internal", True)
+
+
+def test_noise_alone_is_not_taken_for_people() -> None:
+    """3 of 220 tunings of light tails recommended bounds 100 times too large, for a bin far out that was noise."""
+    noise, bins = laplace_noise("1/10"), 24
+    counts = drawn(noise, 4_000 * bins, "empty bins").reshape(4_000, bins)
+    tunings = (counts >= least_seen(noise, bins)).any(axis=1)
+    assert tunings.mean() <= 0.003
+
+
+def test_notes_tell_what_no_estimate_holds() -> None:
+    world = World(policy("hospital"), gate=NoiselessGate())
+    world.load(database(hospital(random.Random(1), True)))
+    notes = " ".join(Tuning(world.session, "SELECT SUM(cost) FROM visits").measure().notes)
+    assert "one unit with very much is not seen" in notes
 
 
 def test_units_and_private_keys() -> None:
