@@ -24,7 +24,7 @@ from dpsql.release.error_bars.vectors import Vector, clamped, vector
 from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, identifier
 from dpsql.release.sandbox import Room, floats
 
-_MOST_CELLS = 8_000_000
+_MOST_CELLS = 2_000_000
 _PART_CELLS = 250_000
 _DRAWN = "dp#drawn"
 AT = "dp#at"
@@ -84,27 +84,39 @@ class Measures:
         with np.errstate(all="ignore"):
             return {name: self._parts[name][0](terms) for name in names}
 
-    def around_bounds(
-        self, names: set[str], released: Mapping[str, Floats], drawn: Mapping[str, Floats]
-    ) -> tuple[dict[str, Floats], Floats]:
-        """Measures over `drawn` terms, moved by what the bounds take from the measure as `released` (one column); and for
-        each row whether a bound takes anything."""
-        found: dict[str, Floats] = {}
-        rows = len(next(iter(released.values())))
-        outside = np.zeros(rows, dtype=bool)
+    def outside(self, names: set[str], released: Mapping[str, Floats]) -> npt.NDArray[np.bool_]:
+        """For each row whether a bound takes anything from a measure as `released` (one column)."""
+        found = np.zeros(len(next(iter(released.values()))), dtype=bool)
         with np.errstate(all="ignore"):
             for name in names:
-                whole, inner, low, high = self._parts[name]
+                here, kept, _, _ = self._kept(name, released)
+                found |= np.broadcast_to((kept != here).reshape(-1), len(found))
+        return found
+
+    def around_bounds(
+        self, names: set[str], released: Mapping[str, Floats], drawn: Mapping[str, Floats]
+    ) -> dict[str, Floats]:
+        """Measures over `drawn` terms, moved by what the bounds take from the measure as `released` (one column)."""
+        found: dict[str, Floats] = {}
+        with np.errstate(all="ignore"):
+            for name in names:
+                whole, inner, low, _ = self._parts[name]
                 if low is None:
                     found[name] = whole(drawn)
                     continue
-                here = inner(released)
-                least = low(released)
-                most = np.inf if high is None else high(released)
-                kept = np.minimum(np.maximum(here, least), most)
-                outside |= np.broadcast_to((kept != here).reshape(-1), rows)
+                here, kept, least, most = self._kept(name, released)
                 found[name] = np.minimum(np.maximum(inner(drawn) + (kept - here), least), most)
-        return found, outside
+        return found
+
+    def _kept(self, name: str, released: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
+        """A measure before and after its bounds, and the bounds."""
+        whole, inner, low, high = self._parts[name]
+        if low is None:
+            value = whole(released)
+            return value, value, value, value
+        here, least = inner(released), low(released)
+        most = np.asarray(np.inf) if high is None else high(released)
+        return here, np.minimum(np.maximum(here, least), most), least, most
 
 
 class Simulation:
@@ -153,14 +165,18 @@ class Simulation:
                 drawn[term.name] = released[term.name] - self._drawn(term.name)
             else:
                 drawn[term.name] = values_given_shown(term, numbers, least, uniform)
-        cells = self._cells(room, expression, self.measures.values(names, drawn), part)
+        every = np.arange(*part.indices(self.table.num_rows))
+        cells = self._cells(room, expression, self.measures.values(names, drawn), every)
         low, high = percentiles(cells, self.groups.confidence)
         with np.errstate(invalid="ignore"):
             ends = [(low, high), (2 * value - high, 2 * value - low)]
-        around, outside = self.measures.around_bounds(names, released, drawn)
-        if outside.any():
-            low, high = percentiles(self._cells(room, expression, around, part), self.groups.confidence)
-            ends.append((np.where(outside, low, np.nan), np.where(outside, high, np.nan)))
+        outside = np.flatnonzero(self.measures.outside(names, released)) if names else np.empty(0, dtype=np.int64)
+        if len(outside):
+            some = ({name: values[outside] for name, values in group.items()} for group in (released, drawn))
+            moved = self._cells(room, expression, self.measures.around_bounds(names, *some), every[outside])
+            low, high = (np.full(len(value), np.nan) for _ in range(2))
+            low[outside], high[outside] = percentiles(moved, self.groups.confidence)
+            ends.append((low, high))
         return hull_of(ends, within)
 
     def _uniform(self, name: str) -> Floats:
@@ -172,23 +188,25 @@ class Simulation:
             self._noise[name] = deviates(term, self._uniform(name))
         return self._noise[name]
 
-    def _cells(self, room: Room, expression: exp.Expr, measures: Mapping[str, Floats], part: slice) -> Floats:
-        """The expression for each row of `part` and draw: (rows, draws)."""
-        rows = len(range(*part.indices(self.table.num_rows)))
-        hidden = {name: floats(self.table.column(name))[part][:, None] for name in self.groups.extra}
+    def _cells(
+        self, room: Room, expression: exp.Expr, measures: Mapping[str, Floats], at: npt.NDArray[np.int64]
+    ) -> Floats:
+        """The expression for each of the rows `at` and each draw: (rows, draws)."""
+        rows = len(at)
+        hidden = {name: floats(self.table.column(name))[at][:, None] for name in self.groups.extra}
         keys = {node.name for node in expression.find_all(exp.Column)} - measures.keys() - hidden.keys()
         computed = None if keys else vector(expression)
         if computed is not None:
             with np.errstate(all="ignore"):
                 cells = np.broadcast_to(computed({**measures, **hidden}), (rows, self.draws))
         else:
-            cells = self._in_sandbox(room, expression, {**measures, **hidden}, part, rows)
-        return np.where(np.isfinite(cells), cells, np.nan)
+            cells = self._in_sandbox(room, expression, {**measures, **hidden}, at)
+        return cells if np.isfinite(cells).all() else np.where(np.isfinite(cells), cells, np.nan)
 
     def _in_sandbox(
-        self, room: Room, expression: exp.Expr, columns: Mapping[str, Floats], part: slice, rows: int
+        self, room: Room, expression: exp.Expr, columns: Mapping[str, Floats], at: npt.NDArray[np.int64]
     ) -> Floats:
-        again = np.repeat(np.arange(*part.indices(self.table.num_rows)), self.draws)
+        rows, again = len(at), np.repeat(at, self.draws)
         table = self.table.select(self.block.keys.column_names).take(pa.array(again))
         types = {name: type_ for name, _, type_ in self.block.formulas}
         for name, values in columns.items():
@@ -197,5 +215,5 @@ class Simulation:
         as_double = exp.TryCast(this=expression.copy(), to=exp.DataType.build("double"))
         item = exp.Alias(this=as_double, alias=identifier("v"))
         query = exp.Select(expressions=[item], from_=exp.From(this=exp.Table(this=identifier(_DRAWN))))
-        result = room.query(query.sql(dialect=DIALECT), {_DRAWN: table}, most_rows=2 * _MOST_CELLS)
+        result = room.query(query.sql(dialect=DIALECT), {_DRAWN: table}, most_rows=2 * _PART_CELLS + _MOST_CELLS)
         return floats(result.column(0)).reshape(rows, self.draws)
