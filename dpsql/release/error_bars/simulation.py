@@ -21,7 +21,7 @@ from dpsql.release.error_bars.draws import Floats, deviates, stratified
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import EVERYTHING, Extent, extent
 from dpsql.release.error_bars.vectors import Vector, clamped, vector
-from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, identifier
+from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, ReleasedTerm, identifier
 from dpsql.release.sandbox import Room, floats
 
 _MOST_CELLS = 2_000_000
@@ -207,7 +207,9 @@ class Simulation:
         self, room: Room, expression: exp.Expr, columns: Mapping[str, Floats], at: npt.NDArray[np.int64]
     ) -> Floats:
         rows, again = len(at), np.repeat(at, self.draws)
-        table = self.table.select(self.block.keys.column_names).take(pa.array(again))
+        # A table without columns has no rows, so the number of the row stands beside the keys, of which there may be none.
+        rows_again = self.table.take(pa.array(again))
+        table = pa.table({ROW: again, **{name: rows_again.column(name) for name in self.block.keys.column_names}})
         types = {name: type_ for name, _, type_ in self.block.formulas}
         for name, values in columns.items():
             flat = np.broadcast_to(values, (rows, self.draws)).reshape(-1)

@@ -369,3 +369,11 @@ def test_trace_knows_row_wise_remainders(made: ReleasedBlock) -> None:
         "SELECT k0 FROM dp_0, dp_0 AS b",
     ):
         assert trace(remainder(sql, [made])) is None
+
+
+def test_a_function_that_the_sandbox_computes_has_an_error_bar_without_group_by(sandbox: Sandbox) -> None:
+    term = noisy("t0", [500.25], laplace_noise("1/10"), "no keys", whole=False)
+    (error,) = column(
+        release(sandbox, "SELECT round(m0, 1) FROM dp_0", [block({}, [term], [(T0, Type.REAL)])]).error, 0
+    )
+    assert error > 20
