@@ -22,6 +22,7 @@ from dpsql.frontends.cli.shared import policy_option
 if TYPE_CHECKING:
     from dpsql.frontends.pgwire.logins import Logins
     from dpsql.frontends.pgwire.server import House, Server
+    from dpsql.frontends.pgwire.status import StatusServer
     from dpsql.frontends.pgwire.tls import Tls
 
 DEFAULT_ADDRESS = "127.0.0.1:5433"
@@ -48,6 +49,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option(
     "--concurrency-per-user", type=click.IntRange(1, 256), help="Of these, one user's; all but one if left out."
 )
+@click.option("--status", metavar="HOST:PORT", help="Your own port: GET /healthz, /readyz, /metrics. Not for analysts.")
 @click.option(
     "--drain-seconds", default=30.0, show_default=True, type=click.FloatRange(0, 3600),
     help="How long questions that run are waited for at the end.",
@@ -55,7 +57,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def serve(
     policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
     connections: int, concurrency: int, concurrency_per_user: int | None,
-    drain_seconds: float,
+    drain_seconds: float, status: str | None,
 ) -> None:  # fmt: skip
     """Answer BI tools as a PostgreSQL server would; the database has the name of the data set."""
     from dpsql.frontends.pgwire.limits import Limits
@@ -78,7 +80,7 @@ def serve(
         )
         _raise_descriptors(limits.sockets)
         server = Server(house, tls=tls, allow_plain=allow_plain, limits=limits)
-        left = asyncio.run(_run(server, house, host, port, tls is not None))
+        left = asyncio.run(_run(server, house, host, port, tls is not None, status))
         if left:
             _leave(house, left)
     finally:
@@ -140,7 +142,7 @@ def _tls(house: House, host: str, certificate: Path | None, key: Path | None, ow
     return self_signed(house.ledger.witness.directory, host) if own else None
 
 
-async def _run(server: Server, house: House, host: str, port: int, encrypted: bool) -> int:
+async def _run(server: Server, house: House, host: str, port: int, encrypted: bool, status: str | None = None) -> int:
     """Serve until SIGTERM or Ctrl-C; a second one ends at once. Returns how many threads could not be stopped."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -153,11 +155,26 @@ async def _run(server: Server, house: House, host: str, port: int, encrypted: bo
     if not len(house.logins):
         _say("nobody can log in yet: dpsql user add -p POLICY NAME")
     _say(f'psql "host={host} port={port} dbname={house.policy.dataset} user=NAME"')
+    pages = await _open_status(server, status)
     await told.wait()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.remove_signal_handler(number)
     _say("stopping: questions that run are answered first")
-    return await server.drain()
+    left = await server.drain()
+    if pages is not None:
+        pages.close()
+    return left
+
+
+async def _open_status(server: Server, address: str | None) -> StatusServer | None:
+    from dpsql.frontends.pgwire.status import StatusServer
+
+    if address is None:
+        return None
+    pages = StatusServer(server.pages())
+    host, port = await pages.start(*_address(address))
+    _say(f"status on http://{host}:{port}/readyz, /healthz, /metrics")
+    return pages
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -21,6 +21,7 @@ from sqlglot.errors import SqlglotError
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.activity import Activity
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.asyncpg_types import TYPE_TREE, type_tree
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, read_postgres, tables_of
@@ -131,6 +132,7 @@ class Questions:
         settings: Settings,
         process: int,
         texts: FairQueue | None = None,
+        activity: Activity | None = None,
     ) -> None:
         """`texts` is where long texts wait to be read."""
         self.session, self.settings, self.stop = session, settings, Stop()
@@ -138,6 +140,7 @@ class Questions:
         self._place = CatalogContext(catalog.user, catalog.database, settings, process, catalog.oids)
         self._tables = {name.lower() for name in session.policy.tables}
         self._texts = FairQueue(1) if texts is None else texts
+        self._activity = Activity() if activity is None else activity
 
     @contextmanager
     def reading(self, sql: str) -> Iterator[None]:
@@ -223,12 +226,16 @@ class Questions:
         if prepared.kind == "catalog":
             return _answer(self._run_catalog(prepared, values))
         with self.stop.running(self.session.interrupt, self.settings.statement_seconds()):
+            started = time.monotonic()
             try:
                 release = self._execute(prepared.sql, list(values) or None)
             except Error as error:
+                self._activity.failed(self._place.user, error)
                 if self.stop.asked and error.slug == "stopped":
                     raise self.stop.refusal(error.charged, error.hint) from None
                 return self._structure(prepared, error)
+            if release.receipt.id:
+                self._activity.answered(self._place.user, release, time.monotonic() - started)
         fields = tuple(ResultField(column.name, OIDS[column.type]) for column in release.columns)
         tag = "SELECT" if fields else "SET"
         return StatementResult(tag, fields, release.table if fields else None, self._notices(release))
@@ -299,6 +306,32 @@ class Questions:
             and (width := one.error_95 if one.stored_error_95 is None else one.stored_error_95) is not None
         ]  # fmt: skip
         return f"error bars ({confidence:.4g}): {', '.join(parts)}; " if parts else ""
+
+
+class _Interrupt:
+    """What interrupts a catalog question once it has begun."""
+
+    def __init__(self) -> None:
+        self._call: Callable[[], None] | None = None
+
+    def set(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def __call__(self) -> None:
+        if self._call is not None:
+            self._call()
+
+
+def _error_bars(release: Release) -> str:
+    """Half-widths of what was measured, those of the stored release where the answer comes from one."""
+    widths = [
+        (term.output, term.error_95 if term.stored_error_95 is None else term.stored_error_95)
+        for term in release.measured[:6]
+        if term.l1_sensitivity and term.output
+    ]
+    # What is chosen instead of noisy (a maximum) has no half-width before it is released.
+    parts = [f"{output} \N{PLUS-MINUS SIGN} {width:.4g}" for output, width in widths if width is not None]
+    return f"error bars ({confidence:.4g}): {', '.join(parts)}; " if parts else ""
 
 
 class _Interrupt:

@@ -12,20 +12,23 @@ import itertools
 import logging
 import threading
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.fair_queue import FairQueue
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
+from dpsql.frontends.pgwire.activity import Activity, MetricsCollector, metrics_text
 from dpsql.frontends.pgwire.catalog import Catalog
 from dpsql.frontends.pgwire.connection import FLUSH_BYTES, ClientReader, Connection
 from dpsql.frontends.pgwire.limits import Limits, LoginBackOff
 from dpsql.frontends.pgwire.login import Login
 from dpsql.frontends.pgwire.logins import OWNER, Logins
 from dpsql.frontends.pgwire.questions import Questions
+from dpsql.frontends.pgwire.status import METRICS_TYPE, Response, text
 from dpsql.frontends.pgwire.tls import Tls
 from dpsql.ledger.ledger import Ledger
 from dpsql.planning.planner import Planner
@@ -68,6 +71,7 @@ class Server:
         most_each = self._limits.concurrency_per_user or max(1, most - 1)
         self._room = Room(most, most_left=max(1, most // 2), most_each=most_each)
         self._texts = FairQueue(1)
+        self.activity = Activity()
         self._caches = ReuseCaches()
         # A thread for every connection: each does one thing at a time, so a slow question never keeps others waiting.
         self._pool = ThreadPoolExecutor(self._limits.sockets, thread_name_prefix="dpsql-wire")
@@ -149,6 +153,50 @@ class Server:
             del self._before_login[number]
             oldest.abort()
 
+    # --- what the owner asks ------------------------------------------------------------------------------------------
+
+    def pages(self) -> dict[str, Callable[[], Awaitable[Response]]]:
+        """The pages of the owner's port."""
+        return {"/healthz": self._health, "/readyz": self._ready, "/metrics": self._metrics}
+
+    async def _health(self) -> Response:
+        return text(200, "ok")
+
+    async def _ready(self) -> Response:
+        """Whether a question could be answered now: nobody has told the server to end, and the ledger can be read."""
+        if self.draining:
+            return text(503, "stopping")
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, self._house.ledger.accounts)
+        except Error as error:
+            return text(503, error.slug)
+        return text(200, "ready")
+
+    async def _metrics(self) -> Response:
+        collector = MetricsCollector(self.activity, self._gauges, self._spent)
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(None, metrics_text, collector)
+        except ModuleNotFoundError:
+            return text(501, "metrics need the extra dpsql[metrics]")
+        except Error as error:
+            return text(503, error.slug)
+        return 200, METRICS_TYPE, found
+
+    def _gauges(self) -> dict[str, float]:
+        queue = self._room.queue
+        return {
+            "connections": self._users.total(), "sockets_before_login": len(self._before_login),
+            "questions_measured_now": queue.taken, "questions_waiting": queue.waiting, "texts_waiting": self._texts.waiting,
+        }  # fmt: skip
+
+    def _spent(self) -> dict[str, float]:
+        """Share of each scope's budget that is spent, in the dimension of which most is."""
+        return {
+            scope: max(account.spent[name] / limit for name, limit in account.limits.items() if limit)
+            for scope, account in self._house.ledger.accounts().items()
+            if any(account.limits.values()) and not scope.startswith("session:")
+        }
+
     # --- what connections ask of the server ---------------------------------------------------------------------------
 
     @property
@@ -221,7 +269,7 @@ class Server:
             if catalog is None:
                 catalog = self._catalogs[user] = Catalog(house.policy, user, self._confined)
                 catalog.load()
-        return Questions(session, catalog, login.settings, number, texts=self._texts)
+        return Questions(session, catalog, login.settings, number, texts=self._texts, activity=self.activity)
 
     @property
     def room(self) -> Room:

@@ -42,7 +42,7 @@ QUESTIONS = (
     "SELECT 1 + 1 AS two",
 )
 REFUSED = (
-    "SELECT nope FROM patients", "SELECT COUNT(*) FROM nope", "SELECT * FROM patients", "SELECT MAX(age) FROM patients",
+    "SELECT nope FROM patients", "SELECT COUNT(*) FROM nope", "SELECT * FROM patients", "SELECT ARRAY_AGG(age) FROM patients",
     "SELECT SUM(value FROM labs", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 5) COUNT(*) FROM patients",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (project = 'flue') COUNT(*) FROM patients",
 )  # fmt: skip

@@ -1,0 +1,196 @@
+"""The owner's port, metrics without a private number, and one line of the audit log for each event."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.raw_client import Client
+from support.served_clinic import PASSWORD, Served, build_clinic, serving
+
+from dpsql.errors.audit_log import audit
+from dpsql.errors.custodian_log import AuditLog
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.cli.serve import open_house
+from dpsql.frontends.pgwire.activity import BUCKETS, OUTCOMES, Activity, MetricsCollector, outcome_of
+from dpsql.frontends.pgwire.server import Server
+from dpsql.frontends.pgwire.status import StatusServer
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    found = build_clinic(tmp_path_factory.mktemp("status"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(found.state))
+        yield found
+
+
+def page(port: int, path: str, method: str = "GET") -> tuple[int, str]:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+@pytest.fixture
+def ports(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int, Server]]:
+    """The analysts' port, the owner's, and the server behind both."""
+    made: list[Server] = []
+    status: list[int] = []
+    start = Server.start
+
+    async def both(server: Server, host: str, port: int) -> tuple[str, int]:
+        made.append(server)
+        status.append((await StatusServer(server.pages()).start("127.0.0.1", 0))[1])
+        return await start(server, host, port)
+
+    monkeypatch.setattr(Server, "start", both)
+    with serving(open_house(clinic.policy)) as port:
+        yield port, status[0], made[0]
+
+
+def ask(port: int, *questions: str) -> None:
+    client = Client(port)
+    assert client.login("research", PASSWORD, "nafld")[-1][0] == b"Z"
+    for sql in questions:
+        client.query(sql)
+
+
+def test_health_and_readiness(ports: tuple[int, int, Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, status, server = ports
+    assert page(status, "/healthz") == (200, "ok\n")
+    assert page(status, "/readyz?x=1") == (200, "ready\n")
+    assert page(status, "/else")[0] == 404 and page(status, "/healthz", "POST")[0] == 405
+
+    def broken() -> Any:
+        raise refuse("ledger_unreachable", what="the ledger")
+
+    monkeypatch.setattr(server._house.ledger, "accounts", broken)
+    assert page(status, "/readyz") == (503, "ledger_unreachable\n") and page(status, "/healthz")[0] == 200
+    server.draining = True
+    assert page(status, "/readyz") == (503, "stopping\n")
+    server.draining = False
+
+
+def test_metrics_count_questions_by_outcome(ports: tuple[int, int, Server]) -> None:
+    pytest.importorskip("prometheus_client", reason="the extra dpsql[metrics]")
+    port, status, _ = ports
+    counted = "SELECT COUNT(*) AS n FROM patients WHERE age > 27"
+    ask(port, counted, counted, "SELECT age FROM patients", "SET dp.epsilon = 0.1", "SELECT 1", "SHOW dp.budget",
+        "SET dp.epsilon = 1; SELECT COUNT(*) AS n FROM nowhere")  # fmt: skip
+    code, found = page(status, "/metrics")
+    lines = dict(line.rsplit(" ", 1) for line in found.splitlines() if not line.startswith("#"))
+    assert code == 200
+    assert lines['dpsql_questions_total{outcome="measured"}'] == "1.0"
+    assert lines['dpsql_questions_total{outcome="stored"}'] == "1.0"
+    assert lines['dpsql_questions_total{outcome="refused"}'] == "2.0"
+    assert lines["dpsql_stored_answer_seconds_count"] == "1.0"
+    assert 0 < float(lines['dpsql_budget_spent_ratio{scope="analyst:research"}']) < 1
+    assert lines["dpsql_questions_waiting"] == "0.0"
+
+
+def test_the_port_without_the_extra_says_so(ports: tuple[int, int, Server], monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(collector: MetricsCollector) -> bytes:
+        raise ModuleNotFoundError
+
+    monkeypatch.setattr("dpsql.frontends.pgwire.server.metrics_text", missing)
+    assert page(ports[1], "/metrics") == (501, "metrics need the extra dpsql[metrics]\n")
+
+
+def test_only_stored_answers_are_timed() -> None:
+    """The time of a measured answer may tell something of the rows."""
+
+    class Receipt:
+        id, charged = "r", "rho 1"
+
+        def __init__(self, reused: bool) -> None:
+            self.reused = reused
+
+    class Released:
+        def __init__(self, reused: bool) -> None:
+            self.receipt = Receipt(reused)
+
+    activity = Activity()
+    activity.answered("ann", Released(False), 4.0)  # type: ignore[arg-type]
+    assert activity.stored_seconds() == ([(end, 0.0) for end in [*map(str, BUCKETS), "+Inf"]], 0.0)
+    activity.answered("ann", Released(True), 0.02)  # type: ignore[arg-type]
+    buckets, total = activity.stored_seconds()
+    assert total == 0.02 and dict(buckets)["0.01"] == 0 and dict(buckets)["0.025"] == dict(buckets)["+Inf"] == 1
+
+
+@pytest.mark.parametrize(
+    ("slug", "facts", "outcome"),
+    [
+        ("budget_exceeded", {"short": "x"}, "over budget"), ("raw_rows", {}, "refused"), ("stopped", {"charge": ""}, "stopped"),
+        ("answer_late", {}, "fault"), ("engine_failed", {"incident": "x"}, "fault"), ("unexpected", {"incident": "x"}, "fault"),
+        ("wire_timeout", {}, "stopped"), ("unknown_table", {"name": "x"}, "refused"),
+    ],
+)  # fmt: skip
+def test_each_error_has_one_outcome(slug: str, facts: dict[str, str], outcome: str) -> None:
+    assert outcome_of(refuse(slug, **facts)) == outcome and outcome in OUTCOMES
+
+
+def test_an_event_is_one_line_whatever_a_client_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    logger, handler = logging.getLogger("dpsql.audit"), AuditLog()
+    logger.addHandler(handler)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    try:
+        hostile = 'x"}\n{"event": "login", "user": "owner"}\r\x1b[2J\u2028\x85' + "y" * 5_000
+        audit("login_failed", user=hostile, address=None, count=3)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    written = (tmp_path / "audit.log").read_bytes()
+    assert written.count(b"\n") == 1 and all(32 <= byte < 127 for byte in written[:-1])
+    event = json.loads(written)
+    assert event["user"] == hostile[:2_000] and event["count"] == 3 and "address" not in event
+    assert (tmp_path / "audit.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_charges_and_refusals_are_written_down(
+    ports: tuple[int, int, Server], clinic: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = logging.getLogger("dpsql.audit")
+    propagate, level = logger.propagate, logger.level
+    logger.addHandler(caplog.handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        ask(ports[0], "SELECT COUNT(*) AS n FROM patients WHERE age > 28", "SELECT age FROM patients", "SELECT 1")
+    finally:
+        logger.removeHandler(caplog.handler)
+        logger.propagate = propagate
+        logger.setLevel(level)
+    events = [json.loads(record.getMessage()) for record in caplog.records if record.name == "dpsql.audit"]
+    charge = next(one for one in events if one["event"] == "charge")
+    assert charge["user"] == "research" and charge["receipt"] in clinic.charged()[-1]["id"]
+    assert [one["slug"] for one in events if one["event"] == "refused"] == ["raw_rows"]
+
+
+def test_a_listener_that_cannot_be_opened_is_told(ports: tuple[int, int, Server]) -> None:
+    async def again() -> None:
+        await StatusServer({}).start("127.0.0.1", ports[1])
+
+    with pytest.raises(Exception, match="cannot listen"):
+        asyncio.run(again())
+
+
+def test_the_owners_port_is_opened_by_an_option_alone(clinic: Served) -> None:
+    served = Served(clinic.policy, clinic.state, ("--status", "127.0.0.1:0")).start()
+    assert served.process is not None and served.process.stderr is not None
+    line = ""
+    while "status on http://127.0.0.1:" not in line:
+        line = served.process.stderr.readline()
+    assert page(int(line.split("127.0.0.1:")[1].split("/")[0]), "/readyz") == (200, "ready\n")
+    assert served.stop() == 0
