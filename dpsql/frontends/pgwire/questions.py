@@ -331,30 +331,6 @@ def _error_bars(release: Release) -> str:
     ]
     # What is chosen instead of noisy (a maximum) has no half-width before it is released.
     parts = [f"{output} \N{PLUS-MINUS SIGN} {width:.4g}" for output, width in widths if width is not None]
-    return f"error bars ({confidence:.4g}): {', '.join(parts)}; " if parts else ""
-
-
-class _Interrupt:
-    """What interrupts a catalog question once it has begun."""
-
-    def __init__(self) -> None:
-        self._call: Callable[[], None] | None = None
-
-    def set(self, call: Callable[[], None]) -> None:
-        self._call = call
-
-    def __call__(self) -> None:
-        if self._call is not None:
-            self._call()
-
-
-def _error_bars(release: Release) -> str:
-    """Half-widths of what was measured, those of the stored release where the answer comes from one."""
-    parts = [
-        f"{term.output} \N{PLUS-MINUS SIGN} {term.error_95 if term.stored_error_95 is None else term.stored_error_95:.4g}"
-        for term in release.measured[:6]
-        if term.l1_sensitivity and term.output
-    ]
     return f"error bars ({release.confidence:.4g}): {', '.join(parts)}; " if parts else ""
 
 

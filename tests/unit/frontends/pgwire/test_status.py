@@ -142,14 +142,13 @@ def test_each_error_has_one_outcome(slug: str, facts: dict[str, str], outcome: s
 def test_an_event_is_one_line_whatever_a_client_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     logger, handler = logging.getLogger("dpsql.audit"), AuditLog()
-    logger.addHandler(handler)
+    monkeypatch.setattr(logger, "handlers", [handler])
     level = logger.level
     logger.setLevel(logging.INFO)
     try:
         hostile = 'x"}\n{"event": "login", "user": "owner"}\r\x1b[2J\u2028\x85' + "y" * 5_000
         audit("login_failed", user=hostile, address=None, count=3)
     finally:
-        logger.removeHandler(handler)
         logger.setLevel(level)
     written = (tmp_path / "audit.log").read_bytes()
     assert written.count(b"\n") == 1 and all(32 <= byte < 127 for byte in written[:-1])
