@@ -294,19 +294,6 @@ class Questions:
             found.insert(0, (paid, f"{_error_bars(release)}remaining: {left}"))
         return tuple(found)
 
-    def _measured(self, sql: str, values: list[Any] | None) -> str:
-        """Half-widths of what was measured, those of the stored release that the answer is now."""
-        session = self.session
-        with self.reading(sql):
-            planned = session.plan(session.planner.parse(sql, values), values)
-        confidence = float(planned.options.confidence)
-        parts = [
-            f"{one.output} \N{PLUS-MINUS SIGN} {width:.4g}"
-            for one in session.explain_planned(planned).outputs[:6] if one.l1_sensitivity and one.output
-            and (width := one.error_95 if one.stored_error_95 is None else one.stored_error_95) is not None
-        ]  # fmt: skip
-        return f"error bars ({confidence:.4g}): {', '.join(parts)}; " if parts else ""
-
 
 class _Interrupt:
     """What interrupts a catalog question once it has begun."""
