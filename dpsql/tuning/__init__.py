@@ -137,7 +137,7 @@ class Tuning:
             *why,
             f"a bin of a histogram counts from {rows.least:.3g} privacy units on; fewer with more are not seen",
         ]
-        notes += [_margin(one) for one in found if one.recommended is not None]
+        notes += [_margin(choices) for choices in found if choices.recommended is not None]
         notes.append(_hidden(seen))
         notes.append("error bars of answers hold the noise alone, not the bias")
         return Advice(

@@ -178,8 +178,8 @@ class Replicates:
         terms = {name: values[part.start : part.stop] for name, values in self.terms.items()}
         measures = self.measures.values({name for name, _, _ in self.block.formulas}, terms)
         last = 3 * self.draws + 3
-        for at, end in enumerate(self.ends):
-            if last + at in part:
+        for place, end in enumerate(self.ends):
+            if last + place in part:
                 measures = {name: np.concatenate((values, end[name][None])) for name, values in measures.items()}
         for name, _, type_ in self.block.formulas:
             flat = np.broadcast_to(measures[name], (len(part), rows)).reshape(-1)
@@ -253,9 +253,9 @@ def _interval(value: Floats, cells: Floats, present: npt.NDArray[np.bool_], reru
     # Rows that are in all replicates are computed together, the others one by one.
     for rows in [np.flatnonzero(always), *np.flatnonzero(~always & ~seldom)[:, None]]:
         if len(rows):
-            families = [finite[at][:, rows] for at in range(3)]
-            shown = [there[at, 1:, rows[0]] for at in range(3)]
-            drawn = [family[1:][one].T for family, one in zip(families, shown, strict=True)]
+            families = [finite[family][:, rows] for family in range(3)]
+            present_in = [there[family, 1:, rows[0]] for family in range(3)]
+            drawn = [family[1:][draws].T for family, draws in zip(families, present_in, strict=True)]
             centres = [family[0] for family in families]
             low[rows], high[rows] = _ends_of(value[rows], drawn, centres, bounds[:, rows], rerun, position)
     found = Interval.of(value, low, high, rerun.extents[position])

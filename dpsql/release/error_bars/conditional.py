@@ -27,12 +27,12 @@ def values_given_shown(term: ReleasedTerm, released: Floats, shown_from: float, 
     below = np.concatenate(([0.0], np.cumsum(mass)))  # below[i] = P(noise < (i - reach) steps)
     above = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0]))  # above[i] = P(noise >= (i - reach) steps)
     offsets = np.maximum(np.rint((released - shown_from) / unit), 0).astype(np.int64)
-    found = np.empty((len(released), len(uniform)))
+    exact = np.empty((len(released), len(uniform)))
     for offset in np.unique(offsets):
         rows = offsets == offset
         if offset > 2 * reach:
             noise = np.searchsorted(below[1:], uniform) - reach
-            found[rows] = released[rows, None] - noise * unit
+            exact[rows] = released[rows, None] - noise * unit
             continue
         most = max(reach, offset) + 1
         steps = np.arange(-reach, most + 1)  # the noise that t would have, t - b
@@ -40,10 +40,10 @@ def values_given_shown(term: ReleasedTerm, released: Floats, shown_from: float, 
         last = np.clip(steps + reach + 1, 0, len(mass))
         # The mass between is taken from the side where it is small, or it would be lost in rounding.
         between = np.where(steps > 0, above[first] - above[last], below[last] - below[first])
-        shown = above[first]
-        share = np.where(shown > 0, between / np.where(shown > 0, shown, 1.0), 1.0)
+        admitted = above[first]
+        share = np.where(admitted > 0, between / np.where(admitted > 0, admitted, 1.0), 1.0)
         share = np.maximum.accumulate(np.nan_to_num(share, nan=0.0))
-        at = np.searchsorted(share, uniform)
-        noise = np.where(at < len(steps), steps[np.minimum(at, len(steps) - 1)], math.inf)
-        found[rows] = released[rows, None] - noise * unit
-    return np.maximum(found, _LEAST)
+        place = np.searchsorted(share, uniform)
+        noise = np.where(place < len(steps), steps[np.minimum(place, len(steps) - 1)], math.inf)
+        exact[rows] = released[rows, None] - noise * unit
+    return np.maximum(exact, _LEAST)

@@ -75,11 +75,11 @@ class Interval:
     @classmethod
     def merged(cls, pieces: list[tuple[npt.NDArray[np.bool_], Interval]]) -> Interval:
         """Of all rows, from intervals of some: (which rows they are, their intervals)."""
-        found = cls.nothing(len(pieces[0][0]))
-        for rows, one in pieces:
-            found.value[rows], found.low[rows], found.high[rows] = one.value, one.low, one.high
-            found.unknown[rows] = one.unknown
-        return found
+        whole = cls.nothing(len(pieces[0][0]))
+        for rows, piece in pieces:
+            whole.value[rows], whole.low[rows], whole.high[rows] = piece.value, piece.low, piece.high
+            whole.unknown[rows] = piece.unknown
+        return whole
 
     @classmethod
     def of(cls, value: Floats, low: Floats, high: Floats, within: Extent) -> Interval:

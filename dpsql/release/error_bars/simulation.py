@@ -86,27 +86,27 @@ class Measures:
 
     def outside(self, names: set[str], released: Mapping[str, Floats]) -> npt.NDArray[np.bool_]:
         """For each row whether a bound takes anything from a measure as `released` (one column)."""
-        found = np.zeros(len(next(iter(released.values()))), dtype=bool)
+        result = np.zeros(len(next(iter(released.values()))), dtype=bool)
         with np.errstate(all="ignore"):
             for name in names:
                 here, kept, _, _ = self._kept(name, released)
-                found |= np.broadcast_to((kept != here).reshape(-1), len(found))
-        return found
+                result |= np.broadcast_to((kept != here).reshape(-1), len(result))
+        return result
 
     def around_bounds(
         self, names: set[str], released: Mapping[str, Floats], drawn: Mapping[str, Floats]
     ) -> dict[str, Floats]:
         """Measures over `drawn` terms, moved by what the bounds take from the measure as `released` (one column)."""
-        found: dict[str, Floats] = {}
+        result: dict[str, Floats] = {}
         with np.errstate(all="ignore"):
             for name in names:
                 whole, inner, low, _ = self._parts[name]
                 if low is None:
-                    found[name] = whole(drawn)
+                    result[name] = whole(drawn)
                     continue
                 here, kept, least, most = self._kept(name, released)
-                found[name] = np.minimum(np.maximum(inner(drawn) + (kept - here), least), most)
-        return found
+                result[name] = np.minimum(np.maximum(inner(drawn) + (kept - here), least), most)
+        return result
 
     def _kept(self, name: str, released: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
         """A measure before and after its bounds, and the bounds."""
