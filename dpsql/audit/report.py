@@ -11,8 +11,8 @@ from dpsql.audit.run import AuditReport, QuestionReport
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd;
-vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.85em;white-space:pre-wrap}
-.ok{color:#176117}.bad{color:#a11212}.bar{background:#eee;width:8rem;height:.7rem;display:inline-block}
+vertical-align:top}td.n,td.bars{white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.85em;white-space:pre-wrap}
+.ok{color:#176117}.bad{color:#a11212}.bar{background:#eee;width:6rem;margin-right:.4rem;height:.7rem;display:inline-block}
 .bar i{display:block;height:100%;background:#3b6ea5}pre{background:#f6f6f6;padding:.6rem;overflow:auto;font-size:.8em}"""
 
 
@@ -150,7 +150,7 @@ def _row(question: QuestionReport) -> str:
     mark = "<span class=bad>finding</span>" if question.findings else "<span class=ok>holds</span>"
     bar = f"<span class=bar><i style='width:{100 * min(1.0, question.tightness):.0f}%'></i></span> {question.tightness:.2f}"
     return (
-        f"<tr><td>{sql}</td><td>{mark}</td><td class=n>{question.pairs}</td><td>{bar}</td>"
+        f"<tr><td>{sql}</td><td>{mark}</td><td class=n>{question.pairs}</td><td class=bars>{bar}</td>"
         f"<td class=n>{question.claimed_epsilon:.3f}</td><td class=n>{bound}</td></tr>"
     )
 
