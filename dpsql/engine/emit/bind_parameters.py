@@ -29,6 +29,8 @@ from dpsql.plan.plan import (
     Project,
     Relation,
     SemiJoin,
+    Term,
+    TermKind,
     UnitAggregate,
     UnitWindow,
 )
@@ -52,9 +54,15 @@ def parametrised(block: BoundedBlock, dialect: Dialect) -> Parametrised:
     work = _Constants(dialect)
     source = work.relation(block.source)
     terms = tuple(
-        term if term.filter is None else replace(term, filter=work.expression(term.filter)) for term in block.terms
+        replace(term, filter=work.expression(term.filter)) if term.filter is not None and not _follows(term) else term
+        for term in block.terms
     )
     return Parametrised(replace(block, source=source, terms=terms) if work.values else block, tuple(work.values))
+
+
+def _follows(term: Term) -> bool:
+    """Whether a term is computed from the value of its set (`emit.joint_sums`), so that its own filter is never written."""
+    return bool(term.shares) and term.kind is TermKind.COUNT
 
 
 class _Constants:

@@ -79,6 +79,15 @@ def test_answers_are_those_of_the_text_that_is_shown(name: str) -> None:
                 assert rows[0] == rows[1], case.id
 
 
+def test_every_value_that_is_handed_over_stands_in_the_text() -> None:
+    """A count that follows from its set of terms never writes its own filter, in which constants of the value stand."""
+    place = world("hospital")
+    sql = "SELECT COUNT(*) AS n, AVG(CASE WHEN cost > 500 THEN nights END) AS m FROM visits"
+    for (block,) in (blocks(place, sql),):
+        assert any(term.shares and term.filter is not None for term in block.terms)
+    assert place.observe(sql).outcome == "answered"
+
+
 PAIRS = {
     "integer": ("nights > 3", "nights > 4"),
     "real": ("cost < 12.5", "cost < 0.1"),
