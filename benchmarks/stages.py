@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import dpsql.planning.planner
-import dpsql.session.session
+import dpsql.session.pipeline
+import dpsql.session.rehearsal
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.ledger.ledger import Ledger
@@ -23,16 +24,16 @@ STEPS: tuple[tuple[Any, str, str], ...] = (
     (dpsql.planning.planner, "bounded", "rewrite"),
     (dpsql.planning.planner, "price", "price"),
     (dpsql.planning.planner, "fingerprint", "fingerprint"),
-    (dpsql.session.session, "rehearse", "rehearse"),
+    (dpsql.session.rehearsal, "rehearse", "rehearse"),
     (Emitter, "block", "emit"),
     (Ledger, "reserve", "ledger: reserve"),
     (DuckDBEngine, "run", "engine"),
-    (dpsql.session.session, "perturb", "perturb"),
+    (dpsql.session.pipeline, "perturb", "perturb"),
     (ReleaseStore, "nearest", "store: look up"),
     (ReleaseStore, "put", "store: keep"),
     (Ledger, "resolve", "ledger: note"),
     (Ledger, "accounts", "ledger: budget"),
-    (dpsql.session.session, "make_release", "release"),
+    (dpsql.session.pipeline, "make_release", "release"),
     (Sandbox, "query", "sandbox"),
 )
 REST = "session"

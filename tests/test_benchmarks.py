@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from support.places import ROOT
 
-import dpsql.session.session
+import dpsql.session.pipeline
 from benchmarks import (
     accuracy,
     chart,
@@ -158,12 +158,12 @@ def test_data_is_what_the_policy_says(tmp_path: Path) -> None:
 
 
 def test_stopwatch_is_taken_off_again() -> None:
-    before = dpsql.session.session.perturb
+    before = dpsql.session.pipeline.perturb
     with stopwatch() as watch:
-        assert dpsql.session.session.perturb is not before
+        assert dpsql.session.pipeline.perturb is not before
         inner = watch.step("inner", lambda: 1)
         watch.time(lambda: [inner(), inner()])
-    assert dpsql.session.session.perturb is before
+    assert dpsql.session.pipeline.perturb is before
     assert set(watch.samples[0]) == {"inner", "session"}
     assert watch.samples[0]["session"] >= 0
     assert "total" in watch.medians()

@@ -7,8 +7,3 @@ SELECT COUNT(*) FROM (SELECT patient_id, ward, COUNT(*) AS n FROM visits GROUP B
 -- sqlstate: ZP008
 -- at: patient_id
 SELECT SUM(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY CUBE(patient_id)) AS q
-
--- query: grouping_sets
--- sqlstate: ZP008
--- at: patient_id
-SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((patient_id), (patient_id, ward))) AS q

@@ -27,6 +27,7 @@ from dpsql.policy import load_policy
 from dpsql.reuse.store import open_releases
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
+from dpsql.session.source_breaker import SourceBreaker
 from dpsql.session.stages import digest
 
 ABOVE = "SELECT COUNT(*) AS n FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)"
@@ -124,6 +125,7 @@ def test_a_failure_in_any_stage_keeps_the_whole_charge(policy: Path, failing: in
         session.execute(ABOVE)
     assert caught.value.charged and "secret" not in caught.value.text() and spent(session) == "1"
     engine.failing = -1
+    session.context.room.breaker = SourceBreaker()  # the source was closed, and is readable again
     session.execute(ABOVE)  # what was released before the failure is not charged again
     assert spent(session) == ("2" if failing == 0 else "1.5")
     session.close()
