@@ -25,6 +25,7 @@ from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.release.confinement import ConfinedDuckDB, ConfinedError, ConfinedPool, DatabaseImage
+from dpsql.release.value_text import value_text
 
 TIMEOUT_SECONDS = 30.0
 MEMORY_MEGABYTES = 1024
@@ -301,7 +302,7 @@ def _typed(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return values.cast(pa.string())
     if pa.types.is_boolean(type_) or pa.types.is_string(type_) or pa.types.is_date32(type_) or pa.types.is_null(type_):
         return values
-    return pa.chunked_array([pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.string())])
+    return pa.chunked_array([pa.array([None if v is None else value_text(v) for v in values.to_pylist()], pa.string())])
 
 
 def _without_remains(values: pa.ChunkedArray) -> pa.ChunkedArray:

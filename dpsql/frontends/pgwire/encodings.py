@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
+from dpsql.release.value_text import interval_parts, interval_text
 from dpsql.sql.array_comparisons import read_list
 
 BOOL, BYTEA, NAME, INT8, INT2, INT2VECTOR, INT4, TEXT, OID, OIDVECTOR = 16, 17, 19, 20, 21, 22, 23, 25, 26, 30
@@ -177,37 +178,18 @@ def _receive_time(data: bytes) -> time:
     return (datetime.min + timedelta(microseconds=struct.unpack("!q", data)[0])).time()
 
 
-def _interval_parts(value: Any) -> tuple[int, int, int]:
-    """Months, days, microseconds of Arrow's month_day_nano or a timedelta."""
-    if isinstance(value, timedelta):
-        return 0, value.days, _micros(value) - value.days * 86_400_000_000
-    months, days, nanoseconds = value
-    return months, days, nanoseconds // 1000
-
-
 def _write_interval(value: Any) -> str:
-    months, days, micros = _interval_parts(value)
-    years, months = int(months / 12), months - int(months / 12) * 12
-    parts = [
-        f"{n} {word}{'' if abs(n) == 1 else 's'}" for n, word in ((years, "year"), (months, "mon"), (days, "day")) if n
-    ]
-    if micros or not parts:
-        seconds, fraction = divmod(abs(micros), 1_000_000)
-        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + (
-            f".{fraction:06}" if fraction else ""
-        )
-        parts.append(("-" if micros < 0 else "") + clock)
-    return " ".join(parts)
+    return interval_text(*interval_parts(value))
 
 
 def _send_interval(value: Any) -> bytes:
-    months, days, micros = _interval_parts(value)
+    months, days, micros = interval_parts(value)
     return struct.pack("!qii", micros, days, months)
 
 
 def _receive_interval(data: bytes) -> str:
     micros, days, months = struct.unpack("!qii", data)
-    return _write_interval((months, days, micros * 1000))
+    return interval_text(months, days, micros)
 
 
 # --- others -----------------------------------------------------------------------------------------------------------

@@ -247,3 +247,23 @@ def test_nothing_remains_under_null(type_: pa.DataType) -> None:
     data = found.chunk(0).buffers()[1].to_pybytes()
     left = bytes([data[0] & 0b101]) if width == 0 else data[:width] + data[2 * width : 3 * width]
     assert set(left) == {0}
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        ("TIMESTAMP '2024-03-04 02:03:04' - TIMESTAMP '2023-01-01'", "428 days 02:03:04"),
+        ("to_months(14) - to_days(3)", "1 year 2 mons -3 days"),
+        ("to_seconds(-1.5)", "-00:00:01.500000"),
+        ("[DATE '2024-01-01', NULL]", "[2024-01-01, NULL]"),
+        ("{'low': true, 'high': TIMESTAMP '2024-03-04 02:03:04'}", "{'low': true, 'high': 2024-03-04 02:03:04}"),
+        ("'a\\x00'::BLOB", "\\x6100"),
+        ("TIME '12:00:01'", "12:00:01"),
+        ("NULL::INTERVAL", None),
+    ],
+)
+def test_values_without_a_type_of_ours_are_written_as_sql_writes_them(
+    sandbox: Sandbox, sql: str, text: str | None
+) -> None:
+    """MAX(seen) - MIN(seen) was answered as MonthDayNano(months=0, ...), after its charge."""
+    assert plain(sandbox.query(f"SELECT {sql} AS v", {}).column(0)).to_pylist() == [text]

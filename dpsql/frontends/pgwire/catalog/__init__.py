@@ -21,7 +21,9 @@ __all__ = ["Catalog", "CatalogContext"]
 TIMEOUT_SECONDS = 5.0
 MOST_ROWS = 100_000
 _FUNCTION = re.compile(r"[Ff]unction(?: with name)? \"?(\w+)|function '(\w+)")
+_CALL = re.compile(r"(?:argument types '|function call \")([^\s(]+)\(")
 _COLUMN = re.compile(r"column (?:named )?\"?([^\s\"]+)")
+_UNGROUPED = re.compile(r"column \"?([^\s\"]+)\"? must appear in the GROUP BY")
 
 
 class Catalog:
@@ -98,9 +100,16 @@ def _own(error: Exception) -> Error:
     if kind == "Out of Memory":
         return refuse("sandbox_memory")
     if kind in ("Conversion", "Invalid Input", "Out of Range"):
-        return refuse("sandbox_value", category="a value does not fit its type")
+        return refuse("catalog_value")
+    call = _CALL.search(text)
+    if kind == "Binder" and call is not None:
+        name = call.group(1).removeprefix("pgf_")
+        return refuse("unknown_function", name=name) if name.isidentifier() else refuse("catalog_operator", name=name)
+    ungrouped = _UNGROUPED.search(text)
+    if kind == "Binder" and ungrouped is not None:
+        return refuse("catalog_ungrouped", name=ungrouped.group(1))
     function = _FUNCTION.search(text)
-    if function is not None and ("does not exist" in text or "No function matches" in text):
+    if function is not None and "does not exist" in text:
         return refuse("unknown_function", name=(function.group(1) or function.group(2)).removeprefix("pgf_"))
     column = _COLUMN.search(text)
     if kind == "Binder" and column is not None:

@@ -383,15 +383,31 @@ def _known(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
 
 
+def _clock(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """The time as a call: a bare CURRENT_DATE would be read as the output of that name."""
+    moment: exp.Expr = exp.Anonymous(this="now", expressions=[])
+    for name in _CLOCKS[type(node)]:
+        moment = exp.cast(moment, name)
+    return moment
+
+
+_CLOCKS: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.CurrentTimestamp: (),
+    exp.CurrentDate: ("DATE",),
+    exp.CurrentTime: ("TIMESTAMP", "TIME"),
+    exp.Localtimestamp: ("TIMESTAMP",),
+}
+
 _CLASSES: dict[type[exp.Expr], str] = {
-    found: name
+    class_: name
     for name in MACROS
-    if (found := exp.FUNCTION_BY_NAME.get(name.upper())) is not None and found is not exp.GroupConcat
+    if (class_ := exp.FUNCTION_BY_NAME.get(name.upper())) is not None and class_ is not exp.GroupConcat
 }
 
 _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(_SESSION, _session),
     **dict.fromkeys(_CLASSES, _known),
+    **dict.fromkeys(_CLOCKS, _clock),
     **dict.fromkeys((exp.EQ, exp.NEQ), _comparison),
     **dict.fromkeys((exp.RegexpLike, exp.RegexpILike), _regexp),
     exp.Table: _table,

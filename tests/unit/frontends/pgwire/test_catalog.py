@@ -102,6 +102,34 @@ def test_every_column_of_the_policy_is_there_with_its_bounds(shop: Asker) -> Non
     assert found["orders", "user_id"] == "privacy unit"
 
 
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT now()", "SELECT now()::date", "SELECT current_date", "SELECT current_timestamp", "SELECT current_time",
+     "SELECT localtimestamp", "SELECT clock_timestamp()"],
+)  # fmt: skip
+def test_the_clock_is_told_whatever_the_output_is_named(shop: Asker, sql: str) -> None:
+    """An output without a name is named after its function, and the engine took the function for that output."""
+    assert len(shop.rows(sql)) == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "state", "sentence"),
+    [
+        ("SELECT relname + 1 FROM pg_class", "42883", "operator + does not exist for these types"),
+        ("SELECT relname, count(*) FROM pg_class", "42803", '"relname" must stand in GROUP BY'),
+        ("SELECT relname FROM pg_class GROUP BY oid", "42803", '"relname" must stand in GROUP BY'),
+        ("SELECT relname::int FROM pg_class", "22000", "an expression over the catalogs has no value"),
+        ("SELECT 9223372036854775807 + 1", "22000", "an expression over the catalogs has no value"),
+        ("SELECT left(relname, true) FROM pg_class", "42883", "function left does not exist"),
+        ("SELECT nope FROM pg_class", "42703", 'column "nope" does not exist'),
+    ],
+)
+def test_refusals_give_the_true_reason(shop: Asker, sql: str, state: str, sentence: str) -> None:
+    with pytest.raises(Error) as caught:
+        shop.rows(sql)
+    assert caught.value.sqlstate == state and sentence in str(caught.value)
+
+
 def test_an_analyst_sees_no_other(shop: Asker) -> None:
     assert shop.rows("SELECT usename FROM pg_user ORDER BY 1") == [("ann",), ("owner",)]
 

@@ -1,0 +1,51 @@
+"""Values of types that answers do not have (INTERVAL, lists, structures) as text, in SQL's way of writing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+
+def value_text(value: Any) -> str:
+    """What a client reads: never the form of a Python object."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (pa.MonthDayNano, timedelta)):
+        return interval_text(*interval_parts(value))
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    if isinstance(value, bytes):
+        return "\\x" + value.hex()
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"'{name}': {value_text(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(value_text, value)) + "]"
+    return str(value)
+
+
+def interval_parts(value: Any) -> tuple[int, int, int]:
+    """Months, days, microseconds of Arrow's month_day_nano or a timedelta."""
+    if isinstance(value, timedelta):
+        return 0, value.days, (value - timedelta(days=value.days)) // timedelta(microseconds=1)
+    months, days, nanoseconds = value
+    return months, days, nanoseconds // 1000
+
+
+def interval_text(months: int, days: int, micros: int) -> str:
+    """An interval as PostgreSQL writes it: 1 year 2 mons 3 days 04:05:06."""
+    years, months = int(months / 12), months - int(months / 12) * 12
+    parts = [
+        f"{n} {word}{'' if abs(n) == 1 else 's'}" for n, word in ((years, "year"), (months, "mon"), (days, "day")) if n
+    ]
+    if micros or not parts:
+        seconds, fraction = divmod(abs(micros), 1_000_000)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + (
+            f".{fraction:06}" if fraction else ""
+        )
+        parts.append(("-" if micros < 0 else "") + clock)
+    return " ".join(parts)
