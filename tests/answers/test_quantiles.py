@@ -25,6 +25,24 @@ from dpsql.privacy.mechanisms.exponential import Choice
 POLICIES = Path(__file__).parent.parent / "policies"
 
 
+def visits_in_february() -> duckdb.DuckDBPyConnection:
+    """50 patients with 280 visits, ten on each day from the first to the 28th."""
+    data = duckdb.connect()
+    data.execute(
+        "CREATE TABLE patients AS SELECT i AS patient_id, 'north' AS region, 'f' AS sex, 40 AS age, 70.0::DOUBLE AS weight, "
+        "true AS smoker, 'ulm' AS city, 1.0::DOUBLE AS income FROM range(50) r(i)"
+    )
+    data.execute(
+        "CREATE TABLE visits AS SELECT i AS visit_id, i % 50 AS patient_id, 'er' AS ward, DATE '2024-02-01' + CAST(i % 28 AS INTEGER) "
+        "AS day, TIMESTAMP '2024-02-01 06:00' + to_days(CAST(i % 28 AS INTEGER)) AS seen, 1.0::DOUBLE AS cost, 0.0::DOUBLE AS change, "
+        "2 AS nights, 'flu' AS diagnosis, 1 AS code FROM range(280) r(i)"
+    )
+    data.execute("CREATE TABLE labs (visit_id INTEGER, test TEXT, value DOUBLE, flag BOOLEAN)")
+    data.execute("CREATE TABLE regions AS SELECT 'north' AS region, 'n' AS zone, 1 AS population")
+    data.execute("CREATE TABLE prices AS SELECT 'x' AS item, 'er' AS ward, 1.0::DOUBLE AS price")
+    return data
+
+
 @pytest.fixture
 def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dpsql.Connection:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
@@ -72,6 +90,27 @@ def test_no_error_is_claimed_for_what_is_computed_with_a_quantile(connection: dp
         "SELECT a.m + b.n AS both FROM (SELECT MEDIAN(age) AS m FROM patients) a, (SELECT COUNT(*) AS n FROM visits) b"
     )
     assert connection.execute(joined).release.error.to_pylist() == [{"both": None}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT MAX(day) AS d, COUNT(*) AS n FROM visits",
+        "SELECT ward, MEDIAN(day) AS d, AVG(cost) AS n FROM visits GROUP BY ward",
+        "SELECT diagnosis, MIN(seen) AS d, SUM(nights) / COUNT(*) AS n FROM visits GROUP BY diagnosis",
+        "SELECT ward, MIN(day) AS d, AVG(cost) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 2",
+        "SELECT MAX(d) AS d, SUM(n) AS n FROM (SELECT ward, MAX(day) AS d, COUNT(*) AS n FROM visits GROUP BY ward) AS t",
+        "SELECT ward, MAX(seen) AS d, SUM(COUNT(*)) OVER (ORDER BY ward) AS n FROM visits GROUP BY ward",
+    ],
+)
+def test_a_number_beside_a_date_that_was_chosen_has_its_bar(
+    sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    session = exact_session("hospital", visits_in_february(), tmp_path / "ledger.db")
+    session.set_option("dp.epsilon", "1")
+    errors = session.execute(sql).error.to_pylist()
+    assert errors and all(row["d"] is None and row["n"] > 0 for row in errors)
 
 
 @pytest.mark.parametrize("accountant", ["pure", "zcdp"])
@@ -126,20 +165,7 @@ def test_without_noise_quantiles_are_the_engines_on_the_grid(tmp_path: Path, mon
 
 def test_dates_and_times_come_back_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
-    data = duckdb.connect()
-    data.execute(
-        "CREATE TABLE patients AS SELECT i AS patient_id, 'north' AS region, 'f' AS sex, 40 AS age, 70.0::DOUBLE AS weight, "
-        "true AS smoker, 'ulm' AS city, 1.0::DOUBLE AS income FROM range(50) r(i)"
-    )
-    data.execute(
-        "CREATE TABLE visits AS SELECT i AS visit_id, i % 50 AS patient_id, 'er' AS ward, DATE '2024-02-01' + CAST(i % 28 AS INTEGER) "
-        "AS day, TIMESTAMP '2024-02-01 06:00' + to_days(CAST(i % 28 AS INTEGER)) AS seen, 1.0::DOUBLE AS cost, 0.0::DOUBLE AS change, "
-        "2 AS nights, 'flu' AS diagnosis, 1 AS code FROM range(280) r(i)"
-    )
-    data.execute("CREATE TABLE labs (visit_id INTEGER, test TEXT, value DOUBLE, flag BOOLEAN)")
-    data.execute("CREATE TABLE regions AS SELECT 'north' AS region, 'n' AS zone, 1 AS population")
-    data.execute("CREATE TABLE prices AS SELECT 'x' AS item, 'er' AS ward, 1.0::DOUBLE AS price")
-    session = exact_session("hospital", data, tmp_path / "ledger.db", NoiselessGate(1))
+    session = exact_session("hospital", visits_in_february(), tmp_path / "ledger.db", NoiselessGate(1))
     release = session.execute("SELECT MIN(day), MAX(day), QUANTILE_DISC(day, 0.5), MEDIAN(day), MIN(seen) FROM visits")
     (row,) = release.rows()
     assert row[:3] == (date(2024, 2, 1), date(2024, 2, 28), date(2024, 2, 14))

@@ -20,7 +20,7 @@ from dpsql.release.error_bars.conditional import values_given_shown
 from dpsql.release.error_bars.draws import Floats, deviates, stratified
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import EVERYTHING, Extent, extent
-from dpsql.release.error_bars.vectors import Vector, clamped, vector
+from dpsql.release.error_bars.vectors import Vector, clamped, counted, vector
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, ReleasedTerm, identifier
 from dpsql.release.sandbox import Room, floats
 
@@ -32,8 +32,12 @@ AT = "dp#at"
 
 
 def typed(values: Floats, type_: Type | None) -> pa.Array:
-    """Numbers as a column of the sandbox in the type of a measure, NaN as NULL."""
+    """Numbers as a column of the sandbox in the type of a measure, NaN as NULL; dates and times as `counted` says."""
     nothing = np.isnan(values)
+    if type_ is Type.DATE:
+        return pa.array(np.where(nothing, 0, values).astype(np.int32), mask=nothing).cast(pa.date32())
+    if type_ is Type.TIMESTAMP:
+        return pa.array(np.where(nothing, 0, values).astype(np.int64), mask=nothing).cast(pa.timestamp("us"))
     if type_ is Type.BOOLEAN:
         return pa.array(values > 0.5, mask=nothing)
     if type_ is Type.INTEGER and np.all(np.abs(values[~nothing]) < 2.0**62):
@@ -69,8 +73,9 @@ class Measures:
         self.block = block
         self._parts: dict[str, tuple[Vector, Vector, Vector | None, Vector | None]] = {}
         for name, tree in block.measures.items():
-            inner, low, high = clamped(tree)
-            parts = [None if part is None else vector(part) for part in (tree, inner, low, high)]
+            number = counted(tree)
+            inner, low, high = clamped(number)
+            parts = [None if part is None else vector(part) for part in (number, inner, low, high)]
             assert parts[0] is not None and parts[1] is not None, "a formula with an operation that vectors lack"
             self._parts[name] = (parts[0], parts[1], parts[2], parts[3])
 

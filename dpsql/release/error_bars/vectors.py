@@ -55,6 +55,20 @@ def vector(node: exp.Expr) -> Vector | None:
     return run
 
 
+def counted(node: exp.Expr) -> exp.Expr:
+    """The number in a measure: of a date its days since 1970, of a timestamp its microseconds, a number as it is."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Add) and isinstance(inner.this, exp.Cast) and inner.this.to.this is exp.DType.DATE:
+        days = inner.expression.this  # without the cast to the width of a date's days
+        assert isinstance(days, exp.Expr)
+        return days
+    if isinstance(inner, exp.Anonymous) and inner.name.lower() == "make_timestamp":
+        (microseconds,) = inner.expressions
+        assert isinstance(microseconds, exp.Expr)
+        return microseconds
+    return node
+
+
 def clamped(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None, exp.Expr | None]:
     """What `least(greatest(x, low), high)` keeps within bounds, and the bounds; a number with None and None else."""
     while isinstance(node, (exp.Paren, exp.Cast, exp.Round)):

@@ -25,6 +25,9 @@ from dpsql.plan.formulas import (
     whole,
     within,
 )
+from dpsql.plan.intervals import Type
+from dpsql.release.error_bars.simulation import typed
+from dpsql.release.error_bars.vectors import counted, vector
 from dpsql.release.formulas import formula_sql, formula_values
 from dpsql.release.sandbox import Sandbox
 
@@ -71,6 +74,18 @@ def test_the_sandbox_and_the_vectors_agree_to_the_last_bit(sandbox: Sandbox, ope
     assert theirs.null_count == 0
     assert np.asarray(theirs.to_numpy()).dtype == ours.dtype
     assert np.asarray(theirs.to_numpy()).tobytes() == ours.tobytes()
+
+
+@pytest.mark.parametrize("operator", Operator)
+def test_the_simulation_of_error_bars_has_every_operator(operator: Operator) -> None:
+    rng = np.random.default_rng(7)
+    terms = {name: np.ravel(rng.uniform(-2000, 2000, 50)) for name in ("a", "b")}
+    simulated = vector(counted(formula_sql(EXAMPLES[operator])))
+    assert simulated is not None
+    types = {Operator.DATE: Type.DATE, Operator.TIMESTAMP: Type.TIMESTAMP}
+    wanted = formula_values(EXAMPLES[operator], terms)
+    values = typed(np.asarray(simulated(terms), dtype=np.float64), types.get(operator, Type.REAL)).to_numpy(False)
+    assert np.array_equal(values, wanted.astype(values.dtype))
 
 
 def test_a_null_is_left_to_the_sandbox_and_to_nobody_else(sandbox: Sandbox) -> None:
