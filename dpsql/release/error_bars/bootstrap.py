@@ -33,7 +33,7 @@ from dpsql.release.error_bars.simulation import Groups, Measures, typed
 from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, Remainder, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
 
-_MOST_CELLS = 2_000_000
+_MOST_CELLS = 1_000_000
 _MOST_REPLICATES = 399
 _MOST_ROWS = 200_000
 _PART_ROWS = 1_000_000
@@ -83,7 +83,7 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, wanted: Sequence
         raise Unmatched("the results have too many groups")
     if not all(known_law(term) for block in blocks for term in block.terms):
         raise Unmatched("a mechanism has no law of noise to draw from")
-    replicates = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES)
+    replicates = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES, rerun.confidence)
     shape = (3 * replicates + 3 + 2 * rerun.extreme, len(answer))
     present = np.zeros(shape, dtype=bool)
     cells = {position: np.full(shape, np.nan) for position in wanted}

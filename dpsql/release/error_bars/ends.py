@@ -24,11 +24,16 @@ from dpsql.release.error_bars.extents import Extent
 
 _NUMBERS = (3999, 1999, 999, 399, 199)
 """Of draws: of each, 0.5 and 2.5 % are whole order statistics (the next draw lies below the r-th of K with r / (K + 1))."""
+_FEWER = (79, 39)
+"""The same for 2.5 % alone."""
+_CONFIDENCE_OF_FEWER = 0.95 + 1e-9
 
 
-def number_of_draws(rows: int, most_cells: int, most: int = _NUMBERS[0]) -> int:
-    """How many draws to make of `rows` numbers: fewer for more of them, never fewer than the ends of 99 % bars need."""
-    return next((k for k in _NUMBERS if k <= most and k * max(1, rows) <= most_cells), _NUMBERS[-1])
+def number_of_draws(rows: int, most_cells: int, most: int = _NUMBERS[0], confidence: float = 0.99) -> int:
+    """How many draws to make of `rows` numbers: fewer for more of them, never fewer than the ends of 99 % bars need, or of
+    95 % bars where `confidence` is no more than that."""
+    numbers = (*_NUMBERS, *_FEWER) if confidence <= _CONFIDENCE_OF_FEWER else _NUMBERS
+    return next((k for k in numbers if k <= most and k * max(1, rows) <= most_cells), numbers[-1])
 
 
 def percentiles(cells: Floats, confidence: float) -> tuple[Floats, Floats]:

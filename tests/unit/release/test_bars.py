@@ -13,7 +13,8 @@ from support.released_blocks import block, counts, gaussian_noise, laplace_noise
 
 from dpsql.plan.formulas import NoisyValue, Number, greatest, null_if, square_root, whole, within
 from dpsql.plan.intervals import Type
-from dpsql.release.error_bars import bars
+from dpsql.release.error_bars import bars, bootstrap
+from dpsql.release.error_bars.ends import number_of_draws, percentiles
 from dpsql.release.release import Presentation, Release
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Sandbox
@@ -257,3 +258,29 @@ def test_bars_are_the_same_each_time(sandbox: Sandbox) -> None:
     one, other = (release(sandbox, sql, [made]) for _ in range(2))
     assert one.low.equals(other.low)
     assert bars(sandbox, one.answered).high.equals(other.high)
+
+
+@pytest.mark.parametrize(("confidence", "least"), [(0.5, 39), (0.95, 39), (0.951, 199), (0.99, 199)])
+def test_many_numbers_are_drawn_no_more_often_than_their_ends_need(confidence: float, least: int) -> None:
+    """Above a limit work grows with the rows alone; the rank of an end of 95 % or 99 % stays a whole one."""
+    assert number_of_draws(10**6, 10**6, 399, confidence) == least
+    assert number_of_draws(10, 10**6, 399, confidence) == 399
+
+
+def test_ends_of_the_fewest_draws_are_the_first_and_the_last() -> None:
+    cells = np.arange(39.0)[None]
+    low, high = percentiles(cells, 0.95)
+    assert (low[0], high[0]) == (0.0, 38.0)
+
+
+def test_shares_of_many_groups_are_held_with_the_fewest_draws(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "_MOST_CELLS", 1)
+    sizes = 50.0 + np.arange(400) % 40
+    sql = "SELECT k0, m0 * 1.0 / SUM(m0) OVER () AS share FROM dp_0 ORDER BY k0"
+    held = [
+        hits(release(sandbox, sql, [counts(sizes, laplace_noise("1/2"), f"few {number}")]), 1, sizes / sizes.sum())
+        for number in range(4)
+    ]
+    assert rate(held) >= LEAST
