@@ -7,6 +7,7 @@ rho. Then the finished mechanisms are asked for their loss again, by the second 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -294,6 +295,8 @@ def _cheapest(
         found = _priced(blocks, replace(options, epsilon=epsilon), policy, accountant)
         if widest(found) <= target:
             best, high = found, epsilon
+        elif best is None and high > 1 and math.isinf(widest(found)):
+            high /= 4  # noise that rounds to nothing cannot be simulated, and more of it may be within the target
         elif best is None:
             way = f"the smallest error at the most epsilon a query may have is {widest(found):.4g}"
             raise refuse("target_error", reason=f"it needs epsilon above {plain_decimal(most)}", way=way)

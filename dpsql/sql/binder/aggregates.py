@@ -97,10 +97,10 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
     return RULES[arguments](call)
 
 
-def _unknown(node: exp.Expr) -> Exception:
+def _unknown(node: exp.Expr, where: str = "") -> Exception:
     slug = "row_list" if isinstance(node, LEAKING) else "unknown_aggregate"
     function = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
-    return refuse(slug, function=function, position=place(node))
+    return refuse(slug, function=f"{function}{where}", position=place(node))
 
 
 def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:
@@ -156,7 +156,7 @@ def _unit_value(call: _Call) -> Measure:
 
 def _quantile(call: _Call) -> Measure:
     if call.per_unit:
-        raise _unknown(call.node)
+        raise _unknown(call.node.this if isinstance(call.node, exp.WithinGroup) else call.node, " per person")
     return bind_quantile(call.name, call.aggregate.word, call.node, call.scalars, call.condition)
 
 

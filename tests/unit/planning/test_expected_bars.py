@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -53,6 +54,15 @@ def test_targets_of_counts_and_sums_assume_nothing(session: Session, sql: str) -
         session.execute(f"SET dp.assume_rows = {rows}")
         prices.append(session.explain(sql).price)
     assert prices[0] == prices[1]
+
+
+def test_a_target_is_reached_whatever_the_most_is_that_may_be_spent(session: Session) -> None:
+    """At epsilon 1,000 noise rounds to nothing, of which no bar can be simulated: that is no reason to refuse a wide target."""
+    limit = replace(session.policy.per_query, max_epsilon=Fraction(1000))
+    generous = session.over(replace(session.policy, per_query=limit))
+    generous.execute("SET dp.target_error = 3")
+    plan = generous.explain("SELECT region, AVG(weight) AS w FROM patients GROUP BY region")
+    assert 0 < Fraction(plan.loss.epsilon or 0) < 3
 
 
 def test_a_target_that_nothing_reaches_is_refused(session: Session) -> None:
