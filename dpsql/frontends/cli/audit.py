@@ -48,19 +48,19 @@ def audit(
     questions = _questions(queries)
     with (waiting() or nullcontext)():
         entries = _entries(loaded) if ledger else None
-        found = run_audit(loaded, questions, seconds=seconds, seed=seed, entries=entries, first=first)
-    click.echo(as_text(found), nl=False)
+        outcome = run_audit(loaded, questions, seconds=seconds, seed=seed, entries=entries, first=first)
+    click.echo(as_text(outcome), nl=False)
     if report is not None:
         try:
             report.mkdir(parents=True, exist_ok=True)
-            (report / "audit.html").write_text(as_html(found), encoding="utf-8")
+            (report / "audit.html").write_text(as_html(outcome), encoding="utf-8")
             (report / "audit.json").write_text(
-                json.dumps(as_json(found), ensure_ascii=False, indent=1), encoding="utf-8"
+                json.dumps(as_json(outcome), ensure_ascii=False, indent=1), encoding="utf-8"
             )
         except OSError as error:
             raise refuse("file_write", place=str(report), problem=error.strerror or "it failed") from None
         click.echo(f"the report is {report / 'audit.html'}", err=True)
-    return Exit.DONE if found.holds else Exit.REFUSAL
+    return Exit.DONE if outcome.holds else Exit.REFUSAL
 
 
 def _questions(place: Path | None) -> list[Question]:
