@@ -25,14 +25,14 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the suite with the newest libraries that the project allows."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", "-n", "2", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", "", *session.posargs)
 
 
 @nox.session(python="3.11")
 def coverage(session: nox.Session) -> None:
     """Run the suite and print which share of the package's lines and branches it runs."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", "-n", "2", "--cov=dpsql", "--cov-report=term:skip-covered", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", "not clients", "--cov=dpsql", "--cov-report=term:skip-covered", *session.posargs)
 
 
 @nox.session(python="3.11")
@@ -40,7 +40,7 @@ def oldest(session: nox.Session) -> None:
     """Run the suite with the oldest libraries that the project allows."""
     session.install("-e", ".[test]")
     session.install(*(re.sub(r">=([^,]+).*", r"==\1", requirement) for requirement in PROJECT["dependencies"]))
-    session.run("python", "-m", "pytest", "-n", "2", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", "", *session.posargs)
 
 
 @nox.session(python="3.11")
@@ -49,4 +49,4 @@ def duckdb(session: nox.Session, version: str) -> None:
     """Run the suite with one line of DuckDB's versions."""
     session.install("-e", ".[test]")
     session.install(f"duckdb=={version}.*")
-    session.run("python", "-m", "pytest", "-n", "2", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", "", *session.posargs)
