@@ -6,7 +6,7 @@ as the key is. A ledger on PostgreSQL is backed up with the database's own tools
 
 Putting a backup back loses the charges that came after it. Their number may be known (the head of the second place has seen
 later entries), their sizes are not. So what is left of every account is charged, or as much as the owner's word says was lost;
-only a backup that ends with the very entry that was seen last costs nothing. The order of steps keeps every crash on the safe
+only a backup that has the very entry that was seen last costs nothing. The order of steps keeps every crash on the safe
 side: until the new head is written, the ledger is older than its head, or has none, and is not opened.
 """
 
@@ -21,6 +21,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlalchemy import Connection, select
+
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.account import load_accounts, update_accounts
 from dpsql.ledger.chain import same
@@ -29,6 +31,7 @@ from dpsql.ledger.entries import Turn, page_after, tip
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import added, to_text
 from dpsql.ledger.store import Store, parse_place
+from dpsql.ledger.tables import entries
 from dpsql.ledger.witness import Head, Witness
 from dpsql.storage.directories import state_directory
 
@@ -103,7 +106,7 @@ def restore(
             if seen is not None and seen.seq == last.seq and not same(seen.digest, last.digest):
                 raise refuse("ledger_tampered", entry=last.seq, problem="it is not the entry that was seen before")
             turn = Turn(connection, witness.key, last)
-            whole = seen is not None and seen.seq == last.seq
+            whole = seen is not None and _holds(connection, seen)
             known = None if seen is None else seen.seq
             turn.append("restored", {"entry": last.seq, "seen": known, "lost": None if lost is None else to_text(lost)})
             if not whole:
@@ -112,6 +115,13 @@ def restore(
         return Restored(last.seq, known, charged)
     finally:
         store.close()
+
+
+def _holds(connection: Connection, seen: Head) -> bool:
+    """Whether every charge that was answered is there. The head moves before a charge is answered, and not for notes of
+    outcomes, so a ledger may have entries after it, and nothing that was answered comes after it."""
+    digest = connection.execute(select(entries.c.digest).where(entries.c.seq == seen.seq)).scalar()
+    return digest is not None and same(digest, seen.digest)
 
 
 def _charge_lost(turn: Turn, witness: Witness, lost: Mapping[str, int] | None) -> dict[str, Mapping[str, int]]:

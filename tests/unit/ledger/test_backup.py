@@ -108,6 +108,16 @@ def test_a_backup_that_ends_with_the_entry_seen_last_costs_nothing(sqlite_home: 
     assert restored.charged == {} and spent(sqlite_home) == EPSILON
 
 
+def test_the_note_that_a_charge_was_answered_makes_no_difference(sqlite_home: Home, tmp_path: Path) -> None:
+    """The note of an outcome comes after the entry that was seen last: a backup made at once was charged everything."""
+    ledger = sqlite_home.new()
+    ledger.reserve(charge(1)).commit()
+    back_up(ledger, tmp_path / "backup")
+    ledger.close()
+    restored = restore(tmp_path / "backup", sqlite_home.url, "clinic", state=sqlite_home.state)
+    assert restored.charged == {} and spent(sqlite_home) == EPSILON
+
+
 def test_on_a_machine_that_never_saw_it_nobody_knows_what_was_lost(lost: Home, tmp_path: Path) -> None:
     state = tmp_path / "new machine"
     restored = restore(tmp_path / "backup", lost.url, "clinic", state=state)
