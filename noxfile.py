@@ -32,7 +32,18 @@ def tests(session: nox.Session) -> None:
 def coverage(session: nox.Session) -> None:
     """Run the suite and print which share of the package's lines and branches it runs."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", "-n", "2", "-m", "not clients", "--cov=dpsql", "--cov-report=term:skip-covered", *session.posargs)
+    session.run(
+        "python",
+        "-m",
+        "pytest",
+        "-n",
+        "2",
+        "-m",
+        "not clients",
+        "--cov=dpsql",
+        "--cov-report=term:skip-covered",
+        *session.posargs,
+    )
 
 
 @nox.session(python="3.11")

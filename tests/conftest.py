@@ -12,8 +12,24 @@ import pytest
 TESTS = Path(__file__).parent
 FOLDERS = {"clients": "clients", "fuzz": "slow", "guarantee": "slow"}
 """Folders all of whose tests have one marker."""
-SLOW_FILES: frozenset[str] = frozenset()
-"""Files whose tests take more than half a minute together, as .ci/run measures them."""
+SLOW_FILES = frozenset(
+    {
+        "test_benchmarks.py",
+        "unit/aggregates/test_contract.py",
+        "unit/audit/test_audit.py",
+        "unit/engine/test_collations.py",
+        "unit/engine/test_contribution_index.py",
+        "unit/engine/test_engines_agree.py",
+        "unit/engine/test_postgresql_functions.py",
+        "unit/engine/test_sources.py",
+        "unit/frontends/pgwire/test_identity.py",
+        "unit/frontends/pgwire/test_limits.py",
+        "unit/frontends/pgwire/test_server.py",
+        "unit/frontends/pgwire/test_stuck.py",
+        "unit/release/test_coverage.py",
+    }
+)
+"""Files whose tests take more than a quarter of a minute together, as .ci/run measures them."""
 STATISTICAL_FILES = frozenset(
     {
         "guarantee/test_gate_law.py",

@@ -9,6 +9,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from support.places import ROOT
@@ -18,6 +19,7 @@ WORDS = frozenset({"one", "at", "found", "known", "told", "made", "kept", "asked
 """Words of no meaning of their own as names: a reader has to look up what they stand for."""
 
 
+@cache
 def packages() -> dict[str, list[ast.Module]]:
     """The modules of each package, as syntax trees: what stands in strings and comments does not count."""
     found = defaultdict(list)
@@ -42,6 +44,7 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
             yield node.asname
 
 
+@cache
 def counted() -> dict[str, int]:
     """How many names of each package are such words, with or without an underscore in front."""
     return {

@@ -294,7 +294,8 @@ reservation = _reserve(context, receipt_id, loss, planned, request.work)""", 'un
     # time
     Mutant("a cancel stops the scan", "session/session.py", "Session.interrupt", """for work in list(self._running):
     work.leave()""", """for work in list(self._running):
-    work.leave()
+    work.leave(    Mutant("a backup holds whatever was seen", "ledger/backup.py", "_holds", "digest is not None and same(digest, seen.digest)", "True", "unit/ledger/test_backup.py"),
+)
 self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'interrupt_ends_the_waiting'),
     Mutant("a cancel takes effect at once", "session/background_work.py", "Work.result", "self.pace.hold()", "pass", 'unit/session/test_response_times.py', 'takes_effect_at_a_time'),
     Mutant("late releases are stored", "session/background_work.py", "Work.require_open", "self._closed", "False", 'unit/session/test_response_times.py', 'stays_one'),

@@ -17,7 +17,12 @@ from dpsql.errors.exceptions import Error
 from dpsql.policy import Policy
 
 __all__ = ["server"]
-REFUSED = {"expressions-power", "expressions-regular_expressions"}
+REFUSED = {
+    "expressions-angles",
+    "expressions-exponential_keeps_bounds",
+    "expressions-power",
+    "expressions-regular_expressions",
+}
 BY_HASH = {
     "clipping-with_caps", "doors-bigquery_options", "private_keys-max_groups", "private_keys-max_groups_and_rows",
     "public_keys-max_groups", "public_keys-max_rows_per_group", "public_keys-both_caps", "public_keys-cap_of_all_rows",

@@ -29,7 +29,13 @@ def terminal(clinic: Clinic) -> Iterator[Callable[..., Any]]:
     opened: list[Any] = []
 
     def start(*arguments: str) -> Any:
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(REPOSITORY),
+            "PROMPT_TOOLKIT_NO_CPR": "1",
+            "TERM": "xterm",
+            "PAGER": "cat",
+        }
         command = ["-m", "dpsql", *arguments]
         options: Any = {"env": environment, "encoding": "utf-8", "timeout": 90, "dimensions": (40, 120)}
         child = pexpect.spawn(sys.executable, command, **options)
