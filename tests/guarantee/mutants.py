@@ -294,8 +294,7 @@ reservation = _reserve(context, receipt_id, loss, planned, request.work)""", 'un
     # time
     Mutant("a cancel stops the scan", "session/session.py", "Session.interrupt", """for work in list(self._running):
     work.leave()""", """for work in list(self._running):
-    work.leave(    Mutant("a backup holds whatever was seen", "ledger/backup.py", "_holds", "digest is not None and same(digest, seen.digest)", "True", "unit/ledger/test_backup.py"),
-)
+    work.leave()
 self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'interrupt_ends_the_waiting'),
     Mutant("a cancel takes effect at once", "session/background_work.py", "Work.result", "self.pace.hold()", "pass", 'unit/session/test_response_times.py', 'takes_effect_at_a_time'),
     Mutant("late releases are stored", "session/background_work.py", "Work.require_open", "self._closed", "False", 'unit/session/test_response_times.py', 'stays_one'),
@@ -363,4 +362,5 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("PostgreSQL: a text is charged before it is planned", "session/pipeline.py", "_Measurement.__init__", "context.engine.rehearse(request.stages.given(query))", "pass", 'unit/engine/test_postgresql_engine.py', 'does_not_plan'),
     Mutant("noise counts as people", "tuning/choices.py", "least_seen", "CHANCE / bins", "0.05 / bins", 'unit/tuning/test_tuning.py', 'noise_alone'),
     Mutant("targets of terms", "planning/planner.py", "Planner.priced", "price(blocks, options, self.policy, self.accountant, widest)", "price(blocks, options, self.policy, self.accountant)", 'unit/planning/test_expected_bars.py', 'target_is_that_of'),
+    Mutant("a backup holds whatever was seen", "ledger/backup.py", "_holds", "digest is not None and same(digest, seen.digest)", "True", "unit/ledger/test_backup.py"),
 )  # fmt: skip
