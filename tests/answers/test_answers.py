@@ -206,3 +206,16 @@ def test_the_number_of_groups_is_not_exact(world: World) -> None:
         answer = session.execute(asked)
         assert list(answer.rows()) == connection.execute(asked).fetchall() == [(1,)]
         assert not any("the error is not known" in text for text in answer.notices) and answer.columns[0].noisy
+
+
+def test_results_are_rounded_as_bi_tools_write_it(world: World) -> None:
+    """Casts of released numbers to numbers with digits: values, types, and error bars that are there."""
+    connection, session = world
+    sql = "SELECT kind, ROUND(AVG(x)::numeric, 2) AS a, CAST(SUM(x) AS DECIMAL(12,1)) AS s, COUNT(*)::numeric AS n FROM a GROUP BY kind"
+    expected = {row[0]: [float(value) for value in row[1:]] for row in connection.execute(sql).fetchall()}
+    release = session.execute(sql)
+    for row, bar in zip(release.rows(), release.error.to_pylist(), strict=True):
+        if row[0] in expected:
+            assert list(row[1:]) == pytest.approx(expected[row[0]], abs=0.011)
+        assert all(bar[name] is not None and bar[name] >= 0 for name in "asn") and bar["kind"] is None
+    assert [column.type.value for column in release.columns] == ["text", "real", "real", "real"]

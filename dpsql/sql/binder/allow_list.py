@@ -18,7 +18,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Fetch, exp.Alias,
     exp.Identifier, exp.Column, exp.Star, exp.Distinct, exp.Tuple, exp.Rollup, exp.Cube,
     exp.GroupingSets, exp.Paren, exp.Filter, exp.Window, exp.WindowSpec, exp.WithinGroup, exp.IgnoreNulls,
-    exp.RespectNulls, exp.Var, exp.DataType, exp.Interval,
+    exp.RespectNulls, exp.Var, exp.DataType, exp.DataTypeParam, exp.Interval,
     # literals and operators
     exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And, exp.Or, exp.Not, exp.Is,

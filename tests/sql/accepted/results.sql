@@ -196,3 +196,9 @@ SELECT region, sex, COUNT(*) FROM patients GROUP BY ALL ORDER BY ALL
 -- l1: 1
 -- rows: 1
 SELECT * FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY 1) AS t ORDER BY ALL DESC
+
+-- query: rounded_as_in_postgresql
+-- keys: none
+-- l1: 120, 120
+-- rows: 120, 120
+SELECT ROUND(AVG(age)::numeric, 2) AS mean, CAST(SUM(age) AS DECIMAL(18,2)) AS total FROM patients
