@@ -20,12 +20,13 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from support.corpus_neighbours import Pair, _same, _same_stages
+from support.corpus_neighbours import Pair
 from support.hostile_sources import COLUMNS, KINDS, Hostile, Kind, edges, hostile, opened, people, policy, source_types
 from support.recording_session import World
 
-from dpsql.audit.distances import Verdict, compare
+from dpsql.audit.distances import compare
 from dpsql.audit.observation import Observed
+from dpsql.audit.replay import same_outcome, same_stages
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.pricing.pricing import Price
 
@@ -185,11 +186,10 @@ class Place:
 
 def problems(price: Price, pair: Pair) -> list[str]:
     """What two neighbours may not differ in, and how far apart they may be."""
-    verdict = Verdict()
-    same = _same_stages(price, pair)
-    _same(verdict, same)
+    left, right = same_stages(price, pair.left, pair.right)
+    verdict = same_outcome(left, right)
     if not verdict.problems:
-        verdict.problems += compare(price, same.left.blocks, same.right.blocks).problems
+        verdict.problems += compare(price, left.blocks, right.blocks).problems
     return verdict.problems
 
 

@@ -10,7 +10,7 @@ from sql.corpus import Case
 
 from dpsql.audit.distances import Verdict, compare
 from dpsql.audit.observation import Observed
-from dpsql.plan.plan import results_read
+from dpsql.audit.replay import same_outcome, same_stages
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.pricing.pricing import Price
@@ -135,8 +135,8 @@ def judge(prices: dict[str, Price], pairs: Iterator[Pair]) -> Verdict:
     """Everything that must hold of every pair, under every policy; reached shares are those of add_remove."""
     verdict = Verdict()
     for whole in pairs:
-        found, pair = Verdict(), _same_stages(prices["pure"], whole)
-        _same(found, pair)
+        left, right = same_stages(prices["pure"], whole.left, whole.right)
+        pair, found = replace(whole, left=left, right=right), same_outcome(left, right)
         charged = [Pure(Fraction(1), Fraction(0)).units(prices["pure"].loss)]
         found.expect(pair.left.charges == charged, f"charged {pair.left.charges}, the price is {charged}")
         same = not found.problems
@@ -148,50 +148,6 @@ def judge(prices: dict[str, Price], pairs: Iterator[Pair]) -> Verdict:
                     verdict.reach(one.reached)
         verdict.problems += [f"{pair.name}: {problem}" for problem in found.problems]
     return verdict
-
-
-def _same_stages(price: Price, pair: Pair) -> Pair:
-    """The pair up to the stage from which on the two runs measure different things.
-
-    Later stages are compared for equal releases of the earlier ones. The gate answers equal numbers for equal groups, so
-    only private keys that one side lacks are released differently; that this is rare enough is what their delta says.
-    """
-    blocks = zip(price.blocks, pair.left.blocks, pair.right.blocks, strict=False)
-    differ = [at for at, (_, one, other) in enumerate(blocks) if one.keys != other.keys]
-    reading = [at for at, one in enumerate(price.blocks) if results_read(one.block)]
-    later = [at for at in reading if differ and at > differ[0]]
-    if not later:
-        return pair
-    left, right = (
-        replace(side, blocks=side.blocks[: later[0]], engine_sql=side.engine_sql[: later[0]])
-        for side in (pair.left, pair.right)
-    )
-    return replace(pair, left=left, right=right)
-
-
-def _same(verdict: Verdict, pair: Pair) -> None:
-    """What an analyst sees besides noisy numbers: the same on both sides."""
-    left, right = pair.left, pair.right
-    verdict.expect(left.outcome == right.outcome == "answered", f"outcome {left.outcome!r} / {right.outcome!r}")
-    verdict.expect(left.columns == right.columns, "columns differ")
-    verdict.expect(left.engine_sql == right.engine_sql, "engine SQL differs")
-    verdict.expect(left.charges == right.charges, f"charges {left.charges} / {right.charges}")
-    verdict.expect(len(left.blocks) == len(right.blocks), "number of blocks differs")
-    public = True
-    for one, other in zip(left.blocks, right.blocks, strict=False):
-        verdict.expect(one.noises == other.noises and list(one.noises) == list(other.noises), "noise differs")
-        verdict.expect(one.selection == other.selection, "partition selection differs")
-        verdict.expect(one.public == other.public == (one.selection is None), "public keys and their list")
-        public &= one.public
-        if one.public:
-            verdict.expect(one.keys == other.keys, "public keys differ")
-        else:
-            common = [key for key in one.keys if key in set(other.keys)]
-            verdict.expect(
-                common == [key for key in other.keys if key in set(one.keys)], "order of private keys differs"
-            )
-    if public:
-        verdict.expect(left.answer == right.answer, "answers differ for equal noisy numbers")
 
 
 def weakest(verdict: Verdict) -> Fraction:
