@@ -34,7 +34,7 @@ _NODES = (
         exp.Reverse, exp.Chr, exp.Unicode, exp.MD5, exp.Rand, exp.Slice, exp.ObjectIdentifier, exp.Parameter, exp.SimilarTo,
         exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseLeftShift, exp.BitwiseRightShift, exp.JSONArrayAgg, exp.Dot,
         exp.PropertyEQ, exp.ArrayConcat, exp.ArrayPosition, exp.Struct, exp.WithinGroup, exp.ArrayContainsAll,
-        exp.ArrayOverlaps, exp.RegexpReplace, exp.Collate, exp.AnyValue, exp.StringToArray, exp.ArrayToString,
+        exp.ArrayOverlaps, exp.CurrentSchemas, exp.RegexpReplace, exp.Collate, exp.AnyValue, exp.StringToArray, exp.ArrayToString,
     }
 )  # fmt: skip
 

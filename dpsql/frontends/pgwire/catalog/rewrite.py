@@ -353,8 +353,8 @@ def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
         return _setting(name, arguments, place)
     if name == "pg_backend_pid":
         return exp.Literal.number(place.process)
-    if name in ("current_schemas",):
-        return exp.Array(expressions=[exp.Literal.string("pg_catalog"), exp.Literal.string("public")])
+    if name == "current_schemas":
+        return _schemas(node, place)
     if name in _SESSION_NAMES:
         return exp.Literal.string(place.value(_SESSION_NAMES[name]))
     if name in ("now", "clock_timestamp", "transaction_timestamp", "statement_timestamp"):
@@ -364,6 +364,11 @@ def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     if name in PLAIN_FUNCTIONS:
         return node
     raise refuse("unknown_function", name=name)
+
+
+def _schemas(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """current_schemas(...): the path of every session."""
+    return exp.Array(expressions=[exp.Literal.string("pg_catalog"), exp.Literal.string("public")])
 
 
 def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp.Expr:
@@ -408,6 +413,7 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(_SESSION, _session),
     **dict.fromkeys(_CLASSES, _known),
     **dict.fromkeys(_CLOCKS, _clock),
+    exp.CurrentSchemas: _schemas,
     **dict.fromkeys((exp.EQ, exp.NEQ), _comparison),
     **dict.fromkeys((exp.RegexpLike, exp.RegexpILike), _regexp),
     exp.Table: _table,
