@@ -97,7 +97,7 @@ def test_the_corpus_is_answered_alike(sandbox: Sandbox, numbers: str) -> None:
         for rows in (0, 1, 7):
             taken = checked(sandbox, answered(one, numbers, rows)) is not None
             direct += taken and rows == 7
-    assert direct > 0.7 * len(ACCEPTED)
+    assert direct > 0.65 * len(ACCEPTED)  # questions with quantiles, stages or public tables are left out
 
 
 def test_a_rehearsal_has_the_types_of_the_answer(sandbox: Sandbox) -> None:
