@@ -259,8 +259,7 @@ def test_overlapping_parts_of_one_release_are_not_taken_for_independent(
     assert two.reused
     assert abs(less.table.column(0)[0].as_py() - two.table.column(0)[0].as_py()) <= rounded
     widths = [answer.error.column(0)[0].as_py() for answer in (less, two)]
-    # Where both counts are rounded, each bar is of whole numbers, and the difference may be two halves longer.
-    assert abs(widths[0] - widths[1]) <= 2 * rounded + 0.05 * widths[1], widths
+    assert abs(widths[0] - widths[1]) <= rounded + 0.05 * widths[1], widths
 
 
 def test_counts_of_their_own_add_up_exactly_and_those_beside_sums_but_for_rounding(deriving: Session) -> None:
