@@ -19,10 +19,12 @@ from benchmarks import (
     compare,
     coverage,
     errors,
+    estimates,
     fixed_cost,
     large,
     limits,
     measure,
+    rank_errors,
     report,
     timing,
     wide,
@@ -62,6 +64,12 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--accuracy", "accuracy_", is_flag=True, help="AVG and VAR beside the composition by hand; heavy tails")
 @click.option(
     "--coverage", "coverage_", is_flag=True, help="how often error bars hold the exact answer, for every class"
+)
+@click.option(
+    "--estimates", "estimates_", is_flag=True, help="the error of AVG, VAR, CORR ... beside that of plain ratios"
+)
+@click.option(
+    "--quantiles", "quantiles_", is_flag=True, help="rows between released and exact quantiles; beside OpenDP"
 )
 @click.option("--timing", "timing_", is_flag=True, help="what the time of an answer tells of one person's bit")
 @click.option("--docs", is_flag=True, help="afterwards rewrite the tables and charts of docs/performance.md")
@@ -152,6 +160,8 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         "errors": (bool(given["errors_"]), wrong),
         "accuracy": (given["accuracy_"], accurate),
         "coverage": (given["coverage_"], lambda: coverage.coverage(folder, repeat, _say)),
+        "estimates": (given["estimates_"], lambda: many(estimates.estimates(folder, repeat, _say))),
+        "quantiles": (given["quantiles_"], lambda: many(rank_errors.rank_errors(folder, repeat, _say))),
         "timing": (given["timing_"], lambda: many(timing.timing(folder, max(20, 20 * repeat), _say))),
     }
     named = {part: work for part, (wanted, work) in everything.items() if wanted}

@@ -32,8 +32,12 @@ PARTS: dict[str, Callable[[Any], str]] = {
     "errors": tables.errors,
     "accuracy": tables.accuracy,
     "coverage": tables.coverage,
+    "estimates": tables.estimates,
+    "quantiles": tables.quantiles,
 }
 """Part -> its tables as Markdown."""
+OF_ACCURACY = frozenset({"coverage", "estimates", "quantiles"})
+"""Parts with a place in docs/accuracy.md; all others have theirs in docs/performance.md."""
 
 
 def machine() -> dict[str, str]:
@@ -104,12 +108,12 @@ def charts(parts: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
 def rewrite_docs(out: Path, page: Path) -> list[Path]:
     """Put the tables of all parts in `out` into the page, between `<!-- PART -->` and `<!-- end of PART -->`."""
     parts = read(out)
-    coverage = {part: whole for part, whole in parts.items() if part == "coverage"}
-    rest = {part: whole for part, whole in parts.items() if part not in coverage}
+    accurate = {part: whole for part, whole in parts.items() if part in OF_ACCURACY}
+    rest = {part: whole for part, whole in parts.items() if part not in accurate}
     accuracy = page.with_name("accuracy.md")
-    for place, some in ((page, rest), (accuracy, coverage)):
+    for place, some in ((page, rest), (accuracy, accurate)):
         _rewrite(place, some)
-    return [page, *([accuracy] if coverage else []), *charts(parts, page.parent)]
+    return [page, *([accuracy] if accurate else []), *charts(parts, page.parent)]
 
 
 def _rewrite(page: Path, parts: Mapping[str, Any]) -> None:

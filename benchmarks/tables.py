@@ -238,14 +238,67 @@ def coverage(found: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(_covered(setting, [one for one in found if one["setting"] == setting]) for setting in settings)
 
 
+def estimates(found: Sequence[Mapping[str, Any]]) -> str:
+    """Mean squared errors of estimates over those of plain formulas, and the biases of both."""
+    squares = _by_rows(found, lambda cell: f"**{(cell['estimate'] / cell['plain']) ** 2:.2f}** of {cell['plain']:.3g}")
+    biased = [cell for cell in found if cell["aggregate"] in ("AVG", "VAR_SAMP", "CORR")]
+    biases = _by_rows(biased, lambda cell: f"{cell['plain_bias']:+.2g}, {cell['bias']:+.2g}")
+    return f"{squares}\n\nBias of the plain formula, and of the estimate:\n\n{biases}"
+
+
+def quantiles(found: Sequence[Mapping[str, Any]]) -> str:
+    """Mean rank errors of each set of quantiles with their standard deviations, and those of the worst of a set; a column for
+    each way."""
+    ways = sorted({cell["way"] for cell in found}, key=("together", "apart", "OpenDP").index)
+    cells = {(cell["quantiles"], cell["epsilon"], cell["rows"], cell["way"]): cell for cell in found}
+
+    def text(cell: Mapping[str, Any] | None) -> str:
+        return "-" if cell is None else f"{cell['mean']:.3g} +- {cell['deviation']:.1g}; {cell['largest']:.3g}"
+
+    rows = [
+        [name, f"{epsilon:g}", f"{size:,}", *(text(cells.get((name, epsilon, size, way))) for way in ways)]
+        for name, epsilon, size in dict.fromkeys(setting[:3] for setting in cells)
+    ]
+    return grid(["quantiles", "epsilon", "n", *ways], rows)
+
+
+def _by_rows(found: Sequence[Mapping[str, Any]], text: Callable[[Mapping[str, Any]], str]) -> str:
+    """A line for each aggregate, accountant and epsilon, a column for each number of rows."""
+    sizes = tuple(dict.fromkeys(cell["rows"] for cell in found))
+    cells = {(cell["aggregate"], cell["accountant"], cell["epsilon"], cell["rows"]): cell for cell in found}
+    lines = [
+        f"| aggregate | accountant | epsilon | {' | '.join(f'n = {size:,}' for size in sizes)} |",
+        "| --- " * (3 + len(sizes)) + "|",
+    ]
+    for name, accountant, epsilon in sorted({setting[:3] for setting in cells}):
+        parts = (cells[name, accountant, epsilon, size] for size in sizes)
+        texts = " | ".join(text(cell) if cell["numbers"] else "-" for cell in parts)
+        lines.append(f"| {name} | {accountant} | {epsilon:g} | {texts} |")
+    return "\n".join(lines)
+
+
 def _covered(setting: str, found: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         f"**{setting}**",
         "",
-        "| output | 50 % bars | 95 % bars | 99 % bars | unknown | bars |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| output | 50 % bars | 95 % bars | +- | 99 % bars | unknown | bars | remark |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in found:
-        shares = " | ".join(f"{share:.2f}" for share in one["shares"])
-        lines.append(f"| {one['question']} | {shares} | {one['unknown']:.2f} | {one['bars']:,} |")
+        half, most, nearly_all = one["shares"]
+        told = f"{half:.2f} | {most:.3f} | {2 * one['error']:.3f} | {nearly_all:.3f} | {one['unknown']:.2f}"
+        lines.append(f"| {one['question']} | {told} | {one['bars']:,} | {_remark(one)} |")
     return "\n".join(lines)
+
+
+def _remark(row: Mapping[str, Any]) -> str:
+    """What is off, and why: too few bars hold, or more than .99 of those of 95 % where there is information."""
+    half, most, nearly_all = row["shares"]
+    few = [word for word, share, least in (("50 %", half, 0.49), ("95 %", most, 0.94), ("99 %", nearly_all, 0.98))
+           if share < least]  # fmt: skip
+    if few:
+        return f"**too few: {', '.join(few)}**{row['narrow'] and ': '}{row['narrow']}"
+    if row["unknown"] > 0.9:
+        return "no information"
+    informed = (most - row["unknown"]) / (1 - row["unknown"])  # unknown ones always hold
+    return f"wide: {row['wide'] or 'not explained'}" if informed > 0.99 else ""

@@ -22,6 +22,9 @@ SLOW_FILES = frozenset(
         "unit/engine/test_engines_agree.py",
         "unit/engine/test_postgresql_functions.py",
         "unit/engine/test_sources.py",
+        "unit/engine/test_spark_agrees.py",
+        "unit/engine/test_spark_engine.py",
+        "unit/engine/test_spark_functions.py",
         "unit/frontends/pgwire/test_identity.py",
         "unit/frontends/pgwire/test_limits.py",
         "unit/frontends/pgwire/test_server.py",
@@ -33,6 +36,7 @@ SLOW_FILES = frozenset(
 STATISTICAL_FILES = frozenset(
     {
         "guarantee/test_gate_law.py",
+        "unit/noise/test_count_choice.py",
         "unit/noise/test_rank_choice.py",
         "unit/noise/test_samplers.py",
         "unit/privacy/test_registered_mechanisms.py",

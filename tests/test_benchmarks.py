@@ -8,7 +8,8 @@ import os
 import subprocess
 import sys
 import venv
-from dataclasses import replace
+from dataclasses import asdict, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,11 @@ from benchmarks import (
     compare,
     coverage,
     errors,
+    estimates,
     large,
     limits,
     measure,
+    rank_errors,
     report,
     tables,
     wide,
@@ -121,7 +124,9 @@ def test_the_command_is_told_without_folders(results: Found) -> None:
 def test_the_docs_have_a_place_for_every_part(results: Found, tmp_path: Path) -> None:
     page, out = tmp_path / "performance.md", tmp_path / "out"
     text = (ROOT / "docs" / "performance.md").read_text()
-    places = dict.fromkeys(report.PARTS, text) | {"coverage": (ROOT / "docs" / "accuracy.md").read_text()}
+    places = dict.fromkeys(report.PARTS, text) | dict.fromkeys(
+        report.OF_ACCURACY, (ROOT / "docs" / "accuracy.md").read_text()
+    )
     for part, text in places.items():
         assert text.count(f"<!-- {part} -->") == text.count(f"<!-- end of {part} -->") == 1, part
     page.write_text(places["fixed"])
@@ -242,16 +247,41 @@ def test_cold_start_names_imports(tmp_path: Path) -> None:
 
 
 def test_coverage_counts_bars_that_hold_the_exact_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = coverage.Setting(8, 2_000, 0.5)
-    monkeypatch.setattr(coverage, "SETTINGS", ((setting, frozenset({"SUM", "SUM of counts"})),))
+    classes = frozenset({"SUM", "SUM of counts", "derived COUNT"})
+    setting = coverage.Setting(8, 2_000, 0.5, classes=classes)
+    monkeypatch.setattr(coverage, "SETTINGS", (setting,))
     found = coverage.coverage(tmp_path, 1, lambda line: None)
-    assert [one["question"] for one in found] == ["SUM", "SUM of counts"]
+    assert {one["question"] for one in found} >= classes
     for one in found:
         assert one["bars"] >= 20
         # Of 100 (20) bars of 99 %; a truth of other rows, or bars of other columns, would be held by none.
         assert one["shares"][2] >= 0.7
-        assert one["shares"][0] <= 0.95
+        assert one["shares"][0] <= 0.95 or one["question"] not in classes
     assert "| SUM |" in tables.coverage(found)
+
+
+def test_estimates_of_few_rows_err_less_than_plain_ratios_and_of_many_rows_as_much(tmp_path: Path) -> None:
+    found = estimates.estimates(tmp_path, 1, lambda line: None, rows=(5, 4_000), epsilons=(0.1,))
+    cells = {(gain.aggregate, gain.accountant, gain.rows): gain for gain in found}
+    for accountant in estimates.ACCOUNTANTS:
+        assert cells["AVG", accountant, 5].ratio < 0.95
+        assert cells["AVG", accountant, 4_000].ratio == pytest.approx(1)
+    assert "| AVG | pure | 0.1 |" in tables.estimates([asdict(gain) for gain in found])
+
+
+def test_ranks_between_a_value_and_a_quantile_are_counted_on_both_sides() -> None:
+    values = np.array([1, 2, 2, 2, 5, 6, 7, 8, 9, 10])
+    wrong = [rank_errors.rank_error(values, Fraction(1, 2), value) for value in (0, 2, 5, 6, 7, 11)]
+    assert wrong == [5, 1, 0, 0, 1, 5]
+    assert rank_errors.rank_error(values, Fraction(3, 10), 2) == 0  # rows with equal values are all it
+
+
+def test_deciles_that_are_asked_for_together_are_nearer_than_apart(tmp_path: Path) -> None:
+    found = rank_errors.rank_errors(tmp_path, 1, lambda line: None, rows=(2_000,), epsilons=(0.1,))
+    cells = {(cell.quantiles, cell.way): cell for cell in found}
+    assert cells["9 deciles", "together"].mean < cells["9 deciles", "apart"].mean
+    assert {"median", "3 quartiles", "9 deciles"} == {cell.quantiles for cell in found}
+    assert "| 9 deciles | 0.1 | 2,000 |" in tables.quantiles([asdict(cell) for cell in found])
 
 
 def test_accuracy_beside_the_composition_by_hand(tmp_path: Path) -> None:

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis, SharedPart
+from dpsql.aggregates.estimates import mean, row_count
 from dpsql.aggregates.registry import register
-from dpsql.plan.formulas import Formula, greatest, within
+from dpsql.plan.formulas import Estimate, Formula, greatest, within
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Measure
+from dpsql.plan.plan import Expr, Measure
 
 
 def _average(basis: Basis, measure: Measure) -> Formula:
     """Under max_total the clipped sum over the count: a centred sum would be clipped toward the middle of the bounds,
     which is far from the values of most units; both carry the bias of clipping, in the same direction."""
     value, condition = measure.arguments[0], measure.filter
-    low, high = float(value.facts.lower), float(value.facts.upper)
     if measure.distinct:
-        total, centre = basis.distinct_sum(value, condition, True)
-        return within(float(centre) + total / greatest(basis.distinct(value, condition), 1), low, high)
+        return _mean(value, *basis.distinct_sum(value, condition, True), basis.distinct(value, condition))
     clipped = basis.clipped_sum(value, condition)
     if clipped is not None:
-        return within(clipped / greatest(basis.count(value, condition, clip=True), 1), low, high)
+        return _clipped_mean(value, clipped, basis.count(value, condition, clip=True))
     total, centre = basis.sum(value, condition, True)
-    return within(float(centre) + total / greatest(basis.count(value, condition), 1), low, high)
+    return _mean(value, total, centre, basis.count(value, condition))
+
+
+def _mean(value: Expr, total: Formula, centre: float | int, count: Formula) -> Formula:
+    """Of `count` values whose distances from `centre` add up to `total`; kept within the bounds."""
+    low, high = float(value.facts.lower), float(value.facts.upper)
+    plug_in = within(float(centre) + total / greatest(count, 1), low, high)
+    return Estimate(plug_in, mean(total, centre, count, value.facts))
+
+
+def _clipped_mean(value: Expr, total: Formula, count: Formula) -> Formula:
+    """The clipped sum over the count. Clipping draws toward 0, and so do assumed rows."""
+    low, high = float(value.facts.lower), float(value.facts.upper)
+    rows, _ = row_count(count, 1)
+    return Estimate(within(total / greatest(count, 1), low, high), within(total / rows, low, high))
 
 
 def _facts(measure: Measure) -> Facts:
@@ -30,9 +43,9 @@ def _facts(measure: Measure) -> Facts:
 
 
 def _of_unit(measure: Measure, rows: int) -> Facts:
-    known = measure.arguments[0].facts
-    nullable = measure.filter is not None or known.nullable or known.type is Type.REAL
-    return Facts(Type.REAL, known.lower, known.upper, nullable=nullable)
+    facts = measure.arguments[0].facts
+    nullable = measure.filter is not None or facts.nullable or facts.type is Type.REAL
+    return Facts(Type.REAL, facts.lower, facts.upper, nullable=nullable)
 
 
 register(

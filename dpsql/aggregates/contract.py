@@ -49,9 +49,20 @@ class Basis(Protocol):
     def total(self, value: Expr, condition: Condition) -> Formula:
         """Sum of clamp(value), from sums that are measured anyway where there are some."""
 
-    def quantile(self, value: Expr, condition: Condition, quantile: Fraction, interpolated: bool) -> Formula:
+    def quantile(
+        self, value: Expr, condition: Condition, quantile: Fraction, interpolated: bool, barred: bool
+    ) -> Formula:
         """The value at rank `quantile` in [0, 1] of the rows, in its own type; `interpolated`: in that of SQL's continuous
-        quantiles."""
+        quantiles; `barred`: with an error bar, where the question asks for those."""
+
+    def most_frequent(self, value: Expr, condition: Condition) -> Formula:
+        """The value that the most rows have, in its own type."""
+
+    def end_key(self, key: Expr, value: Expr, condition: Condition, last: bool) -> Formula:
+        """The key, in its own type, that most of the rows with the smallest or the largest (`last`) values have."""
+
+    def sample_median(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
+        """The median of what `value`, an expression over statistics, is in each of so many samples of units."""
 
 
 class Arguments(Enum):
@@ -64,6 +75,9 @@ class Arguments(Enum):
     PAIR = "two bounded numbers"
     UNIT_VALUE = "any value among the rows of one unit, where the result is exact; else a bounded value"
     QUANTILE = "a bounded value, and which quantile of it"
+    MODE = "a value of which few are possible"
+    END_ROW = "a value of which few are possible, and a bounded value that orders rows"
+    SAMPLES = "an expression over aggregates, its bounds, and a number of samples"
 
 
 class SharedPart(Flag):

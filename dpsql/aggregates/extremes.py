@@ -9,9 +9,9 @@ from dpsql.plan.plan import Measure
 
 
 def _of_unit(measure: Measure, rows: int) -> Facts:
-    known = measure.arguments[0].facts
-    nullable = measure.filter is not None or known.nullable or known.type is Type.REAL
-    return Facts(known.type, known.lower, known.upper, nullable=nullable)
+    facts = measure.arguments[0].facts
+    nullable = measure.filter is not None or facts.nullable or facts.type is Type.REAL
+    return Facts(facts.type, facts.lower, facts.upper, nullable=nullable)
 
 
 register(Aggregate("min", {"Min": Arguments.UNIT_VALUE}, type=None, selects=True, of_unit=_of_unit))

@@ -8,26 +8,42 @@ from fractions import Fraction
 
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis
 from dpsql.aggregates.distances import distance
+from dpsql.aggregates.estimates import denominator, mean, row_count
 from dpsql.aggregates.registry import register
 from dpsql.functions.numeric import both, call, clamped
-from dpsql.plan.formulas import Formula, greatest, null_if, square_root, within
-from dpsql.plan.intervals import Type
+from dpsql.plan.formulas import Deviation, Estimate, Formula, greatest, null_if, square_root, within
+from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Expr, Measure
 
 
 @dataclass(frozen=True)
-class _Pair:
-    """Means and spreads of y and x over the rows where both are there, over noisy sums.
+class _Sums:
+    """Noisy sums of one column over the rows where both are there, as of a variance (`variance.py`): of d = value - `centre`
+    and of d^2 - `middle`. `bounds`: of the values."""
 
-    n, sums of dx and dy (centred), of dx^2 and dy^2 (centred again) and of dx dy, which lies in [-hx hy, hx hy].
-    """
+    total: Formula
+    centre: float | int
+    squares: Formula
+    middle: float | int
+    bounds: Facts
+
+    def variance(self, rows: Formula) -> Formula:
+        """Kept in [0, (U - L)^2 / 4] (Popoviciu)."""
+        spread = float(self.middle) + self.squares / rows - (self.total / rows) * (self.total / rows)
+        return within(spread, 0, float((Fraction(self.bounds.upper) - Fraction(self.bounds.lower)) ** 2 / 4))
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Means, variances and the covariance of y and x over `n` rows, and the two denominators: `root` of both variances for
+    CORR, `spread_x` for slopes. A denominator is NULL where no spread is seen."""
 
     n: Formula
     mean_y: Formula
     mean_x: Formula
-    var_y: Formula
-    var_x: Formula
     covariance: Formula
+    root: Formula
+    spread_x: Formula
 
 
 def _rows(measure: Measure) -> Expr:
@@ -36,42 +52,73 @@ def _rows(measure: Measure) -> Expr:
     return both(measure.filter, call("and", call("not", call("is_null", y)), call("not", call("is_null", x))))
 
 
-def _pair(basis: Basis, measure: Measure) -> _Pair:
+def _pairs(basis: Basis, measure: Measure) -> tuple[_Pair, _Pair]:
+    """Plugged in, and shrunk. Measured are n, sums of dx and dy (centred), of dx^2 and dy^2 (centred again) and of dx dy, which
+    lies in [-hx hy, hx hy]."""
     condition = _rows(measure)
-    count = greatest(basis.count(None, condition), 1)
-    parts = []
+    count = basis.count(None, condition)
+    columns, distances = [], []
     for value in (clamped(argument) for argument in measure.arguments):
         total, centre = basis.sum(value, condition, True)
         d = distance(value, centre)
         squares, middle = basis.sum(call("mul", d, d), condition, True)
-        low, high = value.facts.lower, value.facts.upper
-        mean = within(float(centre) + total / count, float(low), float(high))
-        spread = float(middle) + squares / count - (total / count) * (total / count)
-        parts.append((d, total, mean, within(spread, 0, float(Fraction(high - low) ** 2 / 4))))
-    (dy, sum_y, mean_y, var_y), (dx, sum_x, mean_x, var_x) = parts
-    product, _ = basis.sum(call("mul", dy, dx), condition, False)
-    covariance = product / count - (sum_y / count) * (sum_x / count)
+        columns.append(_Sums(total, centre, squares, middle, value.facts))
+        distances.append(d)
+    product, _ = basis.sum(call("mul", *distances), condition, False)
+    y, x = columns
+    return _plugged_in(y, x, product, greatest(count, 1)), _shrunk(y, x, product, count)
+
+
+def _covariance(y: _Sums, x: _Sums, product: Formula, rows: Formula, limit: Formula) -> Formula:
+    return within(product / rows - (y.total / rows) * (x.total / rows), -limit, limit)
+
+
+def _plugged_in(y: _Sums, x: _Sums, product: Formula, rows: Formula) -> _Pair:
+    """CORR is NULL without a spread, as in SQL. The covariance is kept within the root it is divided by, so the ratio is in
+    [-1, 1] as it stands; LEAST and GREATEST around it would skip the NULL and say 1 or -1."""
+    var_y, var_x = y.variance(rows), x.variance(rows)
     limit = square_root(var_y * var_x)
-    return _Pair(count, mean_y, mean_x, var_y, var_x, within(covariance, -limit, limit))
+    covariance = _covariance(y, x, product, rows, limit)
+    mean_y, mean_x = (
+        within(float(s.centre) + s.total / rows, float(s.bounds.lower), float(s.bounds.upper)) for s in (y, x)
+    )
+    return _Pair(rows, mean_y, mean_x, covariance, null_if(limit, 0), null_if(var_x, 0))
 
 
-def _correlation(pair: _Pair) -> Formula:
-    """NULL without a spread, as in SQL. The covariance is kept within the root it is divided by, so the ratio is in [-1, 1]
-    as it stands; LEAST and GREATEST around it would skip the NULL and say 1 or -1."""
-    return pair.covariance / null_if(square_root(pair.var_y * pair.var_x), 0)
+def _shrunk(y: _Sums, x: _Sums, product: Formula, count: Formula) -> _Pair:
+    """Assumed rows have no covariance, so that it has the share of real rows; and the variances below the line, which are
+    mostly noise long after the count is not, give way as counts do (`estimates.denominator`)."""
+    rows, real = row_count(count, 1)
+    variances = [column.variance(rows) for column in (y, x)]
+    steady = [
+        denominator(variance, Deviation(column.squares) / rows)
+        for variance, column in zip(variances, (y, x), strict=True)
+    ]
+    (var_y, var_x), (steady_y, steady_x) = variances, steady
+    limit = square_root(var_y * var_x)
+    # NULL as in the plug-in formula; where no denominator gives way the difference is 0.
+    root = null_if(limit, 0) + (square_root(steady_y * steady_x) - limit)
+    spread_x = null_if(var_x, 0) + (steady_x - var_x)
+    covariance = _covariance(y, x, product, rows, limit) * real
+    mean_y, mean_x = (mean(s.total, s.centre, count, s.bounds) for s in (y, x))
+    return _Pair(rows, mean_y, mean_x, covariance, root, spread_x)
 
 
 def _over(formula: Callable[[_Pair], Formula]) -> Callable[[Basis, Measure], Formula]:
-    return lambda basis, measure: formula(_pair(basis, measure))
+    def measured(basis: Basis, measure: Measure) -> Formula:
+        plug_in, shrunk = _pairs(basis, measure)
+        return Estimate(formula(plug_in), formula(shrunk))
+
+    return measured
 
 
 for _word, _node, _over_results, _of_pair in (
     ("covar_pop", "CovarPop", True, lambda p: p.covariance),
     ("covar_samp", "CovarSamp", True, lambda p: p.covariance * p.n / greatest(p.n - 1, 1)),
-    ("corr", "Corr", True, _correlation),
-    ("regr_slope", "RegrSlope", True, lambda p: p.covariance / null_if(p.var_x, 0)),
-    ("regr_intercept", "RegrIntercept", True, lambda p: p.mean_y - p.covariance / null_if(p.var_x, 0) * p.mean_x),
-    ("regr_r2", "RegrR2", False, lambda p: _correlation(p) * _correlation(p)),
+    ("corr", "Corr", True, lambda p: p.covariance / p.root),
+    ("regr_slope", "RegrSlope", True, lambda p: p.covariance / p.spread_x),
+    ("regr_intercept", "RegrIntercept", True, lambda p: p.mean_y - p.covariance / p.spread_x * p.mean_x),
+    ("regr_r2", "RegrR2", False, lambda p: (p.covariance / p.root) * (p.covariance / p.root)),
     ("regr_avgx", "RegrAvgx", False, lambda p: p.mean_x),
     ("regr_avgy", "RegrAvgy", False, lambda p: p.mean_y),
 ):

@@ -13,7 +13,7 @@ _MOST_INTEGER = 2**31
 
 
 def _sum(basis: Basis, measure: Measure) -> Formula:
-    """Where the centred sum and the count are measured anyway, the sum follows from them at no charge."""
+    """Return the sum from the centred sum and the count, at no charge, where both are measured anyway."""
     value = measure.arguments[0]
     if measure.distinct:
         return basis.distinct_sum(value, measure.filter, False)[0]
@@ -28,11 +28,11 @@ def _facts(measure: Measure) -> Facts:
 
 
 def _of_unit(measure: Measure, rows: int) -> Facts:
-    known = measure.arguments[0].facts
-    nullable = measure.filter is not None or known.nullable or known.type is Type.REAL
-    low, high = min(known.lower * rows, known.lower), max(known.upper * rows, known.upper)
-    inside = known.type is not Type.INTEGER or (INT64[0] <= low and high <= INT64[1])
-    return Facts(known.type, low if inside else None, high if inside else None, nullable=nullable or not inside)
+    facts = measure.arguments[0].facts
+    nullable = measure.filter is not None or facts.nullable or facts.type is Type.REAL
+    low, high = min(facts.lower * rows, facts.lower), max(facts.upper * rows, facts.upper)
+    inside = facts.type is not Type.INTEGER or (INT64[0] <= low and high <= INT64[1])
+    return Facts(facts.type, low if inside else None, high if inside else None, nullable=nullable or not inside)
 
 
 register(

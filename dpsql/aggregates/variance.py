@@ -3,42 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis
 from dpsql.aggregates.distances import distance
+from dpsql.aggregates.estimates import assumed_variance, leaning, row_count
 from dpsql.aggregates.registry import register
 from dpsql.functions.numeric import call, constant
-from dpsql.plan.formulas import Formula, greatest, square_root, within
+from dpsql.plan.formulas import Estimate, Formula, greatest, square_root, within
 from dpsql.plan.plan import Measure
 
 
-def _variance(sample: bool, root: bool) -> Callable[[Basis, Measure], Formula]:
+@dataclass(frozen=True)
+class _Sums:
+    """Noisy sums of one argument: `count`, `total` of the distances from a centre, and `squares` of d^2 - `middle`, where the
+    distances d are from a point at `offset` from that centre."""
+
+    count: Formula
+    total: Formula
+    squares: Formula
+    middle: float | int
+    offset: float
+
+
+def _sums(basis: Basis, measure: Measure) -> _Sums:
     """With d = x - centre and h = max |d|: n, sum d and sum (d^2 - h^2 / 2) are measured (the centring halves the
-    sensitivity of the squares); Var = h^2 / 2 + S2 / n - (S1 / n)^2, kept in [0, (U - L)^2 / 4] (Popoviciu).
+    sensitivity of the squares).
 
     Of distinct values the squares are those of x - L: those around the middle would be equal for two values."""
+    value, condition = measure.arguments[0], measure.filter
+    low, high = value.facts.lower, value.facts.upper
+    inside = call("clamp", value, constant(low, value), constant(high, value))
+    if measure.distinct:
+        total, centre = basis.distinct_sum(value, condition, True)
+        count = basis.distinct(value, condition)
+        d = distance(inside, low)  # squares from the lower end are as different as the values
+        squares, middle = basis.distinct_sum(call("mul", d, d), condition, True)
+        return _Sums(count, total, squares, middle, float(Fraction(centre) - Fraction(low)))
+    total, centre = basis.sum(value, condition, True)
+    count = basis.count(value, condition)
+    d = distance(inside, centre)
+    squares, middle = basis.sum(call("mul", d, d), condition, True)
+    return _Sums(count, total, squares, middle, 0.0)
+
+
+def _variance(sample: bool, root: bool) -> Callable[[Basis, Measure], Formula]:
+    """Var = h^2 / 2 + S2 / n - (S1 / n)^2, kept in [0, (U - L)^2 / 4] (Popoviciu)."""
+    least = 2 if sample else 1
+
+    def variance(sums: _Sums, most: float, rows: Formula) -> Formula:
+        mean = sums.offset + sums.total / rows if sums.offset else sums.total / rows
+        return within(float(sums.middle) + sums.squares / rows - mean * mean, 0, most)
+
+    def corrected(value: Formula, rows: Formula) -> Formula:
+        unbiased = value * rows / (rows - 1) if sample else value
+        return square_root(unbiased) if root else unbiased
 
     def formula(basis: Basis, measure: Measure) -> Formula:
-        value, condition = measure.arguments[0], measure.filter
-        low, high = value.facts.lower, value.facts.upper
-        inside = call("clamp", value, constant(low, value), constant(high, value))
-        if measure.distinct:
-            s1, centre = basis.distinct_sum(value, condition, True)
-            n = greatest(basis.distinct(value, condition), 2 if sample else 1)
-            d = distance(inside, low)  # squares from the lower end are as different as the values
-            s2, middle = basis.distinct_sum(call("mul", d, d), condition, True)
-            mean: Formula = float(Fraction(centre) - Fraction(low)) + s1 / n
-        else:
-            s1, centre = basis.sum(value, condition, True)
-            n = greatest(basis.count(value, condition), 2 if sample else 1)
-            d = distance(inside, centre)
-            s2, middle = basis.sum(call("mul", d, d), condition, True)
-            mean = s1 / n
-        variance: Formula = within(float(middle) + s2 / n - mean * mean, 0, float(Fraction(high - low) ** 2 / 4))
-        if sample:
-            variance = variance * n / (n - 1)
-        return square_root(variance) if root else variance
+        sums, facts = _sums(basis, measure), measure.arguments[0].facts
+        most = float(Fraction(facts.upper - facts.lower) ** 2 / 4)
+        few, (rows, real) = greatest(sums.count, least), row_count(sums.count, least)
+        shrunk = leaning(variance(sums, most, rows), assumed_variance(facts.lower, facts.upper), real)
+        return Estimate(corrected(variance(sums, most, few), few), corrected(shrunk, rows))
 
     return formula
 

@@ -10,15 +10,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import TypeVar
 
-from dpsql.audit.choice_laws import log_ratios
+from dpsql.audit.choice_laws import AnyChoice, log_ratios
 from dpsql.audit.noise_laws import law_of, pure_rho
 from dpsql.audit.observation import Key, Measured, Vector
+from dpsql.audit.verify_export import PLACES
 from dpsql.pricing.pricing import Price
+from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Selection, Sensitivity
+from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.most_frequent import MostFrequent, MostFrequentPlan
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
+from dpsql.privacy.mechanisms.sample_values import SampleValuesPlan
 
 EXACT = 1 + 1e-9
 """Room for the rounding of floats where a probability is computed in them."""
@@ -44,19 +50,22 @@ class Verdict:
 
 
 def moves(left: Vector, right: Vector) -> dict[Key, int]:
-    """How far each entry moved; a key that one side lacks has 0 there."""
+    """Return how far each entry moved; a key that one side lacks has 0 there."""
     keys = {**dict.fromkeys(left), **dict.fromkeys(right)}
     return {key: moved for key in keys if (moved := right.get(key, 0) - left.get(key, 0))}
 
 
-def within(moved: dict[Key, int], claimed: Sensitivity) -> Iterable[tuple[str, int, int]]:
+Distance = TypeVar("Distance", int, Fraction)
+
+
+def within(moved: Mapping[Key, Distance], claimed: Sensitivity) -> Iterable[tuple[str, Distance | int, int]]:
     """Norms that are beyond the claim: name, distance, claim."""
     sizes = [abs(distance) for distance in moved.values()]
-    found = (
+    problems = (
         ("L0", len(sizes), claimed.l0), ("L1", sum(sizes), claimed.l1),
         ("L2^2", sum(size * size for size in sizes), claimed.l2_squared), ("Linf", max(sizes, default=0), claimed.linf),
     )  # fmt: skip
-    return [part for part in found if part[1] > part[2]]
+    return [part for part in problems if part[1] > part[2]]
 
 
 def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdict:
@@ -69,10 +78,10 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
         if priced.noise.terms or priced.noise.measurements or priced.noise.selection is not None
     ]  # fmt: skip
     verdict.expect(len(left) == len(right) <= len(measuring), "numbers of blocks")
-    for number, (priced, one, other) in enumerate(zip(measuring, left, right, strict=False)):
+    for number, (priced, left_block, right_block) in enumerate(zip(measuring, left, right, strict=False)):
         shares: dict[tuple[int, str], Fraction] = {}
         for term in priced.noise.terms:
-            vectors = [block.terms.get(term.name, block.counts) for block in (one, other)]
+            vectors = [block.terms.get(term.name, block.counts) for block in (left_block, right_block)]
             moved = moves(*vectors)
             for norm, distance, claim in within(moved, term.noise.sensitivity):
                 verdict.problems.append(f"block {number} {term.name}: {norm} distance {distance} > claimed {claim}")
@@ -87,27 +96,59 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
                 share <= 1, f"block {number} {name}: terms that share a row move {float(share)} of one claim"
             )
         for plan in priced.noise.measurements:
-            assert isinstance(plan, RankHistogramPlan)
-            for name, law in plan.laws:
-                assert isinstance(law, Choice)
-                histograms = [by_group(block.histograms.get(name, {})) for block in (one, other)]
-                moved = rows_moved(*histograms)
-                for norm, distance, claim in within(moved, law.sensitivity):
-                    verdict.problems.append(f"block {number} {name}: {norm} distance {distance} > claimed {claim}")
-                spent, concentrated = chosen(law, plan.cells, *histograms)
+            assert isinstance(plan, (RankHistogramPlan, MostFrequentPlan, EndRowsPlan))
+            for name, law, level in choices(plan):
+                histograms: list[Histograms] = [
+                    by_group(block.histograms.get(name, {})) for block in (left_block, right_block)
+                ]
+                if isinstance(plan, SampleValuesPlan):
+                    histograms = with_empty_groups(plan, *histograms)
+                slices = law.slices if isinstance(law, Choice) else 1
+                rows = {key: Fraction(units, slices) for key, units in rows_moved(*histograms).items()}
+                verdict.problems += [
+                    f"block {number} {name}: {norm} distance {distance} > claimed {claim}"
+                    for norm, distance, claim in within(rows, law.sensitivity)
+                ]
+                spent, concentrated = chosen(law, plan.cells * slices, *histograms)
                 epsilon, rho = epsilon + spent, rho + concentrated
-                shares[number, name] = Fraction(sum(moved.values()), law.sensitivity.l1)
+                step = (number, f"{plan.name} level {level}")
+                shares[step] = shares.get(step, Fraction(0)) + sum(rows.values(), Fraction(0)) / law.sensitivity.l1
+                verdict.expect(
+                    shares[step] <= 1, f"block {number} {step[1]}: choices move {float(shares[step])} of one claim"
+                )
         verdict.reach(shares)
         if priced.noise.selection is not None:
-            parts = selected(verdict, priced.noise.selection, one.counts, other.counts)
+            parts = selected(verdict, priced.noise.selection, left_block.counts, right_block.counts)
             epsilon, delta, rho = epsilon + parts[0], delta + parts[1], rho + parts[2]
-    asked = price.loss
-    verdict.expect(delta <= float(asked.delta) * EXACT, f"delta {delta} > charged {float(asked.delta)}")
-    if asked.epsilon is not None:
-        verdict.expect(epsilon <= asked.epsilon, f"epsilon {float(epsilon)} > charged {float(asked.epsilon)}")
-    if asked.rho is not None:
-        verdict.expect(rho <= asked.rho, f"rho {float(rho)} > charged {float(asked.rho)}")
+    price_loss = price.loss
+    verdict.expect(delta <= float(price_loss.delta) * EXACT, f"delta {delta} > charged {float(price_loss.delta)}")
+    if price_loss.epsilon is not None:
+        verdict.expect(epsilon <= price_loss.epsilon, f"epsilon {float(epsilon)} > charged {float(price_loss.epsilon)}")
+    if price_loss.rho is not None:
+        verdict.expect(rho <= price_loss.rho, f"rho {float(rho)} > charged {float(price_loss.rho)}")
     return verdict
+
+
+def covers(charge: Mapping[str, int], price: Price) -> bool:
+    """Return whether a charge in ledger units is at least the exact sum of what the blocks cost, in each dimension it has."""
+    loss = sum((priced.loss for priced in price.blocks), PrivacyLoss.nothing())
+    amounts = {"epsilon": loss.epsilon, "delta": loss.delta, "rho": loss.rho}
+    paid = {name: Fraction(amount, 10 ** PLACES[name]) for name, amount in charge.items()}
+    owed = [(paid[name], amounts[name]) for name in paid]
+    return "delta" in paid and len(paid) == 2 and all(loss is not None and amount >= loss for amount, loss in owed)
+
+
+def choices(plan: RankHistogramPlan | MostFrequentPlan | EndRowsPlan) -> list[tuple[str, AnyChoice, int]]:
+    """Name, law and level of each number that is chosen; those of one level are chosen from different rows."""
+    chosen = (
+        [(choice.name, choice.law, choice.search.level) for choice in plan.quantiles]
+        + [(end.name, end.law, len(plan.quantiles) + number) for number, end in enumerate(plan.ends)]
+        if isinstance(plan, RankHistogramPlan)
+        else [(name, law, 0) for name, law in plan.laws]
+    )
+    laws = [(name, law, level) for name, law, level in chosen if isinstance(law, (Choice, MostFrequent, EndKey))]
+    assert len(laws) == len(chosen), "a law that is not registered here"
+    return laws
 
 
 Histograms = Mapping[Key, Mapping[int, int]]
@@ -115,21 +156,28 @@ Histograms = Mapping[Key, Mapping[int, int]]
 
 def by_group(vector: Vector) -> dict[Key, dict[int, int]]:
     """Rows by cell of every group, from rows by key and cell."""
-    found: dict[Key, dict[int, int]] = {}
+    histograms: dict[Key, dict[int, int]] = {}
     for key, rows in vector.items():
-        found.setdefault(key[:-1], {})[key[-1]] = rows
-    return found
+        histograms.setdefault(key[:-1], {})[key[-1]] = rows
+    return histograms
+
+
+def with_empty_groups(plan: SampleValuesPlan, *histograms: Histograms) -> list[Histograms]:
+    """A group that one side lacks has all of its samples in the middle: none of them has a value."""
+    empty = {plan.middle: plan.samples}
+    keys = dict.fromkeys(key for groups in histograms for key in groups)
+    return [{key: groups.get(key, empty) for key in keys} for groups in histograms]
 
 
 def rows_moved(left: Histograms, right: Histograms) -> dict[Key, int]:
-    """How many rows of each group came or went, whichever cells they are in."""
+    """Return how many rows of each group came or went, whichever cells they are in."""
     keys = {**dict.fromkeys(left), **dict.fromkeys(right)}
     both = {key: (left.get(key, {}), right.get(key, {})) for key in keys}
     moved = {key: sum(abs(b.get(c, 0) - a.get(c, 0)) for c in {**a, **b}) for key, (a, b) in both.items()}
     return {key: rows for key, rows in moved.items() if rows}
 
 
-def chosen(law: Choice, cells: int, left: Histograms, right: Histograms) -> tuple[Fraction, Fraction]:
+def chosen(law: AnyChoice, cells: int, left: Histograms, right: Histograms) -> tuple[Fraction, Fraction]:
     """(epsilon, rho) of this choice between these histograms, from the ratios of the two laws of every group: the largest one,
     and an eighth of the squared range (Cesar and Rogers 2021). Floats, so that a millionth of a millionth is left out."""
     epsilon = rho = Fraction(0)

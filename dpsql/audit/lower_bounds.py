@@ -66,15 +66,15 @@ def _log_ratios(
         return np.zeros((2, trials))
     count = trials * len(moved)
     groups = Groups(pa.table({}), count, True)
-    found = []
+    log_ratios = []
     for side in (0.0, 1.0):
         (drawn,) = gate.draw([noise], groups)
         assert drawn is not None
         answers = drawn[:count].reshape(trials, len(moved)).astype(np.float64) + side * np.array(
             moved, dtype=np.float64
         )
-        found.append(law.log_ratio(noise, answers, np.array(moved, dtype=np.float64)).sum(axis=1))
-    return np.array(found)
+        log_ratios.append(law.log_ratio(noise, answers, np.array(moved, dtype=np.float64)).sum(axis=1))
+    return np.array(log_ratios)
 
 
 def _confirmed(likely: NDArray[np.float64], unlikely: NDArray[np.float64], delta: float, alpha: float) -> float:

@@ -97,8 +97,8 @@ def _gaussian_distribution(noise: Gaussian, points: Floats) -> Floats:
         return result
     support = np.arange(-reach, reach + 1, dtype=np.float64)
     total = np.cumsum(np.exp(-(support**2) / (2 * sigma * sigma)))
-    at = np.clip(points.astype(np.int64) + reach, -1, 2 * reach)
-    return np.where(at < 0, 0.0, (total / total[-1])[np.maximum(at, 0)])
+    index = np.clip(points.astype(np.int64) + reach, -1, 2 * reach)
+    return np.where(index < 0, 0.0, (total / total[-1])[np.maximum(index, 0)])
 
 
 LAWS: dict[type[Any], AuditedLaw] = {

@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -56,13 +57,20 @@ class Measured:
     counts: Vector = field(default_factory=dict)
 
 
+NOTICES = 2
+"""The place of notices in `Observed.said`."""
+CHOSEN = 13
+"""Choices are answered with one of so many cells."""
+
+
 @dataclass
 class Observed:
-    """All that can be seen of one run, and the exact vectors that nobody should see."""
+    """All that can be seen of one run, and the exact vectors that nobody should see. `said`: price, notices and what is left."""
 
     outcome: str
     charged: bool
     columns: list[tuple[str, str]]
+    said: tuple[object, ...]
     answer: bytes
     engine_sql: list[str]
     charges: list[dict[str, int]]
@@ -96,13 +104,25 @@ class RecordingGate(Gate):
     def choose(
         self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
     ) -> NDArray[np.int64]:
-        """Note the histograms from which a number is chosen."""
+        """Note the histograms from which a quantile is chosen."""
+        return self._noted(name, histograms, law, groups)
+
+    def choose_most(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """Note the histograms from which a most frequent value is chosen."""
+        return self._noted(name, histograms, law, groups)
+
+    def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """Note the histograms from which the key of rows at an end is chosen."""
+        return self._noted(name, histograms, law, groups)
+
+    def _noted(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
         if not groups.public and self.blocks:
             self._groups = (
                 groups  # selection came before and admitted every key, so that these are the groups of its block
             )
         block = self._block(groups)
         block.laws[name] = law
+        histograms = histograms.taken_apart()
         ends = zip(histograms.start[:-1].tolist(), histograms.start[1:].tolist(), strict=True)
         block.histograms[name] = {
             (*key, cell): count
@@ -111,7 +131,8 @@ class RecordingGate(Gate):
                 histograms.cell[start:end].tolist(), histograms.count[start:end].tolist(), strict=True
             )
         }
-        return np.arange(groups.count, dtype=np.int64) % histograms.cells
+        # By key, so that the other groups' numbers are the same where one side has a private key more.
+        return np.array([crc32(repr(key).encode()) % CHOSEN for key in block.keys], dtype=np.int64) % histograms.cells
 
     def _block(self, groups: Groups) -> Measured:
         if self._groups is not groups:
@@ -133,7 +154,7 @@ class RecordedEngine:
     def __init__(self, engine: Engine) -> None:
         """`engine`: over the tables that are exchanged."""
         self._engine = engine
-        self.asked: list[str] = []
+        self.queries: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
@@ -141,7 +162,7 @@ class RecordedEngine:
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Note the query and run it."""
         released = (f"{name}: {rows.to_pylist()}" for name, rows in query.released.items())
-        self.asked.append(" ".join([query.sql, *map(repr, query.parameters), *released]))
+        self.queries.append(" ".join([query.sql, *map(repr, query.parameters), *released]))
         return self._engine.run(query, timeout_seconds)
 
     def data_version(self, tables: tuple[str, ...]) -> str:
@@ -169,7 +190,7 @@ class OpenLedger:
     def reserve(self, request: ChargeRequest) -> Any:
         """Note the charge."""
         self.charges.append(dict(request.charge))
-        return SimpleNamespace(commit=lambda: True, fail=lambda note: True, accounts=self.accounts())
+        return SimpleNamespace(request=request, commit=lambda: True, fail=lambda note: True, accounts=self.accounts())
 
     def find(self, request_id: str) -> None:
         """No request was charged before."""
@@ -211,21 +232,23 @@ class ObservedSession:
         gate = self.gate
         if isinstance(gate, RecordingGate):
             gate.blocks = []
-        self.engine.asked = []
+        self.engine.queries = []
         self.ledger.charges = []
+        said: tuple[object, ...] = ()
         charged, columns, answer = False, [], b""
         try:
             release = self.session.execute(sql, parameters)
             outcome = "answered"
             columns = [(column.name, column.type.value) for column in release.columns]
-            answer = shown(release)
+            answer, receipt = answer_bytes(release), release.receipt
+            said = (receipt.charged, receipt.reused, receipt.notices, sorted(receipt.remaining.items()))
         except Error as error:
             outcome, charged = error.text(), error.charged
         blocks = gate.blocks if isinstance(gate, RecordingGate) else []
-        return Observed(outcome, charged, columns, answer, self.engine.asked, self.ledger.charges, blocks)
+        return Observed(outcome, charged, columns, said, answer, self.engine.queries, self.ledger.charges, blocks)
 
 
-def shown(release: Release) -> bytes:
+def answer_bytes(release: Release) -> bytes:
     """The rows of an answer as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, release.table.schema) as writer:

@@ -2,113 +2,272 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from dpsql.policy import Column, Policy, Table
 
-MOST_OF_A_TABLE = 36
+MOST_OF_A_TABLE, MOST_OF_A_KIND = 80, 2
+"""Questions about one table, and of them those of one kind."""
+MOST_PAST, LONGEST_LOGGED = 40, 2_000
+"""Questions that were asked before, and the length at which the audit log cuts them."""
+SEEN_ONLY = ("failing", "refused")
+"""Kinds that are asked for what can be seen of them over different data, and not for how far their numbers move."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A statement and the options that are set before it (`dp.max_groups = 2`). `origin`: where it comes from."""
+    """A statement and the options that are set before it (`dp.max_groups = 2`). `origin`: where it comes from; `kind`: questions
+    of one kind rest on the same argument of docs/privacy.md."""
 
     sql: str
     settings: tuple[str, ...] = ()
     origin: str = "made from the policy"
+    kind: str = "own"
 
 
 def questions_of(policy: Policy) -> list[Question]:
-    """Questions about every protected table, at most `MOST_OF_A_TABLE` of each."""
-    found: dict[tuple[str, tuple[str, ...]], Question] = {}
+    """Questions about every protected table, at most `MOST_OF_A_TABLE` of each: first one of every kind, then a second one of
+    every kind, so that whatever the time allows is spread over all kinds."""
+    questions: dict[tuple[str, tuple[str, ...]], Question] = {}
     for name in policy.tables:
         if policy.is_protected(name):
-            for question in islice(_of_table(policy, policy.tables[name]), MOST_OF_A_TABLE):
-                found.setdefault((question.sql, question.settings), question)
-    return list(found.values())
+            of_table = [
+                Question(sql, tuple(settings), kind=kind)
+                for kind, sql, *settings in _of_table(policy, policy.tables[name])
+            ]
+            count: Counter[str] = Counter()
+            for question in _by_kind(of_table)[:MOST_OF_A_TABLE]:
+                count[question.kind] += 1
+                if question.kind in SEEN_ONLY or count[question.kind] <= MOST_OF_A_KIND:
+                    questions.setdefault((question.sql, question.settings), question)
+    return _by_kind(list(questions.values()))
 
 
-def _of_table(policy: Policy, table: Table) -> Iterator[Question]:
+def past_questions(log: Path) -> list[Question]:
+    """The latest different questions of an audit log that has their texts (`log_sql`), newest first, without those that it cut.
+
+    Lines that are no events are passed over; a log that is not there holds no question.
+    """
+    texts: dict[str, None] = {}
+    with suppress(FileNotFoundError), log.open(encoding="ascii", errors="replace") as lines:
+        for line in lines:
+            try:
+                text = json.loads(line).get("sql")
+            except (ValueError, AttributeError):
+                continue
+            if isinstance(text, str) and text.strip() and len(text) < LONGEST_LOGGED:
+                texts.pop(text, None)
+                texts[text] = None
+    return [Question(text.strip().rstrip(";"), (), "asked before") for text in list(reversed(texts))[:MOST_PAST]]
+
+
+def _by_kind(questions: list[Question]) -> list[Question]:
+    count: Counter[str] = Counter()
+    turns = []
+    for question in questions:
+        turns.append(count[question.kind])
+        count[question.kind] += 1
+    return [question for _, question in sorted(zip(turns, questions, strict=True), key=lambda pair: pair[0])]
+
+
+def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
+    """Kind, SQL and settings of every question about one table."""
     numbers = [c for c in table.columns.values() if _is_bounded_number(c) and c.name not in table.foreign_keys]
+    numbers.sort(key=lambda c: (not _has_two_signs(c), c.type != "real"))
     listed = [c for c in table.columns.values() if _has_public_keys(c)]
     private = [c for c in table.columns.values() if c.type == "text" and c.domain is None]
+    bounded = [c for c in table.columns.values() if c.lower is not None and c.upper is not None]
     unit = policy.unit_column(table.name)
     name, keys = _name(table.name), [_name(c.name) for c in listed]
-    yield Question(f"SELECT COUNT(*) AS n FROM {name}")
-    yield Question(f"SELECT COUNT(*) AS n FROM {name}", ("dp.mechanism = 'gaussian'",))
+    yield "count", f"SELECT COUNT(*) AS n FROM {name}"
+    yield "gaussian", f"SELECT COUNT(*) AS n FROM {name}", "dp.mechanism = 'gaussian'"
     if unit is not None and not policy.unit_joins(table.name):
-        yield Question(f"SELECT COUNT(DISTINCT {_name(unit)}) AS n FROM {name}")
+        yield "units", f"SELECT COUNT(DISTINCT {_name(unit)}) AS n FROM {name}"
+        for key in keys[:1]:
+            yield "units", f"SELECT {key}, COUNT(DISTINCT {_name(unit)}) AS n FROM {name} GROUP BY {key}"
     yield from _sums(name, numbers[:3], keys[:2])
+    for column in bounded[:3]:
+        yield from _quantiles(name, _name(column.name), keys[:1])
+    for key in keys[:2]:
+        yield from _listed(name, key, [_name(column.name) for column in bounded[:1]], keys[:1])
     for key in keys[:3]:
-        yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}")
-    yield from _bounded(name, numbers[:1], keys[:1], table.bounds.max_rows or 1)
+        yield "public keys", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}"
+    if (table.bounds.max_rows or 1) > 1:
+        yield from _bounded(name, numbers[:2], keys[:1])
     if len(keys) > 1:
-        yield Question(f"SELECT {keys[0]}, {keys[1]}, COUNT(*) AS n FROM {name} GROUP BY ROLLUP({keys[0]}, {keys[1]})")
-    for column in private[:1]:
-        yield Question(f"SELECT {_name(column.name)}, COUNT(*) AS n FROM {name} GROUP BY {_name(column.name)}")
-        yield Question(f"SELECT COUNT(DISTINCT {_name(column.name)}) AS n FROM {name}")
+        yield "rollup", f"SELECT {keys[0]}, {keys[1]}, COUNT(*) AS n FROM {name} GROUP BY ROLLUP({keys[0]}, {keys[1]})"
+    for column in private[:2]:
+        yield from _private(name, _name(column.name), numbers[:1])
     if unit is not None and not policy.unit_joins(table.name):
-        yield from _per_unit(name, _name(unit), keys[:1])
+        yield from _per_unit(name, _name(unit), keys[:1], numbers[:1])
     yield from _joined(policy, table)
-    yield Question(f"SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM {name} UNION ALL SELECT 2 AS one FROM {name})")
+    yield from _stages(name, keys[:1], numbers[:1])
+    yield "union", f"SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM {name} UNION ALL SELECT 2 AS one FROM {name})"
+    yield from _failing(name, table)
 
 
-def _sums(name: str, numbers: list[Column], keys: list[str]) -> Iterator[Question]:
+def _sums(name: str, numbers: list[Column], keys: list[str]) -> Iterator[tuple[str, ...]]:
     for column in numbers:
         value = _name(column.name)
-        yield Question(f"SELECT SUM({value}) AS s FROM {name}")
-        yield Question(f"SELECT COUNT(*) AS n, SUM({value}) AS s, AVG({value}) AS m FROM {name}")
-        yield Question(f"SELECT STDDEV({value}) AS d FROM {name} WHERE {value} > {_middle(column)}")
-        yield Question(f"SELECT SUM({value} - {_number(column, column.upper)}) AS s FROM {name}")
+        yield "sum", f"SELECT SUM({value}) AS s FROM {name}"
+        yield "joint sums", f"SELECT COUNT(*) AS n, SUM({value}) AS s, AVG({value}) AS m FROM {name}"
+        yield "deviation", f"SELECT STDDEV({value}) AS d FROM {name} WHERE {value} > {_between(column, 1, 2)}"
+        yield "expression", f"SELECT SUM({value} - {_between(column, 3, 4)}) AS s FROM {name}"
+        yield "filter", f"SELECT COUNT(*) AS n FROM {name} WHERE {value} > {_between(column, 1, 1)}"
+        yield "distinct values", f"SELECT SUM(DISTINCT {value}) AS s FROM {name}"
+        yield "ratio", f"SELECT SUM(clamp({value} / ({value} - {_between(column, 1, 2)}), -9, 9)) AS s FROM {name}"
+        low, high = _between(column, 0, 1), _between(column, 1, 1)
+        if float(low) < float(high):
+            yield "samples", f"SELECT SAMPLE_AGGREGATE(AVG({value}), {low}, {high}, 20) AS v FROM {name}"
         for key in keys[:1]:
-            yield Question(f"SELECT {key}, AVG({value}) AS m FROM {name} GROUP BY {key}")
-            yield Question(f"SELECT {key}, SUM({value} * 2 + 1) AS s FROM {name} GROUP BY {key}")
+            if float(high) > 0:
+                spread = f"SAMPLE_AGGREGATE(MAX({value}) - MIN({value}), 0, {high}, 5)"
+                yield "samples", f"SELECT {key}, {spread} AS v FROM {name} GROUP BY {key}"
+            yield "mean by key", f"SELECT {key}, AVG({value}) AS m FROM {name} GROUP BY {key}"
+            yield "expression", f"SELECT {key}, SUM({value} * 2 + 1) AS s FROM {name} GROUP BY {key}"
+            yield (
+                "filter",
+                f"SELECT {key}, SUM({value}) FILTER (WHERE {value} > {_between(column, 1, 2)}) AS s FROM {name} GROUP BY {key}",
+            )
     if len(numbers) > 1:
         first, second = (_name(column.name) for column in numbers[:2])
-        yield Question(f"SELECT CORR({first}, {second}) AS c FROM {name}")
+        yield "correlation", f"SELECT CORR({first}, {second}) AS c FROM {name}"
 
 
-def _bounded(name: str, numbers: list[Column], keys: list[str], rows: int) -> Iterator[Question]:
-    """Contribution bounds of a question, where a unit may have more than one row."""
-    for key in keys if rows > 1 else []:
-        yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_groups = 1",))
-        yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_rows_per_group = 1",))
-        yield Question(f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_count = 2",))
-        yield Question(
-            f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", ("dp.max_count = 2", "dp.mechanism = 'gaussian'")
-        )
-        for column in numbers:
-            most = max(abs(float(column.lower or 0)), abs(float(column.upper or 0)))  # type: ignore[arg-type]
-            settings = (f"dp.max_total = {most:g}",)
-            yield Question(f"SELECT {key}, SUM({_name(column.name)}) AS s FROM {name} GROUP BY {key}", settings)
-
-
-def _per_unit(name: str, unit: str, keys: list[str]) -> Iterator[Question]:
-    """Subqueries and windows per privacy unit, and rows of one unit met with each other."""
-    yield Question(f"SELECT AVG(n) AS mean FROM (SELECT {unit}, COUNT(*) AS n FROM {name} GROUP BY {unit})")
-    numbered = (
-        f"SELECT {unit}, row_number() OVER (PARTITION BY {unit} ORDER BY {keys[0] if keys else unit}) AS r FROM {name}"
+def _quantiles(name: str, value: str, keys: list[str]) -> Iterator[tuple[str, ...]]:
+    yield "median", f"SELECT MEDIAN({value}) AS m FROM {name}"
+    parts = ", ".join(
+        f"QUANTILE_DISC({value}, {part}) AS q{number}" for number, part in enumerate((0.1, 0.25, 0.5, 0.9))
     )
-    yield Question(f"SELECT COUNT(*) AS n FROM ({numbered}) WHERE r <= 2")
-    yield Question(f"SELECT COUNT(*) AS n FROM {name} AS a JOIN {name} AS b ON a.{unit} = b.{unit}")
+    yield "quantiles", f"SELECT {parts} FROM {name}"
+    yield "extremes", f"SELECT MIN({value}) AS least, MAX({value}) AS most FROM {name}"
+    for key in keys:
+        yield "median", f"SELECT {key}, QUANTILE_DISC({value}, 0.9) AS q FROM {name} GROUP BY {key}"
+
+
+def _listed(name: str, value: str, orders: list[str], keys: list[str]) -> Iterator[tuple[str, ...]]:
+    """Choices among the values of a list."""
+    yield "mode", f"SELECT MODE({value}) AS m FROM {name}"
+    yield "extremes", f"SELECT MIN({value}) AS least FROM {name}"
+    for key in keys:
+        yield "mode", f"SELECT {key}, MODE({value}) AS m FROM {name} GROUP BY {key}"
+    for order in orders:
+        yield "extreme rows", f"SELECT ARG_MAX({value}, {order}) AS k FROM {name}"
+
+
+def _private(name: str, key: str, numbers: list[Column]) -> Iterator[tuple[str, ...]]:
+    yield "private keys", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}"
+    yield "private keys", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", "dp.max_groups = 1"
+    yield "distinct values", f"SELECT COUNT(DISTINCT {key}) AS n FROM {name}"
+    yield "texts", f"SELECT COUNT(*) AS n FROM {name} WHERE upper({key}) = {key}"
+    for column in numbers:
+        value = _name(column.name)
+        yield "private keys", f"SELECT {key}, SUM({value}) AS s, AVG({value}) AS m FROM {name} GROUP BY {key}"
+        different = f"(SELECT DISTINCT {key}, {value} FROM {name})"
+        yield "rows of nobody", f"SELECT {key}, COUNT(*) AS n FROM {different} GROUP BY {key}"
+        yield "keys of nobody", f"SELECT {key}, SUM({value}) AS s FROM {different} GROUP BY {key}"
+
+
+def _bounded(name: str, numbers: list[Column], keys: list[str]) -> Iterator[tuple[str, ...]]:
+    """Contribution bounds of a question, where a unit may have more than one row."""
+    yield "max_count", f"SELECT COUNT(*) AS n FROM {name}", "dp.max_count = 2"
+    for column in numbers:
+        most = max(abs(float(column.lower or 0)), abs(float(column.upper or 0))) or 1.0  # type: ignore[arg-type]
+        settings = (f"dp.max_total = {most:g}",)
+        yield "max_total", f"SELECT SUM({_name(column.name)}) AS s FROM {name}", *settings
+        for key in keys:
+            yield "max_total", f"SELECT {key}, SUM({_name(column.name)}) AS s FROM {name} GROUP BY {key}", *settings
+    for key in keys:
+        counted = f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}"
+        yield "max_groups", counted, "dp.max_groups = 1"
+        yield "max_rows_per_group", counted, "dp.max_rows_per_group = 1"
+        yield "max_count", counted, "dp.max_count = 2"
+        yield "max_count", counted, "dp.max_count = 2", "dp.mechanism = 'gaussian'"
+
+
+def _per_unit(name: str, unit: str, keys: list[str], numbers: list[Column]) -> Iterator[tuple[str, ...]]:
+    """Subqueries and windows per privacy unit, and rows of one unit met with each other."""
+    yield "per unit", f"SELECT AVG(n) AS mean FROM (SELECT {unit}, COUNT(*) AS n FROM {name} GROUP BY {unit})"
+    order = keys[0] if keys else unit
+    numbered = f"SELECT *, row_number() OVER (PARTITION BY {unit} ORDER BY {order}) AS r FROM {name}"
+    yield "window", f"SELECT COUNT(*) AS n FROM ({numbered}) WHERE r <= 2"
+    yield "window", f"SELECT COUNT(*) AS n FROM ({numbered}) WHERE r < 2"
+    first = numbered.replace(f"BY {unit} ORDER", f"BY {unit}, {order} ORDER")
+    yield "window by key", f"SELECT COUNT(*) AS n FROM ({first}) WHERE r = 1"
+    for column in numbers:
+        by_value = numbered.replace(f"ORDER BY {order}", f"ORDER BY {_name(column.name)}")
+        for key in keys:
+            yield "window by key", f"SELECT {key}, COUNT(*) AS n FROM ({by_value}) WHERE r <= 2 GROUP BY {key}"
+    yield "self join", f"SELECT COUNT(*) AS n FROM {name} AS a JOIN {name} AS b ON a.{unit} = b.{unit}"
+    for column in numbers:
+        value = _name(column.name)
+        yield "window sum", f"SELECT SUM({value}) AS s FROM ({numbered}) WHERE r <= 2"
+        each = f"SELECT {unit}, SUM({value}) AS s FROM {name} GROUP BY {unit}"
+        yield "per unit", f"SELECT SUM(s) AS s FROM ({each})"
     for key in keys:
         each = f"SELECT {unit}, {key}, COUNT(*) AS n FROM {name} GROUP BY {unit}, {key}"
-        yield Question(f"SELECT COUNT(*) AS n FROM ({each})")
+        yield "per unit and key", f"SELECT COUNT(*) AS n FROM ({each})"
 
 
-def _joined(policy: Policy, table: Table) -> Iterator[Question]:
+def _joined(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
     for key, (parent, parent_key) in table.foreign_keys.items():
         on = f"a.{_name(key)} = b.{_name(parent_key)}"
-        yield Question(f"SELECT COUNT(*) AS n FROM {_name(table.name)} AS a JOIN {_name(parent)} AS b ON {on}")
+        both = f"{_name(table.name)} AS a JOIN {_name(parent)} AS b ON {on}"
+        yield "join", f"SELECT COUNT(*) AS n FROM {both}"
+        yield "outer join", f"SELECT COUNT(*) AS n FROM {_name(table.name)} AS a LEFT JOIN {_name(parent)} AS b ON {on}"
+        if policy.is_protected(parent):
+            yield (
+                "outer join",
+                f"SELECT COUNT(*) AS n FROM {_name(parent)} AS b LEFT JOIN {_name(table.name)} AS a ON {on}",
+            )
         listed = [c for c in policy.tables[parent].columns.values() if _has_public_keys(c)]
         for column in listed[:1]:
             text = f"b.{_name(column.name)}"
-            yield Question(
-                f"SELECT {text}, COUNT(*) AS n FROM {_name(table.name)} AS a JOIN {_name(parent)} AS b ON {on} GROUP BY {text}"
+            yield "join", f"SELECT {text}, COUNT(*) AS n FROM {both} GROUP BY {text}"
+    for other in policy.tables.values():
+        for keys in other.max_multiplicity if other.public else ():
+            shared = [k for k in keys if k in table.columns and table.columns[k].type == other.columns[k].type]
+            if len(shared) == len(keys):
+                on = " AND ".join(f"a.{_name(k)} = b.{_name(k)}" for k in keys)
+                yield (
+                    "repeating join",
+                    f"SELECT COUNT(*) AS n FROM {_name(table.name)} AS a JOIN {_name(other.name)} AS b ON {on}",
+                )
+
+
+def _stages(name: str, keys: list[str], numbers: list[Column]) -> Iterator[tuple[str, ...]]:
+    """Blocks that read what an earlier one released."""
+    for key in keys:
+        often = f"SELECT {key} FROM {name} GROUP BY {key} HAVING COUNT(*) < 60"
+        yield "stages", f"SELECT COUNT(*) AS n FROM {name} WHERE {key} IN ({often})"
+    for column in numbers:
+        value = _name(column.name)
+        yield "stages", f"SELECT COUNT(*) AS n FROM {name} WHERE {value} > (SELECT AVG({value}) FROM {name})"
+
+
+def _failing(name: str, table: Table) -> Iterator[tuple[str, ...]]:
+    """Expressions that an engine may fail at over some rows, and questions that are refused."""
+    yield "refused", f"SELECT * FROM {name}"
+    for column in table.columns.values():
+        value = _name(column.name)
+        if column.type in ("integer", "real"):
+            yield (
+                "failing",
+                f"SELECT COUNT(*) AS n FROM {name} WHERE 1 / {value} > 0 AND {value} * 9000000000000000000 > 0",
             )
+        elif column.type == "text":
+            yield (
+                "failing",
+                f"SELECT COUNT(CAST({value} AS INTEGER)) AS n, COUNT(CAST({value} AS DATE)) AS d FROM {name}",
+            )
+        else:
+            yield "failing", f"SELECT COUNT(*) AS n FROM {name} WHERE CAST({value} AS TEXT) > '0'"
 
 
 def _is_bounded_number(column: Column) -> bool:
@@ -119,8 +278,14 @@ def _has_public_keys(column: Column) -> bool:
     return column.domain is not None or column.type == "boolean"
 
 
-def _middle(column: Column) -> str:
-    return _number(column, (float(column.lower or 0) + float(column.upper or 0)) / 2)  # type: ignore[arg-type]
+def _has_two_signs(column: Column) -> bool:
+    return float(column.lower or 0) < 0 < float(column.upper or 0)  # type: ignore[arg-type]
+
+
+def _between(column: Column, part: int, parts: int) -> str:
+    """The value that is `part` of `parts` of the way from the lower bound to the upper one."""
+    low, high = float(column.lower or 0), float(column.upper or 0)  # type: ignore[arg-type]
+    return _number(column, low + (high - low) * part / parts)
 
 
 def _number(column: Column, value: Any) -> str:

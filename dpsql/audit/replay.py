@@ -8,7 +8,7 @@ involved. No difference proves nothing by itself, so the largest share of each c
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -17,18 +17,25 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
-from dpsql.audit.distances import Verdict, compare
-from dpsql.audit.observation import Observed, ObservedSession
+from dpsql.audit.distances import Verdict, compare, covers
+from dpsql.audit.observation import NOTICES, Observed, ObservedSession
 from dpsql.audit.questions import Question
 from dpsql.audit.synthetic import PROFILES, Data, Profile, Synthetic, as_sql, audited, load, sharpened
 from dpsql.engine.registry import open_engine
+from dpsql.errors.exceptions import Error
 from dpsql.plan.plan import results_read
+from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.pricing.pricing import Price
+from dpsql.privacy.loss import Neighbours
 
 MOST_SHARPENED = 60
-LEAST_PAIRS = 4
-"""What every question is tried on, whatever time is left."""
+WATCHED = "not replayed: it is compared with a threshold, and a run of comparisons holds a secret from one to the next"
+ORDERS = ("", "another")
+"""In which the rows of one database are stored."""
+ORDERS_AFTER = 3
+"""Orders are compared after so many profiles."""
+ODD = next(profile for profile in PROFILES if profile.default == "odd")
 
 
 @dataclass
@@ -62,22 +69,29 @@ class Replayed:
 
 
 class Replay:
-    """Databases of one policy, loaded once each: nobody, the crowd, and the crowd with one unit more."""
+    """Databases of one policy, loaded once each: nobody, the crowd, and the crowd with one unit more.
+
+    Three of them plan for themselves (nobody, the crowd, the crowd with odd values), so that a plan that depends on data differs
+    between them; the others share the plans of the crowd.
+    """
 
     def __init__(self, policy: Policy, seed: int = 0) -> None:
         """`policy`: the owner's; its source is not opened."""
-        self.policy = audited(policy)
+        self.original, self.policy = policy, audited(policy)
         self.synthetic = Synthetic(self.policy, seed)
         self._connections: dict[ObservedSession, duckdb.DuckDBPyConnection] = {}
         self.nobody = self._session()
         self.crowd = self._session(self.synthetic.crowd)
-        self.scratch = self._session()
-        self._loaded: dict[tuple[str, bool], ObservedSession] = {}
+        self.scratch = self._session(planner=self.crowd.session.planner)
+        self.many = (self.synthetic.crowd, self.synthetic.many())
+        self.orders = [self._session(*self.many, planner=self.crowd.session.planner, order=order) for order in ORDERS]
+        self._loaded = {
+            (ODD.name, True): self._session(self.synthetic.crowd, self.synthetic.unit(ODD)),
+        }
 
-    def _session(self, *parts: Data) -> ObservedSession:
+    def _session(self, *parts: Data, planner: Planner | None = None, order: str = "") -> ObservedSession:
         connection = duckdb.connect(config={"threads": 1})
-        load(connection, self.synthetic.database(*parts))
-        planner = self.nobody.session.planner if hasattr(self, "nobody") else None
+        load(connection, self.synthetic.database(*parts, order=order))
         session = ObservedSession(self.policy, open_engine(self.policy, connection), planner=planner)
         self._connections[session] = connection
         return session
@@ -87,37 +101,101 @@ class Replay:
         key = (profile.name, crowded)
         if key not in self._loaded:
             unit = self.synthetic.unit(profile)
-            self._loaded[key] = self._session(*((self.synthetic.crowd, unit) if crowded else (unit,)))
+            parts = (self.synthetic.crowd, unit) if crowded else (unit,)
+            self._loaded[key] = self._session(*parts, planner=self.crowd.session.planner)
         return self._loaded[key]
 
     def replay(self, question: Question, until: float) -> Replayed:
-        """All fixed pairs, then units made for this question, until `time.monotonic()` is `until`."""
-        crowd = self._observe(question, self.crowd)
-        done = Replayed(question, crowd.outcome)
-        if crowd.outcome != "answered":
-            nobody = self._observe(question, self.nobody)
-            if nobody.outcome != crowd.outcome:
-                done.findings.append(Finding(question, f"refused as {crowd.outcome!r} and {nobody.outcome!r}", "7"))
-            return done
-        done.price = self._price(question)
-        nobody = self._observe(question, self.nobody)
-        best: tuple[Fraction, Profile] = (Fraction(-1), PROFILES[0])
-        for profile in PROFILES:
-            for crowded, before in ((True, crowd), (False, nobody)):
-                if time.monotonic() > until and done.pairs >= LEAST_PAIRS:
-                    return done
-                reached = self._judge(
-                    done, before, self._observe(question, self.with_unit(profile, crowded)), profile, crowded
-                )
-                best = max(best, (reached, profile), key=lambda found: found[0])
-        self._sharpen(done, crowd, best, until)
+        """All that `steps` tries, until `time.monotonic()` is `until`."""
+        steps = self.steps(question)
+        done = next(steps)
+        while time.monotonic() < until and next(steps, None) is not None:
+            pass
         return done
 
-    def _sharpen(self, done: Replayed, crowd: Observed, best: tuple[Fraction, Profile], until: float) -> None:
+    def steps(self, question: Question) -> Iterator[Replayed]:
+        """Yield what is known of a question after each further comparison, always in the same object.
+
+        First what is said of it over different data, then pairs with units of the fixed profiles, then pairs with units made
+        for this question.
+        """
+        if self._is_watched(question):
+            yield Replayed(question, WATCHED)
+            return
+        crowd, nobody = self._observe(question, self.crowd), self._observe(question, self.nobody)
+        done = Replayed(question, crowd.outcome)
+        if crowd.outcome != "answered" or nobody.outcome != "answered":
+            self._compare_refusals(done, crowd, nobody)
+            yield done
+            return
+        done.price = self._price(question)
+        self._compare_explained(done)
+        best: tuple[Fraction, Profile] = (Fraction(-1), PROFILES[0])
+        before: Observed | None = None
+        for crowded, base in ((True, crowd), (False, nobody)):
+            for number, profile in enumerate(PROFILES):
+                if crowded and number == ORDERS_AFTER:
+                    self._compare_orders(done)
+                    yield done
+                after = self._observe(question, self.with_unit(profile, crowded))
+                best = max(best, (self._judge(done, base, after, profile, crowded), profile), key=lambda pair: pair[0])
+                yield done
+                if crowded and before is not None and self.policy.neighbours is Neighbours.CHANGE_ONE:
+                    self._judge(done, before, after, profile, crowded)
+                    yield done
+                before = after if crowded else None
+        yield from self._sharpen(done, crowd, best)
+
+    def catalog_problems(self) -> list[str]:
+        """Catalog, options and budget are answered from policy and ledger: the same over any data, without reading any."""
+        problems = []
+        for sql in (
+            "SHOW TABLES",
+            *(f'DESCRIBE "{name}"' for name in self.policy.tables),
+            "SHOW dp.budget",
+            "SHOW dp.all",
+        ):
+            runs = [session.observe(sql) for session in (self.nobody, self.crowd, self.with_unit(ODD, True))]
+            if (
+                any(run.engine_sql or run.charges for run in runs)
+                or len({(run.outcome, run.answer) for run in runs}) > 1
+            ):
+                problems.append(f"what {sql} says depends on the data")
+        return problems
+
+    def _compare_refusals(self, done: Replayed, crowd: Observed, nobody: Observed) -> None:
+        """A refusal follows from the question alone: it is the same over any data."""
+        outcomes = {crowd.outcome, nobody.outcome, self._observe(done.question, self.with_unit(ODD, True)).outcome}
+        if crowd.outcome.startswith("XX000"):
+            done.findings.append(Finding(done.question, f"dpsql contradicts itself: {crowd.outcome}", "7"))
+        elif len(outcomes) > 1:
+            words = " and ".join(map(repr, sorted(outcomes)))
+            done.findings.append(Finding(done.question, f"outcomes differ with the data: {words}", "7"))
+
+    def _compare_explained(self, done: Replayed) -> None:
+        """Check that EXPLAIN says what follows from the question alone."""
+        said = set()
+        for session in (self.nobody, self.with_unit(ODD, True)):
+            with session.options(done.question.settings):
+                said.add(repr(session.session.explain(done.question.sql)))
+        if len(said) > 1:
+            done.findings.append(Finding(done.question, "what EXPLAIN says differs with the data", "7"))
+
+    def _compare_orders(self, done: Replayed) -> None:
+        """A table is a set of rows: in another order they are the same database, and nothing may differ at the gate."""
+        left, right = (self._observe(done.question, session) for session in self.orders)
+        verdict = same_outcome(left, right)
+        verdict.expect(left.blocks == right.blocks, "exact numbers differ")
+        if verdict.problems:
+            problem = f"the same rows in another order: {'; '.join(verdict.problems)}"
+            texts = (as_sql(self.policy, self.synthetic.database(*self.many, order=order)) for order in ORDERS)
+            done.findings.append(Finding(done.question, problem, "2", *texts))
+
+    def _sharpen(self, done: Replayed, crowd: Observed, best: tuple[Fraction, Profile]) -> Iterator[Replayed]:
         """Change one thing of the best unit at a time, and keep what moves the question further."""
         share, profile = best
         for changed in list(sharpened(profile, self._candidates(done.question)))[:MOST_SHARPENED]:
-            if done.findings or done.tightness >= 1 or time.monotonic() > until:
+            if done.findings or done.tightness >= 1:
                 return
             merged = replace(changed, values={**profile.values, **changed.values})
             tables = self.synthetic.database(self.synthetic.crowd, self.synthetic.unit(merged))
@@ -125,14 +203,15 @@ class Replay:
             reached = self._judge(done, crowd, self._observe(done.question, self.scratch), merged, True)
             if reached > share:
                 share, profile = reached, merged
+            yield done
 
     def _candidates(self, question: Question) -> dict[str, list[Any]]:
         """For each column that the question names: values around those it is compared with, and its bounds."""
         tree = sqlglot.parse_one(question.sql, read="duckdb")
         named = {column.name.lower() for column in tree.find_all(exp.Column)}
-        numbers = [float(one.this) for one in tree.find_all(exp.Literal) if not one.is_string]
-        texts = [str(one.this) for one in tree.find_all(exp.Literal) if one.is_string]
-        found: dict[str, list[Any]] = {}
+        numbers = [float(literal.this) for literal in tree.find_all(exp.Literal) if not literal.is_string]
+        texts = [str(literal.this) for literal in tree.find_all(exp.Literal) if literal.is_string]
+        candidates: dict[str, list[Any]] = {}
         for name in self.synthetic.protected:
             for column in self.policy.tables[name].columns.values():
                 if column.name.lower() not in named or column.name in self.policy.tables[name].foreign_keys:
@@ -147,12 +226,22 @@ class Replay:
                     values = [*texts, *(v for v in column.domain or () if v is not None)]
                 elif column.type == "boolean":
                     values = [True, False]
-                found[f"{name}.{column.name}"] = values[:8]
-        return found
+                candidates[f"{name}.{column.name}"] = list(dict.fromkeys(values))[:12]
+        return candidates
+
+    def _is_watched(self, question: Question) -> bool:
+        try:
+            with self.nobody.options(question.settings):
+                return self.nobody.session.options.threshold is not None
+        except Error:  # of a setting, which is looked at as any refusal is
+            return False
 
     def _observe(self, question: Question, session: ObservedSession) -> Observed:
-        with session.options(question.settings):
-            return session.observe(question.sql)
+        try:
+            with session.options(question.settings):
+                return session.observe(question.sql)
+        except Error as error:  # of a setting
+            return Observed(error.text(), error.charged, [], (), b"", [], [], [])
 
     def _price(self, question: Question) -> Price:
         session = self.nobody.session
@@ -165,6 +254,8 @@ class Replay:
         done.pairs += 1
         left, right = same_stages(done.price, left, right)
         verdict = same_outcome(left, right)
+        charge = {name: sum(part.get(name, 0) for part in right.charges) for part in right.charges for name in part}
+        verdict.expect(not right.engine_sql or covers(charge, done.price), f"charge {charge} is below the price")
         if not verdict.problems:
             compared = compare(done.price, left.blocks, right.blocks)
             verdict.problems += compared.problems
@@ -197,37 +288,52 @@ def same_stages(price: Price, left: Observed, right: Observed) -> tuple[Observed
     only private keys that one side lacks are released differently; that this is rare enough is what their delta says.
     """
     blocks = zip(price.blocks, left.blocks, right.blocks, strict=False)
-    differ = [number for number, (_, here, there) in enumerate(blocks) if here.keys != there.keys]
+    differ = [
+        number for number, (_, left_block, right_block) in enumerate(blocks) if left_block.keys != right_block.keys
+    ]
     reading = [number for number, priced in enumerate(price.blocks) if results_read(priced.block)]
     later = [number for number in reading if differ and number > differ[0]]
     if not later:
         return left, right
     cut = [
-        replace(side, blocks=side.blocks[: later[0]], engine_sql=side.engine_sql[: later[0]]) for side in (left, right)
+        replace(
+            side,
+            blocks=side.blocks[: later[0]],
+            engine_sql=side.engine_sql[: later[0]],
+            said=tuple(part for number, part in enumerate(side.said) if number != NOTICES),  # some count released rows
+        )
+        for side in (left, right)
     ]
     return cut[0], cut[1]
 
 
 def same_outcome(left: Observed, right: Observed) -> Verdict:
-    """What an analyst sees besides noisy numbers must be the same on both sides."""
+    """Check that what an analyst sees besides noisy numbers is the same on both sides."""
     verdict = Verdict()
     verdict.expect(left.outcome == right.outcome == "answered", f"outcome {left.outcome!r} / {right.outcome!r}")
     verdict.expect(left.columns == right.columns, "columns differ")
+    verdict.expect(left.said == right.said, f"notices and receipts differ: {left.said} / {right.said}")
     verdict.expect(left.engine_sql == right.engine_sql, "engine SQL differs")
     verdict.expect(left.charges == right.charges, f"charges {left.charges} / {right.charges}")
     verdict.expect(len(left.blocks) == len(right.blocks), "number of blocks differs")
     public = True
-    for here, there in zip(left.blocks, right.blocks, strict=False):
-        same_noise = here.noises == there.noises and list(here.noises) == list(there.noises) and here.laws == there.laws
+    for left_block, right_block in zip(left.blocks, right.blocks, strict=False):
+        same_noise = (
+            left_block.noises == right_block.noises
+            and list(left_block.noises) == list(right_block.noises)
+            and left_block.laws == right_block.laws
+        )
         verdict.expect(same_noise, "noise differs")
-        verdict.expect(here.selection == there.selection, "partition selection differs")
-        verdict.expect(here.public == there.public == (here.selection is None), "public keys and their list")
-        public &= here.public
-        if here.public:
-            verdict.expect(here.keys == there.keys, "public keys differ")
+        verdict.expect(left_block.selection == right_block.selection, "partition selection differs")
+        verdict.expect(
+            left_block.public == right_block.public == (left_block.selection is None), "public keys and their list"
+        )
+        public &= left_block.public
+        if left_block.public:
+            verdict.expect(left_block.keys == right_block.keys, "public keys differ")
         else:
-            common = set(here.keys) & set(there.keys)
-            orders = [[key for key in side.keys if key in common] for side in (here, there)]
+            common = set(left_block.keys) & set(right_block.keys)
+            orders = [[key for key in side.keys if key in common] for side in (left_block, right_block)]
             verdict.expect(orders[0] == orders[1], "order of private keys differs")
     if public:
         verdict.expect(left.answer == right.answer, "answers differ for equal noisy numbers")

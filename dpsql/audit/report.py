@@ -6,6 +6,8 @@ from dataclasses import asdict
 from html import escape
 from typing import Any
 
+from dpsql.audit.pictures import bounds_picture, tightness_picture
+from dpsql.audit.questions import SEEN_ONLY
 from dpsql.audit.replay import Finding
 from dpsql.audit.run import AuditReport, QuestionReport
 
@@ -13,7 +15,9 @@ STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem a
 table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd;
 vertical-align:top}td.n,td.bars{white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.85em;white-space:pre-wrap}
 .ok{color:#176117}.bad{color:#a11212}.bar{background:#eee;width:6rem;margin-right:.4rem;height:.7rem;display:inline-block}
-.bar i{display:block;height:100%;background:#3b6ea5}pre{background:#f6f6f6;padding:.6rem;overflow:auto;font-size:.8em}"""
+.bar i{display:block;height:100%;background:#3b6ea5}figure{display:inline-block;margin:1rem 1rem 1rem 0;max-width:100%}
+svg{max-width:100%;height:auto;font:11px system-ui,sans-serif;fill:#555}figcaption{font-size:.85em}.lead{font-size:1.1em}
+pre{background:#f6f6f6;padding:.6rem;overflow:auto;font-size:.8em}"""
 
 
 def as_json(report: AuditReport) -> dict[str, Any]:
@@ -22,6 +26,8 @@ def as_json(report: AuditReport) -> dict[str, Any]:
         "dataset": report.dataset,
         "unit": report.unit,
         "holds": report.holds,
+        "interrupted": report.interrupted,
+        "not_tried": report.not_tried,
         "seconds": round(report.seconds, 1),
         "false_alarm": report.false_alarm,
         "questions": [_question(question) for question in report.questions],
@@ -29,6 +35,8 @@ def as_json(report: AuditReport) -> dict[str, Any]:
         "session": None
         if report.session is None
         else {**asdict(report.session), "claimed_epsilon": report.session_claim},
+        "source": {"comparisons": report.source.comparisons, "words": report.source.words},
+        "charges": report.charges,
         "ledger": report.ledger,
         "problems": report.problems,
         "limits": list(LIMITS),
@@ -60,7 +68,7 @@ LIMITS = (
     "came near the claim, so that less was tested there.",
     "Samples refute an epsilon, they never confirm one; a delta below about 0.001 is out of their reach and is checked by "
     "computation.",
-    "Time, memory and the reader of the source's own format are not looked at, and neither is whether the policy is right: "
+    "Time and memory are not looked at, nor how a server's own tables are read; and neither is whether the policy is right: "
     "the privacy unit, the bounds that are meant as knowledge about the world, and who holds which password.",
 )
 
@@ -75,25 +83,28 @@ def as_text(report: AuditReport) -> str:
     ]
     lines += [f"finding: {problem}" for problem in report.problems]
     pairs = sum(question.pairs for question in answered)
-    loose = [question for question in answered if question.tightness < 0.5]
+    loose = [q for q in answered if q.tightness < 0.5 and q.question.kind not in SEEN_ONLY]
     lines.append(
         f"{len(answered)} questions on {pairs} pairs of neighbouring databases, {len(report.laws)} laws of noise, "
-        f"{report.seconds:.0f} s; {len(report.questions) - len(answered)} questions were refused"
+        f"{report.seconds:.0f} s; {report.refused} questions were refused"
     )
+    if report.not_tried:
+        lines.append(f"{report.not_tried} questions were not tried before the end (--seconds)")
     lines += [f"pairs too weak (tightness {q.tightness:.2f}): {' '.join(q.question.sql.split())}" for q in loose]
     if report.session is not None:
         lines.append(
             f"a session with all of them: epsilon at least {report.session.epsilon:.2f} by samples, "
             f"claimed {report.session_claim:.2f}"
         )
-    lines.append(f"ledger: {report.ledger}")
+    lines += [f"source: {report.source.words}", f"charges: {report.charges}", f"ledger: {report.ledger}"]
     lines.append(f"a false alarm has a probability of at most {report.false_alarm:.0e}")
     return "\n".join(lines) + "\n"
 
 
 def _verdict(report: AuditReport) -> str:
     count = len(report.findings) + len(report.problems)
-    return "nothing was found" if report.holds else f"{count} finding{'' if count == 1 else 's'}"
+    words = "nothing was found" if report.holds else f"{count} finding{'' if count == 1 else 's'}"
+    return f"{words}, interrupted before its end" if report.interrupted else words
 
 
 def as_html(report: AuditReport) -> str:
@@ -118,17 +129,32 @@ def as_html(report: AuditReport) -> str:
     return f"""<!doctype html><html lang=en><meta charset=utf-8><title>Audit of {escape(report.dataset)}</title>
 <style>{STYLE}</style>
 <h1>Audit of {escape(report.dataset)}</h1>
-<p>{_in_plain_words(report)}</p><p class={kind}><strong>{_verdict(report).capitalize()}.</strong></p>{findings}
+<p class=lead>{_in_plain_words(report)}</p><p class={kind}><strong>{_verdict(report).capitalize()}.</strong></p>
+<p>If the software is sound, this audit says otherwise by chance with a probability of at most {report.false_alarm:.0e}.</p>
+{findings}{_pictures(report)}
 <h2>Questions</h2>{session}
 <table><tr><th>question</th><th>outcome</th><th>pairs</th><th>tightness</th><th>claimed epsilon</th>
 <th>at least, by samples</th></tr>
 {rows}</table>
 <h2>Noise</h2><p>The installed noise was drawn at exact zero and compared with the law of the requested scale.</p>
 <table><tr><th>mechanism</th><th>scale</th><th>distance</th><th>allowed</th><th>result</th></tr>{laws}</table>
+<h2>Source</h2><p>{escape(report.source.words)}.</p>
+<h2>Charges</h2><p>{escape(report.charges.capitalize())}.</p>
 <h2>Ledger</h2><p>{escape(report.ledger)}.</p>
 <h2>What this cannot see</h2><ul>{limits}</ul>
-<p>A false alarm has a probability of at most {report.false_alarm:.0e}. It took {report.seconds:.0f} seconds.</p></html>
+<p>It took {report.seconds:.0f} seconds.</p></html>
 """
+
+
+def _pictures(report: AuditReport) -> str:
+    counted = [question for question in report.questions if question.pairs and question.question.kind not in SEEN_ONLY]
+    bounds = [
+        (question.claimed_epsilon, question.bound.epsilon, " ".join(question.question.sql.split())[:90])
+        for question in counted
+        if question.bound is not None
+    ]
+    tightness = tightness_picture([question.tightness for question in counted])
+    return f"{tightness if counted else ''}{bounds_picture(bounds) if bounds else ''}"
 
 
 def _in_plain_words(report: AuditReport) -> str:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from dpsql.audit.charges import MOST_PAID, check_charges
 from dpsql.audit.lower_bounds import ALPHA, LowerBound, lower_bound
 from dpsql.audit.mechanism_laws import ALPHA as LAW_ALPHA
-from dpsql.audit.mechanism_laws import LawChecked, check_law
+from dpsql.audit.mechanism_laws import TESTS_OF_A_LAW, LawChecked, laws_of
 from dpsql.audit.observation import Measured
 from dpsql.audit.questions import Question, questions_of
 from dpsql.audit.replay import Finding, Replay, Replayed
+from dpsql.audit.sources import NOT_CHECKED, SourceChecked, check_sources
 from dpsql.audit.verify_export import Audit
 from dpsql.ledger.records import Entry
 from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss
+from dpsql.pricing.pricing import Price
 from dpsql.privacy.accounting.conversions import rho_to_epsilon
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Noise
 
-LEAST_SECONDS = 0.3
-"""The time that every question gets, whatever is left."""
+SOURCE_SHARE, REPLAY_SHARE = 0.5, 0.8
+"""The parts of the time after which comparisons end over files, and in memory; the rest is for samples."""
+NOT_TRIED = "not tried before the end"
+MOST_LAWS = 30
+MOST_OVER_FILES = 40
+"""Questions that are asked of files, and in real sessions."""
 DELTA = Fraction(1, 100)
 """Of lower bounds under rho: claimed is what rho converts to at this delta. Smaller ones are out of reach of samples."""
 Progress = Callable[[str], None]
+clock = time.monotonic
+"""What `seconds` are counted by."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +52,26 @@ class QuestionReport:
 
 
 @dataclass
+class Trial:
+    """One question under audit: its comparisons, which are made one at a time, what they have shown so far, and its bound."""
+
+    question: Question
+    steps: Iterator[Replayed] = field(default_factory=lambda: iter(()))
+    done: Replayed | None = None
+    ended: bool = False
+    bound: LowerBound | None = None
+
+    def advance(self) -> None:
+        """Make one comparison more; a finding ends the question."""
+        step = next(self.steps, None)
+        self.done = self.done if step is None else step
+        self.ended = step is None or bool(step.findings)
+
+
+@dataclass
 class AuditReport:
-    """What was tried and found. `problems`: sentences about what is no question (noise laws, the ledger)."""
+    """What was tried and found. `problems`: sentences about what is no question (noise laws, charges, the ledger).
+    `interrupted`: somebody ended it before its time."""
 
     dataset: str
     unit: str
@@ -55,24 +80,37 @@ class AuditReport:
     laws: list[LawChecked] = field(default_factory=list)
     session: LowerBound | None = None
     session_claim: float = 0.0
+    charges: str = "not looked at before the end"
     ledger: str = "not looked at"
+    source: SourceChecked = NOT_CHECKED
     problems: list[str] = field(default_factory=list)
+    interrupted: bool = False
 
     @property
     def findings(self) -> list[Finding]:
-        """Findings of all questions."""
-        return [finding for question in self.questions for finding in question.findings]
+        """Findings of all questions, in memory and over files."""
+        return [*(finding for question in self.questions for finding in question.findings), *self.source.findings]
+
+    @property
+    def not_tried(self) -> int:
+        """Return how many questions no pair of databases was left time for."""
+        return sum(q.outcome == NOT_TRIED or (bool(q.price) and not q.pairs) for q in self.questions)
+
+    @property
+    def refused(self) -> int:
+        """Return how many questions were refused."""
+        return sum(not q.pairs for q in self.questions) - self.not_tried
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found."""
+        """Return whether nothing was found."""
         return not self.findings and not self.problems
 
     @property
     def false_alarm(self) -> float:
         """The probability that sound software is reported as broken by chance: the sum over all tests that use samples."""
         bounds = sum(1 for question in self.questions if question.bound is not None) + (self.session is not None)
-        return min(1.0, 2 * LAW_ALPHA * len(self.laws) + 2 * ALPHA * bounds)
+        return min(1.0, TESTS_OF_A_LAW * LAW_ALPHA * len(self.laws) + 2 * ALPHA * bounds)
 
 
 def run_audit(
@@ -88,60 +126,119 @@ def run_audit(
     """Audit the installed dpsql on databases made from `policy`, whose source is not opened.
 
     `questions`: the owner's own, asked before those made from the policy. `entries`: the ledger's, which are added up again.
-    `first`: replay ends at the first finding.
+    `first`: replay ends at the first finding. Control-C ends it early, with a report of what was done until then.
     """
-    begun = time.monotonic()
+    begun = clock()
     report = AuditReport(policy.dataset, policy.unit_words)
-    replay = Replay(policy, seed)
-    asked = [*questions, *questions_of(policy)]
-    until = begun + seconds * 0.8
-    replayed: list[Replayed] = []
-    for number, question in enumerate(asked):
-        progress(f"{number + 1} of {len(asked)}: {' '.join(question.sql.split())[:70]}")
-        left = max(LEAST_SECONDS, (until - time.monotonic()) / (len(asked) - number))
-        replayed.append(replay.replay(question, time.monotonic() + left))
-        if first and replayed[-1].findings:
-            break
-    progress("laws of the noise, and lower bounds of epsilon")
-    report.laws = [check_law(noise) for noise in _noises(replayed)]
-    report.problems += [f"{law.mechanism}: {law.problem}" for law in report.laws if law.problem]
-    report.questions = [_reported(one) for one in replayed]
-    _check_session(report, replayed)
-    if entries is not None:
-        _check_ledger(report, entries)
-    report.seconds = time.monotonic() - begun
+    trials = [Trial(question) for question in [*questions, *questions_of(policy)]]
+    try:
+        if entries is not None:
+            _check_ledger(report, entries)
+        _find(report, trials, Replay(policy, seed), begun, seconds, first, progress)
+        progress("lower bounds of epsilon from samples")
+        _sample(report, trials, begun + seconds)
+    except KeyboardInterrupt:
+        report.interrupted = True
+    report.questions = [_reported(trial) for trial in trials]
+    report.seconds = clock() - begun
     return report
 
 
-def _noises(replayed: Sequence[Replayed]) -> list[Noise]:
-    """Every law that was priced, at most twenty: one of each mechanism and size of step first."""
-    noises: dict[tuple[str, int], Noise] = {}
-    for one in replayed:
-        for priced in one.price.blocks if one.price is not None else ():
-            for term in priced.noise.terms:
-                size = round(math.log2(float(term.noise.noise_scale))) if term.noise.noise_scale else 0
-                noises.setdefault((term.noise.mechanism, size), term.noise)
-    return list(noises.values())[:20]
+def _find(
+    report: AuditReport,
+    trials: Sequence[Trial],
+    replay: Replay,
+    begun: float,
+    seconds: float,
+    first: bool,
+    progress: Progress,
+) -> None:
+    """Comparisons in turn, while there is time; and what real sessions pay, and files, once there are questions with prices.
+
+    Every law of noise is looked at when it is priced for the first time.
+    """
+    report.problems += replay.catalog_problems()
+    audited_laws: set[tuple[str, int]] = set()
+    for trial in trials:
+        trial.steps = replay.steps(trial.question)
+    for turn in _in_turn(trials):
+        if clock() > begun + seconds * REPLAY_SHARE or (first and _has_finding(report, trials)):
+            return
+        if turn is None:
+            progress("charges of real sessions, and files of the policy's own kind")
+            priced = _priced(trials)
+            charged = [question for question, _ in priced]
+            report.problems += check_charges(replay.policy, charged) if charged else []
+            report.charges = f"real sessions paid for {min(MOST_PAID, len(charged))} questions"
+            report.source = check_sources(
+                replay.original, priced, lambda: clock() > begun + seconds * SOURCE_SHARE, replay.synthetic.seed
+            )
+            continue
+        progress(f"comparing {' '.join(turn.question.sql.split())[:60]}")
+        turn.advance()
+        if turn.done is not None and turn.done.price is not None and turn.done.pairs == 1:
+            _check_laws(report, turn.done.price, audited_laws)
 
 
-def _reported(one: Replayed) -> QuestionReport:
-    if one.price is None:
-        return QuestionReport(one.question, one.outcome, findings=tuple(one.findings))
-    claimed, delta = _claim(one.price.loss)
-    bound = lower_bound(_measured(one), float(delta)) if one.worst is not None else None
-    findings = list(one.findings)
-    if bound is not None and bound.epsilon > claimed:
-        problem = (
-            f"samples show epsilon of at least {bound.epsilon:.3f} at delta {bound.delta:g}, claimed is {claimed:.3f}"
-        )
-        findings.append(Finding(one.question, problem, "4"))
-    terms = tuple(
-        (f"block {number}, {name}", _claimed_distance(one, number, name), float(share))
-        for (number, name), share in one.reached.items()
+def _in_turn(trials: Sequence[Trial]) -> Iterator[Trial | None]:
+    """Every question once, then each that is not ended again and again. None: enough of them are priced for the other checks."""
+    yield from trials[:MOST_OVER_FILES]
+    yield None
+    yield from trials[MOST_OVER_FILES:]
+    while not_ended := [trial for trial in trials if not trial.ended]:
+        yield from not_ended
+
+
+def _priced(trials: Sequence[Trial]) -> list[tuple[Question, Price]]:
+    """The questions that are answered, with their prices."""
+    done = [trial.done for trial in trials if trial.done is not None]
+    return [(replayed.question, replayed.price) for replayed in done if replayed.price is not None]
+
+
+def _has_finding(report: AuditReport, trials: Sequence[Trial]) -> bool:
+    return bool(report.problems or report.source.findings) or any(
+        trial.done is not None and trial.done.findings for trial in trials
     )
-    price = describe_loss(one.price.loss)
+
+
+def _check_laws(report: AuditReport, price: Price, audited_laws: set[tuple[str, int]]) -> None:
+    """Every law of `price` that is not in `audited_laws` yet: one of each mechanism and size of step, at most `MOST_LAWS`."""
+    for name, check in laws_of(price).items():
+        if name not in audited_laws and len(audited_laws) < MOST_LAWS:
+            audited_laws.add(name)
+            report.laws.append(check())
+            if report.laws[-1].problem:
+                report.problems.append(f"{report.laws[-1].mechanism}: {report.laws[-1].problem}")
+
+
+def _sample(report: AuditReport, trials: Sequence[Trial], until: float) -> None:
+    """Lower bounds of each question, and of a session that asks all of them, over the pairs that moved farthest."""
+    for trial in trials:
+        if clock() > until:
+            return
+        if trial.done is not None and trial.done.price is not None and trial.done.worst is not None:
+            trial.bound = lower_bound(_measured(trial.done), float(_claim(trial.done.price.loss)[1]))
+    _check_session(report, [trial.done for trial in trials if trial.done is not None])
+
+
+def _reported(trial: Trial) -> QuestionReport:
+    done = trial.done
+    if done is None:
+        return QuestionReport(trial.question, NOT_TRIED)
+    if done.price is None:
+        return QuestionReport(trial.question, done.outcome, findings=tuple(done.findings))
+    claimed = _claim(done.price.loss)[0]
+    findings = list(done.findings)
+    if trial.bound is not None and trial.bound.epsilon > claimed:
+        bound = f"samples show epsilon of at least {trial.bound.epsilon:.3f} at delta {trial.bound.delta:g}"
+        findings.append(Finding(trial.question, f"{bound}, claimed is {claimed:.3f}", "4"))
+    terms = tuple(
+        (f"block {number}, {name}", _claimed_distance(done, number, name), float(share))
+        for (number, name), share in done.reached.items()
+    )
+    price = describe_loss(done.price.loss)
     return QuestionReport(
-        one.question, one.outcome, price, one.pairs, one.tightness, claimed, bound, terms, tuple(findings)
+        trial.question, done.outcome, price, done.pairs, done.tightness, claimed, trial.bound, terms, tuple(findings)
     )
 
 
@@ -153,13 +250,15 @@ def _claim(loss: PrivacyLoss) -> tuple[float, Fraction]:
     return float(rho_to_epsilon(loss.rho, DELTA)), DELTA + loss.delta
 
 
-def _measured(one: Replayed) -> list[tuple[Measured, Measured]]:
-    return [] if one.worst is None else list(zip(one.worst[0].blocks, one.worst[1].blocks, strict=False))
+def _measured(replayed: Replayed) -> list[tuple[Measured, Measured]]:
+    return [] if replayed.worst is None else list(zip(replayed.worst[0].blocks, replayed.worst[1].blocks, strict=False))
 
 
-def _claimed_distance(one: Replayed, number: int, name: str) -> int:
-    assert one.price is not None
-    measuring = [b for b in one.price.blocks if b.noise.terms or b.noise.selection is not None or b.noise.measurements]
+def _claimed_distance(replayed: Replayed, number: int, name: str) -> int:
+    assert replayed.price is not None
+    measuring = [
+        b for b in replayed.price.blocks if b.noise.terms or b.noise.selection is not None or b.noise.measurements
+    ]
     noise = next((t.noise for t in measuring[number].noise.terms if name in (t.name, t.shares)), None)
     return 0 if noise is None else noise.sensitivity.l1
 
@@ -168,17 +267,17 @@ def _check_session(report: AuditReport, replayed: Sequence[Replayed]) -> None:
     """All questions together, as one session that asks every one of them over the same neighbour: losses must add up."""
     loss = PrivacyLoss.nothing()
     pairs: list[tuple[Measured, Measured]] = []
-    for one in replayed:
-        if one.price is not None and one.worst is not None:
-            loss = loss + one.price.loss
-            pairs += _measured(one)
+    for question in replayed:
+        if question.price is not None and question.worst is not None:
+            loss = loss + question.price.loss
+            pairs += _measured(question)
     if not pairs:
         return
     claimed, delta = _claim(loss)
     report.session, report.session_claim = lower_bound(pairs, float(min(delta, Fraction(1, 2)))), claimed
     if report.session.epsilon > claimed:
-        shown = f"samples show epsilon of at least {report.session.epsilon:.3f}, claimed is {claimed:.3f}"
-        report.problems.append(f"a session with all questions: {shown}")
+        sentence = f"samples show epsilon of at least {report.session.epsilon:.3f}, claimed is {claimed:.3f}"
+        report.problems.append(f"a session with all questions: {sentence}")
 
 
 def _check_ledger(report: AuditReport, entries: Iterable[Entry]) -> None:

@@ -8,8 +8,8 @@ depend on its own number and profile alone, so that a database without it is the
 
 from __future__ import annotations
 
+import hashlib
 import math
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -26,7 +26,11 @@ ARROW = {
     "integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "boolean": pa.bool_(), "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
 }  # fmt: skip
-CROWD = 12
+CROWD, MANY, MOST_OF_MANY = 12, 60, 30
+"""Privacy units beside the one that comes or goes, and where rows are read in another order, with so many rows each."""
+EACH = 4096
+"""How many reals near the upper bound are told apart."""
+CROWD_SHARES = (0.0, 0.1, 0.1, 1.0)
 PUBLIC_ROWS = 8
 MOST_ROWS = 3_000
 """The most rows of one unit in one table: bounds above it are not reached, which the report shows as a low tightness."""
@@ -36,25 +40,35 @@ NEWCOMER = 900
 @dataclass(frozen=True)
 class Profile:
     """What the rows of one unit hold. `values`: a value, or a list that rows go through, by "table.column"; `default`: the kind
-    of every other value; `share`: rows of the unit beside what the policy bounds (3: thrice as many)."""
+    of every other value; `share`: rows of the unit beside what the policy bounds (3: thrice as many), at most `most`."""
 
     name: str
     default: str
     share: float = 1.0
     values: Mapping[str, Any] = field(default_factory=dict)
+    most: int = MOST_ROWS
 
 
 PROFILES = (
     Profile("upper bounds, one key", "high"),
-    Profile("lower bounds, one key", "low"),
     Profile("upper bounds, many keys", "high spread"),
-    Profile("lower bounds, many keys", "low spread"),
-    Profile("far beyond the bounds, thrice the rows", "beyond", 3.0),
+    Profile("a value for each row", "each"),
     Profile("odd values", "odd"),
-    Profile("no values", "null", 0.5),
+    Profile("far beyond the bounds, thrice the rows", "beyond", 3.0),
+    Profile("lower bounds, one key", "low"),
+    Profile("far below the bounds, many keys", "below spread"),
     Profile("many keys that no list names", "unlisted spread"),
+    Profile("both bounds in turn", "turn spread"),
+    Profile("lower bounds, many keys", "low spread"),
+    Profile("no values", "null", 0.5),
     Profile("one row", "high", 0.0),
 )
+"""In the order in which they are tried: first those that found most of the planted bugs."""
+
+
+def drawn(*place: object) -> int:
+    """A number below 2**64 that looks random and follows from `place` alone (SHA-256), on every machine and release."""
+    return int.from_bytes(hashlib.sha256("/".join(map(str, place)).encode()).digest()[:8])
 
 
 def audited(policy: Policy) -> Policy:
@@ -74,19 +88,19 @@ class Synthetic:
         )
         self.public: Data = {n: _public_rows(policy, t) for n, t in policy.tables.items() if t.public}
         self.crowd: Data = {name: [] for name in self.protected}
-        rng = random.Random(seed)
         for number in range(1, CROWD + 1):
-            profile = replace(rng.choice(PROFILES), share=rng.choice((0.0, 0.1, 0.1, 1.0)))
+            profile = PROFILES[drawn(seed, number, "profile") % len(PROFILES)]
+            profile = replace(profile, share=CROWD_SHARES[drawn(seed, number, "share") % len(CROWD_SHARES)])
             _merge(self.crowd, self.unit(profile, number))
 
     def unit(self, profile: Profile, number: int = NEWCOMER) -> Data:
         """All rows of the privacy unit `number`; under row privacy one row of each table."""
-        rng, own = random.Random(f"{self.seed}/{number}"), dict[str, Rows]()
+        unit_rows: Data = {}
         for name in self.protected:
-            own[name] = self._rows(profile, name, number, own, rng)
-        return own
+            unit_rows[name] = self._rows(profile, name, number, unit_rows)
+        return unit_rows
 
-    def _rows(self, profile: Profile, name: str, number: int, own: Data, rng: random.Random) -> Rows:
+    def _rows(self, profile: Profile, name: str, number: int, unit_rows: Data) -> Rows:
         policy, table = self.policy, self.policy.tables[name]
         unit = policy.privacy_unit
         column = None if unit is None or policy.unit_joins(name) else policy.unit_column(name)
@@ -94,8 +108,8 @@ class Synthetic:
         count = 1 if unit is None or is_units_table else _count(profile, table)
         rows: Rows = []
         for index in range(count):
-            row = {c.name: _value(profile, f"{name}.{c.name}", c, index, rng) for c in table.columns.values()}
-            if not self._refer(row, table, own, index):
+            row = {c.name: _value(profile, f"{name}.{c.name}", c, index, number) for c in table.columns.values()}
+            if not self._refer(row, table, unit_rows, index):
                 continue
             for keys in (table.primary_key, *table.unique):
                 _make_unique(row, table, keys, number, index)
@@ -104,25 +118,38 @@ class Synthetic:
             rows.append(row)
         return rows
 
-    def _refer(self, row: dict[str, Any], table: Table, own: Data, index: int) -> bool:
+    def _refer(self, row: dict[str, Any], table: Table, unit_rows: Data, index: int) -> bool:
         """Foreign keys: to the unit's own rows, or in turn to all public rows. False where there is no row to refer to."""
         for key, (parent, parent_column) in table.foreign_keys.items():
             if parent in self.public:
                 row[key] = self.public[parent][index % PUBLIC_ROWS].get(parent_column)
             elif parent != table.name:
-                mine = own.get(parent, [])
+                mine = unit_rows.get(parent, [])
                 if not mine and self.policy.privacy_unit is not None:
                     return False
                 row[key] = mine[index % len(mine)].get(parent_column) if mine else row[key]
         return True
 
-    def database(self, *parts: Data) -> dict[str, pa.Table]:
-        """Tables with the rows of all parts, in an order that has nothing to do with the parts: a table is a set of rows."""
+    def many(self) -> Data:
+        """The rows of many units with any values: so many that a sum of floats would not be exact."""
+        data: Data = {}
+        for number in range(CROWD + 1, MANY + 1):
+            _merge(data, self.unit(Profile("any values", "any spread", 1.5, most=MOST_OF_MANY), number))
+        return data
+
+    def rows(self, name: str) -> Rows:
+        """The rows of a table over the crowd."""
+        return self.public[name] if name in self.public else self.crowd[name]
+
+    def database(self, *parts: Data, order: str = "") -> dict[str, pa.Table]:
+        """Tables with the rows of all parts, in an order that has nothing to do with the parts: a table is a set of rows.
+        `order`: a word that stands for another one."""
         merged: Data = {name: [] for name in self.policy.tables}
         for part in (self.public, *parts):
             _merge(merged, part)
         for name, rows in merged.items():
-            random.Random(f"{name}/{len(rows)}").shuffle(rows)
+            places = sorted(range(len(rows)), key=lambda index: drawn(name + order, len(rows), index))
+            merged[name] = [rows[index] for index in places]
         return {name: _arrow(table, merged[name]) for name, table in self.policy.tables.items()}
 
 
@@ -170,14 +197,14 @@ def _merge(data: Data, more: Mapping[str, Rows]) -> None:
 
 
 def _depth(policy: Policy, name: str) -> int:
-    """How many foreign keys a table is away from the furthest of its protected parents."""
+    """Return how many foreign keys a table is away from the furthest of its protected parents."""
     parents = {table for table, _ in policy.tables[name].foreign_keys.values() if policy.is_protected(table)} - {name}
     return max((1 + _depth(policy, parent) for parent in parents), default=0)
 
 
 def _count(profile: Profile, table: Table) -> int:
     most = table.bounds.max_rows or 1
-    return max(1, min(MOST_ROWS, math.ceil(most * profile.share)))
+    return max(1, min(profile.most, math.ceil(most * profile.share)))
 
 
 def _arrow(table: Table, rows: Rows) -> pa.Table:
@@ -187,13 +214,15 @@ def _arrow(table: Table, rows: Rows) -> pa.Table:
 # --- values ---------------------------------------------------------------------------------------------------------
 
 
-def _value(profile: Profile, place: str, column: Column, index: int, rng: random.Random) -> Any:
+def _value(profile: Profile, place: str, column: Column, index: int, number: int = 0) -> Any:
     if place in profile.values:
         value = profile.values[place]
         return value[index % len(value)] if isinstance(value, list) else value
     kind = profile.default
     if kind == "null":
         return None
+    if kind == "each" and column.lower is not None and column.upper is not None and column.domain is None:
+        return _each(column, index)
     if column.type == "boolean":
         return index % 2 == 0 if "spread" in kind else True
     if kind == "odd":
@@ -204,12 +233,21 @@ def _value(profile: Profile, place: str, column: Column, index: int, rng: random
         return column.domain[index % len(column.domain)] if "spread" in kind else column.domain[0]
     if column.lower is None or column.upper is None:
         return _free(column, index if "spread" in kind else 0)
-    low, high = column.lower, column.upper
-    if kind == "beyond":
-        return _beyond(column)
+    return _between_bounds(column, kind, index, drawn(place, number, index))
+
+
+def _between_bounds(column: Column, kind: str, index: int, word: int) -> Any:
+    """A value of a column with bounds, at them, between them, or far from them; `word`: 64 bits that stand for any value."""
+    far = {"beyond": _beyond, "below": _below}.get(kind.split(maxsplit=1)[0])
+    if far is not None:
+        return far(column)
+    if "any" in kind:
+        return _any(column, word)
+    if "turn" in kind:
+        return _typed(column, column.lower if index % 3 else column.upper)
     if "spread" in kind and column.type in ("date", "integer", "timestamp") and index % 2:
         return _between(column, index)
-    return _typed(column, low if "low" in kind else high)
+    return _typed(column, column.lower if "low" in kind else column.upper)
 
 
 def _typed(column: Column, value: Any) -> Any:
@@ -225,12 +263,38 @@ def _between(column: Column, index: int) -> Any:
     return low + timedelta(days=index % ((high - low).days + 1))
 
 
+def _each(column: Column, index: int) -> Any:
+    """Another value for each row, as near the upper bound as that allows."""
+    high: Any = column.upper
+    low: Any = column.lower
+    if column.type == "integer":
+        return int(high) - index % (int(high) - int(low) + 1)
+    if column.type == "real":
+        return float(high) - (float(high) - float(low)) * (index % EACH) / EACH
+    return high - timedelta(days=index % ((high - low).days + 1))
+
+
+def _any(column: Column, word: int) -> Any:
+    """The value within the bounds that a 64-bit word stands for."""
+    low, high = column.lower, column.upper
+    if column.type == "real":
+        return float(low) + (float(high) - float(low)) * word / 2**64  # type: ignore[arg-type]
+    return _between(column, word)
+
+
 def _beyond(column: Column) -> Any:
     if column.type == "integer":
         return 2**62
     if column.type == "real":
         return 1e308
     return date(2999, 1, 1) if column.type == "date" else datetime(2999, 1, 1) if column.type == "timestamp" else "zzz"
+
+
+def _below(column: Column) -> Any:
+    """A value far below the lower bound of a column that has one."""
+    if column.type in ("integer", "real"):
+        return -_beyond(column)
+    return date(1, 1, 1) if column.type == "date" else datetime(1, 1, 1)
 
 
 def _free(column: Column, index: int) -> Any:
@@ -252,7 +316,7 @@ def _odd(column: Column) -> Sequence[Any]:
         return (-(2**62), 2**62, 0, None)
     if column.type == "text":
         listed = str(next((v for v in column.domain or () if v is not None), "a"))
-        return (listed.upper(), f"{listed} ", "", None, "\u00e9\u4e2d")
+        return (listed.upper(), f"{listed} ", "", None, "\u00e9\u4e2d", "9" * 30, "2024-02-30")
     return (None, _beyond(column))
 
 
@@ -287,21 +351,24 @@ def _make_unique(row: dict[str, Any], table: Table, keys: tuple[str, ...], numbe
 
 def _public_rows(policy: Policy, table: Table) -> Rows:
     """Rows that keep unique keys and `max_multiplicity`, and have the values that domains of other tables refer to."""
-    profile, rng, rows = Profile("public", "high spread"), random.Random(table.name), []
+    profile, rows = Profile("public", "high spread"), list[dict[str, Any]]()
     for index in range(PUBLIC_ROWS):
-        row = {c.name: _value(profile, c.name, c, index, rng) for c in table.columns.values()}
-        for keys in (table.primary_key, *table.unique, *table.max_multiplicity):
+        row = {c.name: _value(profile, c.name, c, index) for c in table.columns.values()}
+        unique = dict.fromkeys((table.primary_key, *table.unique), 1)
+        for keys, most in {**table.max_multiplicity, **unique}.items():
             for key in keys:
-                listed = _referred(policy, table, key)
-                row[key] = listed[index] if index < len(listed) else _distinct(table.columns[key], index)
+                listed, number = _referred(policy, table, key), index // most
+                row[key] = listed[number] if number < len(listed) else _distinct(table.columns[key], number)
         rows.append(row)
     return rows
 
 
 def _referred(policy: Policy, table: Table, key: str) -> list[Any]:
-    """Values of a column's own domain, and of the domains of columns that refer to it."""
+    """Values of a column's own domain, and of the domains of columns that refer to it, or have its name."""
     domains = [table.columns[key].domain or ()]
     for other in policy.tables.values():
+        if key in other.columns and other.columns[key].type == table.columns[key].type:
+            domains.append(other.columns[key].domain or ())
         children = [child for child, parent in other.foreign_keys.items() if parent == (table.name, key)]
         domains += [other.columns[child].domain or () for child in children]
     return list(dict.fromkeys(value for domain in domains for value in domain if value is not None))

@@ -115,9 +115,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Add an exported dpsql ledger up again.")
     parser.add_argument("export", type=Path, help="JSON lines, or a file ending in .csv")
     parser.add_argument("--key", type=Path, help="the ledger's key file, to check every digest (JSON lines only)")
-    given = parser.parse_args()
-    audit = Audit(bytes.fromhex(given.key.read_text().strip()) if given.key else None)
-    for entry in read(given.export):
+    arguments = parser.parse_args()
+    audit = Audit(bytes.fromhex(arguments.key.read_text().strip()) if arguments.key else None)
+    for entry in read(arguments.export):
         audit.add(*entry)
     for scope, amounts in sorted(audit.spent.items()):
         for name, amount in amounts.items():

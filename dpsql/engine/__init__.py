@@ -1,4 +1,4 @@
-"""Where the data live: the contract of engines, queries for them, prepared copies, exact integer answers.
+"""Engines: their contract, queries for them, prepared copies, exact integer answers.
 
-Enters: bounded blocks. Leaves: `ExactAnswer`, sealed. Engine error texts end here.
+Input: bounded blocks. Output: sealed `ExactAnswer`s. Error texts of engines never leave this package.
 """

@@ -1,8 +1,8 @@
-"""Arrow columns whose every value DuckDB can read: what has no value there is NULL.
+"""Convert Arrow columns so that DuckDB can read every value; values without a counterpart become NULL.
 
 Measured with DuckDB 2.0, its Arrow and Parquet readers raise at timestamps in seconds or milliseconds and
 intervals beyond 64 bits of microseconds, at times outside a day, and at texts that are not UTF-8, before any of our
-expressions sees the value. So such values are found here, each by its own bits alone.
+expressions sees the value. So such values are replaced here, each by its own bits alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DAY_SECONDS = 86_400
 
 
 def total_type(type_: pa.DataType) -> pa.DataType:
-    """The type of a column after `total`."""
+    """Return the type of a column after `total`."""
     if pa.types.is_dictionary(type_):
         return total_type(type_.value_type)
     if pa.types.is_timestamp(type_) and type_.unit in ("s", "ms"):
@@ -36,10 +36,10 @@ def total_type(type_: pa.DataType) -> pa.DataType:
 
 
 def total(column: Any) -> Any:
-    """An Array or ChunkedArray with NULL for every value that DuckDB cannot read."""
+    """Return the column with NULL for every value that DuckDB cannot read."""
     type_ = column.type
     if pa.types.is_dictionary(type_):
-        # A dictionary may hold texts that are not UTF-8; decoding copies bytes and looks at none.
+        # A dictionary may hold texts that are not UTF-8; decoding copies their bytes unread.
         return total(_decoded(column))
     if pa.types.is_nested(type_) and _holds_times(type_):
         return pa.nulls(len(column), pa.string())
@@ -57,7 +57,7 @@ def total(column: Any) -> Any:
 
 
 def total_table(table: pa.Table) -> pa.Table:
-    """Every column of a table after `total`."""
+    """Return a table with `total` applied to every column."""
     return pa.table([total(column) for column in table.columns], names=table.column_names)
 
 
@@ -65,18 +65,18 @@ class TotalParquet(pyarrow.dataset.Dataset):  # type: ignore[misc]
     """Parquet files read by pyarrow, every column after `total`. DuckDB scans it as it scans any dataset."""
 
     def __init__(self, paths: list[Path], columns: tuple[str, ...]) -> None:
-        """`columns`: those that may be read, whatever their case."""
+        """`columns`: names of the columns that may be read, in any case."""
         self._files = pyarrow.dataset.dataset([str(path) for path in paths], format="parquet", partitioning="hive")
-        wanted = {name.lower() for name in columns}
-        self._names = [name for name in self._files.schema.names if name.lower() in wanted]
+        readable = {name.lower() for name in columns}
+        self._names = [name for name in self._files.schema.names if name.lower() in readable]
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns that may be read, in the types that they are given."""
+        """The columns that may be read, in their types after `total`."""
         return pa.schema([(name, total_type(self._files.schema.field(name).type)) for name in self._names])
 
     def scanner(self, columns: list[str] | None = None, filter: Any = None, **_: Any) -> Any:
-        """A scan of `columns`, of the rows for which `filter` (a pyarrow expression over them) is true."""
+        """Return a scan of `columns` over the rows for which `filter` (a pyarrow expression) is true."""
         said = "" if filter is None else str(filter)
         read = [name for name in self._names if columns is None or name in columns or name in said]
         schema = pa.schema([self.schema.field(name) for name in read])
@@ -90,7 +90,8 @@ class TotalParquet(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
 
 def is_risky(type_: pa.DataType) -> bool:
-    """Whether DuckDB's Parquet reader may raise at a value of this type, texts (which most columns are) left out."""
+    """Return whether DuckDB's Parquet reader may raise at a value of this type; texts, the most frequent type, are
+    not counted."""
     return bool(pa.types.is_time(type_) or (pa.types.is_timestamp(type_) and type_.unit in ("s", "ms")))
 
 
@@ -119,12 +120,12 @@ def _is_valid(column: Any) -> bool:
 
 
 def _valid_rows(column: Any) -> Any:
-    """A column that holds a text that is not UTF-8: each row by itself."""
+    """Return the column with NULL for every text that is not UTF-8."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    fits = [[_is_valid(chunk.slice(row, 1)) for row in range(len(chunk))] for chunk in chunks]
+    are_valid = [[_is_valid(chunk.slice(row, 1)) for row in range(len(chunk))] for chunk in chunks]
     # Taken by index, the bytes of a row that is left out do not come along.
-    kept = [
+    readable = [
         chunk.take(pa.array([row if good else None for row, good in enumerate(rows)], pa.int64()))
-        for chunk, rows in zip(chunks, fits, strict=True)
+        for chunk, rows in zip(chunks, are_valid, strict=True)
     ]
-    return pa.chunked_array(kept, column.type) if isinstance(column, pa.ChunkedArray) else kept[0]
+    return pa.chunked_array(readable, column.type) if isinstance(column, pa.ChunkedArray) else readable[0]

@@ -1,4 +1,4 @@
-"""The contract of an engine: exact integer aggregation over protected data, and nothing else leaves it."""
+"""The contract of engines: exact integer aggregation over protected data, and no other result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from dpsql.engine.query import EngineQuery, Identity, Source
 
 
 class ExactAnswer:
-    """Exact private sums, sealed: no repr of rows, no pickling, no copying; opened by `perturb` alone."""
+    """Exact private sums, sealed against accidental disclosure: no repr of rows, no pickling, no copying; only
+    `perturb` opens it."""
 
     __slots__ = ("__table",)
 
@@ -39,32 +40,34 @@ class ExactAnswer:
 
 
 class PreparedViews(Protocol):
-    """Bounded views that an engine keeps in files of its own; made and found by `dpsql.engine.contribution_index` alone."""
+    """Bounded views stored in files of the engine; only `dpsql.engine.contribution_index` writes and opens them."""
 
     engine: str
     """Name and version: what orders rows differently is another engine."""
 
     def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
-        """Name under which a question reads the view and counts its units; None when it cannot be read.
+        """Return the name under which a question reads the view and counts its units; None if it cannot be read.
 
         `token` names this version of the view; `file` holds it, or is None where the source itself is the view. `view`
-        is asked for when the version is new.
+        is called if the version is new.
         """
 
     def write(
         self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Callable[[str, float], None]
     ) -> bool:
-        """Write the view into the new file. False, with nothing written, where `in_place` allows it and every row stays.
+        """Write the view into the new file. Returns False, with nothing written, if `in_place` allows it and every
+        row stays.
 
-        `progress` is told what is being done and how much of it is done, from 0 to 1. Raises Fault index_not_written.
+        `progress` is called with the activity and its share done, from 0 to 1. Raises Fault index_not_written.
         """
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
-        """Memory and threads for `write` (None: as they are), and the folder for what does not fit into memory."""
+        """Set memory and threads for `write` (None: unchanged), and the folder for data that exceed memory."""
 
 
 class Engine(Protocol):
-    """What `session` asks of a database. Implementations raise engine errors as `Fault` with a fixed text only."""
+    """The interface of a database to `session`. Implementations raise engine errors as `Fault` with a fixed text
+    only."""
 
     dialect: Dialect
 
@@ -73,56 +76,66 @@ class Engine(Protocol):
         """The prepared views of the source."""
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Structure of one source table (column -> engine type), None when there is none. For the custodian's eyes."""
+        """Return the structure of one source table (column -> engine type), None if there is none. For the custodian
+        alone."""
 
     def source(self, table: str, total: bool = False) -> Source:
-        """Where a table of the policy is; a fault of the owner's when it or a column is missing.
+        """Return the source of a policy's table. Raises Fault if the table or a column is missing.
 
-        `total`: read it in a way in which no value can fail, however long that takes.
+        `total`: read it so that no value can fail, even if that is slow.
         """
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """A fingerprint that changes when the rows of `tables` may have changed (treated as public, privacy.md 7)."""
+        """Return a fingerprint that changes when the rows of `tables` may have changed (treated as public, privacy.md
+        7)."""
 
     def identity(self, table: str) -> Identity | None:
-        """What a table's rows (and those on its way to the unit) are now; None when they could change unnoticed."""
+        """Return the identity of a table's files (and of those on its way to the unit); None if rows could change
+        unnoticed."""
 
-    def look(self, tables: tuple[str, ...]) -> None:
-        """Make sure that tables (and those on their way to the unit) are there and can be read, as far as that shows
-        without reading rows: asked before anything is charged, so it is cheap where nothing changed. Raises Fault.
+    def check_readable(self, tables: tuple[str, ...]) -> None:
+        """Check that tables (and those on their way to the unit) exist and can be read, as far as that is possible
+        without reading rows. It runs before every charge, so it is cheap if nothing changed. Raises Fault.
         """
 
     def rehearse(self, query: EngineQuery) -> None:
-        """Let the engine plan a query without reading rows, before anything is charged for it, if it may refuse a text that
-        the emitter wrote. Raises Fault engine_cannot_run."""
+        """Let the engine plan a query before it is charged, without reading rows, if the engine may reject generated
+        text. Raises Fault engine_cannot_run."""
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one generated aggregation over protected data."""
 
     def holds(self, query: str) -> bool:
-        """Whether a generated check of a promise of the policy finds no row; remembered for the version of the data."""
+        """Return whether a generated check of a promise of the policy finds no row; cached for each version of the
+        data."""
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Values (ascending, without NULL) of each text, integer, boolean or date column that has at most `most`."""
-
-    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Names of the columns and all rows of a public table, in the types of the policy; None where there are more than
+        """Return the values (ascending, without NULL) of each text, integer, boolean or date column that has at most
         `most`."""
 
+    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
+        """Return the column names and all rows of a public table, in the types of the policy; None if there are more
+        than `most`."""
+
     def public_table(self, sql: str) -> Any:
-        """Rows (pyarrow.Table) of one generated query over public tables only."""
+        """Return the rows (pyarrow.Table) of one generated query over public tables only."""
+
+    def exact_rows(self, sql: str) -> Any:
+        """Rows (pyarrow.Table) of one generated query over protected tables, in the clear. For `dpsql.disclosure`, the owner's
+        tool, alone (a test reads the sources to hold it so)."""
 
     def interrupt(self) -> None:
-        """Stop what is running now, from any thread."""
+        """Stop running queries, from any thread."""
 
     def broken(self, table: str) -> Broken | None:
-        """What is wrong with the lines of a table's CSV files, None for other sources. Reads rows; for the owner."""
+        """Return the counts of malformed lines in a table's CSV files, None for other sources. Reads rows; for the
+        owner."""
 
     def advice(self) -> tuple[str, ...]:
-        """What the owner should mend of how the source is reached, in sentences. For the custodian's eyes."""
+        """Return sentences with advice on the access rights of dpsql to the source. For the custodian alone."""
 
     def another(self) -> Engine:
-        """The same source for another session: what is remembered is shared, `interrupt` stops its own alone."""
+        """Return the same source for another session: caches are shared, `interrupt` stops only its own queries."""
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""

@@ -1,26 +1,25 @@
-"""The contribution index: the bounded view of each protected table, made once for a version of the data.
+"""The contribution index: the bounded view of each protected table, computed once for each version of the data.
 
 `prepare` writes a table's bounded view (privacy.md 2) into a DuckDB file, or, where no unit has more than `max_rows`
 rows and no row is without a unit, a mark that the source itself is the view. Both are named by an HMAC, under the
 ledger's key, of all that the view depends on: the table's columns, types, max_rows and way to the unit, the key of the
-order, the engine's version, and the identity of the source's files. So an index of other data, of another policy or of
-another ledger is never found, and nobody without the key can make one up. It appears under its name by one `rename`:
-whole, or not at all.
+order, the engine's version, and the identity of the source's files. So an index of other data, of another policy or
+of another ledger is never used, and nobody without the key can forge one. It is renamed to its final name when it is
+complete.
 
-**Where the mark lives, and why it may be relied on.** "Every row stays" is a fact of the data, told to nobody: it
-is a file that only the data's owner can read. Reading the source by it gives exactly the rows that the window
+**Why the mark is sound.** "Every row stays" depends on the data, so it is not disclosed: the mark is a file that only
+the data's owner can read. Reading the source by it gives exactly the rows that the window
 would keep, as the window keeps every row of a unit that has at most `max_rows`. It holds for the rows that were
 counted and for no others: identity is taken before and after the count, and before and after every query that reads
 the source by the mark; a query during which it changed gives no answer. Identity includes the time of the last change
 of each file's record, which no caller can set, and the count only starts when that time is past, so that a later
 change gets another. An analyst sees no difference: the text of the query is the same for a file and for a mark, and
-only `prepare`, which the owner runs, ever looks for the fact. (Looking for it when a question is asked would be sound
-too, but then the time of the first answer would tell it loudly.)
+only `prepare`, which the owner runs, ever looks for the fact. (Counting when a question is asked would be sound too,
+but the time of the first answer would reveal the result.)
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -40,6 +39,8 @@ from dpsql.ledger.chain import mac
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
+from dpsql.storage.durable_files import sync
+from dpsql.storage.file_locks import open_lock, wait_for_lock
 
 FORMAT = "4"
 SETTLED_SECONDS = 0.1
@@ -54,7 +55,7 @@ Progress = Callable[[str, str, float], None]
 
 @dataclass(frozen=True)
 class PreparationState:
-    """What became of one table. `state`: "written", "in place", "there already", or "left" with the reason `why`."""
+    """The outcome for one table. `state`: "written", "in place", "there already", or "left" with the reason `why`."""
 
     table: str
     state: str
@@ -65,7 +66,7 @@ class ContributionIndex:
     """The prepared views of one policy over one engine. Thread-safe."""
 
     def __init__(self, policy: Policy, engine: Engine, key: Callable[[], bytes]) -> None:
-        """`key`: the ledger's secret, asked for when it is needed."""
+        """`key` returns the ledger's secret; it is called on first use."""
         self._policy = policy
         self._engine = engine
         self._key = key
@@ -74,28 +75,30 @@ class ContributionIndex:
 
     # --- at query time ------------------------------------------------------------------------------------------------
 
-    def views(self, shown: bool = False) -> Callable[[str], View]:
-        """How each table is read, settled once for each table so that all parts of one query agree.
+    def views(self, for_display: bool = False) -> Callable[[str], View]:
+        """Return a function from table to view that decides once for each table, so that all parts of one query
+        agree.
 
-        `shown`: for a text that is only shown, which holds no secret.
+        `for_display`: for a text that is only shown, without the secret key.
         """
 
         def view(table: str) -> View:
-            found = self._view(table)
-            return replace(found, key=SHOWN_KEY) if shown else found
+            opened = self._view(table)
+            return replace(opened, key=SHOWN_KEY) if for_display else opened
 
         return cache(view)
 
     def notes(self, tables: Iterable[str]) -> tuple[str, ...]:
-        """One line on which protected tables among `tables` are prepared (under row privacy: only if one is)."""
+        """Return one line that says which protected tables among `tables` are prepared (under row privacy: only if
+        one is)."""
         views = self.views()
         ready = {table: views(table).sql is not None for table in sorted(tables) if self._policy.is_protected(table)}
         if self._policy.privacy_unit is None:
             ready = {table: True for table, done in ready.items() if done}
         words = [f"{table} {'prepared' if done else 'not prepared'}" for table, done in ready.items()]
-        way = "" if all(ready.values()) else " (`dpsql prepare` makes such questions faster)"
+        hint = "" if all(ready.values()) else " (`dpsql prepare` makes such questions faster)"
         kind = "rows" if self._policy.privacy_unit is None else "bounded view"
-        return (f"{kind}: {', '.join(words)}{way}",) if words else ()
+        return (f"{kind}: {', '.join(words)}{hint}",) if words else ()
 
     def require_prepared(self, names: Iterable[str]) -> None:
         """Refuse tables that only the owner may read as they are. Raises Fault source_multiline."""
@@ -113,7 +116,7 @@ class ContributionIndex:
         token = self._token(table, order, identity)
         for folder in self._folders():
             for ending, marked in (("duckdb", ""), ("inplace", identity.text)):
-                file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this is asked four times for every question
+                file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this runs four times for every question
                 if not os.path.exists(file):
                     continue
                 texts = partial(bounded_view, self._engine.dialect, self._policy, self._engine.source, table)
@@ -123,7 +126,8 @@ class ContributionIndex:
         return View(order)
 
     def _order(self, table: str) -> str:
-        """The secret order of a table's bounded view: the same for every question about one version of its data."""
+        """Return the secret key of the order of a table's bounded view: the same for every question over one version
+        of its data."""
         version = self._engine.data_version((table, *self._parents(table)))
         return mac(self._key(), "bounded view", table.encode(), version.encode())
 
@@ -135,32 +139,35 @@ class ContributionIndex:
         return mac(self._key(), "contribution index", canonical_text(parts).encode())
 
     def _shape(self, table: str) -> str:
-        """What a view takes from the policy: columns, their kept integers (which depend on bounds), way to the unit, and
-        how CSV files are read."""
+        """Return the parts of the policy on which a view depends: columns, their stored integers (which depend on
+        bounds), the foreign keys to the unit, and the format of CSV files."""
         if table not in self._shapes:
-            read = [self._policy.tables[name] for name in (table, *self._parents(table))]
-            columns = [tuple((column.name, column.type) for column in one.columns.values()) for one in read]
-            kept = [kept_integers(column) for column in read[0].columns.values()]
-            integers = [(name, t.lower, t.upper, t.centre, t.grid) for one in kept for name, t in one.items()]
-            path = (self._policy.unit_joins(table), self._policy.unit_column(table), read[0].bounds.max_rows)
-            dialects = [one.csv for one in read]
+            chain = [self._policy.tables[name] for name in (table, *self._parents(table))]
+            columns = [tuple((column.name, column.type) for column in each.columns.values()) for each in chain]
+            stored = [kept_integers(column) for column in chain[0].columns.values()]
+            integers = [
+                (name, t.lower, t.upper, t.centre, t.grid) for columns_of in stored for name, t in columns_of.items()
+            ]
+            path = (self._policy.unit_joins(table), self._policy.unit_column(table), chain[0].bounds.max_rows)
+            dialects = [each.csv for each in chain]
             self._shapes[table] = canonical_text((columns, integers, path, dialects))
         return self._shapes[table]
 
     # --- where indexes are --------------------------------------------------------------------------------------------
 
     def _folders(self) -> list[Path]:
-        """Beside a DuckDB file, and in the cache of this user; `$DPSQL_CACHE` alone when it is set."""
-        own, base = os.environ.get("DPSQL_CACHE"), os.environ.get("XDG_CACHE_HOME")
-        if (own, base) not in self._places:
-            self._places[own, base] = self._found_folders(own, base)
-        return self._places[own, base]
+        """Return the folders of indexes: beside a DuckDB file, and in the cache of this user; only `$DPSQL_CACHE` if
+        it is set."""
+        cache, user_cache = os.environ.get("DPSQL_CACHE"), os.environ.get("XDG_CACHE_HOME")
+        if (cache, user_cache) not in self._places:
+            self._places[cache, user_cache] = self._found_folders(cache, user_cache)
+        return self._places[cache, user_cache]
 
-    def _found_folders(self, own: str | None, base: str | None) -> list[Path]:
+    def _found_folders(self, cache: str | None, user_cache: str | None) -> list[Path]:
         name = f"{self._policy.dataset}-{mac(self._key(), 'index folder')[:12]}"
-        if own:
-            return [Path(own) / name]
-        home = (Path(base) if base else Path.home() / ".cache") / "dpsql" / name
+        if cache:
+            return [Path(cache) / name]
+        home = (Path(user_cache) if user_cache else Path.home() / ".cache") / "dpsql" / name
         source = self._policy.source_path()
         if source is None or is_file(source):
             return [home]
@@ -187,11 +194,11 @@ class ContributionIndex:
         jobs: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[PreparationState, ...]:
-        """Make the index of every protected table that has none; indexes of other versions are removed.
+        """Write the index of every protected table that has none; indexes of other versions are removed.
 
         `copy`: write the rows even where none is dropped, so that questions cost the same work either way. `memory`:
         how much the engine may use ("4GB"), `jobs`: how many threads. Safe to stop at any instruction and to run again,
-        and in several processes at once (one works, the others wait and find the work done). Raises Fault index_folder,
+        and in several processes at once (one works, the others wait). Raises Fault index_folder,
         index_limit, index_not_written, index_source_changed.
         """
         folder = self._writable_folder()
@@ -203,11 +210,33 @@ class ContributionIndex:
             self._engine.views.limit(memory, jobs, folder / f"scratch-{os.getpid()}")
             tables = [name for name in self._policy.tables if self._policy.is_protected(name)]
             done = [self._prepare(folder, table, copy, progress) for table in tables]
-            kept = {token for _, token in done}
+            current = {token for _, token in done}
             for file in folder.iterdir():
-                if file.suffix in (".duckdb", ".inplace") and file.stem not in kept:
+                if file.suffix in (".duckdb", ".inplace") and file.stem not in current:
                     file.unlink(missing_ok=True)
-        return tuple(one for one, _ in done)
+        return tuple(state for state, _ in done)
+
+    def remove_outdated(self) -> int:
+        """Remove the copies and marks of other versions of the data or the policy from every folder of this data set.
+        Returns how many there were. Raises Fault index_not_written.
+
+        Rows that were erased from the source are then in no copy: those that remain are named after its present files.
+        """
+        current = set()
+        for table in self._policy.tables:
+            identity = self._settled(table) if self._policy.is_protected(table) else None
+            if identity is not None:
+                current.add(self._token(table, self._order(table), identity))
+        removed = 0
+        for folder in filter(Path.is_dir, self._folders()):
+            with _alone(folder):
+                for file in folder.iterdir():
+                    is_view = file.suffix in (".duckdb", ".inplace") and file.stem not in current
+                    if is_view or ".part" in file.suffix:
+                        file.unlink(missing_ok=True)
+                        removed += is_view
+                sync(folder)
+        return removed
 
     def _prepare(self, folder: Path, table: str, copy: bool, progress: Progress | None) -> tuple[PreparationState, str]:
         identity = self._settled(table)
@@ -220,13 +249,13 @@ class ContributionIndex:
         index, mark = folder / f"{token}.duckdb", folder / f"{token}.inplace"
         if index.exists() or (mark.exists() and not copy):
             return PreparationState(table, "there already"), token
-        self._engine.look((table,))
+        self._engine.check_readable((table,))
         texts = bounded_view(self._engine.dialect, self._policy, partial(self._engine.source, total=copy), table)
         part = folder / f"{token}.part{secrets.token_hex(4)}"
         try:
             in_place = not copy and texts.units and not texts.joined and not self._is_csv(table)
-            told = partial(progress or _nobody, table)
-            written = self._engine.views.write(texts, order, part, in_place=in_place, progress=told)
+            report = partial(progress or _nobody, table)
+            written = self._engine.views.write(texts, order, part, in_place=in_place, progress=report)
             if self._engine.identity(table) != identity:
                 raise refuse("index_source_changed", table=table)
             if not written:
@@ -237,12 +266,13 @@ class ContributionIndex:
         return PreparationState(table, "written" if written else "in place"), token
 
     def _is_csv(self, table: str) -> bool:
-        """Text is read from a file faster once it has been parsed."""
+        """Return whether the table is read from CSV files, of which a parsed copy is faster."""
         source = self._policy.table_source(table).lower()
         return is_file(source) and not source.endswith(".parquet")
 
     def _settled(self, table: str) -> Identity | None:
-        """The identity of the source, when its last change is long enough ago that the next one will differ."""
+        """Return the identity of the source once its last change is old enough for the next change to have another
+        time."""
         until = time.monotonic() + PATIENCE_SECONDS
         while (identity := self._engine.identity(table)) is not None:
             young = identity.changed_seconds + SETTLED_SECONDS - time.time()
@@ -254,12 +284,12 @@ class ContributionIndex:
         return identity
 
 
-def _nobody(table: str, what: str, share: float) -> None:
-    """Progress that nobody watches."""
+def _nobody(table: str, activity: str, share: float) -> None:
+    """Ignore progress."""
 
 
 def _remove_if_left(scratch: Path) -> None:
-    """Where an engine put rows aside: its own to remove, unless its process is gone."""
+    """Remove the scratch folder of a process that is gone; a running one removes its own."""
     try:
         os.kill(int(scratch.name.partition("-")[2]), 0)
     except ProcessLookupError:
@@ -269,27 +299,19 @@ def _remove_if_left(scratch: Path) -> None:
 
 
 def _appear(part: Path, name: Path) -> None:
-    """Durable first, then visible."""
-    descriptor = os.open(part, os.O_RDONLY)
-    try:
-        os.fchmod(descriptor, 0o600)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Make the file durable, then rename it to its final name."""
+    part.chmod(0o600)
+    sync(part)
     part.rename(name)
-    directory = os.open(name.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync(name.parent)
 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One `prepare` at a time in a folder; the kernel lets go when the process dies."""
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Lock the folder for one `prepare` at a time; the kernel releases the lock if the process dies."""
+    descriptor = open_lock(folder / "lock")
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        wait_for_lock(descriptor)
         yield
     finally:
         os.close(descriptor)

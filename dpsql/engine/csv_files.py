@@ -1,4 +1,4 @@
-"""The CSV files of a table as a source that DuckDB scans as often as it likes, a few columns at a time."""
+"""CSV files of a table as a dataset that DuckDB can scan repeatedly, a few columns at a time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ import pyarrow.dataset
 from dpsql.engine.csv_lines import (
     BYTE_ORDER_MARK,
     MOST_LINE,
-    Block,
     Broken,
-    Layout,
+    CellLayout,
+    LineBlock,
     TooLong,
     fields,
     records,
@@ -40,46 +40,46 @@ _UNREADABLE = (OSError, EOFError, zlib.error, TooLong)
 
 
 class CsvFiles:
-    """The files of one table. Thread-safe: what is known of them is replaced as a whole."""
+    """The files of one table. Thread-safe: the cached dataset is replaced as a whole."""
 
     def __init__(self, table: str, pattern: str, dialect: CsvDialect, columns: tuple[str, ...], public: bool) -> None:
-        """`pattern`: a path, perhaps with wildcards; `columns`: those of the policy, which alone are ever read."""
+        """`pattern`: a path, possibly with wildcards; `columns`: those of the policy; no others are read."""
         self.table = table
         self.dialect = dialect
         self._pattern = pattern
         self._columns = columns
         self._whole = pattern.lower().endswith(".gz") or (dialect.multiline and public)
-        self._known: tuple[str, CsvDataset] | None = None
+        self._current: tuple[str, CsvDataset] | None = None
 
     @property
-    def known(self) -> CsvDataset | None:
-        """What `dataset` gave last."""
-        return None if self._known is None else self._known[1]
+    def current(self) -> CsvDataset | None:
+        """The last result of `dataset`."""
+        return None if self._current is None else self._current[1]
 
     def names(self) -> list[str]:
-        """Names of the columns in the files. Raises Fault source_table_missing, source_table_unreadable,
+        """Return the names of the columns in the files. Raises Fault source_table_missing, source_table_unreadable,
         source_files_differ."""
-        return self._look()[1]
+        return self._files_and_header()[1]
 
     def dataset(self) -> CsvDataset:
-        """The source as it is now; looked at again when a file is another one or was written to.
+        """Return the current dataset; the files are inspected again if one was replaced or written to.
 
         Raises Fault source_table_missing, source_table_unreadable, source_files_differ, source_column_missing.
         """
         now = identity_of(matching(self._pattern))
-        known = self._known
-        if known is not None and now is not None and known[0] == now.text:
-            return known[1]
-        paths, header = self._look()
+        current = self._current
+        if current is not None and now is not None and current[0] == now.text:
+            return current[1]
+        paths, header = self._files_and_header()
         layout = self._layout(header)
         dataset = CsvDataset(paths, layout, tuple(header))
         if self._whole:
             self._read_through(dataset)
-        self._known = (now.text if now is not None else "", dataset)
+        self._current = (now.text if now is not None else "", dataset)
         return dataset
 
-    def _look(self) -> tuple[list[Path], list[str]]:
-        """The files and their one header."""
+    def _files_and_header(self) -> tuple[list[Path], list[str]]:
+        """Return the files and their common header."""
         paths = matching(self._pattern)
         if not paths:
             raise refuse("source_table_missing", table=self.table)
@@ -92,17 +92,17 @@ class CsvFiles:
             raise refuse("source_files_differ", table=self.table)
         return paths, list(headers[paths[0]])
 
-    def _layout(self, header: list[str]) -> Layout:
+    def _layout(self, header: list[str]) -> CellLayout:
         folded = [name.lower() for name in header]
         for column in self._columns:
             if folded.count(column.lower()) != 1:
                 slug = "source_column_twice" if column.lower() in folded else "source_column_missing"
                 raise refuse(slug, table=self.table, column=column)
         places = tuple(folded.index(column.lower()) for column in self._columns)
-        return Layout(self.dialect, len(header), self._columns, places)
+        return CellLayout(self.dialect, len(header), self._columns, places)
 
     def _read_through(self, dataset: CsvDataset) -> None:
-        """Read every byte once: a packed file that was cut short shows it at its end alone."""
+        """Read every byte once: a truncated gzip file fails only at its end."""
         try:
             for _ in dataset.blocks():
                 pass
@@ -111,22 +111,22 @@ class CsvFiles:
             raise refuse("source_table_unreadable", table=self.table) from None
 
     def broken(self) -> Broken:
-        """Count the lines and cells that are not what the dialect promises, for the owner. Raises as `dataset`."""
-        dataset, found = self.dataset(), Broken()
+        """Count the malformed lines and cells, for the owner. Raises as `dataset`."""
+        dataset, counts = self.dataset(), Broken()
         try:
             for _, broken in _parsed(dataset.blocks(), dataset.layout):
-                found.add(broken)
+                counts.add(broken)
         except _UNREADABLE as error:
             _log.error("cannot read %s: %s", self._pattern, error)
             raise refuse("source_table_unreadable", table=self.table) from None
-        return found
+        return counts
 
 
 class CsvDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
     """Some files under one layout. DuckDB asks a dataset for its `schema`, and at each scan for a `scanner`."""
 
-    def __init__(self, paths: list[Path], layout: Layout, header: tuple[str, ...]) -> None:
-        """`header`: what the first line of each file must say when it is scanned."""
+    def __init__(self, paths: list[Path], layout: CellLayout, header: tuple[str, ...]) -> None:
+        """`header`: the required names in the first line of each file when it is scanned."""
         self.layout = layout
         self._paths = paths
         self._header = header
@@ -137,7 +137,7 @@ class CsvDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         return self.layout.schema
 
     def scanner(self, columns: list[str] | None = None, filter: Any = None, **_: Any) -> Any:
-        """A scan of `columns`, of the rows for which `filter` (a pyarrow expression) is true."""
+        """Return a scan of `columns` over the rows for which `filter` (a pyarrow expression) is true."""
         if columns is None or not columns:
             columns = list(self.layout.names[:1] if columns is not None else self.layout.names)
         if filter is None:
@@ -150,11 +150,11 @@ class CsvDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
     def _reader(self, columns: list[str]) -> pa.RecordBatchReader:
         places = dict(zip(self.layout.names, self.layout.places, strict=True))
         layout = replace(self.layout, names=tuple(columns), places=tuple(places[name] for name in columns))
-        batches = (batch for found, _ in _parsed(self.blocks(), layout) for batch in found)
+        batches = (batch for parsed, _ in _parsed(self.blocks(), layout) for batch in parsed)
         return pa.RecordBatchReader.from_batches(layout.schema, batches)
 
-    def blocks(self) -> Iterator[Block]:
-        """The files' lines below the header, in whole records."""
+    def blocks(self) -> Iterator[LineBlock]:
+        """Yield the files' lines below the header, in whole records."""
         for path in self._paths:
             with closing(_opened(path)) as file:
                 if self.layout.dialect.header is None and tuple(_names_in(file, self.layout.dialect)) != self._header:
@@ -163,18 +163,18 @@ class CsvDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
 
 class _Scan:
-    """What DuckDB reads a scan from."""
+    """The object from which DuckDB reads a scan."""
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self._reader = reader
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows, once."""
+        """Return the rows, once."""
         return self._reader
 
 
-def _parsed(blocks: Iterator[Block], layout: Layout) -> Iterator[tuple[list[pa.RecordBatch], Broken]]:
-    """The records of each block, parsed by a few threads ahead of the reader; a single block by the reader itself."""
+def _parsed(blocks: Iterator[LineBlock], layout: CellLayout) -> Iterator[tuple[list[pa.RecordBatch], Broken]]:
+    """Yield the records of each block, parsed ahead by a few threads; a single block is parsed by the reader itself."""
     first, second = next(blocks, None), next(blocks, None)
     if first is None or second is None:
         if first is not None:
@@ -199,12 +199,12 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def delimiter_of(source: Path) -> str:
-    """The character that cuts the header line into the most names; a comma where none does."""
+    """Return the character that splits the header line into the most names; a comma if none does."""
     return max(_DELIMITERS, key=lambda character: len(header_of(source, CsvDialect(delimiter=character))))
 
 
 def header_of(path: Path, dialect: CsvDialect) -> list[str]:
-    """The names of a file's columns. Raises what reading raises, and UnicodeDecodeError."""
+    """Return the names of a file's columns. Raises what reading raises, and UnicodeDecodeError."""
     with closing(_opened(path)) as file:
         if dialect.header is not None:
             file.read(1)  # it can be opened and unpacked

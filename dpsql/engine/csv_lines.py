@@ -45,7 +45,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass
 class Broken:
-    """How many lines or cells were not what the dialect promises. For the owner's eyes alone."""
+    """Counts of malformed lines and cells. For the owner alone."""
 
     wrong_width: int = 0
     too_long: int = 0
@@ -54,13 +54,13 @@ class Broken:
 
     def add(self, other: Broken) -> None:
         """Add the counts of other lines."""
-        for one in fields_of(self):
-            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        for count in fields_of(self):
+            setattr(self, count.name, getattr(self, count.name) + getattr(other, count.name))
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Which cells of a line are wanted: `width` cells to a line, and those at `places` under `names`."""
+class CellLayout:
+    """The cells to read: a line has `width` cells; those at `places` are read under `names`."""
 
     dialect: CsvDialect
     width: int
@@ -69,7 +69,7 @@ class Layout:
 
     @property
     def schema(self) -> pa.Schema:
-        """The wanted columns, all of them text."""
+        """The columns to read, all of them text."""
         return pa.schema([(name, pa.string()) for name in self.names])
 
 
@@ -81,8 +81,8 @@ class TooLong(Exception):
 
 
 @dataclass(frozen=True)
-class Block:
-    """Whole lines, each with its line feed; `broken`: what was left out on the way here."""
+class LineBlock:
+    """Whole lines, each with its line feed; `broken`: counts of lines left out before."""
 
     text: bytes
     broken: Broken = field(default_factory=Broken)
@@ -92,25 +92,25 @@ class Block:
 
 
 def fields(line: bytes, dialect: CsvDialect) -> tuple[list[bytes], bool]:
-    """The cells of one line (without its end), and whether it ends inside quotes."""
+    """Return the cells of one line (without its end), and whether it ends inside quotes."""
     delimiter, quote = dialect.delimiter.encode(), dialect.quote.encode()
     if not quote or quote not in line:
         return line.split(delimiter), False
-    found, place, opened = [], 0, False
+    read, place, opened = [], 0, False
     while True:
         text = b""
         if line.startswith(quote, place):
             text, place, opened = _quoted(line, place + 1, quote)
         end = line.find(delimiter, place)
         if end < 0:
-            found.append(text + line[place:])
-            return found, opened
-        found.append(text + line[place:end])
+            read.append(text + line[place:])
+            return read, opened
+        read.append(text + line[place:end])
         place = end + 1
 
 
 def _quoted(line: bytes, place: int, quote: bytes) -> tuple[bytes, int, bool]:
-    """The text from `place` to the closing quote, the place behind that, and whether there was none."""
+    """Return the text from `place` to the closing quote, the position after it, and whether the quote is missing."""
     parts = []
     while (end := line.find(quote, place)) >= 0:
         parts.append(line[place:end])
@@ -120,19 +120,19 @@ def _quoted(line: bytes, place: int, quote: bytes) -> tuple[bytes, int, bool]:
     return quote.join([*parts, line[place:]]), len(line), True
 
 
-def cells(line: bytes, layout: Layout, broken: Broken) -> list[str | None] | None:
-    """The wanted cells of one line (without its end); None when it is no record."""
+def cells(line: bytes, layout: CellLayout, broken: Broken) -> list[str | None] | None:
+    """Return the cells to read of one line (without its end); None if the line is no record."""
     if layout.dialect.header is not None:
         line = line.removeprefix(BYTE_ORDER_MARK)
     if not line:
         return None
-    found, opened = fields(line, layout.dialect)
+    texts, opened = fields(line, layout.dialect)
     broken.open_quote += opened
-    if len(found) != layout.width:
+    if len(texts) != layout.width:
         broken.wrong_width += 1
         return None
-    values = [_text(found[place], layout.dialect) for place in layout.places]
-    broken.not_text += any(_text(cell, _NO_NULL) is None for cell in found)
+    values = [_text(texts[place], layout.dialect) for place in layout.places]
+    broken.not_text += any(_text(cell, _NO_NULL) is None for cell in texts)
     return values
 
 
@@ -152,8 +152,10 @@ def _text(cell: bytes, dialect: CsvDialect) -> str | None:
 # --- lines of a file ------------------------------------------------------------------------------------------------
 
 
-def whole_lines(read: Callable[[int], bytes], dialect: CsvDialect, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
-    """What `read` returns, cut behind records; lines that are too long are left out, whatever surrounds them.
+def whole_lines(
+    read: Callable[[int], bytes], dialect: CsvDialect, block_bytes: int = BLOCK_BYTES
+) -> Iterator[LineBlock]:
+    """Yield what `read` returns, split after records; lines that are too long are left out, whatever surrounds them.
 
     Holds at most `MOST_LINE` and twice `block_bytes`. A last line without a line feed gets one. Raises TooLong.
     """
@@ -180,7 +182,7 @@ def whole_lines(read: Callable[[int], bytes], dialect: CsvDialect, block_bytes: 
 
 
 def _last_end(text: bytes, dialect: CsvDialect) -> int:
-    """Where the last whole record of `text` ends, behind its line feed; 0 when there is none."""
+    """Return the end of the last whole record of `text`, after its line feed; 0 if there is none."""
     if not dialect.multiline:
         return text.rfind(b"\n") + 1
     ends = _ends(text, dialect)
@@ -188,7 +190,7 @@ def _last_end(text: bytes, dialect: CsvDialect) -> int:
 
 
 def _ends(text: bytes, dialect: CsvDialect) -> Positions:
-    """The line feeds that end records; under `multiline` those with an even number of quotes before them."""
+    """Return the line feeds that end records; under `multiline` those after an even number of quotes."""
     ends = _places(text, _LINE_FEED)
     if not (dialect.multiline and dialect.quote):
         return ends
@@ -196,27 +198,28 @@ def _ends(text: bytes, dialect: CsvDialect) -> Positions:
     return even
 
 
-def _without_long(text: bytes, dialect: CsvDialect, broken: Broken) -> Block:
-    """`text` without lines that are too long: looked for only where half of `MOST_LINE` has no line feed at all."""
+def _without_long(text: bytes, dialect: CsvDialect, broken: Broken) -> LineBlock:
+    """Return `text` without lines that are too long; they are searched only where half of `MOST_LINE` has no line
+    feed."""
     text = text.replace(b"\r\n", b"\n")
     step = MOST_LINE // 2
     if not dialect.multiline and all(
         text.find(b"\n", start, start + step) >= 0 for start in range(0, len(text) - step, step)
     ):
-        return Block(text, broken)
+        return LineBlock(text, broken)
     ends = _ends(text, dialect)
     long = np.flatnonzero(np.diff(ends, prepend=-1) - 1 > MOST_LINE)
     if dialect.multiline and len(long):
         raise TooLong
     broken.too_long += len(long)
-    return Block(_split(text, ends, long)[0], broken)
+    return LineBlock(_split(text, ends, long)[0], broken)
 
 
 # --- blocks ---------------------------------------------------------------------------------------------------------
 
 
-def records(block: Block, layout: Layout) -> tuple[list[pa.RecordBatch], Broken]:
-    """The records of whole lines (line feeds alone end them), in any order."""
+def records(block: LineBlock, layout: CellLayout) -> tuple[list[pa.RecordBatch], Broken]:
+    """Return the records of whole lines (only line feeds end them), in any order."""
     broken, text, odd_rows = Broken(), block.text, []
     broken.add(block.broken)
     if layout.dialect.header is not None and BYTE_ORDER_MARK in text:
@@ -235,8 +238,8 @@ def records(block: Block, layout: Layout) -> tuple[list[pa.RecordBatch], Broken]
     return batches, broken
 
 
-def _parsed(text: bytes, layout: Layout, broken: Broken) -> list[pa.RecordBatch]:
-    """The records of lines of which none is odd, read by pyarrow's parser."""
+def _parsed(text: bytes, layout: CellLayout, broken: Broken) -> list[pa.RecordBatch]:
+    """Return the records of lines without odd ones, read by pyarrow's parser."""
 
     def dropped(row: Any) -> str:
         broken.wrong_width += 1
@@ -246,7 +249,7 @@ def _parsed(text: bytes, layout: Layout, broken: Broken) -> list[pa.RecordBatch]
     if text.startswith(BYTE_ORDER_MARK):  # the parser would take it off the first line of a block
         text = b"\n" + text
     names = [str(place) for place in range(layout.width)]
-    wanted = [names[place] for place in layout.places]
+    read = [names[place] for place in layout.places]
     try:
         table = pyarrow.csv.read_csv(
             pa.py_buffer(text),
@@ -262,8 +265,8 @@ def _parsed(text: bytes, layout: Layout, broken: Broken) -> list[pa.RecordBatch]
             ),
             pyarrow.csv.ConvertOptions(
                 check_utf8=False,
-                column_types={name: pa.string() for name in wanted},
-                include_columns=wanted,
+                column_types={name: pa.string() for name in read},
+                include_columns=read,
                 null_values=list(dialect.null),
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
@@ -277,7 +280,7 @@ def _parsed(text: bytes, layout: Layout, broken: Broken) -> list[pa.RecordBatch]
 
 
 def _odd_lines(text: bytes, ends: Positions, dialect: CsvDialect) -> Positions:
-    """Numbers of the lines that the parser may not read as `fields` and `cells` do, ascending."""
+    """Return the numbers of the lines that the parser may read differently from `fields` and `cells`, ascending."""
     odd: list[Positions] = []
     if b"\r" in text:
         odd.append(np.searchsorted(ends, _places(text, _CARRIAGE_RETURN)))
@@ -317,7 +320,7 @@ def _is_text(line: bytes) -> bool:
 
 
 def _misquoted(text: bytes, ends: Positions, dialect: CsvDialect) -> Positions:
-    """Lines with a quote that stands elsewhere than at the ends of a cell or doubled inside a quoted one.
+    """Return the lines with a quote that is neither at the ends of a cell nor doubled inside a quoted one.
 
     Of a line's quotes the first, third, ... must begin a cell or follow the one before them directly, the second,
     fourth, ... must end a cell or be followed by the next one directly, and there must be an even number of them. By
@@ -325,17 +328,17 @@ def _misquoted(text: bytes, ends: Positions, dialect: CsvDialect) -> Positions:
     end of such a line.
     """
     data, quotes = np.frombuffer(text, np.uint8), _places(text, ord(dialect.quote))
-    beside = np.zeros(256, bool)
-    beside[[ord(dialect.delimiter), ord(dialect.quote), _LINE_FEED]] = True
+    may_touch = np.zeros(256, bool)
+    may_touch[[ord(dialect.delimiter), ord(dialect.quote), _LINE_FEED]] = True
     even = not len(quotes) % 2 and not (np.searchsorted(quotes, ends) % 2).any()
     # Place -1 is the last line feed, which ends the line before the first.
-    if even and beside[data[quotes[0::2] - 1]].all() and beside[data[quotes[1::2] + 1]].all():
+    if even and may_touch[data[quotes[0::2] - 1]].all() and may_touch[data[quotes[1::2] + 1]].all():
         return np.empty(0, np.int64)
     before_line = np.searchsorted(quotes, ends)  # how many quotes stand before the end of each line
     counts = np.diff(before_line, prepend=0)
     line = np.repeat(np.arange(len(ends)), counts)
     opening = (np.arange(len(quotes)) - np.repeat(before_line - counts, counts)) % 2 == 0
-    fits = beside[data[np.where(opening, quotes - 1, quotes + 1)]]
+    fits = may_touch[data[np.where(opening, quotes - 1, quotes + 1)]]
     return np.union1d(line[~fits], np.flatnonzero(counts % 2))
 
 
@@ -344,7 +347,7 @@ def _start(ends: Positions, line: int) -> int:
 
 
 def _split(text: bytes, ends: Positions, chosen: Sequence[int] | Positions) -> tuple[bytes, list[bytes]]:
-    """`text` without the `chosen` lines (ascending), and these lines without their line feeds."""
+    """Return Return `text` without the `chosen` lines (ascending), and these lines without their line feeds."""
     rest, lines, behind = [], [], 0
     for line in chosen:
         start, end = _start(ends, line), int(ends[line])

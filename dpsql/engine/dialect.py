@@ -1,7 +1,8 @@
 """The contract of an engine's text: names, constants, casts, row functions, aggregates, and the keyed order of rows.
 
-`dpsql.engine.emit` writes every query from our own few nodes and asks a `Dialect` for each piece of text on which engines
-differ. A dialect writes text alone: it reads no data, and what it cannot write exactly it refuses (`engine_function`).
+`dpsql.engine.emit` writes every query from few node types and asks a `Dialect` for each piece of text on which
+engines differ. A dialect only writes text: it reads no data, and refuses what it cannot write exactly
+(`engine_function`).
 """
 
 from __future__ import annotations
@@ -25,9 +26,15 @@ MEETS_NULL = frozenset({
 """Functions that a bare NULL does not make NULL. For the others the engine may not know which overload NULL means."""
 
 
+def is_always_null(node: Call) -> bool:
+    """Return whether a call is written as NULL, without its arguments."""
+    bare = any(argument.facts.type is Type.NULL for argument in node.arguments)
+    return node.facts.type is Type.NULL or (bare and node.function not in MEETS_NULL)
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """Stands for the value of a literal: number `number` (from 1 on) of those handed over beside the text."""
+    """A placeholder for the value of a literal: number `number` (from 1 on) of the query's parameters."""
 
     number: int
     type: Type
@@ -46,6 +53,8 @@ class Dialect(ABC):
     """Row functions that the engine cannot compute exactly, each with the reason."""
     takes_parameters: ClassVar[bool]
     """Whether constants may be handed over beside the text."""
+    without_clipping: ClassVar[str] = ""
+    """Why units' sums are not clipped (max_total, max_count); "" where they are."""
 
     # --- names, constants, casts --------------------------------------------------------------------------------------
 
@@ -88,7 +97,7 @@ class Dialect(ABC):
             return self.released_value(node)
         if node.facts.type is Type.NULL:
             return "NULL"
-        if node.function not in MEETS_NULL and any(argument.facts.type is Type.NULL for argument in node.arguments):
+        if is_always_null(node):
             return self._null(node.facts.type)
         if node.function not in self.functions:
             raise refuse(
@@ -96,6 +105,10 @@ class Dialect(ABC):
                 function=node.function, engine=self.title, reason=self.unsupported.get(node.function, ""),
             )  # fmt: skip
         return self.functions[node.function](node, [self.expression(argument) for argument in node.arguments])
+
+    def condition(self, node: Expr) -> str:
+        """The text of a condition. A bare NULL has a type, which some engines ask for."""
+        return self._null(Type.BOOLEAN) if node.facts.type is Type.NULL else self.expression(node)
 
     def released_value(self, node: ReleasedValue) -> str:
         """The one value of a released result."""
@@ -106,7 +119,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def is_nan(self, value: str) -> str:
-        """Whether a real is NaN."""
+        """Return whether a real is NaN."""
 
     @abstractmethod
     def unsigned_zero(self, value: str) -> str:
@@ -118,7 +131,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def sign_of(self, value: str) -> str:
-        """What tells reals apart that are equal: the two zeros, and what else the engine can show the signs of."""
+        """Return what tells reals apart that are equal: the two zeros, and what else the engine can show the signs of."""
 
     @abstractmethod
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int) -> str:
@@ -127,6 +140,10 @@ class Dialect(ABC):
     def real(self, value: str) -> str:
         """An integer, of up to 38 digits, as a double."""
         return f"CAST({value} AS {self.types[Type.REAL]})"
+
+    def nearest_integer(self, value: str, type_: str) -> str:
+        """A real inside the bounds of `type_`, rounded half to even."""
+        return f"CAST({value} AS {type_})"
 
     @abstractmethod
     def wide(self, value: str) -> str:
@@ -151,12 +168,33 @@ class Dialect(ABC):
         """A SELECT as an item of FROM. Items of the same FROM have different `alias`es."""
 
     @abstractmethod
-    def semi_join(self, rows: str, others: str, column: str) -> str:
-        """FROM item: those of `rows` (an item) whose `column` the SELECT `others` has."""
+    def semi_join(self, rows: str, listed: str, column: str) -> str:
+        """FROM item: those of `rows` (an item) whose `column` the SELECT `listed` has."""
 
     @abstractmethod
     def keyed_order(self, key: str, content: list[str]) -> str:
         """A hash of `content` under a secret, by which the rows of one unit are ordered (privacy.md 2)."""
+
+    def require_clipping(self) -> None:
+        """Raises Refusal engine_function where units' sums are not clipped."""
+        if self.without_clipping:
+            function = "clipping (max_total, max_count)"
+            raise refuse("engine_function", function=function, engine=self.title, reason=self.without_clipping)
+
+    def sample_number(self, key: str, content: list[str], samples: int) -> str:
+        """A number from 0 to `samples` - 1 by a hash of `content` under a secret. Raises Refusal engine_function."""
+        reason = "no hash for samples of units is written for it"
+        raise refuse("engine_function", function="SAMPLE_AGGREGATE", engine=self.title, reason=reason)
+
+    def entropy(self, value: str) -> str:
+        """The entropy in bits of a group's values, the same in every order of rows. Raises Refusal engine_function."""
+        reason = "it has no aggregate that counts equal values inside of a group"
+        raise refuse("engine_function", function="ENTROPY of a sample", engine=self.title, reason=reason)
+
+    def exact_sum(self, value: str, filtered: str = "", most: int = 2**63) -> str:
+        """The sum of integers of 64 bits, none beyond `most` in absolute value, exactly; NULL of no rows. `filtered` is a
+        FILTER or an OVER, or ""."""
+        return f"sum({value}){filtered}"
 
     @abstractmethod
     def distinct_sum(self, value: str, condition: str, integer: Callable[[str], str]) -> str:

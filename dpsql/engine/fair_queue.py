@@ -1,4 +1,4 @@
-"""A bounded number of places for work, given in turns of askers: whoever asks much waits behind their own work."""
+"""A fair queue: a bounded number of places, given to askers in turn, so that each asker waits behind their own work."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class FairQueue:
 
     @property
     def waiting(self) -> int:
-        """How many wait now."""
+        """The number of waiting tickets."""
         return len(self._waiting)
 
     @property
     def taken(self) -> int:
-        """How many places are taken now."""
+        """The number of places in use."""
         return self._places.total()
 
     @contextmanager
@@ -52,11 +52,11 @@ class FairQueue:
         queued: Callable[[int], None] | None = None,
         entered: Callable[[], None] = lambda: None,
     ) -> Iterator[None]:
-        """Hold a place for `asker` while this is entered.
+        """Hold a place for `asker` while the context is open.
 
         `check` is called while it waits and may raise to stop waiting; `may_enter` holds this ticket back, `entered` is
-        called with the place taken, both under `changed`. `queued` is told once, when there is no place at once, how many
-        are before this one, itself included.
+        called with the place taken, both under `changed`. `queued` is called once, if no place is free at once, with
+        the position in the queue (1: next).
         """
         with self.changed:
             ticket = _Ticket(asker, self._numbers, may_enter)
@@ -92,20 +92,20 @@ class FairQueue:
     def _is_next(self, ticket: _Ticket) -> bool:
         if self._most is not None and self.taken >= self._most:
             return False
-        ready = [one for one in self._order() if self._has_share(one.asker) and one.may_enter()]
+        ready = [waiting for waiting in self._order() if self._has_share(waiting.asker) and waiting.may_enter()]
         return bool(ready) and (self._most is None or ticket in ready[: self._most - self.taken])
 
     def _has_share(self, asker: str) -> bool:
         return self._most_each is None or self._places[asker] < self._most_each
 
     def _order(self) -> list[_Ticket]:
-        """Who waits, in the order in which places would be given if nobody else came."""
+        """Return the waiting tickets in the order in which they would get places if no other came."""
         before: Counter[str] = Counter(self._places)
         ranks: dict[int, tuple[int, int, int]] = {}
-        for ticket in sorted(self._waiting, key=lambda one: one.number):
+        for ticket in sorted(self._waiting, key=lambda waiting: waiting.number):
             ranks[ticket.number] = (before[ticket.asker], self._served.get(ticket.asker, -1), ticket.number)
             before[ticket.asker] += 1
-        return sorted(self._waiting, key=lambda one: ranks[one.number])
+        return sorted(self._waiting, key=lambda waiting: ranks[waiting.number])
 
     def forget(self) -> None:
         """In a forked child: the threads that wait, and may hold the lock, are the parent's."""

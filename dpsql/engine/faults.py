@@ -1,4 +1,4 @@
-"""What leaves of an engine's error: one fixed text with an id."""
+"""Faults for engine errors: one fixed text with the id of an incident."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ CUSTODIAN_LOG.addHandler(logging.NullHandler())
 
 
 def noted(error: Exception) -> str:
-    """The id under which an error stands in the custodian's log."""
+    """Log an error for the custodian and return the id of the incident."""
     incident = uuid.uuid4().hex[:12]
     CUSTODIAN_LOG.error("incident %s: %s", incident, error)
     return incident
 
 
 def fault_of(error: Exception, *, of_source: bool) -> Error:
-    """One fixed text with an id; the detail goes to the custodian's log alone. The session knows whether it was charged.
+    """Return a fault with a fixed text and the id of an incident; details go to the custodian's log alone. The
+    session sets `charged`.
 
     `of_source`: another question over the same data would meet the error as well.
     """

@@ -1,4 +1,4 @@
-"""Files as they are now: which ones a name or glob means, and whether they are still the same."""
+"""Files of a name or glob, and their identity, to detect changes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dpsql.engine.query import Identity
 
 
 def matching(pattern: str | Path) -> list[Path]:
-    """The files of a name or glob; wildcards may stand in any part, as the engine reads them."""
-    return [Path(found) for found in sorted(glob.glob(str(pattern), recursive=True, include_hidden=True))]
+    """Return the files of a name or glob; any part may have wildcards, as the engine reads them."""
+    return [Path(path) for path in sorted(glob.glob(str(pattern), recursive=True, include_hidden=True))]
 
 
 def stamp(path: Path) -> str:
-    """Name, size and time of the last change; the name alone when the file is not there."""
+    """Return name, size and time of the last change; only the name if the file does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -24,13 +24,13 @@ def stamp(path: Path) -> str:
 
 
 def identity_of(paths: list[Path]) -> Identity | None:
-    """Of files as they are now, with the write-ahead log of a DuckDB file; None when one of them is not there."""
+    """Return the identity of files, with the write-ahead logs of DuckDB files; None if one of them does not exist."""
     texts, changed = [], 0
-    # Texts, no Paths: this is asked for every question.
+    # Texts instead of Paths: this runs for every question.
     files = {os.fspath(path) for path in paths}
-    beside = {wal for file in files if os.path.exists(wal := f"{file}.wal")}
+    logs = {wal for file in files if os.path.exists(wal := f"{file}.wal")}
     try:
-        for file in sorted(files | beside, key=lambda file: file.split(os.sep)):
+        for file in sorted(files | logs, key=lambda file: file.split(os.sep)):
             status = os.stat(file)
             texts.append(f"{file}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}")
             changed = max(changed, status.st_ctime_ns)

@@ -31,7 +31,15 @@ def _postgresql(policy: Policy) -> Engine:
     return open_postgresql(policy)
 
 
-FACTORIES: dict[str, Factory] = {"duckdb": _duckdb, "postgresql": _postgresql}
+def _spark(policy: Policy, source: Any = None) -> Engine:
+    try:
+        from dpsql.engine.spark.engine import open_spark
+    except ImportError:
+        raise refuse("source_driver", extra="spark") from None
+    return open_spark(policy, source)
+
+
+FACTORIES: dict[str, Factory] = {"duckdb": _duckdb, "postgresql": _postgresql, "spark": _spark}
 """Scheme -> factory. Files without a scheme, and tables that name files of their own, are DuckDB's."""
 
 
@@ -42,19 +50,22 @@ def scheme_of(source: str | None) -> str:
 
 
 def open_engine(policy: Policy, source: Any = None) -> Engine:
-    """The engine for a policy: of its own source, or over a DuckDB connection or Arrow tables (one, or a dict by name).
+    """The engine for a policy: of its own source, or over a DuckDB connection, a SparkSession or Arrow tables (one, or a
+    dict by name).
 
     Raises Fault source_unsupported for a scheme without an engine, and what the engine raises when the source is not
     there.
     """
+    if type(source).__module__.startswith("pyspark."):
+        return _spark(policy, source)
     if source is not None:
         from dpsql.engine.duckdb.engine import open_duckdb
 
         return open_duckdb(policy, source)
     scheme = scheme_of(policy.source)
     if scheme not in FACTORIES:
-        known = ", ".join(f"{name}://" for name in sorted(FACTORIES))
-        raise refuse("source_unsupported", source=f"{scheme}://", known=known)
+        schemes = ", ".join(f"{name}://" for name in sorted(FACTORIES))
+        raise refuse("source_unsupported", source=f"{scheme}://", known=schemes)
     return FACTORIES[scheme](policy)
 
 

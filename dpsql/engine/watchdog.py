@@ -44,26 +44,26 @@ class Watchdog:
         self._thread.join()
         atexit.unregister(self.stop)
 
-    def enter(self, one: Interruptible, timeout_seconds: float) -> None:
-        """Interrupt `one` when `timeout_seconds` have passed."""
+    def enter(self, work: Interruptible, timeout_seconds: float) -> None:
+        """Interrupt `work` when `timeout_seconds` have passed."""
         deadline = time.monotonic() + timeout_seconds
         with self._changed:
-            self._watched[one] = deadline
+            self._watched[work] = deadline
             if deadline < self._watched_until:  # else it wakes early enough by itself, and waking it costs a switch
                 self._changed.notify()
 
-    def leave(self, one: Interruptible) -> None:
-        """Afterwards `one` is never interrupted again, so its connection may be closed."""
+    def leave(self, work: Interruptible) -> None:
+        """Afterwards `work` is never interrupted again, so its connection may be closed."""
         with self._changed:
-            del self._watched[one]
+            del self._watched[work]
 
     def _watch(self) -> None:
         with self._changed:
             while not self._stopped:
                 now = time.monotonic()
-                for one, deadline in self._watched.items():
+                for work, deadline in self._watched.items():
                     if deadline <= now:
-                        one.interrupt()
+                        work.interrupt()
                 waits = [max(deadline - now, _NAG_SECONDS) for deadline in self._watched.values()]
                 self._watched_until = now + min(waits, default=math.inf)
                 self._changed.wait(min(waits, default=None))

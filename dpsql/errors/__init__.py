@@ -1,6 +1,6 @@
-"""Refusals and faults: every sentence that an analyst may read when there is no answer.
+"""Refusals and faults: every message that an analyst may read instead of an answer.
 
-`messages` holds the register of them, a module for each room; `exceptions` the classes, `suggestions` the hints for
-unknown names, `custodian_log` the details that may quote data.
-Leaves: an exception with a SQLSTATE, a place, a hint and whether anything was charged. Knows no SQL and no data.
+`messages` holds their register, one module for each part of dpsql; `exceptions` the classes, `suggestions` the hints
+for unknown names, `custodian_log` the details that may quote data. An exception carries a SQLSTATE, a position, a
+hint and whether anything was charged. This package knows no SQL and no data.
 """

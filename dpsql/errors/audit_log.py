@@ -1,4 +1,4 @@
-"""What an owner may be asked about later: who logged in, what was refused, charged, stopped, or changed by the owner.
+"""The audit log: logins, refusals, charges, stopped questions, and changes by the owner.
 
 One event is one line of JSON on the logger `dpsql.audit`: ASCII alone, with every control character escaped, so that no name
 or text that a client sends can begin a line or a field of its own. It holds no answer and no password.

@@ -1,11 +1,14 @@
-"""The custodian's log of the command line: what may quote data is written there and nowhere else."""
+"""The custodian's log: details that may quote data are written there and nowhere else."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.storage.directories import state_directory
@@ -15,7 +18,8 @@ class CustodianLog(logging.Handler):
     """Appends to `custodian.log` in the state directory (see `dpsql.storage.directories`), which only its owner can read."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; a log that cannot be written must not stop a question, and its text goes nowhere else."""
+        """Write one record. If the log cannot be written the record is dropped: it must not stop a question or go
+        elsewhere."""
         try:
             place = self.place()
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -28,43 +32,69 @@ class CustodianLog(logging.Handler):
 
     @staticmethod
     def place() -> Path:
-        """Where the log is."""
+        """Return where the log is."""
         return state_directory() / "custodian.log"
 
 
+class JsonLine(logging.Formatter):
+    """Formats a record as one line of JSON in ASCII: no text that it quotes can begin a line or a field of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return time, logger, level and message, and the traceback where there is one."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "logger": record.name,
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=True)
+
+
 class AuditLog(CustodianLog):
-    """Appends the events of `dpsql.errors.audit_log` to `audit.log` beside it. A file that was moved away is made anew."""
+    """Appends the events of `dpsql.errors.audit_log` to `audit.log` in the same directory. A rotated file is created
+    again."""
 
     @staticmethod
     def place() -> Path:
-        """Where the log is."""
+        """Return where the log is."""
         return state_directory() / "audit.log"
 
 
+class _StandardError(logging.StreamHandler[TextIO]):
+    """Standard error as a log; a class of its own, so that `keep_log` attaches it once."""
+
+
 def keep_log() -> None:
-    """Send what dpsql logs, and what libraries warn of, to the custodian's log and nothing of it to the terminal."""
+    """Send what dpsql logs, and what libraries warn of, to the custodian's log and nothing of it to the terminal.
+
+    `DPSQL_LOG=stderr` sends both logs to standard error instead, for platforms that collect it.
+    """
     logging.captureWarnings(True)
-    handler = CustodianLog()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    to_stderr = os.environ.get("DPSQL_LOG") == "stderr"
+    handler: logging.Handler = _StandardError() if to_stderr else CustodianLog()
+    handler.setFormatter(JsonLine())
     for logger in map(logging.getLogger, ("dpsql", "sqlglot", "py.warnings")):
-        if not any(isinstance(known, CustodianLog) for known in logger.handlers):
+        if not any(isinstance(attached, (CustodianLog, _StandardError)) for attached in logger.handlers):
             logger.addHandler(handler)
         logger.propagate = False
     events = logging.getLogger("dpsql.audit")
-    if not any(isinstance(known, AuditLog) for known in events.handlers):
-        events.addHandler(AuditLog())
+    if not any(isinstance(attached, (AuditLog, _StandardError)) for attached in events.handlers):
+        events.addHandler(_StandardError() if to_stderr else AuditLog())
     events.setLevel(logging.INFO)
     events.propagate = False
 
 
 def unexpected(error: BaseException) -> Error:
-    """One fixed sentence with an incident's id for an error nobody foresaw: its own text may quote data."""
+    """Return one generic error with the id of an incident for an exception outside the register, whose text may quote
+    data."""
     incident = uuid.uuid4().hex[:12]
     logging.getLogger("dpsql.custodian").error("incident %s", incident, exc_info=error)
     return refuse("unexpected", incident=incident)
 
 
 def unexpected_text(error: BaseException) -> str:
-    """`unexpected` for a person. Nobody knows whether something was charged, so that nothing is said of it."""
-    told = unexpected(error)
-    return f"{told.sqlstate} {told.slug}: {told.message}\nhint: {told.hint}"
+    """Return `unexpected` as text for a person. Whether something was charged is unknown, so the text does not say."""
+    registered = unexpected(error)
+    return f"{registered.sqlstate} {registered.slug}: {registered.message}\nhint: {registered.hint}"

@@ -62,15 +62,15 @@ class Error(Exception):
         self.charged = charged
         self.path = path
 
-    def at(self, sql: str, position: int | None = None) -> Error:
-        """The same error, placed in `sql`; a place that is already known is kept."""
+    def placed_in(self, sql: str, position: int | None = None) -> Error:
+        """Return this error with the text that it is about; a position that is already set stays."""
         self.sql = sql
         if self.position is None:
             self.position = position
         return self
 
     def text(self) -> str:
-        """The whole message for a person: sentence, caret under the place, hint, and what was charged."""
+        """Return the full message: sentence, caret under the position, hint, and whether anything was charged."""
         lines = [f"{self.sqlstate} {self.slug}: {self.message}"]
         lines += _caret(self.sql, self.position)
         if self.hint:
@@ -83,7 +83,7 @@ class Error(Exception):
         return self.text()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors cross process borders (batch workers) with all their attributes."""
+        """Pickle with all attributes: errors cross process boundaries (batch workers)."""
         return (_rebuild, (type(self), self.message, {k: v for k, v in self.__dict__.items() if k != "message"}))
 
 
@@ -94,7 +94,7 @@ def _rebuild(cls: type[Error], message: str, state: dict[str, Any]) -> Error:
 
 
 def _caret(sql: str | None, position: int | None, width: int = 76) -> list[str]:
-    """The line of `sql` that holds the 1-based `position`, cut to `width`, and a caret under it."""
+    """Return the line of `sql` at the 1-based `position`, cut to `width`, and a caret under it."""
     if sql is None or position is None or not 1 <= position <= len(sql) + 1:
         return []
     start = sql.rfind("\n", 0, position - 1) + 1
@@ -102,9 +102,9 @@ def _caret(sql: str | None, position: int | None, width: int = 76) -> list[str]:
     line = sql[start : end if end >= 0 else len(sql)]
     column = position - 1 - start
     left = max(0, column - width // 2)
-    shown = _printable(line[left : left + width].replace("\t", " "))
+    excerpt = _printable(line[left : left + width].replace("\t", " "))
     prefix = f"line {sql.count(chr(10), 0, position - 1) + 1}: "
-    return [prefix + shown, " " * (len(prefix) + column - left) + "^"]
+    return [prefix + excerpt, " " * (len(prefix) + column - left) + "^"]
 
 
 class InterfaceError(Error):
@@ -124,15 +124,15 @@ class DataError(DatabaseError):
 
 
 class OperationalError(DatabaseError):
-    """PEP 249: what is not the analyst's doing (ledger unreachable, source missing)."""
+    """PEP 249: a failure outside the analyst's control (ledger unreachable, source missing)."""
 
 
 class IntegrityError(DatabaseError):
-    """PEP 249: something recorded does not agree with itself (an edited ledger)."""
+    """PEP 249: a record is inconsistent (an edited ledger)."""
 
 
 class InternalError(DatabaseError):
-    """PEP 249: dpsql found itself inconsistent and stopped."""
+    """PEP 249: an internal check of dpsql failed."""
 
 
 class ProgrammingError(DatabaseError):
@@ -142,13 +142,13 @@ class ProgrammingError(DatabaseError):
 
 
 class NotSupportedError(DatabaseError):
-    """PEP 249: understood, and not allowed here."""
+    """PEP 249: valid, but not supported here."""
 
     exit_status = Exit.REFUSAL
 
 
 class Refusal(ProgrammingError):
-    """We will not answer this question. Nothing was charged and data was not touched."""
+    """The question is refused. Nothing was charged and data was not touched."""
 
 
 class PolicyRefusal(Refusal):
@@ -165,8 +165,8 @@ class BudgetRefusal(Refusal):
 
 
 class Fault(OperationalError):
-    """We could not. `charged` says whether the charge stays; `incident` is the id in the custodian's log; `of_source`:
-    whether data could not be read, which the next question would meet too."""
+    """The question failed. `charged`: whether the charge stays; `incident`: the id in the custodian's log;
+    `of_source`: whether reading the data failed, so that the next question would fail as well."""
 
     incident: str | None = None
     of_source: bool = False
@@ -196,7 +196,7 @@ def register(slug: str, sqlstate: str, sentence: str, hint: str = "", raises: ty
 def refuse(
     slug: str, *, position: int | None = None, hint: str | None = None, charged: bool = False, **facts: object
 ) -> Error:
-    """The exception for `slug`, to be raised by the caller; `facts` fill its sentence and hint.
+    """Return the exception for `slug`, to be raised by the caller; `facts` fill its sentence and hint.
 
     Only names of the policy and text of the analyst's own SQL may be facts, never anything read from data.
     """
@@ -213,12 +213,12 @@ def refuse(
 
 
 def _short(fact: object, most: int = 300) -> object:
-    """Facts quote the analyst's text; a megabyte of it is not quoted back."""
+    """Shorten a fact: it may quote a long text of the analyst."""
     if isinstance(fact, str):
         return _printable(fact) if len(fact) <= most else _printable(fact[:most]) + "..."
     return fact
 
 
 def _printable(text: str) -> str:
-    """Nothing that a terminal would obey, and nothing that cannot be encoded (half a character)."""
+    """Replace control characters, which a terminal would obey, and lone surrogates, which cannot be encoded."""
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -6,7 +6,7 @@ from dpsql.errors.exceptions import REGISTER
 
 
 def register_page() -> str:
-    """docs/refusals.md: every sentence of the register."""
+    """Return the text of docs/refusals.md: every entry of the register."""
     lines = [
         "# Refusals and faults",
         "",

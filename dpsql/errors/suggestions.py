@@ -29,5 +29,5 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     near = nearest(name, listed)
     if near is not None:
         return f"did you mean {near}?"
-    shown = ", ".join(listed[:MOST_LISTED]) + (", ..." if len(listed) > MOST_LISTED else "")
-    return f"known here: {shown}" if listed else ""
+    examples = ", ".join(listed[:MOST_LISTED]) + (", ..." if len(listed) > MOST_LISTED else "")
+    return f"known here: {examples}" if listed else ""

@@ -1,1 +1,2 @@
-"""The doors: Python, command line, prompt, batch files, PostgreSQL wire. They render and relay; none knows a privacy rule."""
+"""Front ends: Python, command line, prompt, batch files, PostgreSQL wire. They render and relay; none knows a privacy
+rule."""

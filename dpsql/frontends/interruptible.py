@@ -1,4 +1,4 @@
-"""Asking a session from a terminal: the question runs in a thread of its own, so that Ctrl-C can stop it."""
+"""Ask from a terminal: the question runs in its own thread, so that Ctrl-C can stop it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dpsql.session.background_work import GOES_ON
 if TYPE_CHECKING:
     from dpsql.release.release import Release
     from dpsql.session.session import Session
+    from dpsql.sql.lexer import SqlText
 
 _PATIENCE_SECONDS = 0.3
 _NAG_SECONDS = 0.05
@@ -26,7 +27,7 @@ Waiting = Callable[[], AbstractContextManager[object]]
 """Shows that a question is being worked on, while it is entered."""
 
 
-def ask(session: Session, sql: str, *, request_id: str | None = None, waiting: Waiting | None = None) -> Release:
+def ask(session: Session, sql: SqlText, *, request_id: str | None = None, waiting: Waiting | None = None) -> Release:
     """Execute one statement; on Ctrl-C stop waiting and raise the error `stopped`, which says what was charged.
 
     `waiting` is entered when the answer takes longer than a moment. Raises what `Session.execute` raises.
@@ -35,12 +36,15 @@ def ask(session: Session, sql: str, *, request_id: str | None = None, waiting: W
     question = _Question(session, sql, receipt)
     threading.Thread(target=question.work, name="dpsql-question", daemon=True).start()
     try:
-        with ExitStack() as shown:
+        with ExitStack() as display:
             if not question.ended.wait(_PATIENCE_SECONDS) and waiting is not None:
-                shown.enter_context(waiting())
+                display.enter_context(waiting())
             question.ended.wait()
     except KeyboardInterrupt:
         question.stop()
+        if session.options.threshold is not None:
+            # Runs of watches have receipts of their own, and a comparison that was made is not given again.
+            raise question.error or refuse("stopped", charge=": the comparison counts", charged=True) from None
         raise _stopped(session, receipt, answered=question.release is not None) from None
     if question.release is None:
         assert question.error is not None
@@ -49,10 +53,10 @@ def ask(session: Session, sql: str, *, request_id: str | None = None, waiting: W
 
 
 class _Question:
-    """What the thread works on. `ended` and not the thread is waited for: in Python 3.11 a Ctrl-C in `Thread.join`
+    """State of one background question. Wait on `ended`, not `Thread.join`: in Python 3.11 a Ctrl-C in `Thread.join`
     makes a running thread look finished."""
 
-    def __init__(self, session: Session, sql: str, receipt: str) -> None:
+    def __init__(self, session: Session, sql: SqlText, receipt: str) -> None:
         self._session, self._sql, self._receipt = session, sql, receipt
         self.release: Release | None = None
         self.error: BaseException | None = None
@@ -67,7 +71,7 @@ class _Question:
             self.ended.set()
 
     def stop(self) -> None:
-        """Interrupt until nobody waits for the question any more: an interrupt before it is asked would be lost."""
+        """Interrupt repeatedly until the question has ended: an interrupt before it starts would be lost."""
         while not self.ended.is_set():
             with suppress(KeyboardInterrupt):
                 self._session.interrupt()
@@ -86,7 +90,7 @@ def _stopped(session: Session, receipt: str, answered: bool) -> Error:
 
 
 def charge_text(amounts: Mapping[str, int]) -> str:
-    """A charge in units of the ledger, in words: "rho 0.005"; six digits where there are more."""
+    """Return a charge in units of the ledger as text such as "rho 0.005", with at most six digits."""
     parts = [
         f"{name} {plain_decimal(Fraction(amount, 10 ** DECIMALS[name]))}" for name, amount in amounts.items() if amount
     ]

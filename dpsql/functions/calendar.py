@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import calendar
 import math
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 
 def midnight(value: Any) -> Any:
-    """The timestamp that a date stands for among timestamps; a timestamp as it is."""
+    """Return midnight of a date; a timestamp unchanged."""
     return datetime.combine(value, datetime.min.time()) if type(value) is date else value
 
 
@@ -17,8 +17,8 @@ def truncated(unit: str, value: Any) -> Any:
     """The start of the year, quarter, ... or second that a date or timestamp is in; weeks start on Monday."""
     day = value.date() if isinstance(value, datetime) else value
     if unit in ("hour", "minute", "second"):
-        kept = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
-        return value.replace(minute=kept[0], second=kept[1], microsecond=0)
+        fields = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
+        return value.replace(minute=fields[0], second=fields[1], microsecond=0)
     month = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}.get(unit, day.month)
     back = {"day": 0, "week": day.weekday()}.get(unit)
     start = day.replace(month=month, day=1) if back is None else day - timedelta(days=back)
@@ -43,6 +43,19 @@ def moved_by_months(value: Any, months: int) -> Any:
     year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
     last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else value.day
     return value.replace(year=year, month=month + 1, day=min(value.day, last))
+
+
+def around_month_ends(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Ends that hold what lies between two timestamps, once all of it was moved by months to `lower` and `upper`.
+
+    The last days of a long month become the last day of a short one and bring their times along: 30 March 04:00 less one month
+    is before 29 March 23:00 less one month. So an end on the last day of a month may lie anywhere in that day.
+    """
+    if isinstance(lower, datetime) and lower.date() == last_day(lower):
+        lower = datetime.combine(lower.date(), time.min)
+    if isinstance(upper, datetime) and upper.date() == last_day(upper):
+        upper = datetime.combine(upper.date(), time.max)
+    return lower, upper
 
 
 EPOCH = datetime(1970, 1, 1)

@@ -22,7 +22,7 @@ _LETTERS = "mBbdjAa%"
 
 
 def repeats(expression: Expr) -> bool:
-    """Whether an expression reads nothing but parts of dates that repeat."""
+    """Return whether an expression reads nothing but parts of dates that repeat."""
     if isinstance(expression, Literal):
         return True
     if not isinstance(expression, Call):
@@ -41,24 +41,26 @@ def repeats(expression: Expr) -> bool:
 
 
 def on_days(expressions: tuple[Expr, ...], name: str, first: Any, last: Any) -> Iterable[tuple[Any, ...]]:
-    """What expressions that repeat are together, on the days that column `name` may be (an end that is None is open)."""
+    """Return the combinations of values that periodic expressions have on the days from `first` to `last` (None: no end)."""
     if first is None or last is None or (last - first).days > MOST_DAYS:
         return _cycle(expressions, name)
     start = first.date() if isinstance(first, datetime) else first
-    days = (start + timedelta(days=at) for at in range((last - first).days + 2))
+    days = (start + timedelta(days=offset) for offset in range((last - first).days + 2))
     end = last.date() if isinstance(last, datetime) else last
-    return {tuple(evaluate(one, {name: day}) for one in expressions) for day in days if day <= end}
+    return {tuple(evaluate(expression, {name: day}) for expression in expressions) for day in days if day <= end}
 
 
 @lru_cache(maxsize=64)
 def _cycle(expressions: tuple[Expr, ...], name: str) -> frozenset[tuple[Any, ...]]:
-    """What expressions that repeat are together, on all days."""
-    return frozenset(tuple(evaluate(one, {name: day}) for one in expressions) for day in _days())
+    """Return the combinations of values that periodic expressions have on all days."""
+    return frozenset(tuple(evaluate(expression, {name: day}) for expression in expressions) for day in _days())
 
 
 @lru_cache(maxsize=1)
 def _days() -> tuple[date, ...]:
     years = {(date(year, 1, 1).weekday(), isleap(year)): year for year in range(2000, 2028)}
     return tuple(
-        date(year, 1, 1) + timedelta(days=at) for year in sorted(years.values()) for at in range(365 + isleap(year))
+        date(year, 1, 1) + timedelta(days=offset)
+        for year in sorted(years.values())
+        for offset in range(365 + isleap(year))
     )

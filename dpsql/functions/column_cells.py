@@ -37,12 +37,12 @@ def cut(facts: Facts, literals: Iterable[Any], inside: bool) -> list[Possible]:
     return cells
 
 
-def _next(value: Any, way: int, type_: Type) -> Any:
+def _next(value: Any, direction: int, type_: Type) -> Any:
     """The next value of the type, up or down; None (no end) beyond the calendar."""
     if type_ is Type.REAL:
-        return math.nextafter(value, way * math.inf)
+        return math.nextafter(value, direction * math.inf)
     try:
-        return value + way * STEPS[type_]
+        return value + direction * STEPS[type_]
     except OverflowError:
         return None
 
@@ -106,5 +106,5 @@ def named_cells(facts: Facts, literals: Iterable[Any]) -> list[tuple[Possible, b
     cells = cut(replace(facts, values=None, lower=None, upper=None), {*written, *listed}, False)
     apart = [cell for cell in cells if cell.values is None or not cell.values <= listed - written]
     rest = Possible(frozenset(listed - written), null=False)
-    found = [(cell, missing if cell.never else inside(cell)) for cell in (*apart, *([rest] if rest.values else ()))]
-    return found if any(cell.never for cell, _ in found) else [*found, (single(None), missing)]
+    named = [(cell, missing if cell.never else inside(cell)) for cell in (*apart, *([rest] if rest.values else ()))]
+    return named if any(cell.never for cell, _ in named) else [*named, (single(None), missing)]

@@ -39,14 +39,14 @@ def unit_of(form: str) -> str | None:
 def of_words(form: str) -> str | None:
     """The letters that PostgreSQL's words stand for, None for words that are not read."""
     parts = []
-    at = 0
-    while at < len(form):
-        found = _WORD.match(form, at)
-        if found is None:
+    position = 0
+    while position < len(form):
+        match = _WORD.match(form, position)
+        if match is None:
             return None
-        word = found[0]
-        parts.append(_WORDS.get(word) or (found[1] if word[0] == '"' else word).replace("%", "%%"))
-        at = found.end()
+        word = match[0]
+        parts.append(_WORDS.get(word) or (match[1] if word[0] == '"' else word).replace("%", "%%"))
+        position = match.end()
     return "".join(parts)
 
 

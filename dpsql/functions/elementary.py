@@ -77,12 +77,12 @@ def _exp(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.REAL, max(facts.lower, Fraction(0)), facts.upper)
 
 
-def _of_finite(own: Callable[[float], float]) -> Callable[[float], float | None]:
-    return lambda x: own(float(x)) if math.isfinite(x) else None
+def _of_finite(function: Callable[[float], float]) -> Callable[[float], float | None]:
+    return lambda x: function(float(x)) if math.isfinite(x) else None
 
 
-def _within_one(own: Callable[[float], float]) -> Callable[[float], float | None]:
-    return lambda x: own(float(x)) if -1 <= x <= 1 else None
+def _within_one(function: Callable[[float], float]) -> Callable[[float], float | None]:
+    return lambda x: function(float(x)) if -1 <= x <= 1 else None
 
 
 def _between(low: Fraction | int | None, high: Fraction | int | None) -> Callable[[tuple[Expr, ...]], Facts]:

@@ -39,7 +39,7 @@ from dpsql.functions.row_search import (
 )
 from dpsql.plan.combinations import Numbers
 from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.origins import Branch, Unmatched
+from dpsql.plan.origins import Branch, UnmatchedRows
 from dpsql.plan.plan import Call, Column, Expr, Literal
 
 MOST_TUPLES = 100_000
@@ -54,7 +54,7 @@ NO_ROWS: PublicRows = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class KeyCombinations:
     """Keys (by position) that are tied together, and the combinations that they may have: a row for each, a column for each key,
     which holds the positions of their values."""
 
@@ -62,19 +62,19 @@ class Part:
     cells: Numbers
 
     @classmethod
-    def of(cls, keys: tuple[int, ...], found: Iterable[tuple[int, ...]]) -> Part:
-        """From combinations in any order."""
-        ordered = sorted(found)
+    def from_combinations(cls, keys: tuple[int, ...], combinations: Iterable[tuple[int, ...]]) -> KeyCombinations:
+        """Sort `combinations` (positions of values, in the order of `keys`) into a part."""
+        ordered = sorted(combinations)
         return cls(keys, np.array(ordered, dtype=np.int64).reshape(len(ordered), len(keys)))
 
     @classmethod
-    def whole(cls, key: int, size: int) -> Part:
-        """Every value of one key."""
+    def whole(cls, key: int, size: int) -> KeyCombinations:
+        """Return the part of a key that no condition restricts: all `size` values."""
         return cls((key,), np.arange(size, dtype=np.int64)[:, None])
 
 
 def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """The parts of an AND."""
+    """Yield the conjuncts of a condition."""
     if isinstance(condition, Call) and condition.function == "and":
         for argument in condition.arguments:
             yield from conjuncts(argument)
@@ -110,85 +110,88 @@ class KeyBranch:
     within: frozenset[str]
 
     @classmethod
-    def of(
+    def from_branch(
         cls, branch: Branch, keys: list[Expr], values: list[Values], more: Iterable[Expr], public: PublicRows
     ) -> KeyBranch:
-        """The branch, columns that are equal written as the same column."""
-        conditions = [part for one in (*branch.conditions, *more) for part in conjuncts(one)]
+        """Keys and conditions of `branch`, with equal columns replaced by one of them."""
+        conditions = [part for condition in (*branch.conditions, *more) for part in conjuncts(condition)]
         tables = _tables(branch, public)
-        conditions += [part for one in branch.unmatched for part in _without_partner(one, public)]
+        conditions += [part for unmatched in branch.unmatched for part in _without_partner(unmatched, public)]
         written = [branch.written(key) for key in keys]
         same = _equalities(written, conditions, {name for table in tables for name in table.names})
         if same:
-            written, conditions = ([_renamed(one, same) for one in part] for part in (written, conditions))
+            written, conditions = ([_renamed(part, same) for part in parts] for parts in (written, conditions))
         return cls(written, values, conditions, tables, branch.within)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[KeyCombinations]:
         """The combinations of keys that rows may have; their product over all parts."""
-        if any(not possible(one, {}).holds(True) for one in self.conditions if not names_of(one)):
-            return [Part.of((), ())]
+        if any(not possible(condition, {}).holds(True) for condition in self.conditions if not names_of(condition)):
+            return [KeyCombinations.from_combinations((), ())]
         return [part for tied in self._tied() for part in self._parts_of(tied)]
 
     def _tied(self) -> list[_Tied]:
         """Keys and conditions in sets that have no column in common, directly or through others."""
-        columns = {column.name: column for one in (*self.conditions, *self.keys) for column in columns_of(one)}
-        columns |= {column.name: column for one in self.keys for column in columns_of(one)}
-        table_of = {name: at for at, table in enumerate(self.tables) for name in table.names}
+        columns = {
+            column.name: column for expression in (*self.conditions, *self.keys) for column in columns_of(expression)
+        }
+        table_of = {name: index for index, table in enumerate(self.tables) for name in table.names}
         sets: list[tuple[set[object], list[int], list[Expr]]] = []
-        items: list[tuple[Expr, list[int], list[Expr]]] = [(key, [at], []) for at, key in enumerate(self.keys)]
+        items: list[tuple[Expr, list[int], list[Expr]]] = [(key, [index], []) for index, key in enumerate(self.keys)]
         items += [(condition, [], [condition]) for condition in self.conditions]
         for expression, numbers, parts in items:
             marks: set[object] = {table_of.get(column.name, column.name) for column in columns_of(expression)}
             if not marks and parts:
                 continue
-            meeting = [one for one in sets if one[0] & marks]
-            sets = [one for one in sets if not one[0] & marks]
-            whole = marks.union(*(one[0] for one in meeting))
-            sets.append((whole, sum((one[1] for one in meeting), numbers), sum((one[2] for one in meeting), parts)))
-        found = []
+            meeting = [tied_set for tied_set in sets if tied_set[0] & marks]
+            sets = [tied_set for tied_set in sets if not tied_set[0] & marks]
+            whole = marks.union(*(marked for marked, _, _ in meeting))
+            sets.append(
+                (whole, sum((keys for _, keys, _ in meeting), numbers), sum((met for _, _, met in meeting), parts))
+            )
+        tied_sets = []
         for _, keys, conditions in sets:
-            used = {name for at in keys for name in names_of(self.keys[at])}.union(*map(names_of, conditions))
-            own = {name: column for name, column in columns.items() if name in used}
-            found.append(_Tied(tuple(sorted(keys)), tuple(conditions), own))
-        return found
+            used = {name for index in keys for name in names_of(self.keys[index])}.union(*map(names_of, conditions))
+            columns_used = {name: column for name, column in columns.items() if name in used}
+            tied_sets.append(_Tied(tuple(sorted(keys)), tuple(conditions), columns_used))
+        return tied_sets
 
-    def _parts_of(self, tied: _Tied) -> list[Part]:
+    def _parts_of(self, tied: _Tied) -> list[KeyCombinations]:
         if not tied.columns:
-            return [Part.of(tied.keys, self._expanded([Row()], tied, []))]
+            return [KeyCombinations.from_combinations(tied.keys, self._expanded([Row()], tied, []))]
         public = any(name in table.names for table in self.tables for name in tied.columns)
         if len(tied.keys) == 1 and not tied.conditions and not public:
             return [self._whole(tied)]
         tuples = self._tuples(tied, MOST_PUBLIC_WORK if public else MOST_WORK)
         if tuples is not None:
-            return [Part.of(tied.keys, tuples)]
+            return [KeyCombinations.from_combinations(tied.keys, tuples)]
         if len(tied.keys) == 1:
             return [self._whole(tied)]
         return [part for key in tied.keys for part in self._parts_of(self._alone(tied, key))]
 
-    def _whole(self, tied: _Tied) -> Part:
+    def _whole(self, tied: _Tied) -> KeyCombinations:
         (key,) = tied.keys
-        return Part.whole(key, len(self.values[key]))
+        return KeyCombinations.whole(key, len(self.values[key]))
 
     def _alone(self, tied: _Tied, key: int) -> _Tied:
         """One key with the conditions that are tied to it when the other keys are not asked for."""
         lone = replace(self, keys=[self.keys[key]], values=[self.values[key]], conditions=list(tied.conditions))
-        (found,) = (one for one in lone._tied() if one.keys)
-        return replace(found, keys=(key,))
+        (tied_key,) = (tied_set for tied_set in lone._tied() if tied_set.keys)
+        return replace(tied_key, keys=(key,))
 
     def _tuples(self, tied: _Tied, most: int) -> set[tuple[int, ...]] | None:
         """The combinations of the keys: over all columns tied to them, else over their own, else over wide cells of these."""
-        own = frozenset(name for at in tied.keys for name in names_of(self.keys[at]))
+        key_columns = frozenset(name for key in tied.keys for name in names_of(self.keys[key]))
         every = frozenset(tied.columns)
-        ways = [(every, own), (own, own), (own, frozenset[str]())]
-        if not own:
-            ways = [(every, own)]
+        ways = [(every, key_columns), (key_columns, key_columns), (key_columns, frozenset[str]())]
+        if not key_columns:
+            ways = [(every, key_columns)]
         elif self._in_order(tied):
             ways = [(every, frozenset[str]())]
         for names, inside in dict.fromkeys(ways):
             try:
                 budget = SearchBudget(most)
-                conditions = [one for one in tied.conditions if names_of(one) & names]
-                rows = search(list(self._variables(tied, names, inside)), conditions, own, budget)
+                conditions = [condition for condition in tied.conditions if names_of(condition) & names]
+                rows = search(list(self._variables(tied, names, inside)), conditions, key_columns, budget)
                 if not tied.keys:
                     return {()} if rows else set()
                 return self._expanded(rows, tied, conditions, budget)
@@ -197,33 +200,39 @@ class KeyBranch:
         return None if tied.keys else {()}
 
     def _in_order(self, tied: _Tied) -> bool:
-        """Whether wide cells tell as much as all values do: conditions compare one column with literals alone, and there is one
-        key that rises (or falls) with it, or keys that repeat with the calendar."""
-        keys = [self.keys[at] for at in tied.keys]
+        """Return whether wide cells tell as much as all values do: conditions compare one column with literals alone, and there
+        is one key that rises (or falls) with it, or keys that repeat with the calendar."""
+        keys = [self.keys[key_index] for key_index in tied.keys]
         names = {name for key in keys for name in names_of(key)}
         if len(names) != 1 or any(names <= set(table.names) for table in self.tables):
             return False
-        if not all(compares_literals(one) and len(names_of(one)) == 1 for one in tied.conditions):
+        if not all(compares_literals(condition) and len(names_of(condition)) == 1 for condition in tied.conditions):
             return False
         return all(map(repeats, keys)) or (len(keys) == 1 and follows_order(keys[0]) is not None)
 
     def _variables(self, tied: _Tied, names: frozenset[str], inside: frozenset[str]) -> Iterator[Variable]:
         """Columns with their cells (`inside`: what the policy names in cells of its own), public tables with their rows."""
         literals = [
-            value for one in (*(self.keys[at] for at in tied.keys), *tied.conditions) for value in literals_of(one)
+            value
+            for expression in (*(self.keys[index] for index in tied.keys), *tied.conditions)
+            for value in literals_of(expression)
         ]
         listed = set(names)
         for table in self.tables:
-            used = [(at, name) for at, name in enumerate(table.names) if name in names]
+            used = [(index, name) for index, name in enumerate(table.names) if name in names]
             if used:
                 listed -= {name for _, name in used}
-                rows = dict.fromkeys(tuple(row[at] for at, _ in used) for row in table.rows)
-                own = [name for _, name in used]
-                yield Variable(frozenset(own), [Row(dict(zip(own, row, strict=True)), {}) for row in rows])
+                rows = dict.fromkeys(tuple(row[index] for index, _ in used) for row in table.rows)
+                columns_read = [name for _, name in used]
+                yield Variable(
+                    frozenset(columns_read), [Row(dict(zip(columns_read, row, strict=True)), {}) for row in rows]
+                )
         for name in sorted(listed):
             column = tied.columns[name]
-            asked = [at for at in tied.keys if self.keys[at] == column]
-            values = [value for at in asked if name in inside for value in self.values[at] if value is not None]
+            keys_of_column = [index for index in tied.keys if self.keys[index] == column]
+            values = [
+                value for index in keys_of_column if name in inside for value in self.values[index] if value is not None
+            ]
             cells = cut(column.facts, [*literals, *values], name in inside)
             yield Variable(frozenset((name,)), [cell_row(name, cell) for cell in cells])
 
@@ -233,21 +242,21 @@ class KeyBranch:
         self, rows: Iterable[Row], tied: _Tied, conditions: Sequence[Expr], budget: SearchBudget | None = None
     ) -> set[tuple[int, ...]]:
         """The combinations of keys that rows have. Conditions on whole keys are tried on each that a cell may have."""
-        found: set[tuple[int, ...]] = set()
-        keys = [(_KEY + str(at), self.keys[at]) for at in tied.keys]
-        decided = self._in_order(tied)
-        on_keys = [] if decided else [written for one in conditions if (written := _with_keys(one, keys)) != one]
-        places = [_Places(self.values[at]) for at in tied.keys]
+        combinations: set[tuple[int, ...]] = set()
+        keys = [(_KEY + str(index), self.keys[index]) for index in tied.keys]
+        undecided = [] if self._in_order(tied) else conditions
+        on_keys = [written for condition in undecided if (written := _with_keys(condition, keys)) != condition]
+        places = [_Places(self.values[index]) for index in tied.keys]
         work = sum(calls(key) for _, key in keys)
         names = {name for _, key in keys for name in names_of(key)}
         for row in rows:
             if budget is not None:
                 budget.spend(work)
             unknown = names - row.values.keys()
-            for chosen in self._chosen(row, [key for _, key in keys], unknown, places, MOST_TUPLES - len(found)):
+            for chosen in self._chosen(row, [key for _, key in keys], unknown, places, MOST_TUPLES - len(combinations)):
                 if not unknown or not on_keys or self._met(on_keys, row, tied, chosen):
-                    found.add(chosen)
-        return found
+                    combinations.add(chosen)
+        return combinations
 
     def _chosen(
         self, row: Row, keys: list[Expr], names: set[str], places: list[_Places], most: int
@@ -256,39 +265,47 @@ class KeyBranch:
         TooMany for more than `most`."""
         cell = row.cells.get(next(iter(names))) if len(names) == 1 else None
         if not names:
-            known = [place.at(evaluate(key, row.values)) for place, key in zip(places, keys, strict=True)]
-            return [tuple(at for at in known if at is not None)] if None not in known else []
+            positions = [place.position(evaluate(key, row.values)) for place, key in zip(places, keys, strict=True)]
+            return [tuple(position for position in positions if position is not None)] if None not in positions else []
         if cell is not None and not cell.null and all(map(repeats, keys)):
             values = on_days(tuple(keys), next(iter(names)), cell.lower, cell.upper)
-            found = ([place.at(value) for place, value in zip(places, one, strict=True)] for one in values)
-            return [tuple(at for at in one if at is not None) for one in found if None not in one]
-        options = [place.of(row.of(key)) for place, key in zip(places, keys, strict=True)]
+            positions_by_day = (
+                [place.position(value) for place, value in zip(places, day_values, strict=True)]
+                for day_values in values
+            )
+            return [
+                tuple(position for position in positions if position is not None)
+                for positions in positions_by_day
+                if None not in positions
+            ]
+        options = [place.positions(row.image(key)) for place, key in zip(places, keys, strict=True)]
         if prod(map(len, options)) > most:
             raise TooMany
         return product(*options)
 
     def _met(self, on_keys: Sequence[Expr], row: Row, tied: _Tied, chosen: tuple[int, ...]) -> bool:
-        values = {_KEY + str(key): self.values[key][at] for key, at in zip(tied.keys, chosen, strict=True)}
+        values = {_KEY + str(key): self.values[key][position] for key, position in zip(tied.keys, chosen, strict=True)}
         keyed = replace(row, values={**row.values, **values})
-        return all(keyed.of(one).holds(True) for one in on_keys)
+        return all(keyed.image(condition).holds(True) for condition in on_keys)
 
     # --- rows without a key -------------------------------------------------------------------------------------------
 
     def leaves_out(self) -> bool:
-        """Whether a row that meets the conditions may have none of the values of the key."""
-        if any(not possible(one, {}).holds(True) for one in self.conditions if not names_of(one)):
+        """Return whether a row that meets the conditions may have none of the values of the key."""
+        if any(not possible(part, {}).holds(True) for part in self.conditions if not names_of(part)):
             return False
         (key,), (values,) = self.keys, self.values
         columns = {column.name: column for column in columns_of(key)}
         every = frozenset(values)
         if not columns:
             return not self._holds_all(possible(key, {}), every)
-        conditions = [one for one in self.conditions if names_of(one) & columns.keys()]
-        literals = [value for one in (key, *conditions) for value in literals_of(one)]
+        conditions = [part for part in self.conditions if names_of(part) & columns.keys()]
+        literals = [value for part in (key, *conditions) for value in literals_of(part)]
+        alone = len(columns) == 1  # a row of promised values alone is none that is looked for
         variables = [
             Variable(frozenset((name,)), [
                 cell_row(name, cell, named) for cell, named in named_cells(column.facts, literals)
-                if named or name not in self.within
+                if (not alone if named else name not in self.within)
             ])
             for name, column in columns.items()
         ]  # fmt: skip
@@ -298,16 +315,16 @@ class KeyBranch:
             rows = search(variables, conditions, frozenset(columns), SearchBudget(MOST_WORK))
         except TooMany:
             return True
-        return any(not row.named and not self._holds_all(row.of(key), every) for row in rows)
+        return any(not row.named and not self._holds_all(row.image(key), every) for row in rows)
 
-    def _holds_all(self, found: Possible, every: frozenset[Any]) -> bool:
-        """Whether every value that is possible is one of the key's."""
-        if found.null and None not in every:
+    def _holds_all(self, image: Possible, every: frozenset[Any]) -> bool:
+        """Return whether every value that is possible is one of the key's."""
+        if image.null and None not in every:
             return False
-        if found.values is not None:
-            return found.values <= every
+        if image.values is not None:
+            return image.values <= every
         type_ = self.keys[0].facts.type
-        step, low, high = STEPS.get(type_), found.lower, found.upper
+        step, low, high = STEPS.get(type_), image.lower, image.upper
         if step is None or low is None or high is None or type_ is Type.TIMESTAMP:
             return False
         return bool(sum(1 for value in every if value is not None and low <= value <= high) == (high - low) // step + 1)
@@ -318,51 +335,53 @@ class _Places:
 
     def __init__(self, values: Values) -> None:
         self._values = values
-        self._place = {value: at for at, value in enumerate(values)}
-        self._known = values[:-1] if values and values[-1] is None else values
-        kinds = {type(value) for value in self._known}
+        self._place = {value: position for position, value in enumerate(values)}
+        self._present = values[:-1] if values and values[-1] is None else values
+        kinds = {type(value) for value in self._present}
         plain = kinds and len(kinds) == 1 and not kinds & {float, bool, type(None)}
-        self._kind = kinds.pop() if plain and list(self._known) == sorted(self._known) else None
+        self._kind = kinds.pop() if plain and list(self._present) == sorted(self._present) else None
 
-    def at(self, value: Any) -> int | None:
+    def position(self, value: Any) -> int | None:
         """The position of a value, None where it is no public key."""
         return self._place.get(value)
 
-    def of(self, found: Possible) -> Sequence[int]:
-        """Positions of the values that are possible."""
-        missing = [self._place[None]] if found.null and None in self._place else []
-        if found.values is not None:
-            return [self._place[value] for value in found.values if value in self._place] + missing
-        ends = [end for end in (found.lower, found.upper) if end is not None]
+    def positions(self, image: Possible) -> Sequence[int]:
+        """The positions of the values that `image` may hold."""
+        missing = [self._place[None]] if image.null and None in self._place else []
+        if image.values is not None:
+            return [self._place[value] for value in image.values if value in self._place] + missing
+        ends = [end for end in (image.lower, image.upper) if end is not None]
         if self._kind is None or any(type(end) is not self._kind for end in ends):
-            return [at for at, value in enumerate(self._values) if found.holds(value)]
-        first = 0 if found.lower is None else bisect_left(self._known, found.lower)
-        after = len(self._known) if found.upper is None else bisect_right(self._known, found.upper)
+            return [position for position, value in enumerate(self._values) if image.holds(value)]
+        first = 0 if image.lower is None else bisect_left(self._present, image.lower)
+        after = len(self._present) if image.upper is None else bisect_right(self._present, image.upper)
         inside = range(first, after)
-        return [*(at for at in inside if self._known[at] not in found.excluded), *missing]
+        return [*(position for position in inside if self._present[position] not in image.excluded), *missing]
 
 
 def _tables(branch: Branch, public: PublicRows) -> list[_Table]:
-    named = ((way, public[table]) for way, table in branch.tables if table in public)
-    return [_Table(tuple(way + name for name in names), rows) for way, (names, rows) in named]
+    named = ((prefix, public[table]) for prefix, table in branch.tables if table in public)
+    return [_Table(tuple(prefix + name for name in names), rows) for prefix, (names, rows) in named]
 
 
-def _without_partner(of: Unmatched, public: PublicRows) -> Iterator[Expr]:
-    """What is true of a row that meets none of the rows of a public table, where these are known and few."""
-    conditions = [part for one in of.branch.conditions for part in conjuncts(one)]
-    searched = KeyBranch([b for _, b in of.pairs], [], conditions, _tables(of.branch, public), frozenset())
-    columns = {column.name: column for one in (*searched.keys, *conditions) for column in columns_of(one)}
-    known = {name for table in searched.tables for name in table.names}
-    unreleased = any(names_of(one) - columns.keys() for one in (*searched.keys, *conditions))
-    if not columns.keys() <= known or unreleased or of.branch.unmatched:
+def _without_partner(unmatched: UnmatchedRows, public: PublicRows) -> Iterator[Expr]:
+    """Yield conditions that hold for a row without a partner among the rows of a small public table."""
+    conditions = [part for expression in unmatched.branch.conditions for part in conjuncts(expression)]
+    searched = KeyBranch(
+        [b for _, b in unmatched.pairs], [], conditions, _tables(unmatched.branch, public), frozenset()
+    )
+    columns = {column.name: column for expression in (*searched.keys, *conditions) for column in columns_of(expression)}
+    public_names = {name for table in searched.tables for name in table.names}
+    unreleased = any(names_of(expression) - columns.keys() for expression in (*searched.keys, *conditions))
+    if not columns.keys() <= public_names or unreleased or unmatched.branch.unmatched:
         return
     every = _Tied((), tuple(conditions), columns)
     try:
-        wanted = frozenset(name for key in searched.keys for name in names_of(key))
+        key_columns = frozenset(name for key in searched.keys for name in names_of(key))
         rows = search(
             list(searched._variables(every, frozenset(columns), frozenset())),
             conditions,
-            wanted,
+            key_columns,
             SearchBudget(MOST_PUBLIC_WORK),
         )
     except TooMany:
@@ -371,15 +390,15 @@ def _without_partner(of: Unmatched, public: PublicRows) -> Iterator[Expr]:
     if len(met) > MOST_MET:
         return
     truth = Facts(Type.BOOLEAN)
-    if of.in_list and met:
-        yield Call("not", (Call("is_null", (of.pairs[0][0],), truth),), truth)
+    if unmatched.in_list and met:
+        yield Call("not", (Call("is_null", (unmatched.pairs[0][0],), truth),), truth)
         if (None,) in met:
             yield Literal(False, literal_facts(False))
     for values in met:
         if None in values or any(isinstance(value, float) for value in values):
             continue
         apart: list[Expr] = []
-        for (a, _), value in zip(of.pairs, values, strict=True):
+        for (a, _), value in zip(unmatched.pairs, values, strict=True):
             apart += [Call("is_null", (a,), truth), Call("ne", (a, Literal(value, literal_facts(value))), truth)]
         yield Call("or", tuple(apart), truth)
 
@@ -388,8 +407,8 @@ def _without_partner(of: Unmatched, public: PublicRows) -> Iterator[Expr]:
 
 
 def _equalities(keys: list[Expr], conditions: list[Expr], public: set[str]) -> dict[str, Column]:
-    """Columns that conditions say are equal to others, and what stands for them: a column of a public table, else of a key."""
-    wanted = {name for key in keys for name in names_of(key)}
+    """Map each column that a condition equates with another to its representative: a column of a public table, else of a key."""
+    key_columns = {name for key in keys for name in names_of(key)}
     same: dict[str, Column] = {}
     for condition in conditions:
         pair = equal_columns(condition)
@@ -398,7 +417,7 @@ def _equalities(keys: list[Expr], conditions: list[Expr], public: set[str]) -> d
         a, b = (_last(column, same) for column in pair)
         if a.name == b.name:
             continue
-        a, b = sorted((a, b), key=lambda column: (column.name in public) * 2 + (column.name in wanted))
+        a, b = sorted((a, b), key=lambda column: (column.name in public) * 2 + (column.name in key_columns))
         if a.name not in public:
             same[a.name] = b
     return same

@@ -12,9 +12,9 @@ from math import prod
 
 import numpy as np
 
-from dpsql.functions.key_branches import NO_ROWS, KeyBranch, Part, PublicRows, Values
+from dpsql.functions.key_branches import NO_ROWS, KeyBranch, KeyCombinations, PublicRows, Values
 from dpsql.plan.combinations import Numbers
-from dpsql.plan.origins import Unknown, branches
+from dpsql.plan.origins import UnknownOrigin, branches
 from dpsql.plan.plan import Expr, Relation
 
 MOST_LISTED = 250_000
@@ -22,9 +22,9 @@ MOST_LISTED = 250_000
 
 
 @dataclass(frozen=True)
-class Remaining:
-    """Of each key the values that remain, in the order they had; `numbers`: of the grid of these the cells that do, where
-    they are not all."""
+class RemainingKeys:
+    """The values of each key that remain, in their order; `numbers`: the cells of the grid of these values that remain,
+    None for all."""
 
     values: tuple[Values, ...]
     numbers: Numbers | None = None
@@ -32,55 +32,60 @@ class Remaining:
 
 def remaining(
     source: Relation, keys: Sequence[tuple[Expr, Values]], more: Sequence[Expr], public: PublicRows = NO_ROWS
-) -> Remaining:
-    """Of keys (expression over `source`, values) the combinations that some row of `source` may have which also fulfils the
-    conditions `more` on keys."""
+) -> RemainingKeys:
+    """Return the combinations of keys (expression over `source`, values) that a row of `source` may have if it also fulfils
+    the conditions `more` on keys."""
     expressions, values = [key for key, _ in keys], [listed for _, listed in keys]
     try:
-        found = [
-            KeyBranch.of(branch, expressions, values, map(branch.written, more), public).parts()
+        parts_by_branch = [
+            KeyBranch.from_branch(branch, expressions, values, map(branch.written, more), public).parts()
             for branch in branches(source)
         ]
-    except Unknown:
-        return Remaining(tuple(values))
-    return _union(values, [parts for parts in found if all(len(part.cells) for part in parts)])
+    except UnknownOrigin:
+        return RemainingKeys(tuple(values))
+    return _union(values, [parts for parts in parts_by_branch if all(len(part.cells) for part in parts)])
 
 
 def leaves_out(source: Relation, key: Expr, values: Values, public: PublicRows = NO_ROWS) -> bool:
-    """Whether some row of `source` may have a key that is none of `values`, of which the policy does not promise that there is
-    no such row. True where that is not known. `values`: all that the policy's lists and bounds make of the key."""
+    """Return whether a row of `source` may have a key outside `values`, unless the policy promises that there is no such row.
+    True where that is unknown. `values`: all values of the key that follow from the policy's lists and bounds."""
     try:
-        found = [KeyBranch.of(branch, [key], [values], (), public) for branch in branches(source)]
-    except Unknown:
+        key_branches = [KeyBranch.from_branch(branch, [key], [values], (), public) for branch in branches(source)]
+    except UnknownOrigin:
         return True
-    return any(one.leaves_out() for one in found)
+    return any(key_branch.leaves_out() for key_branch in key_branches)
 
 
-def _union(values: list[Values], found: list[list[Part]]) -> Remaining:
+def _union(values: list[Values], branch_parts: list[list[KeyCombinations]]) -> RemainingKeys:
     """The union of branches, each of which has every combination of what its parts have."""
-    own = [{key: part.cells[:, index] for part in parts for index, key in enumerate(part.keys)} for parts in found]
-    kept = [
-        np.unique(np.concatenate([np.empty(0, np.int64), *(one[index] for one in own)])) for index in range(len(values))
+    positions_by_key = [
+        {key: part.cells[:, index] for part in parts for index, key in enumerate(part.keys)} for parts in branch_parts
+    ]
+    remaining_positions = [
+        np.unique(
+            np.concatenate([np.empty(0, np.int64), *(cells_of_branch[index] for cells_of_branch in positions_by_key)])
+        )
+        for index in range(len(values))
     ]
     left = tuple(
-        listed if len(positions) == len(listed) else tuple(listed[at] for at in positions.tolist())
-        for listed, positions in zip(values, kept, strict=True)
+        listed if len(positions) == len(listed) else tuple(listed[position] for position in positions.tolist())
+        for listed, positions in zip(values, remaining_positions, strict=True)
     )
-    size = prod(map(len, kept))
-    counts = [prod(len(part.cells) for part in parts) for parts in found]
-    if any(count == size for count in counts) or sum(counts) > MOST_LISTED or size >= 1 << 62 or not found:
-        return Remaining(left)
-    every = np.unique(np.concatenate([_numbers(parts, kept) for parts in found]))
-    return Remaining(left) if len(every) == size else Remaining(left, every)
+    size = prod(map(len, remaining_positions))
+    counts = [prod(len(part.cells) for part in parts) for parts in branch_parts]
+    if any(count == size for count in counts) or sum(counts) > MOST_LISTED or size >= 1 << 62 or not branch_parts:
+        return RemainingKeys(left)
+    every = np.unique(np.concatenate([_numbers(parts, remaining_positions) for parts in branch_parts]))
+    return RemainingKeys(left) if len(every) == size else RemainingKeys(left, every)
 
 
-def _numbers(parts: list[Part], kept: list[Numbers]) -> Numbers:
-    """The cells of one branch in the grid of the values that are kept."""
-    strides = [prod(map(len, kept[index + 1 :])) for index in range(len(kept))]
-    found = np.zeros(1, dtype=np.int64)
+def _numbers(parts: list[KeyCombinations], remaining_positions: list[Numbers]) -> Numbers:
+    """Return the numbers of the cells of one branch in the grid of remaining values."""
+    strides = [prod(map(len, remaining_positions[index + 1 :])) for index in range(len(remaining_positions))]
+    numbers = np.zeros(1, dtype=np.int64)
     for part in parts:
-        own = np.zeros(len(part.cells), dtype=np.int64)
+        part_numbers = np.zeros(len(part.cells), dtype=np.int64)
         for index, key in enumerate(part.keys):
-            own += np.searchsorted(kept[key], part.cells[:, index]) * strides[key]
-        found = (found[:, None] + own).ravel()
-    return found
+            part_numbers += np.searchsorted(remaining_positions[key], part.cells[:, index]) * strides[key]
+        numbers = (numbers[:, None] + part_numbers).ravel()
+    return numbers

@@ -17,7 +17,7 @@ _TESTS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "i
 
 
 def without_neutral(block: Block) -> Block:
-    """The block with every condition in its plainest form; the very block where nothing is to be left out."""
+    """Return the block with every condition simplified; the same object where nothing changes."""
     source = filled(block.source, _plainer)
     measures = tuple(_filtered(measure) for measure in block.measures)
     same = source is block.source and all(a is b for a, b in zip(measures, block.measures, strict=True))
@@ -25,8 +25,8 @@ def without_neutral(block: Block) -> Block:
 
 
 def plain_condition(condition: Expr) -> Expr:
-    """A condition with the same value (true, false or NULL) for every row: constants are worked out, and of AND and OR what
-    decides nothing is left out."""
+    """Simplify a condition without changing its value (true, false or NULL) on any row: evaluate constants, and drop parts of
+    AND and OR that do not affect the result."""
     if not isinstance(condition, Call):
         return condition
     if condition.function in ("and", "or"):
@@ -40,16 +40,16 @@ def plain_condition(condition: Expr) -> Expr:
 
 
 def _joined(condition: Call) -> Expr:
-    """AND without what is true, OR without what is false, each part once; the whole where one part decides it."""
+    """Simplify AND by dropping true parts, OR by dropping false ones, and duplicates; return the deciding constant, if any."""
     deciding = condition.function == "or"
-    kept: dict[str, Expr] = {}
+    undecided: dict[str, Expr] = {}
     for part in map(plain_condition, condition.arguments):
         value = part.value if isinstance(part, Literal) else None
         if value is deciding:
             return _truth(deciding)
         if value is None:
-            kept.setdefault(fingerprint(part), part)
-    parts = tuple(kept.values())
+            undecided.setdefault(fingerprint(part), part)
+    parts = tuple(undecided.values())
     if len(parts) < 2:
         return parts[0] if parts else _truth(not deciding)
     same = len(parts) == len(condition.arguments) and all(

@@ -7,17 +7,20 @@ no number), the result is NULL. Binding refuses whatever has no entry here (an a
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from dpsql.functions import elementary  # noqa: F401 (enters its functions)
 from dpsql.functions.calendar import midnight
+from dpsql.functions.dates import DATE_PARTS, DIFF_UNITS, TRUNC_UNITS
 from dpsql.functions.signatures import (
     NUMERIC,
     REGISTRY,
-    REPEATED,
     Function,
+    Infer,
     WrongArguments,
     any_nullable,
     call,
@@ -28,13 +31,29 @@ from dpsql.functions.signatures import (
     literal_int,
     want,
 )
-from dpsql.functions.text import DATE_PARTS, DIFF_UNITS, MOST_PARTS, MOST_TEXT, TRUNC_UNITS
+from dpsql.functions.text import MOST_PARTS
+from dpsql.functions.text_values import MOST_TEXT
+from dpsql.functions.values import (
+    clamped_value,
+    compare,
+    integral,
+    numbered_bucket,
+    power,
+    remainder,
+    rounded,
+    to_boolean,
+    to_date,
+    to_integer,
+    to_real,
+    to_text,
+    to_timestamp,
+)
 from dpsql.plan import intervals as ranges
 from dpsql.plan.intervals import INT64, Facts, Interval, Type
 from dpsql.plan.plan import Expr, Literal
 
 __all__ = [
-    "DATE_PARTS", "DIFF_UNITS", "MOST_PARTS", "MOST_TEXT", "REGISTRY", "REPEATED", "TRUNC_UNITS", "Function",
+    "DATE_PARTS", "DIFF_UNITS", "MOST_PARTS", "MOST_TEXT", "REGISTRY", "TRUNC_UNITS", "Function",
     "WrongArguments", "call", "common_type", "comparable",
 ]  # fmt: skip
 
@@ -63,7 +82,7 @@ def _result_number(arguments: tuple[Expr, ...], interval: Interval) -> Facts:
     return Facts(Type.INTEGER, low, high, nullable=nullable or not inside)
 
 
-def _arithmetic(name: str, combine: Callable[[Interval, Interval], Interval]) -> None:
+def _arithmetic(name: str, combine: Callable[[Interval, Interval], Interval]) -> Infer:
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         want(arguments, NUMERIC, NUMERIC)
         left, right = arguments
@@ -71,15 +90,15 @@ def _arithmetic(name: str, combine: Callable[[Interval, Interval], Interval]) ->
         interval = ranges.square(interval_of(left)) if same else combine(interval_of(left), interval_of(right))
         return _result_number(arguments, interval)
 
-    REGISTRY[name] = Function(name, infer)
+    return infer
 
 
-_arithmetic("add", ranges.add)
-_arithmetic("sub", lambda a, b: ranges.add(a, ranges.negate(b)))
-_arithmetic("mul", ranges.multiply)
+function("add", meaning=operator.add)(_arithmetic("add", ranges.add))
+function("sub", meaning=operator.sub)(_arithmetic("sub", lambda a, b: ranges.add(a, ranges.negate(b))))
+function("mul", meaning=operator.mul, cost=50)(_arithmetic("mul", ranges.multiply))
 
 
-@function("div")
+@function("div", meaning=lambda a, b: float(a) / float(b), cost=50)
 def _div(arguments: tuple[Expr, ...]) -> Facts:
     """Division of reals; NULL where the divisor is zero."""
     want(arguments, NUMERIC, NUMERIC)
@@ -87,17 +106,17 @@ def _div(arguments: tuple[Expr, ...]) -> Facts:
     return _real(interval, any_nullable(arguments) or interval[0] is None)
 
 
-@function("intdiv")
+@function("intdiv", meaning=lambda a, b: int(Fraction(a, b)), cost=100)
 def _intdiv(arguments: tuple[Expr, ...]) -> Facts:
     """Division of integers toward zero; NULL where the divisor is zero."""
     want(arguments, Type.INTEGER, Type.INTEGER)
     low, high = ranges.divide(interval_of(arguments[0]), interval_of(arguments[1]))
     interval = (None, None) if low is None or high is None else (Fraction(math.trunc(low)), Fraction(math.trunc(high)))
-    known = _result_number(arguments, interval)
-    return replace(known, nullable=known.nullable or low is None)
+    facts = _result_number(arguments, interval)
+    return replace(facts, nullable=facts.nullable or low is None)
 
 
-@function("mod")
+@function("mod", meaning=remainder, cost=100)
 def _mod(arguments: tuple[Expr, ...]) -> Facts:
     """Remainder with the sign of the dividend; NULL where the divisor is zero."""
     want(arguments, Type.INTEGER, Type.INTEGER)
@@ -111,39 +130,39 @@ def _mod(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, floor, ceiling, nullable=any_nullable(arguments) or low <= 0 <= high)
 
 
-@function("neg")
+@function("neg", meaning=operator.neg)
 def _neg(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, NUMERIC)
     return _result_number(arguments, ranges.negate(interval_of(arguments[0])))
 
 
-@function("abs")
+@function("abs", meaning=abs, nodes=("Abs",))
 def _abs(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, NUMERIC)
     return _result_number(arguments, ranges.absolute(interval_of(arguments[0])))
 
 
-@function("sign")
+@function("sign", meaning=lambda x: (x > 0) - (x < 0), nodes=("Sign",))
 def _sign(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, NUMERIC)
     return Facts(Type.INTEGER, Fraction(-1), Fraction(1), nullable=any_nullable(arguments))
 
 
-def _whole(name: str, whole: Callable[[Fraction], int]) -> None:
+def _whole(whole: Callable[[Fraction], int]) -> Infer:
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         want(arguments, NUMERIC)
         ends = (None if end is None else Fraction(whole(end)) for end in interval_of(arguments[0]))
         lower, upper = ends
         return replace(arguments[0].facts.without_values(), lower=lower, upper=upper)
 
-    REGISTRY[name] = Function(name, infer)
+    return infer
 
 
-_whole("floor", math.floor)
-_whole("ceil", math.ceil)
+function("floor", meaning=integral(math.floor), nodes=("Floor",))(_whole(math.floor))
+function("ceil", meaning=integral(math.ceil), nodes=("Ceil",))(_whole(math.ceil))
 
 
-@function("round")
+@function("round", meaning=rounded, cost=100)
 def _round(arguments: tuple[Expr, ...]) -> Facts:
     """round(x) or round(x, digits) with a literal number of digits from 0 to 15."""
     digits = 0
@@ -162,7 +181,7 @@ def _round(arguments: tuple[Expr, ...]) -> Facts:
     )
 
 
-@function("power")
+@function("power", meaning=power, cost=200)
 def _power(arguments: tuple[Expr, ...]) -> Facts:
     """x ** y as a real; an interval is known for a literal exponent from 1 to 8."""
     want(arguments, NUMERIC, NUMERIC)
@@ -174,23 +193,23 @@ def _power(arguments: tuple[Expr, ...]) -> Facts:
     return _real((min(corners), max(corners)), any_nullable(arguments))
 
 
-@function("clamp")
+@function("clamp", meaning=clamped_value, spellings=("clamp",), repeated=4)
 def _clamp(arguments: tuple[Expr, ...]) -> Facts:
     """clamp(x, lower, upper) with literal bounds; NULL (and NaN) stays NULL."""
     want(arguments, NUMERIC, NUMERIC, NUMERIC)
     low, high = (a.value if isinstance(a, Literal) else None for a in arguments[1:])
     if low is None or high is None or low > high:
         raise WrongArguments("takes a literal lower and a literal upper bound, lower first")
-    known = arguments[0].facts
-    lower = Fraction(low) if known.lower is None else min(max(known.lower, Fraction(low)), Fraction(high))
-    upper = Fraction(high) if known.upper is None else max(min(known.upper, Fraction(high)), Fraction(low))
+    facts = arguments[0].facts
+    lower = Fraction(low) if facts.lower is None else min(max(facts.lower, Fraction(low)), Fraction(high))
+    upper = Fraction(high) if facts.upper is None else max(min(facts.upper, Fraction(high)), Fraction(low))
     real = any(a.facts.type is Type.REAL for a in arguments)
     possibly_nan = arguments[0].facts.type is Type.REAL and not arguments[0].facts.bounded
-    return Facts(Type.REAL if real else Type.INTEGER, lower, upper, nullable=known.nullable or possibly_nan)
+    return Facts(Type.REAL if real else Type.INTEGER, lower, upper, nullable=facts.nullable or possibly_nan)
 
 
 def _widened(facts: Facts, type_: Type) -> Facts:
-    """Facts of a date that stands for its midnight among timestamps; the others as they are."""
+    """Return the facts of a date converted to a timestamp (midnight); other facts unchanged."""
     if type_ is not Type.TIMESTAMP or facts.type is not Type.DATE:
         return facts
     values = None if facts.values is None else tuple(midnight(value) for value in facts.values)
@@ -203,7 +222,7 @@ def _hull(arguments: Sequence[Expr]) -> Facts:
     return ranges.hull([_widened(argument.facts, type_) for argument in arguments], type_)
 
 
-def _extreme(name: str) -> None:
+def _extreme(name: str) -> Infer:
     """least/greatest skip NULL, so only an argument that is never NULL bounds the result from its side."""
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
@@ -215,18 +234,18 @@ def _extreme(name: str) -> None:
         sure = [facts for facts in known_facts if not facts.nullable]
         lower, upper = any_of.lower, any_of.upper
         tight = [f.upper if name == "least" else f.lower for f in sure]
-        known = [bound for bound in tight if bound is not None]
+        bounds = [bound for bound in tight if bound is not None]
         if name == "least":
-            upper = min([*known, *([upper] if upper is not None else [])], default=None)
+            upper = min([*bounds, *([upper] if upper is not None else [])], default=None)
         else:
-            lower = max([*known, *([lower] if lower is not None else [])], default=None)
+            lower = max([*bounds, *([lower] if lower is not None else [])], default=None)
         return Facts(type_, lower, upper, nullable=not sure)
 
-    REGISTRY[name] = Function(name, infer)
+    return infer
 
 
-_extreme("least")
-_extreme("greatest")
+function("least")(_extreme("least"))
+function("greatest")(_extreme("greatest"))
 
 
 @function("coalesce")
@@ -236,7 +255,7 @@ def _coalesce(arguments: tuple[Expr, ...]) -> Facts:
     return replace(_hull(arguments), nullable=all(argument.facts.nullable for argument in arguments))
 
 
-@function("nullif")
+@function("nullif", repeated=2)
 def _nullif(arguments: tuple[Expr, ...]) -> Facts:
     if len(arguments) != 2:
         raise WrongArguments("takes 2 arguments")
@@ -244,7 +263,7 @@ def _nullif(arguments: tuple[Expr, ...]) -> Facts:
     return replace(arguments[0].facts, nullable=True)
 
 
-@function("case")
+@function("case", spellings=("iff",))
 def _case(arguments: tuple[Expr, ...]) -> Facts:
     """Arguments: condition, value, condition, value, ..., value of ELSE."""
     for condition in arguments[:-1:2]:
@@ -254,10 +273,17 @@ def _case(arguments: tuple[Expr, ...]) -> Facts:
     return _hull(results)
 
 
-@function("eq", "ne", "lt", "le", "gt", "ge")
 def _compare(arguments: tuple[Expr, ...]) -> Facts:
     comparable(arguments)
     return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
+
+
+function("eq", meaning=partial(compare, test=operator.eq))(_compare)
+function("ne", meaning=partial(compare, test=operator.ne))(_compare)
+function("lt", meaning=partial(compare, test=operator.lt))(_compare)
+function("le", meaning=partial(compare, test=operator.le))(_compare)
+function("gt", meaning=partial(compare, test=operator.gt))(_compare)
+function("ge", meaning=partial(compare, test=operator.ge))(_compare)
 
 
 @function("not_distinct")
@@ -276,13 +302,20 @@ def _in(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
 
 
+@function("place_in")
+def _place_in(arguments: tuple[Expr, ...]) -> Facts:
+    """The number, from 0 on, of the first of the literals that x equals; NULL where it equals none."""
+    _in(arguments)
+    return Facts(Type.INTEGER, Fraction(0), Fraction(max(0, len(arguments) - 2)))
+
+
 @function("and", "or")
 def _and(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, *([Type.BOOLEAN] * len(arguments)))
     return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
 
 
-@function("not")
+@function("not", meaning=operator.not_)
 def _not(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, Type.BOOLEAN)
     return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
@@ -299,7 +332,7 @@ def _is_true(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.BOOLEAN, nullable=False)
 
 
-@function("width_bucket")
+@function("width_bucket", meaning=numbered_bucket, repeated=7)
 def _width_bucket(arguments: tuple[Expr, ...]) -> Facts:
     """width_bucket(x, low, high, buckets): 0 below low, buckets + 1 from high on; literal low < high and buckets."""
     want(arguments, NUMERIC, NUMERIC, NUMERIC, Type.INTEGER)
@@ -323,7 +356,7 @@ _CASTS: dict[Type, tuple[Type, ...]] = {
 }
 
 
-def _cast(target: Type) -> None:
+def _cast(target: Type) -> Infer:
     """A total cast: NULL where the value has no counterpart (a text that is no number, a real beyond 64 bits)."""
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
@@ -349,11 +382,15 @@ def _cast(target: Type) -> None:
             return Facts(target, lower, upper, nullable=facts.nullable)
         return Facts(target, nullable=True)
 
-    REGISTRY[f"to_{target.value}"] = Function(f"to_{target.value}", infer)
+    return infer
 
 
-for _target in _CASTS:
-    _cast(_target)
+function("to_integer", meaning=to_integer, repeated=2, per_byte=10, reads_text=True)(_cast(Type.INTEGER))
+function("to_real", meaning=to_real, repeated=2, per_byte=10, reads_text=True)(_cast(Type.REAL))
+function("to_text", meaning=to_text, cost=300)(_cast(Type.TEXT))
+function("to_boolean", meaning=to_boolean, repeated=2, per_byte=60, reads_text=True)(_cast(Type.BOOLEAN))
+function("to_date", meaning=to_date, repeated=2, per_byte=20, reads_text=True)(_cast(Type.DATE))
+function("to_timestamp", meaning=to_timestamp, repeated=2, per_byte=20, reads_text=True)(_cast(Type.TIMESTAMP))
 
 
 def clamped(value: Expr) -> Expr:

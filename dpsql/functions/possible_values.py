@@ -1,4 +1,4 @@
-"""What an expression may be where little is known of its columns: evaluation over sets of values instead of values.
+"""Evaluation of expressions over sets of possible values instead of values (abstract interpretation).
 
 Each result holds every value that the expression can take on some row; it may hold more. So a condition whose result
 does not hold TRUE is true for no row. Nothing here looks at data or at the policy's bounds.
@@ -15,9 +15,10 @@ from datetime import datetime
 from itertools import product
 from typing import Any
 
-from dpsql.functions.calendar import truncated
+from dpsql.functions.calendar import around_month_ends, truncated
 from dpsql.functions.date_formats import unit_of
-from dpsql.functions.evaluate import compare, evaluate
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.values import compare
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal
 
@@ -39,7 +40,7 @@ class Possible:
 
     @property
     def never(self) -> bool:
-        """Whether it is NULL in any case."""
+        """Return whether it is NULL in any case."""
         return self.values is not None and not self.values
 
     @property
@@ -59,7 +60,7 @@ class Possible:
         return (*self.values, None) if self.null else tuple(self.values)
 
     def holds(self, value: Any) -> bool:
-        """Whether `value` is in the set."""
+        """Return whether `value` is in the set."""
         if value is None:
             return self.null
         if self.values is not None:
@@ -79,7 +80,7 @@ def single(value: Any) -> Possible:
 
 
 def possible(expression: Expr, columns: Mapping[str, Possible]) -> Possible:
-    """What `expression` may be where columns may be what `columns` says; a column it does not name may be anything."""
+    """Return the values that `expression` may have, given those of `columns`; other columns may have any value."""
     if isinstance(expression, Column):
         return columns.get(expression.name) or _anything(expression)
     if isinstance(expression, Literal):
@@ -122,11 +123,11 @@ def _written(expression: Call, parts: list[Possible]) -> Possible | None:
 def _image(expression: Call, parts: list[Possible]) -> Possible | None:
     """All values over all combinations, where these are few."""
     lists = [part.listed for part in parts]
-    known = [values for values in lists if values is not None]
-    if len(known) < len(lists) or math.prod(map(len, known)) > MOST_LISTED:
+    short_lists = [values for values in lists if values is not None]
+    if len(short_lists) < len(lists) or math.prod(map(len, short_lists)) > MOST_LISTED:
         return None
-    found = {_applied(expression, values) for values in product(*known)}
-    return Possible(frozenset(found - {None}), null=None in found)
+    values_of_call = {_applied(expression, values) for values in product(*short_lists)}
+    return Possible(frozenset(values_of_call - {None}), null=None in values_of_call)
 
 
 def _applied(expression: Call, values: Iterable[Any]) -> Any:
@@ -171,30 +172,32 @@ def _monotone(expression: Call, parts: list[Possible]) -> Possible | None:
     ]
     if len(open_parts) != 1:
         return None
-    at = open_parts[0]
-    low, high = parts[at].ends
+    varying = open_parts[0]
+    low, high = parts[varying].ends
     fixed = [next(iter(part.values or ()), None) for part in parts]
-    rising = _rising(expression, at, fixed, low, high)
-    if rising is None or (expression.arguments[at].facts.type is Type.TEXT):
+    rising = _rising(expression, varying, fixed, low, high)
+    if rising is None or (expression.arguments[varying].facts.type is Type.TEXT):
         return None
 
     def image(end: Any) -> Any:
-        return None if end is None else _applied(expression, [*fixed[:at], end, *fixed[at + 1 :]])
+        return None if end is None else _applied(expression, [*fixed[:varying], end, *fixed[varying + 1 :]])
 
     ends = [image(low), image(high)]
-    missing = [end for end, given in zip(ends, (low, high), strict=True) if end is None and given is not None]
+    missing = [end for end, bound in zip(ends, (low, high), strict=True) if end is None and bound is not None]
     real = expression.facts.type is Type.REAL and expression.function in ("add", "sub", "mul", "div", "neg")
     unsure = None in (low, high) and expression.function not in _TOTAL and not real
     lower, upper = ends if rising else reversed(ends)
+    if expression.function == "add_months":
+        lower, upper = around_month_ends(lower, upper)
     if expression.facts.type is Type.REAL and high is None:
         upper = None  # NaN, which is above all numbers, stays NaN
     if any(isinstance(end, float) and math.isnan(end) for end in (lower, upper)):
         return None
-    return Possible(None, lower, upper, parts[at].null or bool(missing) or unsure)
+    return Possible(None, lower, upper, parts[varying].null or bool(missing) or unsure)
 
 
 def _rising(expression: Call, index: int, fixed: list[Any], low: Any, high: Any) -> bool | None:
-    """Whether the function rises (True) or falls (False) with argument number `at`; None where neither is known."""
+    """Return whether the function rises (True) or falls (False) with argument number `index`; None where neither is known."""
     name = expression.function
     if name in _RISING and (name == "add" or isinstance(expression.arguments[index], (Column, Call))):
         first = 1 if name == "date_trunc" else 0
@@ -257,9 +260,9 @@ def _is_null(expression: Call, parts: list[Possible]) -> Possible:
     return _truth(parts[0].null, not parts[0].never, False)
 
 
-def _is(wanted: bool) -> Special:
+def _is(truth: bool) -> Special:
     def run(expression: Call, parts: list[Possible]) -> Possible:
-        return _truth(parts[0].holds(wanted), parts[0].holds(not wanted) or parts[0].null, False)
+        return _truth(parts[0].holds(truth), parts[0].holds(not truth) or parts[0].null, False)
 
     return run
 
@@ -276,7 +279,7 @@ def _compared(word: str) -> Special:
 
 
 def _outcomes(word: str, a: Possible, b: Possible) -> tuple[bool, bool]:
-    """Whether a comparison of values that are there can be true, and whether it can be false."""
+    """Return whether a comparison of two values that are not NULL can be true, and whether it can be false."""
     if word in ("ne", "ge", "gt"):
         return _outcomes({"ne": "eq", "ge": "lt", "gt": "le"}[word], a, b)[::-1]
     (low_a, high_a), (low_b, high_b) = a.ends, b.ends
@@ -284,17 +287,17 @@ def _outcomes(word: str, a: Possible, b: Possible) -> tuple[bool, bool]:
         test, other = (operator.lt, operator.ge) if word == "lt" else (operator.le, operator.gt)
         return _may(low_a, high_b, test), _may(high_a, low_b, other)
     meet = _may(low_a, high_b, operator.le) and _may(high_a, low_b, operator.ge)
-    for one, beside in ((a, b), (b, a)):
-        if meet and one.values is not None:
-            meet = any(not _apart(value, beside) for value in one.values)
+    for listed, compared in ((a, b), (b, a)):
+        if meet and listed.values is not None:
+            meet = any(not _apart(value, compared) for value in listed.values)
     same = all(part.values is not None and len(part.values) == 1 for part in (a, b))
     return meet, not (same and meet)
 
 
 def _apart(value: Any, other: Possible) -> bool:
-    """Whether `value` equals nothing in `other`."""
+    """Return whether `value` equals nothing in `other`."""
     if other.values is not None:
-        return not any(compare(value, one, operator.eq) for one in other.values)
+        return not any(compare(value, listed, operator.eq) for listed in other.values)
     return value in other.excluded
 
 
@@ -320,35 +323,35 @@ def _not_distinct(expression: Call, parts: list[Possible]) -> Possible:
 
 
 def _case(expression: Call, parts: list[Possible]) -> Possible:
-    found = []
+    results = []
     for condition, value in zip(parts[:-1:2], parts[1::2], strict=True):
         if condition.holds(True):
-            found.append(value)
+            results.append(value)
         if not condition.holds(False) and not condition.null:
-            return _one_of(expression, found)
-    return _one_of(expression, [*found, parts[-1]])
+            return _one_of(expression, results)
+    return _one_of(expression, [*results, parts[-1]])
 
 
 def _coalesce(expression: Call, parts: list[Possible]) -> Possible:
-    found = []
+    results = []
     for part in parts:
-        found.append(replace(part, null=False))
+        results.append(replace(part, null=False))
         if not part.null:
-            return _one_of(expression, found)
-    return replace(_one_of(expression, found), null=True)
+            return _one_of(expression, results)
+    return replace(_one_of(expression, results), null=True)
 
 
 def _one_of(expression: Call, parts: list[Possible]) -> Possible:
-    """The union, in the type that all share."""
+    """Return the union of several sets of values, converted to their common type."""
     null = any(part.null for part in parts)
-    there = [part for part in parts if not part.never]
+    present = [part for part in parts if not part.never]
     shared = Column("x", expression.facts)
-    if all(part.values is not None for part in there):
-        values = {evaluate(shared, {"x": value}) for part in there for value in part.values or ()}
+    if all(part.values is not None for part in present):
+        values = {evaluate(shared, {"x": value}) for part in present for value in part.values or ()}
         return Possible(frozenset(values - {None}), null=null or None in values)
-    if len(there) == 1:
-        return replace(there[0], null=null)
-    ends = [part.ends for part in there]
+    if len(present) == 1:
+        return replace(present[0], null=null)
+    ends = [part.ends for part in present]
     lower = None if any(low is None for low, _ in ends) else min(low for low, _ in ends)
     upper = None if any(high is None for _, high in ends) else max(high for _, high in ends)
     return Possible(None, lower, upper, null)

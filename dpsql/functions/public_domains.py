@@ -37,14 +37,14 @@ Values = tuple[Any, ...]
 
 
 def as_key(column: Column) -> Expr:
-    """What a column stands for in GROUP BY: itself, or the label of all values outside (policy key `outside`)."""
+    """Return the expression that a column is grouped by: itself, or with values outside its domain replaced by their label."""
     facts = column.facts
     if facts.outside is None:
         return column
     truth = Facts(Type.BOOLEAN)
     if facts.values is not None:
-        known = [value for value in facts.values if value is not None]
-        inside: tuple[Expr, ...] = (Call("in", (column, *map(_literal, known)), truth),) if known else ()
+        present = [value for value in facts.values if value is not None]
+        inside: tuple[Expr, ...] = (Call("in", (column, *map(_literal, present)), truth),) if present else ()
     else:
         ends = (int(end) if facts.type is Type.INTEGER else end for end in (facts.lower, facts.upper))
         compared = (Call(word, (column, _literal(end)), truth) for word, end in zip(("ge", "le"), ends, strict=True))
@@ -101,14 +101,14 @@ def _of_expression(expression: Expr) -> Values | None:
     values = _domain(expression)
     if values is None:
         return None
-    known = [value for value in dict.fromkeys(values) if value is not None]
+    present = [value for value in dict.fromkeys(values) if value is not None]
     if expression.facts.type is Type.REAL:
-        known = [value for value in known if not _is_nan(value)]
+        present = [value for value in present if not _is_nan(value)]
     if not isinstance(expression, Column):
-        known.sort()
+        present.sort()
     elif None in (expression.facts.values or ()):
         return tuple(dict.fromkeys(values))
-    return (*known, None) if None in values else tuple(known)
+    return (*present, None) if None in values else tuple(present)
 
 
 def _is_nan(value: Any) -> bool:
@@ -176,10 +176,10 @@ def _image(expression: Call) -> Values | None:
 
 def _evaluated(expression: Call, names: tuple[str, ...], domains: list[Values | None]) -> Values | None:
     """Values of `expression` over all combinations, None where some domain is not known or they are too many."""
-    known = [domain for domain in domains if domain is not None]
-    if len(known) < len(domains) or math.prod(map(len, known)) * _calls(expression) > MOST_STEPS:
+    finite = [domain for domain in domains if domain is not None]
+    if len(finite) < len(domains) or math.prod(map(len, finite)) * _calls(expression) > MOST_STEPS:
         return None
-    rows: Iterable[Mapping[str, Any]] = (dict(zip(names, values, strict=True)) for values in product(*known))
+    rows: Iterable[Mapping[str, Any]] = (dict(zip(names, values, strict=True)) for values in product(*finite))
     return tuple(dict.fromkeys(evaluate(expression, row) for row in rows))
 
 
@@ -188,12 +188,12 @@ def _one_of(expression: Call) -> Values | None:
     parts = expression.arguments
     results = (*parts[1:-1:2], parts[-1]) if expression.function == "case" else parts
     domains = [_domain(result) for result in results]
-    known = [domain for domain in domains if domain is not None]
-    if len(known) < len(domains) or sum(map(len, known)) > MOST_VALUES:
+    finite = [domain for domain in domains if domain is not None]
+    if len(finite) < len(domains) or sum(map(len, finite)) > MOST_VALUES:
         return None
     union = Column("x", expression.facts)
-    found = dict.fromkeys(evaluate(union, {"x": value}) for value in chain.from_iterable(known))
-    return tuple(value for value in found if value is not None)
+    results_of_call = dict.fromkeys(evaluate(union, {"x": value}) for value in chain.from_iterable(finite))
+    return tuple(value for value in results_of_call if value is not None)
 
 
 def _starts(facts: Facts, unit: str) -> Values | None:

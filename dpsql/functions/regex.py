@@ -44,14 +44,14 @@ def checked_replacement(pattern: str, replacement: str) -> None:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Whether the pattern is found anywhere in the text."""
+    """Return whether the pattern is found anywhere in the text."""
     return bool(pc.match_substring_regex(pa.array([text]), pattern=pattern)[0].as_py())
 
 
 def replaced(text: str, pattern: str, replacement: str, everywhere: bool) -> str:
     """The text with the first match, or all of them, replaced; \\1 is what the first group matched."""
     most = None if everywhere else 1
-    found = pc.replace_substring_regex(
+    replaced_texts = pc.replace_substring_regex(
         pa.array([text]), pattern=pattern, replacement=replacement, max_replacements=most
     )
-    return str(found[0].as_py())
+    return str(replaced_texts[0].as_py())

@@ -1,4 +1,4 @@
-"""What a row can cost at most: a bound in nanoseconds for every row expression, from its text and the policy alone.
+"""Upper bounds on the time of row expressions, in nanoseconds, from their text and the policy alone.
 
 An expression whose time depends on the row is a way to make one person's row slow on purpose. So each text that a function
 reads has a bounded length, regular expressions are priced by the size of their program times that length, all branches of a
@@ -12,8 +12,9 @@ import math
 import re
 from collections.abc import Mapping
 
-from dpsql.functions.signatures import REGISTRY, REPEATED, call
-from dpsql.functions.text import MOST_TEXT
+from dpsql.functions.sample_statistics import statistic_of
+from dpsql.functions.signatures import REGISTRY, call
+from dpsql.functions.text_values import MOST_TEXT
 from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.plan import (
     OTHER,
@@ -44,22 +45,6 @@ _WIDEST = 4
 """Bytes of a character in UTF-8."""
 _STEP = 10
 """Nanoseconds of one instruction of a regular expression for one byte, when all of them are alive at once."""
-READS_TEXT = frozenset({
-    "like", "ilike", "starts_with", "ends_with", "contains", "lower", "upper", "trim", "ltrim", "rtrim", "concat",
-    "concat_ws", "replace", "length", "strlen", "strpos", "split_part", "regexp_matches", "regexp_replace",
-    "to_integer", "to_real", "to_boolean", "to_date", "to_timestamp",
-})  # fmt: skip
-"""Functions that read a text from its first character to its last."""
-_PER_BYTE = {
-    "lower": 30, "upper": 30, "trim": 15, "ltrim": 15, "rtrim": 15, "length": 5, "starts_with": 1, "ends_with": 1,
-    "left": 5, "right": 10, "substr": 10, "concat": 5, "concat_ws": 5, "replace": 50, "split_part": 50, "strlen": 5,
-    "to_integer": 10, "to_real": 10, "to_boolean": 60, "to_date": 20, "to_timestamp": 20,
-}  # fmt: skip
-_DEAR = {
-    "strftime": 1000, "time_bucket": 300, "date_trunc": 200, "date_part": 200, "date_diff": 200, "add_months": 200,
-    "add_days": 200, "add_seconds": 200, "last_day": 200, "to_text": 300,
-    "power": 200, "round": 100, "div": 50, "intdiv": 100, "mod": 100, "mul": 50,
-}  # fmt: skip
 _PLAIN = 20
 
 
@@ -72,14 +57,14 @@ def size(node: Expr) -> int | None:
     if node.facts.type is not Type.TEXT:
         return 40
     sizes = [size(argument) for argument in node.arguments]
-    own, most = sizes[0] if sizes else 0, _WIDEST * MOST_TEXT
+    first, most = sizes[0] if sizes else 0, _WIDEST * MOST_TEXT
     if node.function in ("left", "right", "substr"):
         count = node.arguments[-1] if node.function != "substr" or len(sizes) == 3 else None
         taken = _WIDEST * count.value if isinstance(count, Literal) and isinstance(count.value, int) else None
-        return taken if own is None else own if taken is None else min(own, taken)
+        return taken if first is None else first if taken is None else min(first, taken)
     if node.function in ("case", "coalesce"):
         chosen = [*sizes[1:-1:2], sizes[-1]] if node.function == "case" else sizes
-        return None if None in chosen else max(one for one in chosen if one is not None)
+        return None if None in chosen else max(width for width in chosen if width is not None)
     if node.function in ("concat", "concat_ws", "replace", "regexp_replace"):
         if None in sizes:
             return most
@@ -93,8 +78,8 @@ def size(node: Expr) -> int | None:
     if node.function in ("strftime", "to_text"):
         return 1_000
     if node.function in ("lower", "upper"):
-        return None if own is None else 2 * own
-    return own
+        return None if first is None else 2 * first
+    return first
 
 
 def cost(node: Expr, columns: Mapping[str, int] | None = None) -> int:
@@ -104,22 +89,24 @@ def cost(node: Expr, columns: Mapping[str, int] | None = None) -> int:
     if not isinstance(node, Call):
         return 1
     below = sum(cost(argument, columns) for argument in node.arguments)
-    return _own(node) + REPEATED.get(node.function, 1) * below
+    if statistic_of(node) is not None:
+        return _PLAIN + below
+    return _call_cost(node) + REGISTRY[node.function].repeated * below
 
 
 def part_read(function: str, argument: Expr) -> Expr:
     """The part of a text that a function reads: all of it where it has a bound, else its first characters."""
-    if function in READS_TEXT and argument.facts.type is Type.TEXT and size(argument) is None:
+    if REGISTRY[function].reads_text and argument.facts.type is Type.TEXT and size(argument) is None:
         return _first(argument, MOST_MATCHED if function.startswith("regexp") else MOST_READ)
     return argument
 
 
-def way_out(made: Call) -> str:
-    """How to write a call that costs too much: for a pattern, how long its text may be."""
-    first, *others = made.arguments
-    if made.function.startswith("regexp"):
+def way_out(costly: Call) -> str:
+    """Return the hint for a call that costs too much: for a pattern, how long its text may be."""
+    first, *rest = costly.arguments
+    if costly.function.startswith("regexp"):
         for most in (500, 250, 100, 50, 25, 10):
-            if cost(call(made.function, _first(first, most), *others)) <= MOST_NANOSECONDS:
+            if cost(call(costly.function, _first(first, most), *rest)) <= MOST_NANOSECONDS:
                 return f"take a part of the text, as in left(x, {most}), or a shorter pattern"
     return "take a part of each text, as in left(x, 100), or a shorter pattern"
 
@@ -128,13 +115,13 @@ def _first(text: Expr, most: int) -> Call:
     return call("left", text, Literal(most, literal_facts(most)))
 
 
-def _own(node: Call) -> int:
-    """What the function itself does with its arguments' values."""
+def _call_cost(node: Call) -> int:
+    """Return the time of the function itself, without its arguments, in nanoseconds."""
     name, arguments = node.function, node.arguments
     texts = [argument for argument in arguments if argument.facts.type is Type.TEXT]
-    sizes = [MOST_READ * _WIDEST if (one := size(argument)) is None else one for argument in texts]
+    sizes = [MOST_READ * _WIDEST if (bytes_read := size(argument)) is None else bytes_read for argument in texts]
     first = sizes[0] if sizes else 0
-    if name == "in":
+    if name in ("in", "place_in"):
         return _PLAIN + 10 * len(arguments)
     if name in ("like", "ilike"):
         return _PLAIN + (30 * first if name == "ilike" else 0) + _like(first, str(_value(arguments[1])))
@@ -145,8 +132,7 @@ def _own(node: Call) -> int:
         scans = _scans(pattern, first) if name == "regexp_replace" and _value(arguments[3]) else 1
         copied = 80 if scans > 1 else 5
         return _PLAIN + (copied * first if name == "regexp_replace" else 0) + _STEP * program(pattern) * first * scans
-    own = REGISTRY[name].cost
-    return _PLAIN + (_DEAR.get(name, 0) if own is None else own) + _PER_BYTE.get(name, 0) * sum(sizes)
+    return _PLAIN + REGISTRY[name].cost + REGISTRY[name].per_byte * sum(sizes)
 
 
 def _value(node: Expr) -> object:
@@ -163,7 +149,7 @@ def _like(length: int, pattern: str) -> int:
 
 
 def _scans(pattern: str, length: int) -> int:
-    """How often each byte is read when all matches are replaced: a search may look as far ahead as a match can be long."""
+    """Return how often each byte is read when all matches are replaced: a search may read ahead by the longest match."""
     pattern = re.sub(r"^\(\?[a-z]+\)", "", pattern)
     if re.fullmatch(r"(?:\\.|\[(?:\\.|[^\]\\\[])+\]|[^\\\[\](){}|*+?^$])[*+]?", pattern):
         return 2  # one character, or a run of such: the search ends with the match
@@ -245,13 +231,13 @@ def block_cost(block: Block) -> int:
     expressions = [key.expression for key in block.keys]
     for measure in block.measures:
         expressions += [*measure.arguments, *([measure.filter] if measure.filter is not None else [])]
-    return total + sum(cost(one, columns) for one in expressions)
+    return total + sum(cost(expression, columns) for expression in expressions)
 
 
 def _relation(source: Relation) -> tuple[int, dict[str, int]]:
-    """What the rows of a relation cost, and what reading each of its columns costs again."""
+    """Return the time of one row of a relation, and the time of each of its columns when it is read again (nanoseconds)."""
     if isinstance(source, Union_):
-        alike = [_relation(one) for one in source.sources]
+        alike = [_relation(branch) for branch in source.sources]
         merged: dict[str, int] = {}
         for _, columns in alike:
             merged |= {name: max(price, merged.get(name, 1)) for name, price in columns.items()}
@@ -269,22 +255,22 @@ def _relation(source: Relation) -> tuple[int, dict[str, int]]:
         return total, {name: cost(value, columns) for name, value in source.columns}
     if isinstance(source, UnitAggregate):
         keys = {name: cost(value, columns) for name, value in source.keys}
-        parts = [one for _, _, *pair, _ in source.columns for one in pair if one is not None]
+        parts = [expression for _, _, *pair, _ in source.columns for expression in pair if expression is not None]
         return total + sum(keys.values()) + sum(cost(part, columns) for part in parts), keys
     for window in source.windows:
-        read = [*window.keys, *(one.by for one in window.order)]
-        read += [one for one in (window.argument, window.filter) if one is not None]
-        total += sum(cost(one, columns) for one in read)
+        read = [*window.keys, *(ordering.by for ordering in window.order)]
+        read += [expression for expression in (window.argument, window.filter) if expression is not None]
+        total += sum(cost(expression, columns) for expression in read)
     return total, columns
 
 
 def _joined(source: Join | SemiJoin) -> tuple[int, dict[str, int]]:
-    (left, here), (right, there) = _relation(source.left), _relation(source.right)
-    total = left + right + sum(cost(a, here) + cost(b, there) for a, b in source.keys)
+    (left, left_costs), (right, right_costs) = _relation(source.left), _relation(source.right)
+    total = left + right + sum(cost(a, left_costs) + cost(b, right_costs) for a, b in source.keys)
     if isinstance(source, Join):
-        return total, {f"a.{name}": price for name, price in here.items()} | {
-            f"b.{name}": price for name, price in there.items()
+        return total, {f"a.{name}": price for name, price in left_costs.items()} | {
+            f"b.{name}": price for name, price in right_costs.items()
         }
     if source.condition is not None:
-        total += cost(source.condition, here | {OTHER + name: price for name, price in there.items()})
-    return total, here
+        total += cost(source.condition, left_costs | {OTHER + name: price for name, price in right_costs.items()})
+    return total, left_costs

@@ -34,8 +34,8 @@ class Row:
     cells: Mapping[str, Possible] = field(default_factory=dict)
     named: bool = True
 
-    def of(self, expression: Expr) -> Possible:
-        """What an expression may be."""
+    def image(self, expression: Expr) -> Possible:
+        """Return the values that an expression may have over this row."""
         names = names_of(expression)
         if names <= self.values.keys():
             return single(evaluate(expression, self.values))
@@ -43,7 +43,7 @@ class Row:
         return possible(expression, {**cells, **self.cells})
 
     def has(self, expression: Expr) -> bool:
-        """Whether the row has one value of every column of an expression."""
+        """Return whether the row has one value of every column of an expression."""
         return names_of(expression) <= self.values.keys()
 
 
@@ -113,20 +113,20 @@ def _filtered(variable: Variable, tests: Iterable[_Test], budget: SearchBudget) 
 
 
 def _paired(rows: list[Row], variable: Variable, tests: list[_Test], budget: SearchBudget) -> list[Row]:
-    """Each row with each of the variable's that meets the conditions on both."""
+    """Pair each row with each row of `variable` for which all conditions on both may be true."""
     partners, work = _partners(variable, tests), 1 + sum(test.work for test in tests)
     if partners is None:
         budget.spend(len(rows) * len(variable.rows) * work)
-    found = []
+    pairs = []
     for row in rows:
-        others = variable.rows if partners is None else partners(row)
+        candidates = variable.rows if partners is None else partners(row)
         if partners is not None:
-            budget.spend(len(others) * work)
-        for other in others:
+            budget.spend(len(candidates) * work)
+        for other in candidates:
             both = Row({**row.values, **other.values}, {**row.cells, **other.cells}, row.named and other.named)
             if all(test.may_be_true(both) for test in tests):
-                found.append(both)
-    return found
+                pairs.append(both)
+    return pairs
 
 
 def _partners(variable: Variable, tests: list[_Test]) -> Callable[[Row], Sequence[Row]] | None:
@@ -146,13 +146,13 @@ def _partners(variable: Variable, tests: list[_Test]) -> Callable[[Row], Sequenc
 def _distinct(rows: Sequence[Row], names: frozenset[str]) -> list[Row]:
     """The rows without other columns, each once."""
     order = sorted(names)
-    found: dict[Any, Row] = {}
+    distinct_rows: dict[Any, Row] = {}
     for row in rows:
         mark = (*(row.values.get(name) for name in order), *(row.cells.get(name) for name in order), row.named)
-        if mark not in found:
+        if mark not in distinct_rows:
             values = {name: row.values[name] for name in order if name in row.values}
-            found[mark] = Row(values, {name: row.cells[name] for name in order if name in row.cells}, row.named)
-    return list(found.values())
+            distinct_rows[mark] = Row(values, {name: row.cells[name] for name in order if name in row.cells}, row.named)
+    return list(distinct_rows.values())
 
 
 class _Test:
@@ -173,9 +173,9 @@ class _Test:
             self._points = sorted({point for point in points if point is not None})
 
     def may_be_true(self, row: Row) -> bool:
-        """Whether the condition may be true in a row."""
+        """Return whether the condition may be true in a row."""
         if not self._names <= row.values.keys():
-            return row.of(self._condition).holds(True)
+            return row.image(self._condition).holds(True)
         value = row.values[next(iter(self._names))] if self._points is not None else None
         if value is None or self._points is None:
             return evaluate(self._condition, row.values) is True
@@ -205,18 +205,18 @@ def equal_columns(condition: Expr) -> tuple[Column, Column] | None:
 
 
 def compares_literals(condition: Expr) -> bool:
-    """Whether a condition is made of comparisons of columns, as they are, with literals."""
+    """Return whether a condition consists of comparisons of plain columns with literals."""
     if not isinstance(condition, Call):
         return isinstance(condition, Literal)
     if condition.function in ("and", "or", "not"):
         return all(map(compares_literals, condition.arguments))
-    first, *others = condition.arguments
+    first, *rest = condition.arguments
     if condition.function in ("eq", "ne", "lt", "le", "gt", "ge", "in") and isinstance(first, Literal):
-        first, *others = [*others, first]
+        first, *rest = [*rest, first]
     return (
         condition.function in ("eq", "ne", "lt", "le", "gt", "ge", "in", "is_null")
         and isinstance(first, Column)
-        and all(isinstance(other, Literal) for other in others)
+        and all(isinstance(other, Literal) for other in rest)
     )
 
 
@@ -251,5 +251,5 @@ def literals_of(expression: Expr) -> Iterator[Any]:
 
 
 def calls(expression: Expr) -> int:
-    """How many calls an expression has."""
+    """Return the number of function calls in an expression."""
     return 1 + sum(map(calls, expression.arguments)) if isinstance(expression, Call) else 0

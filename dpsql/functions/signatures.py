@@ -22,24 +22,28 @@ class Function:
     """`infer` gives the facts of the result from the arguments, or raises `WrongArguments`.
 
     `meaning`: the function in Python, of values that are not NULL (None, and errors of arithmetic, are NULL); None where
-    `functions.evaluate` has it. `nodes`: names of the parser's nodes whose operands are the arguments in order. `cost`: of
-    one row in nanoseconds (None: as `functions.row_costs` says).
+    `functions.evaluate` has it. `nodes`: names of the parser's nodes whose operands are the arguments in order, `spellings`:
+    names of functions that the parser keeps as they are. `repeated`: how often an engine's text names the argument. `cost`
+    of one row, and `per_byte` of its texts, in nanoseconds at most; `reads_text`: from the first character to the last.
     """
 
     name: str
     infer: Infer
     meaning: Callable[..., Any] | None = None
     nodes: tuple[str, ...] = ()
-    cost: int | None = None
+    spellings: tuple[str, ...] = ()
+    repeated: int = 1
+    cost: int = 0
+    per_byte: int = 0
+    reads_text: bool = False
+
+    def of_values(self, *values: Any) -> Any:
+        """Its meaning, for a function that has one."""
+        assert self.meaning is not None, self.name
+        return self.meaning(*values)
 
 
 REGISTRY: dict[str, Function] = {}
-REPEATED = {
-    "clamp": 4, "width_bucket": 7, "add_days": 2, "add_months": 2, "add_seconds": 2,
-    "nullif": 2, "to_integer": 2, "to_real": 2, "to_boolean": 2, "to_date": 2, "to_timestamp": 2,
-    "time_bucket": 4, "strlen": 2,
-}  # fmt: skip
-"""How often an engine's text names the argument, where it names it more than once."""
 
 
 def call(name: str, *arguments: Expr) -> Call:
@@ -47,30 +51,22 @@ def call(name: str, *arguments: Expr) -> Call:
     return Call(name, arguments, REGISTRY[name].infer(arguments))
 
 
-def function(
-    *names: str,
-    meaning: Callable[..., Any] | None = None,
-    nodes: tuple[str, ...] = (),
-    repeated: int = 1,
-    cost: int | None = None,
-) -> Callable[[Infer], Infer]:
-    """Enter functions under `names`; the other arguments are as in `Function` and `REPEATED`."""
+def function(*names: str, **facts: Any) -> Callable[[Infer], Infer]:
+    """Enter functions under `names`, with further `facts` as in `Function`."""
 
     def enter(infer: Infer) -> Infer:
         for name in names:
-            REGISTRY[name] = Function(name, infer, meaning, nodes, cost)
-            if repeated > 1:
-                REPEATED[name] = repeated
+            REGISTRY[name] = Function(name, infer, **facts)
         return infer
 
     return enter
 
 
-def want(arguments: tuple[Expr, ...], *wanted: tuple[Type, ...] | Type) -> None:
+def want(arguments: tuple[Expr, ...], *expected: tuple[Type, ...] | Type) -> None:
     """One entry per argument: the types it may have; NULL literals fit everywhere."""
-    if len(arguments) != len(wanted):
-        raise WrongArguments(f"takes {len(wanted)} argument{'s' if len(wanted) != 1 else ''}, got {len(arguments)}")
-    for position, (argument, types) in enumerate(zip(arguments, wanted, strict=True), 1):
+    if len(arguments) != len(expected):
+        raise WrongArguments(f"takes {len(expected)} argument{'s' if len(expected) != 1 else ''}, got {len(arguments)}")
+    for position, (argument, types) in enumerate(zip(arguments, expected, strict=True), 1):
         allowed = types if isinstance(types, tuple) else (types,)
         if argument.facts.type not in (*allowed, Type.NULL):
             names = " or ".join(type_.value for type_ in allowed)
@@ -93,6 +89,13 @@ def literal_int(argument: Expr, low: int, high: int) -> None:
     value = argument.value if isinstance(argument, Literal) else None
     if type(value) is not int or not low <= value <= high:
         raise WrongArguments(f"takes a literal integer from {low} to {high}")
+
+
+def literal_text(argument: Expr, description: str) -> str:
+    value = argument.value if isinstance(argument, Literal) else None
+    if not isinstance(value, str):
+        raise WrongArguments(f"takes a literal {description}")
+    return value
 
 
 def common_type(arguments: tuple[Expr, ...]) -> Type:

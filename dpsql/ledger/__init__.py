@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsql.ledger.records import DATASET, ChargeRequest, Entry, Units, Verdict, decimal_text
+from dpsql.ledger.records import DATASET, ChargeRequest, Entry, LedgerVerdict, Units, decimal_text
 from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ __all__ = [
     "ChargeRequest",
     "Entry",
     "Units",
-    "Verdict",
+    "LedgerVerdict",
     "decimal_text",
     "open_ledger",
 ]
 
 
 def _no_step(name: str) -> None:
-    """Production takes no notice of the steps."""
+    """The default of `step`: do nothing."""
 
 
 def open_ledger(
@@ -41,19 +41,22 @@ def open_ledger(
     source: str | None = None,
     first: bool = False,
     second_budget: str | None = None,
+    witness: str | None = None,
     read_only: bool = False,
     timeout_seconds: float = 30.0,
     step: Callable[[str], None] = _no_step,
 ) -> Ledger:
     """Open the ledger of `dataset` at `url` (sqlite:///PATH or postgresql://...), checked from end to end.
 
-    `create` is the owner's explicit act: a ledger is made where there never was one for this data set (and an
-    unfinished creation is finished); one that is known and gone is refused (ledger_known), never made again.
-    `adopt` is the owner's word that this is the newest copy, on a machine that has the key and no head yet.
+    `create` is the owner's explicit act: it creates a ledger where this data set never had one (and finishes an
+    interrupted creation); a known ledger that is gone is refused (ledger_known), never created again. `adopt`: the
+    owner states that this is the newest copy, on a machine that has the key and no head yet.
     `first`: refuse to create a ledger for a data set that has one elsewhere (ledger_second): one of the same name, or over the
-    same `source` (a fingerprint); `second_budget` is the owner's reason to do so all the same, and is recorded.
-    `read_only`: look at a SQLite ledger that cannot be written where it is.
-    `state` is the second place, by default `dpsql.storage.directories.state_directory()`.  `step` is called with the name
+    same `source` (a fingerprint); `second_budget` is the owner's reason to do so nevertheless, and is recorded.
+    `witness`: the place on another machine (file:///FOLDER or postgresql://...) that keeps the ledger's head as well; the
+    ledger must contain the head that is there (witness_missing without one; a new ledger writes its first).
+    `read_only`: read a SQLite ledger on a medium that cannot be written.
+    `state` is the state directory, by default `dpsql.storage.directories.state_directory()`.  `step` is called with the name
     of each step, for tests that stop a process there.
 
     Raises `Fault` (missing, foreign, unreachable, key or head missing) or `IntegrityError` (edited, truncated, older).
@@ -69,6 +72,7 @@ def open_ledger(
         source=source,
         first=first,
         second_budget=second_budget,
+        witness=witness,
         read_only=read_only,
         timeout_seconds=timeout_seconds,
         step=step,

@@ -30,27 +30,28 @@ class Account:
 
     @property
     def remaining(self) -> Units:
-        """What is left by dimension; nothing is left of a limit that was lowered below what is spent."""
+        """The remaining amounts by dimension; 0 where a limit was lowered below what is spent."""
         return {dimension: max(0, limit - self.spent[dimension]) for dimension, limit in self.limits.items()}
 
     def fits(self, charge: Mapping[str, int]) -> bool:
-        """Whether spent + charge <= limit in every dimension; the dimensions must be the same."""
+        """Return whether spent + charge <= limit in every dimension; the dimensions must be the same."""
         if charge.keys() != self.limits.keys():
             raise refuse("ledger_shape", left=", ".join(sorted(charge)), right=", ".join(sorted(self.limits)))
         return all(self.spent[dimension] + amount <= self.limits[dimension] for dimension, amount in charge.items())
 
     def must_change(self, accountant: str, limits: Units) -> bool:
-        """Whether `limits` differ from the account's; another accountant or other dimensions are refused."""
+        """Return whether `limits` differ from the account's. Raises ledger_accountant for another accountant or other
+        dimensions."""
         if accountant != self.accountant or limits.keys() != self.limits.keys():
             raise refuse("ledger_accountant", scope=self.scope, found=self.accountant, asked=accountant)
         return limits != self.limits
 
-    def at(self, seq: int, *, spent: Units | None = None, limits: Units | None = None) -> Account:
-        """The account after entry `seq`."""
+    def after(self, seq: int, *, spent: Units | None = None, limits: Units | None = None) -> Account:
+        """Return the account after entry `seq`."""
         return replace(self, seq=seq, spent=spent or self.spent, limits=limits or self.limits)
 
     def row(self, key: bytes, ledger_id: str) -> dict[str, Any]:
-        """The row that stores it, with its MAC."""
+        """Return the row that stores the account, with its MAC."""
         facts = {
             "scope": self.scope,
             "accountant": self.accountant,
@@ -73,7 +74,7 @@ _UPDATE = DriverStatement(
 
 @cache
 def _of_scopes(count: int) -> DriverStatement:
-    """The rows of as many scopes, in one statement."""
+    """Return a statement that selects the rows of that many scopes."""
     return DriverStatement(
         select(accounts).where(accounts.c.scope.in_([bindparam(f"scope{index}") for index in range(count)]))
     )
@@ -82,14 +83,14 @@ def _of_scopes(count: int) -> DriverStatement:
 def load_accounts(
     connection: Connection, key: bytes, ledger_id: str, scopes: Iterable[str] | None = None
 ) -> dict[str, Account]:
-    """The accounts of `scopes` that exist (None: all), by scope. Raises ledger_tampered when a row was edited."""
+    """Return the accounts of `scopes` that exist (None: all), by scope. Raises ledger_tampered if a row was edited."""
     if scopes is None:
         rows = [tuple(row) for row in connection.execute(_ALL)]
     else:
         named = {f"scope{index}": scope for index, scope in enumerate(scopes)}
         rows = _of_scopes(len(named)).rows(connection, **named)
-    found = [_KNOWN.get((key, ledger_id, row)) or _account(row, key, ledger_id) for row in rows]
-    return {account.scope: account for account in found}
+    accounts = [_KNOWN.get((key, ledger_id, row)) or _account(row, key, ledger_id) for row in rows]
+    return {account.scope: account for account in accounts}
 
 
 def insert_account(connection: Connection, key: bytes, ledger_id: str, account: Account) -> None:
@@ -99,11 +100,11 @@ def insert_account(connection: Connection, key: bytes, ledger_id: str, account: 
 
 def update_accounts(connection: Connection, key: bytes, ledger_id: str, changed: Iterable[Account]) -> None:
     """Store the new state of accounts that exist."""
-    _UPDATE.run_each(connection, ({"at": one.scope, **_row(one, key, ledger_id)} for one in changed))
+    _UPDATE.run_each(connection, ({"at": account.scope, **_row(account, key, ledger_id)} for account in changed))
 
 
-# A row that is, in every column, one that was authenticated under this key before is not authenticated again: whether
-# it holds, and what it says, is a function of the row. Charges mostly read the row that the last one wrote.
+# A row equal in every column to one that was authenticated under this key is not authenticated again: the outcome depends
+# on the row alone. Most charges read the row that the previous charge wrote.
 _KNOWN: dict[tuple[bytes, str, tuple[Any, ...]], Account] = {}
 
 
@@ -121,9 +122,9 @@ def _row(account: Account, key: bytes, ledger_id: str) -> dict[str, Any]:
 
 def _account(row: tuple[Any, ...], key: bytes, ledger_id: str) -> Account:
     facts = dict(zip(_COLUMNS, row, strict=True))
-    found = facts.pop("mac")
+    stored_mac = facts.pop("mac")
     try:
-        if same(account_mac(key, ledger_id, facts), found):
+        if same(account_mac(key, ledger_id, facts), stored_mac):
             limits, spent = from_text(json.loads(facts["limits"])), from_text(json.loads(facts["spent"]))
             account = Account(facts["scope"], facts["accountant"], limits, spent, facts["seq"])
             _know(account, row, key, ledger_id)

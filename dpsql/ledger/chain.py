@@ -24,40 +24,42 @@ _INNER, _OUTER = (bytes(byte ^ padding for byte in range(256)) for padding in (0
 
 
 def mac(key: bytes, use: str, *parts: bytes) -> str:
-    """HMAC-SHA256 of `use` and the length-prefixed `parts`, in hexadecimal."""
+    """Return HMAC-SHA256 of `use` and the length-prefixed `parts`, in hexadecimal."""
     return _authenticated(key, use.encode() + b"".join([b"\n%d:%b" % (len(part), part) for part in parts]))
 
 
 def same(left: str, right: object) -> bool:
-    """Equality of two digests in constant time; anything that is not a text differs."""
+    """Compare two digests in constant time; a value that is not a text is unequal."""
     return isinstance(right, str) and hmac.compare_digest(left.encode(), right.encode("utf-8", "replace"))
 
 
 def linked(key: bytes, previous: str, body: str) -> str:
-    """The digest of the entry `body` that follows an entry with digest `previous`."""
+    """Return the digest of the entry `body` that follows an entry with digest `previous`."""
     return _authenticated(key, f"dpsql entry\n{previous}\n{body}".encode())
 
 
 def account_mac(key: bytes, ledger_id: str, facts: Mapping[str, Any]) -> str:
-    """Authenticates one row of running totals."""
+    """Return the MAC of one row of running totals."""
     return mac(key, "dpsql account", ledger_id.encode(), canonical(facts).encode())
 
 
 @lru_cache(maxsize=16)
 def _keyed(key: bytes) -> tuple[HASH, HASH]:
-    """SHA-256 with the inner and the outer padded key taken in. The library looks its algorithm up for every text."""
+    """Return SHA-256 states after the inner and the outer padded key; hmac would look the algorithm up for every
+    text."""
     block = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
     return hashlib.sha256(block.translate(_INNER)), hashlib.sha256(block.translate(_OUTER))
 
 
 def _authenticated(key: bytes, text: bytes) -> str:
     """hex(SHA-256(outer + SHA-256(inner + text))): HMAC-SHA256 of RFC 2104, section 2."""
-    begun, ended = (one.copy() for one in _keyed(key))
+    begun, ended = (state.copy() for state in _keyed(key))
     begun.update(text)
     ended.update(begun.digest())
     return ended.hexdigest()
 
 
 def key_mark(key: bytes, ledger_id: str) -> str:
-    """Names the key without revealing it, so that a wrong key is told from an edited ledger."""
+    """Return an identifier of the key that does not reveal it, so that a wrong key is not mistaken for an edited
+    ledger."""
     return mac(key, "dpsql key", ledger_id.encode())[:32]

@@ -1,4 +1,4 @@
-"""Checking a ledger against itself: chain, columns, totals, head."""
+"""Verify a whole ledger: chain, columns, totals, head."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpsql.errors.exceptions import IntegrityError, InternalError, refuse
 from dpsql.ledger.account import Account, load_accounts
 from dpsql.ledger.chain import START, linked, same
 from dpsql.ledger.entries import pages, tip
-from dpsql.ledger.records import Entry, Verdict, added, from_text
+from dpsql.ledger.records import Entry, LedgerVerdict, added, from_text
 from dpsql.ledger.witness import Head, Witness
 
 OUTCOMES = ("committed", "failed")
@@ -24,11 +24,11 @@ class _Broken(Exception):
         self.problem = problem
 
 
-def first_problem(connection: Connection, witness: Witness, dataset: str, head: Head) -> Verdict:
-    """Walk the whole ledger; the verdict names the first entry that does not hold and why.
+def first_problem(connection: Connection, witness: Witness, dataset: str, head: Head) -> LedgerVerdict:
+    """Verify the whole ledger and return a verdict with the first entry that does not hold, and why.
 
     Checked: numbers without gaps, every digest, the columns against the authenticated body, every charge within the
-    limits of its time, totals added up again from the charges, and the head of the second place.
+    limits of its time, totals recomputed from the charges, and the head in the state directory.
     """
     state = _Replay(witness, dataset)
     try:
@@ -41,19 +41,21 @@ def first_problem(connection: Connection, witness: Witness, dataset: str, head: 
         stored = load_accounts(connection, witness.key, witness.ledger_id)
         for scope in sorted(stored.keys() | state.accounts.keys()):
             if stored.get(scope) != state.accounts.get(scope):
-                known = state.accounts.get(scope)
-                raise _Broken(known.seq if known else state.last.seq, "the running totals disagree with the entries")
+                replayed = state.accounts.get(scope)
+                raise _Broken(
+                    replayed.seq if replayed else state.last.seq, "the running totals disagree with the entries"
+                )
     except _Broken as broken:
-        return Verdict(state.last.seq, broken.seq, broken.problem)
+        return LedgerVerdict(state.last.seq, broken.seq, broken.problem)
     except IntegrityError as error:
-        return Verdict(state.last.seq, state.last.seq, error.message)
+        return LedgerVerdict(state.last.seq, state.last.seq, error.message)
     except (InternalError, KeyError, TypeError, ValueError):
-        return Verdict(state.last.seq, state.last.seq + 1, "its text makes no sense")
-    return Verdict(state.last.seq)
+        return LedgerVerdict(state.last.seq, state.last.seq + 1, "its text makes no sense")
+    return LedgerVerdict(state.last.seq)
 
 
 class _Replay:
-    """The accounts as the entries say, added up one entry at a time."""
+    """The accounts recomputed from the entries, one entry at a time."""
 
     def __init__(self, witness: Witness, dataset: str) -> None:
         self.last = Head(0, START)
@@ -63,7 +65,7 @@ class _Replay:
         self._unresolved: set[int] = set()
 
     def take(self, entry: Entry) -> None:
-        """Check one entry against the one before and add it."""
+        """Check one entry against its predecessor and apply it."""
         seq = self.last.seq + 1
         if entry.seq != seq:
             raise _Broken(seq, "the entry is missing")
@@ -88,7 +90,7 @@ class _Replay:
             if self.accounts.setdefault(facts["scope"], account) is not account:
                 raise _Broken(seq, "the account was opened before")
         elif entry.kind == "limits":
-            self.accounts[facts["scope"]] = self.accounts[facts["scope"]].at(seq, limits=from_text(facts["limits"]))
+            self.accounts[facts["scope"]] = self.accounts[facts["scope"]].after(seq, limits=from_text(facts["limits"]))
         elif entry.kind == "charge":
             self._charge(seq, facts)
         elif entry.kind in OUTCOMES:
@@ -102,7 +104,7 @@ class _Replay:
             account = self.accounts[scope]
             if not account.fits(charge):
                 raise _Broken(seq, f"the charge did not fit scope {scope}")
-            self.accounts[scope] = account.at(seq, spent=added(account.spent, charge))
+            self.accounts[scope] = account.after(seq, spent=added(account.spent, charge))
         self._unresolved.add(seq)
 
 

@@ -1,4 +1,4 @@
-"""Which fault of the register a failure of a database driver is."""
+"""Map failures of database drivers to faults of the register."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def slug_of(error: Any) -> str:
-    """The slug of an error of sqlite3 or psycopg; it never depends on what the tables hold."""
+    """Return the slug for an error of sqlite3 or psycopg; it does not depend on the contents of tables."""
     if isinstance(error, sqlite3.Error):
         name = getattr(error, "sqlite_errorname", "") or ""
         for start, slug in _SQLITE_SLUGS:

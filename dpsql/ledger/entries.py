@@ -26,12 +26,13 @@ _INSERT = DriverStatement(entries.insert())
 
 
 def now() -> str:
-    """The time of day for people to read. Nothing is decided by it: clocks jump."""
+    """Return the time of day, for readers of the ledger. Nothing depends on it, since clocks jump."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def tip(connection: Connection, head: Head) -> Head:
-    """The last entry of a ledger that must contain `head`. Raises ledger_older or ledger_tampered when it does not."""
+    """Return the last entry of a ledger that must contain `head`. Raises ledger_older or ledger_tampered if it does
+    not."""
     rows = _SINCE.rows(connection, seq=head.seq)
     if head.seq == 0:
         return Head(*rows[-1]) if rows else head
@@ -42,8 +43,8 @@ def tip(connection: Connection, head: Head) -> Head:
     return Head(*rows[-1])
 
 
-class Turn:
-    """One writer's turn at the end of the chain, inside its transaction: `last` moves as entries are appended."""
+class ChainWriter:
+    """The end of the chain inside one writer's transaction: `last` moves as entries are appended."""
 
     def __init__(self, connection: Connection, key: bytes, last: Head) -> None:
         self.connection = connection
@@ -62,18 +63,18 @@ class Turn:
 
 
 def page_after(connection: Connection, seq: int) -> list[Entry]:
-    """The next entries after number `seq`, at most 1000."""
+    """Return the next entries after number `seq`, at most 1000."""
     return [Entry(*row) for row in connection.execute(_AFTER, {"seq": seq})]
 
 
 def pages(connection: Connection, seq: int) -> Iterator[Entry]:
-    """All entries after number `seq` in order."""
+    """Yield all entries after number `seq` in order."""
     while page := page_after(connection, seq):
         yield from page
         seq = page[-1].seq
 
 
 def find_charge(connection: Connection, request_id: str) -> Entry | None:
-    """The charge that was made under an idempotency key, if any."""
+    """Return the charge under an idempotency key, None if there is none."""
     rows = _BY_ID.rows(connection, id=request_id)
     return Entry(*rows[0]) if rows else None

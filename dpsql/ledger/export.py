@@ -1,4 +1,4 @@
-"""The ledger for an outside auditor, who can add it up again and, given the key, check every digest.
+"""Export the ledger for an outside auditor, who can recompute the totals and, given the key, every digest.
 
 JSON lines: one object per entry, {"digest": hex, "body": text}.  `body` is the exact authenticated text, itself JSON:
 every entry has seq, kind, time (UTC, informative only); a charge has id, analyst, session, scopes, charge, what and
@@ -29,12 +29,12 @@ COLUMNS = (
 
 
 def write_json_lines(entries: Iterable[Entry], out: TextIO) -> None:
-    """One JSON object per line, as described above."""
+    """Write one JSON object per line, as described above."""
     out.writelines(json.dumps({"digest": entry.digest, "body": entry.body}) + "\n" for entry in entries)
 
 
 def write_csv(entries: Iterable[Entry], out: TextIO) -> None:
-    """One line per entry under `COLUMNS`, as described above."""
+    """Write one line per entry under `COLUMNS`, as described above."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for entry in entries:

@@ -1,6 +1,6 @@
-"""How long the budget lasts at the rate of the last week: a reading of the ledger for its owner.
+"""Forecast for the owner how long the budget lasts at the rate of the last week.
 
-Times of day in the ledger are informative (clocks jump), so nothing is decided by a forecast.
+Times of day in the ledger are informative (clocks jump), so nothing depends on a forecast.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FARTHEST = timedelta(days=365 * 100)
 
 @dataclass(frozen=True)
 class Forecast:
-    """One scope: what it was charged in the last 7 days and has left, in ledger units by dimension.
+    """The forecast of one scope: charges of the last 7 days and what is left, in ledger units by dimension.
 
     `until`: when the first dimension runs out if every week is like the last one; None when nothing was charged, or
     when that is more than a century away.
@@ -31,7 +31,7 @@ class Forecast:
     until: datetime | None
 
     def words(self) -> str:
-        """For a person: "dataset: at this week's rate (epsilon 2) the budget lasts until 2026-12-24"."""
+        """Return a sentence such as "dataset: at this week's rate (epsilon 2) the budget lasts until 2026-12-24"."""
         if not any(self.charged.values()):
             return f"{self.scope}: nothing was charged this week"
         parts = [f"{name} {decimal_text(name, self.charged[name])}" for name in DECIMALS if self.charged.get(name)]
@@ -40,16 +40,17 @@ class Forecast:
 
 
 def forecasts(ledger: Ledger, now: datetime | None = None) -> list[Forecast]:
-    """One for each account but those of sessions, the dataset first. `now`: aware; the clock's when left out."""
+    """Return the forecasts of all accounts but those of sessions, the dataset first. `now`: an aware datetime, by
+    default that of the clock."""
     now = datetime.now(UTC) if now is None else now
     accounts = {scope: account for scope, account in ledger.accounts().items() if not scope.startswith("session:")}
     charged = _charged_since(ledger.history(), now - WEEK)
-    found = []
+    listed = []
     for scope in sorted(accounts, key=lambda name: (name != "dataset", name)):
         left = accounts[scope].remaining
         week = {dimension: charged.get((scope, dimension), 0) for dimension in left}
-        found.append(Forecast(scope, week, left, _end(week, left, now)))
-    return found
+        listed.append(Forecast(scope, week, left, _end(week, left, now)))
+    return listed
 
 
 def _charged_since(entries: Iterable[Entry], start: datetime) -> dict[tuple[str, str], int]:

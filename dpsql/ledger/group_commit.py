@@ -1,7 +1,7 @@
-"""Threads that charge at the same time share one transaction, and so one flush to disk.
+"""Group commit: threads that charge at the same time share one transaction, and so one flush to disk.
 
-The first one works; who comes while it does waits, and when it is done one of those who wait works for all of them. A
-flush takes as long for one entry as for twenty, so that a slow disk limits transactions, and not charges.
+The first thread leads and writes. Threads that arrive meanwhile wait; then one of them leads and writes for all of them. A
+flush takes as long for twenty entries as for one, so a slow disk limits the number of transactions, not of charges.
 """
 
 from __future__ import annotations
@@ -15,99 +15,105 @@ from typing import Generic, TypeVar
 
 from dpsql.errors.exceptions import Error, refuse
 
-Asked = TypeVar("Asked")
-Given = TypeVar("Given")
+Request = TypeVar("Request")
+Result = TypeVar("Result")
 
 
-class Ask(Generic[Asked, Given]):
-    """What one thread asked for, and what became of it: `given`, or the `error` to be raised in that thread."""
+class Submission(Generic[Request, Result]):
+    """The request of one thread and its outcome: `result`, or the `error` to raise in that thread."""
 
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
-        self.given: Given | None = None
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.result: Result | None = None
         self.error: BaseException | None = None
         self.taken = False
         self.done = False
 
-    def outcome(self) -> Given:
-        """What was given; raises the error instead if there is one."""
+    def outcome(self) -> Result:
+        """Return the result, or raise the error."""
         if self.error is not None:
             raise self.error
-        assert self.given is not None
-        return self.given
+        assert self.result is not None
+        return self.result
 
 
-class _Room(Generic[Asked, Given]):
-    """Who waits in one process."""
+class _Queue(Generic[Request, Result]):
+    """The submissions that wait in one process, and whether a thread leads (`busy`)."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
         self.changed = Condition()
-        self.waiting: list[Ask[Asked, Given]] = []
+        self.waiting: list[Submission[Request, Result]] = []
         self.busy = False
 
 
-class Together(Generic[Asked, Given]):
-    """`work` fills in `given` or `error` of every ask. What it raises instead is raised in all their threads."""
+class GroupCommit(Generic[Request, Result]):
+    """`work` sets `result` or `error` of every submission of a batch; what it raises itself is raised in all their threads."""
 
-    def __init__(self, work: Callable[[list[Ask[Asked, Given]]], None]) -> None:
+    def __init__(self, work: Callable[[list[Submission[Request, Result]]], None]) -> None:
         self._work = work
-        self._room: _Room[Asked, Given] = _Room()
+        self._queue: _Queue[Request, Result] = _Queue()
 
-    def ask(self, asked: Asked, timeout_seconds: float, what: str) -> Given:
-        """What `work` gives for `asked`. Raises ledger_locked (about `what`) when its turn does not come in time.
+    def submit(self, request: Request, timeout_seconds: float, purpose: str) -> Result:
+        """Return the result of `work` for `request`. Raises ledger_locked (about `purpose`) if no batch takes it in time.
 
-        What was taken into somebody's transaction is waited for however long that takes: it may have been written.
+        A request that a batch has taken is waited for however long that takes: it may have been written.
         """
-        room = self._room
-        if room.process != os.getpid():  # a fork: the threads that wait, and may hold the lock, are the parent's
-            room = self._room = _Room()
-        mine: Ask[Asked, Given] = Ask(asked)
-        batch: list[Ask[Asked, Given]] = []
-        try:  # around taking the lead too: Ctrl-C may come between any two steps, and a room left busy is never left
-            with room.changed:
+        queue = self._queue
+        if queue.process != os.getpid():  # a fork: the threads that wait, and may hold the lock, are the parent's
+            queue = self._queue = _Queue()
+        mine: Submission[Request, Result] = Submission(request)
+        batch: list[Submission[Request, Result]] = []
+        try:  # before leading too: Ctrl-C may come between any two steps, and a queue left busy blocks every charge
+            with queue.changed:
                 try:
-                    self._wait(room, mine, timeout_seconds, what)
+                    self._wait(queue, mine, timeout_seconds, purpose)
                 except BaseException:
-                    room.waiting = [one for one in room.waiting if one is not mine]
+                    queue.waiting = [submission for submission in queue.waiting if submission is not mine]
                     raise
                 if not mine.done:
-                    batch, room.waiting, room.busy = room.waiting, [], True
-                    for one in batch:
-                        one.taken = True
+                    batch, queue.waiting, queue.busy = queue.waiting, [], True
+                    for submission in batch:
+                        submission.taken = True
             if batch:
                 self._work(batch)
         except BaseException as error:
             if not batch:
                 raise
-            # A refusal too is taken back: it may count what others of the batch were to be charged.
-            for one in batch:
-                one.error = error if one is mine else _for_another(error)
+            # Refusals are withdrawn as well: they may count what other members of the batch were to be charged.
+            for submission in batch:
+                submission.error = error if submission is mine else _for_another(error)
         finally:
             if batch:
-                _hand_over(room, batch)
+                _release_leadership(queue, batch)
         return mine.outcome()
 
-    def _wait(self, room: _Room[Asked, Given], mine: Ask[Asked, Given], timeout_seconds: float, what: str) -> None:
-        """Until the room is free, or somebody has worked for `mine`; the room's lock is held."""
+    def _wait(
+        self,
+        queue: _Queue[Request, Result],
+        mine: Submission[Request, Result],
+        timeout_seconds: float,
+        purpose: str,
+    ) -> None:
+        """Wait until no thread leads or `mine` is done; the caller holds the lock of the queue."""
         deadline = time.monotonic() + timeout_seconds
-        room.waiting.append(mine)
-        while room.busy and not mine.done:
+        queue.waiting.append(mine)
+        while queue.busy and not mine.done:
             left = None if mine.taken else deadline - time.monotonic()
             if left is not None and left <= 0:
-                raise refuse("ledger_locked", what=what, seconds=f"{timeout_seconds:g}")
-            room.changed.wait(left)
+                raise refuse("ledger_locked", what=purpose, seconds=f"{timeout_seconds:g}")
+            queue.changed.wait(left)
 
 
-def _hand_over(room: _Room[Asked, Given], batch: list[Ask[Asked, Given]]) -> None:
-    """The room is free again, and everybody of the batch learns it."""
-    with room.changed:
-        room.busy = False
-        for one in batch:
-            one.done = True
-        room.changed.notify_all()
+def _release_leadership(queue: _Queue[Request, Result], batch: list[Submission[Request, Result]]) -> None:
+    """Release leadership and wake every thread of the batch."""
+    with queue.changed:
+        queue.busy = False
+        for submission in batch:
+            submission.done = True
+        queue.changed.notify_all()
 
 
 def _for_another(error: BaseException) -> Error:
-    """The same failure for another thread; one that is not ours (an interrupt of the first thread) tells nothing."""
+    """Return the failure for another thread: a copy of an `Error`; for an interrupt, that the outcome is unknown."""
     return copy(error) if isinstance(error, Error) else refuse("ledger_commit_unknown", charged=True)

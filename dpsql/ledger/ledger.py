@@ -1,4 +1,4 @@
-"""The ledger: what each scope may spend and has spent; written before data is touched, never taken back."""
+"""The ledger: limits and charges of each scope. A charge is written before data is touched, and never refunded."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import logging
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Self, TextIO
+from typing import Protocol, Self, TextIO
 
 from sqlalchemy.engine import Connection
 
 from dpsql.errors.exceptions import BudgetRefusal, Error, refuse
 from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
 from dpsql.ledger.check import first_problem
-from dpsql.ledger.entries import Turn, find_charge, page_after, tip
+from dpsql.ledger.entries import ChainWriter, find_charge, page_after, tip
 from dpsql.ledger.export import write_csv, write_json_lines
-from dpsql.ledger.group_commit import Ask, Together
+from dpsql.ledger.group_commit import GroupCommit, Submission
 from dpsql.ledger.outcomes import Outcome, Outcomes
 from dpsql.ledger.records import (
     DATASET,
     ChargeRequest,
     Entry,
+    LedgerVerdict,
     Units,
-    Verdict,
     added,
     checked_scope,
     checked_text,
@@ -34,26 +34,40 @@ from dpsql.ledger.records import (
 from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.store import Store, Taken
 from dpsql.ledger.unit import must_hold
-from dpsql.ledger.witness import Witness
+from dpsql.ledger.witness import Head, Witness
 from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 _log = logging.getLogger("dpsql.ledger")
 _Charged = tuple[int, dict[str, Account]]
 
 
-class Ledger:
-    """An open ledger; made by `open_ledger`. Any number of threads, processes and machines may share one.
+class HeadElsewhere(Protocol):
+    """The head on another machine, as the ledger uses it (`off_machine_head`)."""
 
-    Every method raises `Fault` when the storage fails and `IntegrityError` when the ledger does not hold.
+    def required(self) -> Head:
+        """Return the head. Raises witness_missing and witness_unreachable."""
+
+    def advance(self, head: Head) -> None:
+        """Write the head. Raises witness_not_written; the charge stays."""
+
+    def close(self) -> None:
+        """Close the connection to the place."""
+
+
+class Ledger:
+    """An open ledger, created by `open_ledger`. Any number of threads, processes and machines may share it.
+
+    Every method raises `Fault` if the storage fails and `IntegrityError` if the ledger does not hold.
     """
 
     def __init__(self, store: Store, witness: Witness, dataset: str) -> None:
         self.dataset = dataset
         self.store = store
         self.witness = witness
+        self.second_witness: HeadElsewhere | None = None
         self._unit: str | None = None
         self._outcomes = Outcomes(self.settle)
-        self._charges: Together[ChargeRequest, _Charged] = Together(self._charge_all)
+        self._charges: GroupCommit[ChargeRequest, _Charged] = GroupCommit(self._charge_all)
         _LIVE.add(self)
 
     @property
@@ -62,105 +76,113 @@ class Ledger:
         return self.witness.ledger_id
 
     def hold_unit(self, unit: str, *, change: bool = False) -> None:
-        """Record whose privacy is accounted for from here on; nothing is written when that is known.
+        """Record the privacy unit of later charges; nothing is written if it is recorded already.
 
-        Raises Fault ledger_unit when charges were made for another unit. `change`: the owner's word that they were; what
-        was spent stays spent.
+        Raises Fault ledger_unit if there are charges for another unit. `change`: the owner accepts that; what was
+        spent stays spent.
         """
         if self._unit == unit:
             return
         with self.store.reading() as connection:
             missing = must_hold(connection, unit, change)
         if missing:
-            with self._turn() as turn:
-                if must_hold(turn.connection, unit, change):
-                    turn.append("unit", {"unit": unit})
+            with self._write_transaction() as writer:
+                if must_hold(writer.connection, unit, change):
+                    writer.append("unit", {"unit": unit})
         self._unit = unit
 
+    def record(self, kind: str, facts: Mapping[str, object]) -> Head:
+        """Write one entry about an act of the owner. Returns the head after it."""
+        with self._write_transaction() as writer:
+            writer.append(kind, facts)
+        return writer.last
+
     def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
-        """Open the account of `scope`, or record that its limits have changed; nothing is written when they have not.
+        """Open the account of `scope`, or record changed limits; nothing is written if they are the same.
 
         The accountant of a scope is fixed when it is opened: another one is refused (ledger_accountant).
         """
         checked_scope(scope)
         checked_text("accountant", accountant, 40)
-        wanted = checked_units(limits)
+        new_limits = checked_units(limits)
         with self.store.reading() as connection:
-            found = self._accounts(connection, [scope]).get(scope)
-        if found is not None and not found.must_change(accountant, wanted):
+            current = self._accounts(connection, [scope]).get(scope)
+        if current is not None and not current.must_change(accountant, new_limits):
             return
-        with self._turn() as turn:
-            found = self._accounts(turn.connection, [scope]).get(scope)
-            facts = {"scope": scope, "accountant": accountant, "limits": to_text(wanted)}
-            if found is None:
-                seq = turn.append("account", facts)
-                account = Account(scope, accountant, wanted, dict.fromkeys(wanted, 0), seq)
-                insert_account(turn.connection, self.witness.key, self.ledger_id, account)
-            elif found.must_change(accountant, wanted):
-                seq = turn.append("limits", {**facts, "were": to_text(found.limits)})
-                changed = found.at(seq, limits=wanted)
-                update_accounts(turn.connection, self.witness.key, self.ledger_id, [changed])
+        with self._write_transaction() as writer:
+            current = self._accounts(writer.connection, [scope]).get(scope)
+            facts = {"scope": scope, "accountant": accountant, "limits": to_text(new_limits)}
+            if current is None:
+                seq = writer.append("account", facts)
+                account = Account(scope, accountant, new_limits, dict.fromkeys(new_limits, 0), seq)
+                insert_account(writer.connection, self.witness.key, self.ledger_id, account)
+            elif current.must_change(accountant, new_limits):
+                seq = writer.append("limits", {**facts, "were": to_text(current.limits)})
+                changed = current.after(seq, limits=new_limits)
+                update_accounts(writer.connection, self.witness.key, self.ledger_id, [changed])
 
     def reserve(self, request: ChargeRequest) -> Reservation:
-        """Charge `request` to all its scopes at once; on disk, and its head moved, when this returns.
+        """Charge `request` to all its scopes at once. When this returns, the charge is on disk and the head has
+        moved.
 
-        Raises BudgetRefusal (nothing written; `remaining` tells what is left of each scope), request_repeated for an
-        id that was charged before, and `Fault` with `charged` set when nobody can know whether it was recorded.
-        From here on the charge is spent, whatever happens to the process or is noted on the reservation.
+        Raises BudgetRefusal (nothing written; `remaining` has what is left of each scope), request_repeated for an id
+        that was charged before, and `Fault` with `charged` set if it is unknown whether the charge was recorded. A
+        reserved charge is spent, whatever happens to the process or is noted on the reservation.
         """
-        seq, accounts = self._charges.ask(request, self.store.timeout_seconds, self.store.name)
+        seq, accounts = self._charges.submit(request, self.store.timeout_seconds, self.store.name)
         self.store.step("reserved")
         return Reservation(self, request, seq, accounts)
 
     def resolve(self, seq: int, outcome: str, note: str) -> None:
-        """Note the outcome ("committed" or "failed") of the charge with number `seq`. Gives nothing back.
+        """Note the outcome ("committed" or "failed") of the charge with number `seq`. Nothing is refunded.
 
-        A failure is written now; that an answer was given waits for the next charge, or a second (`Outcomes`): a lost
-        note leaves the charge unresolved, which is spent too. Never raises: a paid answer is not withheld for a note.
+        A failure is written at once; "committed" waits for the next charge, or a second (`Outcomes`): if it is lost,
+        the charge stays unresolved, which also counts as spent. Never raises: a charged answer is not withheld
+        because of a note.
         """
         self._outcomes.add(Outcome(seq, outcome, note[:500]))
         if outcome != "committed":
             self.settle()
 
     def settle(self) -> None:
-        """Write the outcomes that wait. What cannot be written is told to the owner's log, and goes on waiting.
+        """Write the waiting outcomes. Outcomes that cannot be written are logged for the owner, and wait on.
 
         Not flushed to disk by itself and not in the head.
         """
         if not self._outcomes.waiting():
             return
         try:
-            with self._turn(durable=False):
-                pass  # whoever has a turn writes what waits
+            with self._write_transaction(durable=False):
+                pass  # every write transaction appends the waiting outcomes
         except (Error, Taken) as error:
             why = error.message if isinstance(error, Error) else "two writers took one number"
             for waiting in self._outcomes.waiting():
                 _log.warning("charge %d: %s not noted: %s", waiting.resolves, waiting.kind, why)
 
     def spent(self, scope: str = DATASET) -> Units:
-        """What `scope` has spent."""
+        """Return what `scope` has spent."""
         return dict(self._known_account(scope).spent)
 
     def limits(self, scope: str = DATASET) -> Units:
-        """What `scope` may spend in all."""
+        """Return the limits of `scope`."""
         return dict(self._known_account(scope).limits)
 
     def remaining(self, scope: str = DATASET) -> Units:
-        """What is left of `scope`, never below zero."""
+        """Return what is left of `scope`, never below zero."""
         return self._known_account(scope).remaining
 
     def accounts(self) -> dict[str, Account]:
-        """Every account by scope, one consistent state."""
+        """Return every account by scope, in one consistent state."""
         with self.store.reading() as connection:
             return self._accounts(connection, None)
 
     def find(self, request_id: str) -> Entry | None:
-        """The charge that was made under an idempotency key, if any."""
+        """Return the charge under an idempotency key, None if there is none."""
         with self.store.reading() as connection:
             return find_charge(connection, request_id)
 
     def history(self, after: int = 0) -> Iterator[Entry]:
-        """Entries with a number above `after`, in order; the database is not held between pages."""
+        """Yield the entries with a number above `after`, in order; the database is not locked between pages."""
         self.settle()
         while True:
             with self.store.reading() as connection:
@@ -170,8 +192,8 @@ class Ledger:
             yield from page
             after = page[-1].seq
 
-    def verify(self) -> Verdict:
-        """Check every entry, every total and the head; names the first entry that does not hold."""
+    def verify(self) -> LedgerVerdict:
+        """Verify every entry, every total and the head; the verdict has the first entry that does not hold."""
         self.settle()
         with self.store.reading() as connection:
             return first_problem(connection, self.witness, self.dataset, self.witness.head())
@@ -184,10 +206,12 @@ class Ledger:
         write(self.history(), out)
 
     def close(self) -> None:
-        """Write what waits and close the connection. A closed ledger connects again when it is used."""
+        """Write the waiting outcomes and close the connection. A closed ledger reconnects when it is used."""
         self.settle()
         self._outcomes.stop()
         self.store.close()
+        if self.second_witness is not None:
+            self.second_witness.close()
 
     def __enter__(self) -> Self:
         return self
@@ -196,45 +220,53 @@ class Ledger:
         self.close()
 
     @contextmanager
-    def _turn(self, durable: bool = True) -> Iterator[Turn]:
-        """One writer's turn: the head is held, the ledger must contain it, and it follows what was made durable.
+    def _write_transaction(self, durable: bool = True) -> Iterator[ChainWriter]:
+        """Open one write transaction: the head is locked, the ledger must contain it, and it moves after the entries
+        are durable.
 
-        What waits to be noted is written with it, or not at all.
+        Waiting outcomes are written with it, or not at all.
         """
+        second = self.second_witness if durable else None
         with self.store.alone(), self.witness.held(self.store.timeout_seconds) as seat:
             head = seat.head()
+            elsewhere = None if second is None else second.required()
             self.store.step("before begin")
             with self.store.writing(durable=durable) as connection:
                 self.store.step("begun")
-                turn = Turn(connection, self.witness.key, tip(connection, head))
-                start = turn.last
-                noted = self._outcomes.write(turn)
-                yield turn
+                if elsewhere is not None:
+                    tip(connection, elsewhere)
+                writer = ChainWriter(connection, self.witness.key, tip(connection, head))
+                start = writer.last
+                noted = self._outcomes.write(writer)
+                yield writer
             self._outcomes.written(noted)
-            if durable and turn.last != start:
-                seat.advance(turn.last)
+            if durable and writer.last != start:
+                seat.advance(writer.last)
                 self.store.step("after head")
+                if second is not None:
+                    second.advance(writer.last)
 
-    def _charge_all(self, asks: list[Ask[ChargeRequest, _Charged]]) -> None:
-        """One transaction for all: each charge fits what those before it have left, or is refused by itself."""
+    def _charge_all(self, submissions: list[Submission[ChargeRequest, _Charged]]) -> None:
+        """Charge all submissions in one transaction: each must fit what the previous ones have left, or is refused
+        alone."""
         try:
-            with self._turn() as turn:
-                for one in asks:
+            with self._write_transaction() as writer:
+                for submission in submissions:
                     try:
-                        accounts = self._fitting(turn.connection, one.asked)
+                        accounts = self._fitting(writer.connection, submission.request)
                     except Error as error:
-                        one.error = error
+                        submission.error = error
                     else:
-                        one.given = self._charge(turn, one.asked, accounts)
-                if all(one.given is None for one in asks):
+                        submission.result = self._charge(writer, submission.request, accounts)
+                if all(submission.result is None for submission in submissions):
                     raise _NothingCharged
         except _NothingCharged:
             pass
         except Taken as error:
             raise refuse("ledger_damaged", problem="two writers took one number") from error
 
-    def _charge(self, turn: Turn, request: ChargeRequest, accounts: list[Account]) -> _Charged:
-        """Write a charge that fits. What fails from here on fails the transaction."""
+    def _charge(self, writer: ChainWriter, request: ChargeRequest, accounts: list[Account]) -> _Charged:
+        """Write a charge that fits. A failure from here on fails the whole transaction."""
         facts = {
             "id": request.id,
             "analyst": request.analyst,
@@ -245,28 +277,27 @@ class Ledger:
             "policy_version": request.policy_version,
         }
         self.store.step("before entry")
-        seq = turn.append("charge", facts)
+        seq = writer.append("charge", facts)
         self.store.step("before totals")
-        charged = [account.at(seq, spent=added(account.spent, request.charge)) for account in accounts]
-        update_accounts(turn.connection, self.witness.key, self.ledger_id, charged)
+        charged = [account.after(seq, spent=added(account.spent, request.charge)) for account in accounts]
+        update_accounts(writer.connection, self.witness.key, self.ledger_id, charged)
         return seq, {account.scope: account for account in charged}
 
     def _fitting(self, connection: Connection, request: ChargeRequest) -> list[Account]:
-        """The accounts of the request's scopes when the charge is new and fits every one of them.
-
-        Raises request_repeated, BudgetRefusal; nothing has been written then.
+        """Return the accounts of the request's scopes if the charge is new and fits all of them. Raises
+        request_repeated and BudgetRefusal before anything is written.
         """
-        known = find_charge(connection, request.id)
-        if known is not None:
-            raise refuse("request_repeated", entry=known.seq)
-        found = self._accounts(connection, request.scopes)
+        charged = find_charge(connection, request.id)
+        if charged is not None:
+            raise refuse("request_repeated", entry=charged.seq)
+        accounts = self._accounts(connection, request.scopes)
         for scope in request.scopes:
-            if scope not in found:
+            if scope not in accounts:
                 raise refuse("ledger_account", scope=scope)
-        if all(account.fits(request.charge) for account in found.values()):
-            return list(found.values())
-        left = {scope: _left(account) for scope, account in found.items()}
-        short = [scope for scope, account in found.items() if not account.fits(request.charge)]
+        if all(account.fits(request.charge) for account in accounts.values()):
+            return list(accounts.values())
+        left = {scope: _left(account) for scope, account in accounts.items()}
+        short = [scope for scope, account in accounts.items() if not account.fits(request.charge)]
         error = refuse("budget_exceeded", short="; ".join(f"{scope} has {left[scope]} left" for scope in short))
         assert isinstance(error, BudgetRefusal)
         error.remaining = left
@@ -277,14 +308,14 @@ class Ledger:
 
     def _known_account(self, scope: str) -> Account:
         with self.store.reading() as connection:
-            found = self._accounts(connection, [scope])
-        if scope not in found:
+            accounts = self._accounts(connection, [scope])
+        if scope not in accounts:
             raise refuse("ledger_account", scope=scope)
-        return found[scope]
+        return accounts[scope]
 
 
 class _NothingCharged(Exception):
-    """All were refused: the transaction is given up, and not flushed."""
+    """All submissions were refused: the transaction is rolled back instead of flushed."""
 
 
 _LIVE: weakref.WeakSet[Ledger] = weakref.WeakSet()
@@ -292,12 +323,12 @@ _LIVE: weakref.WeakSet[Ledger] = weakref.WeakSet()
 
 @atexit.register
 def _settle_all() -> None:
-    """A process that ends without closing its ledgers."""
+    """At the end of the process, write the outcomes of ledgers that were not closed."""
     for ledger in list(_LIVE):
         ledger.settle()
 
 
 def _left(account: Account) -> str:
-    """What is left of an account, as exact decimals for people."""
+    """Return what is left of an account as text with exact decimals."""
     left = account.remaining
     return ", ".join(f"{name} {decimal_text(name, left[name])}" for name in DECIMALS if name in left)

@@ -1,4 +1,4 @@
-"""From an older format of the ledger's tables to the one of this version, with a copy of what was there.
+"""Migrate the ledger's tables from an older format to that of this version, keeping a copy.
 
 Formats carry numbers (`dpsql_format`). A step goes from one number to the next inside one transaction. Entries are never
 rewritten: their texts are what is authenticated, so that a step changes tables around them only, and the chain, the key and
@@ -25,8 +25,9 @@ STEPS: Mapping[int, Step] = {}
 """Steps by the format that they start from. There is one format so far."""
 
 
-def migrate(url: str, *, steps: Mapping[int, Step] = STEPS, wanted: int = FORMAT) -> tuple[int, int, Path | None]:
-    """Bring the ledger at `url` to format `wanted`: the format before and after, and where the copy of a SQLite file is.
+def migrate(url: str, *, steps: Mapping[int, Step] = STEPS, version: int = FORMAT) -> tuple[int, int, Path | None]:
+    """Migrate the ledger at `url` to format `version`. Returns the format before and after, and the path of the copy
+    of a SQLite file.
 
     Raises Fault ledger_missing, ledger_format (a newer format, or an older one without a way), backup_folder.
     """
@@ -36,25 +37,25 @@ def migrate(url: str, *, steps: Mapping[int, Step] = STEPS, wanted: int = FORMAT
     store = Store(place)
     try:
         with store.reading() as connection:
-            found = connection.execute(sqlalchemy.select(layout.c.version)).scalars().all()
-        before = found[0] if len(found) == 1 else -1
-        missing = [number for number in range(before, wanted) if number not in steps]
-        if before > wanted or before < 0 or missing:
-            raise refuse("ledger_format", found=", ".join(map(str, found)) or "none", known=wanted)
-        if before == wanted:
-            return before, wanted, None
+            versions = connection.execute(sqlalchemy.select(layout.c.version)).scalars().all()
+        before = versions[0] if len(versions) == 1 else -1
+        missing = [number for number in range(before, version) if number not in steps]
+        if before > version or before < 0 or missing:
+            raise refuse("ledger_format", found=", ".join(map(str, versions)) or "none", known=version)
+        if before == version:
+            return before, version, None
         copy = None if place.path is None else _copied(place.path, before)
         with store.writing() as connection:
-            for number in range(before, wanted):
+            for number in range(before, version):
                 steps[number](connection)
-            connection.execute(layout.update().values(version=wanted))
-        return before, wanted, copy
+            connection.execute(layout.update().values(version=version))
+        return before, version, copy
     finally:
         store.close()
 
 
 def _copied(path: Path, number: int) -> Path:
-    """A copy of the whole file beside it, made before anything is changed."""
+    """Copy the whole file, before anything is changed, and return the path of the copy."""
     target = path.with_name(f"{path.name}.format{number}")
     try:
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

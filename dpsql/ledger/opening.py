@@ -1,4 +1,4 @@
-"""Opening a ledger: made only when asked, and never in the place of one that is known and gone."""
+"""Open a ledger. It is created only on request, and never in the place of a known one that is gone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import sqlalchemy
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import START, key_mark
 from dpsql.ledger.check import require_sound
-from dpsql.ledger.entries import Turn, page_after, tip
+from dpsql.ledger.entries import ChainWriter, page_after, tip
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.off_machine_head import SecondWitness
 from dpsql.ledger.records import checked_text
 from dpsql.ledger.store import Place, Step, Store, parse_place
 from dpsql.ledger.tables import FORMAT, create_ledger, layout
@@ -32,6 +33,7 @@ def open_checked(
     source: str | None,
     first: bool,
     second_budget: str | None,
+    witness: str | None,
     read_only: bool,
     timeout_seconds: float,
     step: Step,
@@ -43,25 +45,29 @@ def open_checked(
     _require_own(place.path)
     store = Store(place, timeout_seconds, step, read_only=read_only)
     try:
-        if not _has_ledger(store, dataset):
-            known = known_ledger(state, dataset, place.address)
-            if known is None:
+        is_new = not _has_ledger(store, dataset)
+        if is_new:
+            recorded = known_ledger(state, dataset, place.address)
+            if recorded is None:
                 if not create:
                     raise refuse("ledger_missing", address=place.address)
-                others = other_ledgers(state, dataset, place.address, source)
-                if first and others and second_budget is None:
-                    raise refuse("ledger_second", dataset=dataset, address=others[0])
-                _create(store, state, dataset, source, len(others), second_budget)
-            elif not _has_ledger(store, dataset):  # looked at again: it may have been created in between
-                raise refuse("ledger_known", dataset=dataset, address=place.address, place=str(known))
-        return _open(store, state, dataset, unfinished=create, adopt=adopt)
+                elsewhere = other_ledgers(state, dataset, place.address, source)
+                if first and elsewhere and second_budget is None:
+                    raise refuse("ledger_second", dataset=dataset, address=elsewhere[0])
+                _create(store, state, dataset, source, len(elsewhere), second_budget)
+            elif not _has_ledger(store, dataset):  # checked again: it may have been created in between
+                raise refuse("ledger_known", dataset=dataset, address=place.address, place=str(recorded))
+        ledger = _open(store, state, dataset, unfinished=create, adopt=adopt)
+        if witness is not None and not read_only:
+            _attend(ledger, witness, is_new)
+        return ledger
     except BaseException:
         store.close()
         raise
 
 
 def _has_ledger(store: Store, dataset: str) -> bool:
-    """Whether there are tables of a ledger; a SQLite file with tables of others is refused."""
+    """Return whether the tables of a ledger exist. Raises ledger_foreign for a SQLite file with other tables."""
     try:
         if store.place.path is not None and not store.place.path.exists():
             return False
@@ -74,7 +80,7 @@ def _has_ledger(store: Store, dataset: str) -> bool:
 
 
 def _require_own(path: Path | None) -> None:
-    """A file that others may write to is no ledger: what it says could be anybody's word, though not forged unnoticed."""
+    """Refuse a file that other users may write to (ledger_open)."""
     try:
         if path is not None and stat.S_IMODE(path.stat().st_mode) & 0o022:
             raise refuse("ledger_open", place=str(path))
@@ -82,22 +88,22 @@ def _require_own(path: Path | None) -> None:
         return  # what follows says why it cannot be read
 
 
-def touch(path: Path, what: str) -> None:
-    """An empty file for the owner alone; SQLite gives its companions the same permissions."""
+def touch(path: Path, file: str) -> None:
+    """Create an empty file of mode 600; SQLite gives its log files the same permissions."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return
     except OSError as error:
-        raise refuse("ledger_read_only", what=what) from error
+        raise refuse("ledger_read_only", what=file) from error
 
 
 def _create(
-    store: Store, state: Path, dataset: str, source: str | None, others: int, second_budget: str | None
+    store: Store, state: Path, dataset: str, source: str | None, elsewhere: int, second_budget: str | None
 ) -> None:
-    """Key first, then tables and first entry in one transaction, then (when opened) the head.
+    """Create the key, then tables and first entry in one transaction; the head follows when the ledger is opened.
 
-    A crash in between leaves a directory without a head, or a ledger of one entry; asking again finishes the work.
+    A crash in between leaves a directory without a head, or a ledger of one entry; the next creation completes it.
     """
     if store.place.path is not None:
         touch(store.place.path, "the ledger")
@@ -110,19 +116,19 @@ def _create(
         create_ledger(connection)
         mark = key_mark(witness.key, witness.ledger_id)
         facts: dict[str, object] = {"dataset": dataset, "ledger": witness.ledger_id, "format": FORMAT, "key": mark}
-        if others:  # what is learned from all of them is bounded by the sum of their budgets: an auditor sees it
-            facts["other_ledgers"] = others
+        if elsewhere:  # what is learned from all of them is bounded by the sum of their budgets: an auditor sees it
+            facts["other_ledgers"] = elsewhere
         if second_budget is not None:
             facts["second_budget"] = checked_text("second_budget", second_budget, 500)
-        Turn(connection, witness.key, Head(0, START)).append("created", facts)
+        ChainWriter(connection, witness.key, Head(0, START)).append("created", facts)
     store.step("created")
 
 
 def _open(store: Store, state: Path, dataset: str, *, unfinished: bool, adopt: bool) -> Ledger:
     with store.reading() as connection:
-        found = connection.execute(sqlalchemy.select(layout.c.version)).scalars().all()
-        if found != [FORMAT]:
-            raise refuse("ledger_format", found=", ".join(map(str, found)) or "none", known=FORMAT)
+        versions = connection.execute(sqlalchemy.select(layout.c.version)).scalars().all()
+        if versions != [FORMAT]:
+            raise refuse("ledger_format", found=", ".join(map(str, versions)) or "none", known=FORMAT)
         first = page_after(connection, 0)[:2]
     witness = _witness(first[0].body if first else "", state, dataset, store.place)
     ledger = Ledger(store, witness, dataset)
@@ -133,8 +139,19 @@ def _open(store: Store, state: Path, dataset: str, *, unfinished: bool, adopt: b
     return ledger
 
 
+def _attend(ledger: Ledger, url: str, is_new: bool) -> None:
+    """Compare the ledger with its head on another machine, which from now on follows; a new ledger writes the first one."""
+    second = SecondWitness(url, ledger.witness, ledger.store.timeout_seconds)
+    if is_new and second.head() is None:
+        second.advance(ledger.witness.head())
+    head = second.required()
+    with ledger.store.reading() as connection:
+        tip(connection, head)
+    ledger.second_witness = second
+
+
 def _witness(body: str, state: Path, dataset: str, place: Place) -> Witness:
-    """The second place of the ledger whose first entry is `body` (not yet authenticated: the check does that)."""
+    """Return the witness of the ledger whose first entry is `body`, which the later check authenticates."""
     try:
         facts = json.loads(body)
         ledger_id, mark, named = str(facts["ledger"]), facts["key"], facts["dataset"]
@@ -149,12 +166,12 @@ def _witness(body: str, state: Path, dataset: str, place: Place) -> Witness:
     return witness
 
 
-def _adopt(ledger: Ledger, told: bool) -> None:
-    """Write a first head: for a creation that a crash cut short, or because the owner says this is the newest copy."""
+def _adopt(ledger: Ledger, recorded: bool) -> None:
+    """Write a first head, after an interrupted creation, or because the owner states that this is the newest copy."""
     with ledger.store.writing() as connection:
         require_sound(connection, ledger.witness, ledger.dataset, Head())
-        turn = Turn(connection, ledger.witness.key, tip(connection, Head()))
-        if told:
-            turn.append("adopted", {})
-    ledger.witness.start(turn.last)
+        writer = ChainWriter(connection, ledger.witness.key, tip(connection, Head()))
+        if recorded:
+            writer.append("adopted", {})
+    ledger.witness.start(writer.last)
     ledger.store.step("head made")

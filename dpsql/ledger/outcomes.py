@@ -1,9 +1,9 @@
-"""Outcomes of charges that wait to be written: beside the next charge, in its transaction.
+"""Outcomes of charges, written in the transaction of the next charge.
 
-That a charge was answered is noted for the owner. Nothing is decided by it, and a charge without an outcome is spent as
-any other, so the note needs no transaction, and no turn, of its own. It is written by the next charge of this process,
-by whoever reads the history through this ledger, closes it or ends the process, and after `LATEST_SECONDS` by a thread.
-A process that is killed takes the notes of its last second with it.
+They inform the owner that a charge was answered. Nothing depends on them, and a charge without an outcome is spent
+like any other, so an outcome needs no transaction of its own. It is written with the next charge of this process,
+when the history is read through this ledger, when the ledger is closed or the process ends, and after
+`LATEST_SECONDS` by a thread. A killed process loses the outcomes of its last second.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from threading import Timer
 from sqlalchemy import bindparam, select
 
 from dpsql.ledger.driver_statements import DriverStatement
-from dpsql.ledger.entries import Turn
+from dpsql.ledger.entries import ChainWriter
 from dpsql.ledger.tables import entries
 
 LATEST_SECONDS = 1.0
@@ -36,17 +36,18 @@ class Outcome:
 
 
 class Outcomes:
-    """What waits in this process. Thread-safe without a lock, as a fork could leave one taken: each step is atomic."""
+    """The waiting outcomes of this process. Thread-safe without a lock, which a fork could leave locked: each step is
+    atomic."""
 
     def __init__(self, settle: Callable[[], None]) -> None:
-        """`settle` writes what waits; it is called by a thread of ours when nothing else has done so."""
+        """`settle` writes the waiting outcomes; a background thread calls it if nothing else does."""
         self._settle = settle
         self._waiting: dict[int, Outcome] = {}
         self._timer: Timer | None = None
         self._process = os.getpid()
 
     def add(self, outcome: Outcome) -> None:
-        """Let it wait."""
+        """Add an outcome to those that wait."""
         self._of_this_process()
         self._waiting[outcome.resolves] = outcome
         if self._timer is None:
@@ -56,28 +57,29 @@ class Outcomes:
                 timer.start()
 
     def waiting(self) -> list[Outcome]:
-        """What is not written yet, oldest first. A child has none: its parent writes what was waiting at the fork."""
+        """Return the waiting outcomes, oldest first. A forked child has none: its parent writes them."""
         self._of_this_process()
         return list(self._waiting.values())
 
-    def write(self, turn: Turn) -> list[Outcome]:
-        """Append what waits to the chain and return it. A charge never fails for the sake of a note: one that has an
-        outcome already (a process and its fork both noted one, or nobody knew whether a commit succeeded) is left."""
-        found = self.waiting()
-        for outcome in found:
-            if _RESOLVED.rows(turn.connection, resolves=outcome.resolves):
+    def write(self, writer: ChainWriter) -> list[Outcome]:
+        """Append the waiting outcomes to the chain and return them. A charge must not fail because of an outcome: a
+        second outcome of one charge (noted by a process and its fork, or after a commit of unknown success) is
+        skipped."""
+        outcomes = self.waiting()
+        for outcome in outcomes:
+            if _RESOLVED.rows(writer.connection, resolves=outcome.resolves):
                 _log.warning("charge %d: %s not noted: it has an outcome", outcome.resolves, outcome.kind)
             else:
-                turn.append(outcome.kind, {"resolves": outcome.resolves, "note": outcome.note})
-        return found
+                writer.append(outcome.kind, {"resolves": outcome.resolves, "note": outcome.note})
+        return outcomes
 
     def written(self, outcomes: list[Outcome]) -> None:
-        """These are in the ledger."""
+        """Remove outcomes that are in the ledger."""
         for outcome in outcomes:
             self._waiting.pop(outcome.resolves, None)
 
     def stop(self) -> None:
-        """Nobody waits for the thread any more."""
+        """Cancel the background flush."""
         timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()

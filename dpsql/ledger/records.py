@@ -1,4 +1,4 @@
-"""What is said to the ledger and what it says back: plain frozen types, no storage.
+"""Request and record types of the ledger: immutable, without storage.
 
 Amounts are plain integers by dimension: epsilon and delta in units of 10^-18, rho in units of 10^-36.  They exceed
 64 bits, so that wherever they are written they are decimal text, and they are added in Python.
@@ -29,7 +29,7 @@ _ENCODED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 @dataclass(frozen=True)
 class ChargeRequest:
-    """One charge to be made: `charge` must fit in every one of `scopes`, or nothing is written.
+    """The request for one charge: `charge` must fit every one of `scopes`, or nothing is written.
 
     `id` is the idempotency key: an id is charged at most once.  `what` is a short public text or a digest of the
     private block; `policy_version` names the policy the price was computed from.
@@ -78,7 +78,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LedgerVerdict:
     """Outcome of a check of the whole ledger: `first_bad` is the number of the first entry that does not hold."""
 
     entries: int
@@ -87,42 +87,43 @@ class Verdict:
 
     @property
     def sound(self) -> bool:
-        """Whether every entry, total and head agrees."""
+        """Return whether every entry, total and head agrees."""
         return not self.problem
 
 
 def asker(analyst: str | None) -> str:
-    """Who asks, in names that must not be taken for another's: an analyst may have any name, that of the owner too."""
+    """Return an unambiguous name of the asker: an analyst may have any name, even that of the owner."""
     return "owner" if analyst is None else f"analyst:{quote(analyst, safe='')}"
 
 
 def charge_id(analyst: str | None, request_id: str) -> str:
-    """The idempotency key under which a request is charged. It belongs to the asker: nobody else can use it up, or learn
+    """Return the idempotency key of a request. It includes the asker, so that nobody else can use the key, or learn
     that it is used."""
     checked_text("a request id", request_id, _LONGEST_NAME)
     return f"{asker(analyst)}/{request_id}"
 
 
 def request_of(charge: str) -> str:
-    """The request id in a `charge_id`, which is the receipt that the asker knows; any other id as it is."""
+    """Return the request id in a `charge_id`, which is the asker's receipt; any other id unchanged."""
     who, slash, request_id = charge.partition("/")
     return request_id if slash and (who == "owner" or who.startswith("analyst:")) else charge
 
 
 def canonical(facts: Mapping[str, Any]) -> str:
-    """One text for one object: JSON, keys sorted, no spaces, ASCII only. This is what is authenticated."""
+    """Return the canonical text of an object: JSON, keys sorted, no spaces, ASCII only. Digests authenticate this
+    text."""
     return _ENCODED(facts)
 
 
 def checked_text(name: str, text: object, longest: int) -> str:
-    """`text` when it is a non-empty text of at most `longest` characters; an internal error otherwise."""
+    """Return `text` if it is a non-empty text of at most `longest` characters; raise ledger_request otherwise."""
     if not isinstance(text, str) or not 0 < len(text) <= longest:
         raise refuse("ledger_request", problem=f"{name} must be a text of 1 to {longest} characters")
     return text
 
 
 def checked_scope(scope: str) -> str:
-    """`scope` when it is "dataset", "analyst:NAME", "session:ID" or "project:NAME"."""
+    """Return `scope` if it is "dataset", "analyst:NAME", "session:ID" or "project:NAME"."""
     checked_text("a scope", scope, _LONGEST_NAME + 10)
     if _SCOPE.fullmatch(scope) is None:
         raise refuse("ledger_request", problem="a scope is dataset, analyst:NAME, session:ID or project:NAME")
@@ -130,7 +131,7 @@ def checked_scope(scope: str) -> str:
 
 
 def checked_units(units: Mapping[str, int]) -> Units:
-    """A copy of `units` when it has dimensions and every amount is an integer >= 0 (True is not an amount)."""
+    """Return a copy of `units` if it has dimensions and every amount is an integer >= 0 (True is not an amount)."""
     for dimension, amount in units.items():
         if dimension not in DECIMALS or type(amount) is not int or not 0 <= amount < _TOO_MUCH:
             raise refuse("ledger_request", problem="amounts are integers >= 0 of epsilon, delta or rho")
@@ -140,26 +141,26 @@ def checked_units(units: Mapping[str, int]) -> Units:
 
 
 def to_text(units: Mapping[str, int]) -> dict[str, str]:
-    """Amounts as decimal text."""
+    """Return amounts as decimal text."""
     return {dimension: str(amount) for dimension, amount in units.items()}
 
 
 def from_text(units: Mapping[str, str]) -> Units:
-    """Amounts read back from decimal text; raises ValueError for anything else."""
+    """Return amounts from decimal text. Raises ValueError for anything else."""
     if not all(isinstance(amount, str) and amount.isascii() and amount.isdigit() for amount in units.values()):
         raise ValueError("amounts are decimal digits")
     return {dimension: int(amount) for dimension, amount in units.items()}
 
 
 def added(left: Mapping[str, int], right: Mapping[str, int]) -> Units:
-    """The sum by dimension; both must have the same dimensions, because an unknown dimension is not zero."""
+    """Return the sum by dimension; both must have the same dimensions, because a missing dimension is not zero."""
     if left.keys() != right.keys():
         raise refuse("ledger_shape", left=", ".join(sorted(left)), right=", ".join(sorted(right)))
     return {dimension: amount + right[dimension] for dimension, amount in left.items()}
 
 
 def decimal_text(dimension: str, amount: int) -> str:
-    """`amount` units as an exact decimal number: decimal_text("epsilon", 5 * 10**17) is "0.5"."""
+    """Return `amount` units as an exact decimal number: decimal_text("epsilon", 5 * 10**17) is "0.5"."""
     places = DECIMALS[dimension]
     whole, part = divmod(abs(amount), 10**places)
     digits = f"{part:0{places}d}".rstrip("0")

@@ -1,4 +1,4 @@
-"""A charge that has been made, and the note of what came of it."""
+"""A charge, and the note of its outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Resolver(Protocol):
 class Reservation:
     """`seq` is the number of the charge in the ledger, `accounts` (by scope) what it left of its scopes.
 
-    Neither outcome gives anything back, and there is one of them: another is an internal error (ledger_resolved).
+    No outcome refunds anything. There is one outcome; a second one is an internal error (ledger_resolved).
     """
 
     def __init__(self, ledger: _Resolver, request: ChargeRequest, seq: int, accounts: Mapping[str, Account]) -> None:

@@ -1,4 +1,4 @@
-"""One connection to the database of the ledger, its transactions, and its failures put into words.
+"""The connection to the ledger's database, its transactions, and the translation of its failures.
 
 SQLite: WAL, BEGIN IMMEDIATE, synchronous=FULL for what must be durable before it is answered.  PostgreSQL: one advisory
 lock per database for writers.  Transactions are begun and ended here, by the driver and not by SQLAlchemy.
@@ -44,12 +44,12 @@ def no_step(name: str) -> None:
 
 
 class Taken(Exception):
-    """What was to be written only once is there already: a number, an id, or the outcome of a charge."""
+    """A unique value is already there: a number, an id, or the outcome of a charge."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a ledger is: `path` for SQLite, else None; `address` names it without a password."""
+    """The location of a ledger: `path` for SQLite, else None; `address` is the URL without a password."""
 
     url: URL
     path: Path | None
@@ -57,7 +57,7 @@ class Place:
 
 
 def parse_place(text: str) -> Place:
-    """The place named by `sqlite:///PATH` or `postgresql://...`; anything else is refused."""
+    """Return the location named by `sqlite:///PATH` or `postgresql://...`. Raises ledger_url for anything else."""
     try:
         url = make_url(text)
     except ArgumentError as error:
@@ -102,12 +102,12 @@ class Store:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether the database is a SQLite file."""
+        """Return whether the database is a SQLite file."""
         return self.place.path is not None
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep the other threads of this process out; `Fault` when that takes longer than the timeout."""
+        """Exclude the other threads of this process. Raises `Fault` if that takes longer than the timeout."""
         if not self._lock.acquire(timeout=self.timeout_seconds):
             raise refuse("ledger_locked", what=self.name, seconds=f"{self.timeout_seconds:g}")
         try:
@@ -117,10 +117,11 @@ class Store:
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Connection]:
-        """A write transaction; it is on disk when the block ends if `durable`, else it may be lost with the power.
+        """Open a write transaction; if `durable`, it is on disk when the block ends, otherwise a power failure may
+        lose it.
 
-        Raises `Fault` for every trouble of the database. Nothing is written unless the block ends normally; when
-        the commit itself fails nobody can know, and the fault says so (`charged` is set).
+        Raises `Fault` for every failure of the database. Nothing is written unless the block ends normally; if the
+        commit itself fails, the outcome is unknown and the fault says so (`charged` is set).
         """
         with self.alone():
             connection = self._begun(self._begin_durable if durable else self._begin_lossy)
@@ -137,7 +138,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A read transaction: one consistent state of the whole ledger."""
+        """Open a read transaction: one consistent state of the whole ledger."""
         with self.alone():
             connection = self._begun(self._begin_reading)
             try:
@@ -147,12 +148,13 @@ class Store:
                 self._give_up()
 
     def rows(self, statement: DriverStatement, **values: Any) -> list[tuple[Any, ...]]:
-        """What one SELECT returns: one consistent state, without a transaction around it."""
+        """Return the rows of one SELECT: one consistent state, without a transaction around it."""
         with self.alone():
             return self._begun(lambda connection: statement.rows(connection, **values))
 
     def write(self, statement: DriverStatement, **values: Any) -> int:
-        """One statement as a transaction by itself (SQLite), which may be lost with the power; how many rows it wrote."""
+        """Run one statement as its own transaction (SQLite), which a power failure may lose, and return how many rows
+        it wrote."""
 
         def written(connection: Connection) -> int:
             self._become(self._lossy)
@@ -165,24 +167,24 @@ class Store:
             return count
 
     def table_names(self) -> set[str]:
-        """Names of the tables in the database (in the schema of the connection)."""
+        """Return the names of the tables in the database (in the schema of the connection)."""
         with self.reading() as connection:
             return set(sqlalchemy.inspect(connection).get_table_names())
 
     def close(self) -> None:
-        """Close the connection; the store connects again when it is used again."""
+        """Close the connection; the store reconnects when it is used again."""
         with self.alone():
             self._disconnect()
 
     def _begun(self, begin: Callable[[Connection], T]) -> T:
-        """What `begin` returns, on an open connection. One that has died while idle is replaced once."""
+        """Return the result of `begin` on an open connection. A connection that was lost while idle is replaced once."""
         for attempt in (1, 2):
             fresh = self._connection is None
             try:
                 with self._in_words():
                     return begin(self._connected())
             except BaseException as error:
-                self._disconnect()  # whatever was begun ends with the connection
+                self._disconnect()  # closing the connection ends its transaction
                 slug = error.slug if isinstance(error, Error) else ""
                 if fresh or attempt == 2 or slug != "ledger_unreachable":
                     raise
@@ -209,7 +211,7 @@ class Store:
         return connection
 
     def _become(self, synchronous: str) -> None:
-        """What SQLite flushes; it holds for the connection until it is set again."""
+        """Set what SQLite flushes; it holds for the connection until it is set again."""
         if self._synchronous != synchronous:
             self._driver.execute(f"PRAGMA synchronous={synchronous}")
             self._synchronous = synchronous
@@ -273,14 +275,15 @@ class Store:
         return connection
 
     def _open_copy(self, path: Path) -> sqlite3.Connection:
-        """SQLite reads no log without writing beside it; on a mount that nobody can write to, nobody changes either."""
+        """Open a copy in memory: SQLite cannot read a log without writing files beside it; on a read-only mount the
+        file does not change meanwhile."""
         with tempfile.TemporaryDirectory(prefix="dpsql-") as folder:
             copy = Path(folder) / "ledger.db"
             try:
                 for suffix in ("", "-wal"):
-                    there = path.with_name(path.name + suffix)
-                    if not suffix or there.exists():
-                        shutil.copyfile(there, copy.with_name(copy.name + suffix))
+                    original = path.with_name(path.name + suffix)
+                    if not suffix or original.exists():
+                        shutil.copyfile(original, copy.with_name(copy.name + suffix))
             except OSError as error:
                 raise refuse("ledger_read_only", what=self.name) from error
             memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -304,7 +307,7 @@ class Store:
 
     @contextmanager
     def _in_words(self, committing: bool = False) -> Iterator[None]:
-        """Database errors as faults; `Taken` has a meaning to the caller, which puts it in words itself."""
+        """Translate database errors to faults, except `Taken`, which the caller translates."""
         try:
             yield
         except (DBAPIError, self._errors) as error:

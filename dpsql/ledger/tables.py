@@ -12,7 +12,7 @@ release_tables = MetaData()
 
 layout = Table("dpsql_format", ledger_tables, Column("version", Integer, nullable=False))
 
-# `id` makes a charge happen once, `resolves` makes a charge be resolved once; both are in `body` as well.
+# the unique `id` prevents a second charge, the unique `resolves` a second outcome; both are in `body` as well.
 entries = Table(
     "dpsql_entries",
     ledger_tables,
@@ -63,7 +63,7 @@ _GUARDED = (("dpsql_entries", "UPDATE"), ("dpsql_entries", "DELETE"), ("dpsql_ac
 
 
 def create_ledger(connection: Connection) -> None:
-    """Make the tables and the triggers that stop accidental edits, inside the caller's transaction."""
+    """Create the tables and the triggers against accidental edits, inside the caller's transaction."""
     ledger_tables.create_all(connection)
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(_POSTGRES_FUNCTION)

@@ -1,4 +1,4 @@
-"""Whose privacy a ledger accounts for: losses to different privacy units do not add up, so a used ledger keeps its unit."""
+"""The privacy unit of a ledger: losses to different units do not add up, so a ledger with charges keeps its unit."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _CHARGE = select(entries.c.seq).where(entries.c.kind == "charge").limit(1)
 
 
 def must_hold(connection: Connection, unit: str, change: bool) -> bool:
-    """Whether the ledger does not say yet that its unit is `unit`.
+    """Return whether `unit` must still be recorded as the ledger's unit.
 
-    Raises Fault ledger_unit when it has charges for another one, unless `change` is the owner's word for it. A ledger from
-    before units were recorded takes that of the first policy that opens it.
+    Raises Fault ledger_unit if the ledger has charges for another unit, unless the owner accepts it (`change`). A
+    ledger older than this record takes the unit of the first policy that opens it.
     """
     body = connection.execute(_LAST).scalar()
-    known = None if body is None else json.loads(body)["unit"]
-    if known == unit:
+    recorded = None if body is None else json.loads(body)["unit"]
+    if recorded == unit:
         return False
-    if known is not None and not change and connection.execute(_CHARGE).first() is not None:
-        raise refuse("ledger_unit", known=known, unit=unit)
+    if recorded is not None and not change and connection.execute(_CHARGE).first() is not None:
+        raise refuse("ledger_unit", known=recorded, unit=unit)
     return True

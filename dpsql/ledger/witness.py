@@ -1,9 +1,9 @@
-"""The second place: what is known about a ledger outside of it, so that the ledger alone cannot be turned back.
+"""The witness: facts about a ledger stored outside of it, so that replacing the ledger by an older copy is noticed.
 
 One directory per ledger, `<state>/<ledger id>/`, mode 0700, with three files of mode 0600:
 
     key     32 random bytes in hexadecimal, written once; authenticates entries, totals, heads and releases
-    place   dataset and address, so that a ledger that has vanished is not taken for one that never was
+    place dataset and address, so that a lost ledger is not taken for one that never existed
     head    number and digest of the last durable entry this machine has seen
 
 A charge is durable in the ledger before the head moves, and the head moves before the charge is answered.  So after a
@@ -14,7 +14,6 @@ an older copy.  The head is two slots written in turn, each with its own MAC: a 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -29,6 +28,8 @@ from pathlib import Path
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.chain import START, mac, same
+from dpsql.storage.durable_files import sync, write_private
+from dpsql.storage.file_locks import try_lock
 
 _log = logging.getLogger("dpsql.custodian")
 _SLOT = 512
@@ -44,7 +45,7 @@ class Head:
 
 
 class Witness:
-    """The files kept about one ledger. Every method raises `Fault` when the directory cannot be used."""
+    """The files about one ledger. Every method raises `Fault` if the directory cannot be used."""
 
     def __init__(self, state: Path, ledger_id: str) -> None:
         if _ID.fullmatch(ledger_id) is None:
@@ -55,30 +56,30 @@ class Witness:
         self._key: bytes | None = None
 
     def require_own(self) -> None:
-        """Refuse a directory in which others may put files of their own in the place of ours."""
+        """Refuse a directory in which other users could replace files (ledger_open)."""
         # The folder around may be older than this check, made with the umask of users who have a group of their own.
-        for folder, others in ((self.directory, 0o022), (self.directory.parent, 0o002)):
+        for folder, writable_by_others in ((self.directory, 0o022), (self.directory.parent, 0o002)):
             try:
                 mode = folder.stat().st_mode
             except OSError:
                 continue  # what follows says what is missing
-            if mode & others and not mode & stat.S_ISVTX:
+            if mode & writable_by_others and not mode & stat.S_ISVTX:
                 raise refuse("ledger_open", place=str(folder))
 
     @property
     def key(self) -> bytes:
-        """The key; refused when missing, or readable by anybody but its owner."""
+        """The key. Raises Fault if it is missing, or accessible to users other than its owner."""
         if self._key is None:
             self._key = _read_key(self.directory / "key")
         return self._key
 
     @property
     def has_head(self) -> bool:
-        """Whether the ledger was ever finished here; a directory without a head is a creation that crashed."""
+        """Return whether the ledger's creation was completed here; a directory without a head is an interrupted creation."""
         return (self.directory / "head").exists()
 
     def head(self) -> Head:
-        """The newest slot that holds; refused when there is no head here or both slots are damaged."""
+        """Return the newest valid slot. Raises Fault if there is no head, or both slots are damaged."""
         path = self.directory / "head"
         try:
             with path.open("rb") as file:
@@ -87,45 +88,45 @@ class Witness:
             raise _unusable(path, error) from error
 
     def start(self, head: Head) -> None:
-        """Write the first head, whole and durable before it appears. A head that is there already stays."""
+        """Write the first head atomically and durably. An existing head stays."""
         whole = self.directory / f"head.{secrets.token_hex(8)}"
         _write_once(whole, b"".join(self._slot(head) for _ in range(2)))
         try:
             with suppress(FileExistsError):
                 os.link(whole, self.directory / "head")
             whole.unlink()
-            _sync_directory(self.directory)
+            sync(self.directory)
         except OSError as error:
             raise refuse("ledger_state", place=str(self.directory)) from error
 
     def replace(self, head: Head) -> None:
-        """Write another head in the place of the one that is there, whole and durable: the owner put a backup back."""
+        """Replace the head atomically and durably, after the owner restored a backup."""
         whole = self.directory / f"head.{secrets.token_hex(8)}"
         _write_once(whole, b"".join(self._slot(head) for _ in range(2)))
         try:
             os.replace(whole, self.directory / "head")
-            _sync_directory(self.directory)
+            sync(self.directory)
         except OSError as error:
             raise refuse("ledger_state", place=str(self.directory)) from error
 
     def install(self, key: bytes, dataset: str, address: str) -> None:
-        """Make the directory with a key that comes from a backup, and the note of the place."""
+        """Create the directory with the key of a backup, and the note of the place."""
         try:
             self.directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.directory.mkdir(mode=0o700, exist_ok=True)
             _write_once(self.directory / "key", key.hex().encode())
             if not (self.directory / "place").exists():
                 _write_once(self.directory / "place", _note(dataset, address, None))
-            _sync_directory(self.directory)
+            sync(self.directory)
         except OSError as error:
             raise refuse("ledger_state", place=str(self.directory)) from error
         self._key = None
 
     @contextmanager
     def held(self, timeout_seconds: float) -> Iterator[Seat]:
-        """Hold the head against the other processes of this machine; `Fault` when that takes too long.
+        """Lock the head against other processes of this machine. Raises `Fault` if that takes too long.
 
-        Waiting here instead of inside the database keeps the queue short-stepped: SQLite sleeps up to 100 ms.
+        Waiting here instead of inside the database is faster, since SQLite sleeps up to 100 ms.
         """
         try:
             descriptor = os.open(self._head_path, os.O_RDWR | os.O_CLOEXEC)
@@ -137,28 +138,36 @@ class Witness:
         finally:
             os.close(descriptor)
 
+    def line(self, head: Head) -> str:
+        """Return a head as one line, authenticated by the ledger's key."""
+        return f"{head.seq} {head.digest} {self._head_mac(head)}\n"
+
+    def read_line(self, line: str) -> Head:
+        """Return the head of a line. Raises ledger_tampered if it is not one that this ledger's key has authenticated."""
+        head, _ = self._newest(line.encode("ascii", "replace"))
+        return head
+
     def _slot(self, head: Head) -> bytes:
-        text = f"{head.seq} {head.digest} {self._head_mac(head)}\n".encode()
-        return text.ljust(_SLOT, b" ")
+        return self.line(head).encode().ljust(_SLOT, b" ")
 
     def _head_mac(self, head: Head) -> str:
         return mac(self.key, "dpsql head", self.ledger_id.encode(), str(head.seq).encode(), head.digest.encode())
 
     def _newest(self, content: bytes) -> tuple[Head, int]:
-        """The newest slot that holds, and the number of the other one, to be written next."""
-        found = []
-        for at in (0, 1):
-            fields = content[at * _SLOT : (at + 1) * _SLOT].decode("ascii", "replace").split()
+        """Return the newest valid slot, and the number of the other one, to be written next."""
+        slots = []
+        for slot in (0, 1):
+            fields = content[slot * _SLOT : (slot + 1) * _SLOT].decode("ascii", "replace").split()
             if len(fields) == 3 and fields[0].isascii() and fields[0].isdigit() and len(fields[0]) < 20:
-                found.append((Head(int(fields[0]), fields[1]), fields[2], 1 - at))
-        for head, written, other in sorted(found, key=lambda one: -one[0].seq):
+                slots.append((Head(int(fields[0]), fields[1]), fields[2], 1 - slot))
+        for head, written, other in sorted(slots, key=lambda entry: -entry[0].seq):
             if same(self._head_mac(head), written):
                 return head, other
         raise refuse("ledger_tampered", entry=0, problem="the head kept in the second place does not hold")
 
 
 class Seat:
-    """The held head: read it, move it forward."""
+    """The locked head: read it, move it forward."""
 
     def __init__(self, witness: Witness, descriptor: int) -> None:
         self._witness = witness
@@ -171,7 +180,7 @@ class Seat:
         return head
 
     def advance(self, head: Head) -> None:
-        """Overwrite the older slot. In place and without growth, so that a full disk cannot stop it."""
+        """Overwrite the older slot in place, so that a full disk cannot prevent it."""
         try:
             written = os.pwrite(self._descriptor, self._witness._slot(head), self._slot * _SLOT)
         except OSError as error:
@@ -181,35 +190,35 @@ class Seat:
 
 
 def _unusable(place: str | Path, error: OSError) -> Error:
-    """Questions meet this too, and analysts learn no path: that goes to the custodian's log."""
+    """Return the fault without the path, which analysts must not learn; the path goes to the custodian's log."""
     _log.error("cannot use %s: %s", place, error)
     missing = isinstance(error, FileNotFoundError)
     return refuse("ledger_head_missing") if missing else refuse("ledger_state_busy")
 
 
 def _note(dataset: str, address: str, source: str | None) -> bytes:
-    """What the directory says of its ledger; `source` is a fingerprint of where its data are."""
+    """Contents of the file `place`; `source` is a fingerprint of the location of the data."""
     facts = {"dataset": dataset, "address": address, **({} if source is None else {"source": source})}
     return json.dumps(facts, sort_keys=True).encode()
 
 
 def new_witness(state: Path, dataset: str, address: str, source: str | None = None) -> Witness:
-    """Make the directory, a fresh key and the note of the place; all durable on return."""
+    """Create the directory, a new key and the note of the place; all durable on return."""
     witness = Witness(state, secrets.token_hex(16))
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         witness.directory.mkdir(mode=0o700)
         _write_once(witness.directory / "key", secrets.token_hex(32).encode())
         _write_once(witness.directory / "place", _note(dataset, address, source))
-        _sync_directory(witness.directory)
-        _sync_directory(state)
+        sync(witness.directory)
+        sync(state)
     except OSError as error:
         raise refuse("ledger_state", place=str(witness.directory)) from error
     return witness
 
 
 def known_ledger(state: Path, dataset: str, address: str) -> Path | None:
-    """The directory of a finished ledger for this dataset at this address, if there ever was one."""
+    """Return the directory of a completed ledger for this dataset at this address, None if there never was one."""
     for place, noted in _finished(state):
         if (noted.get("dataset"), noted.get("address")) == (dataset, address):
             return place
@@ -217,7 +226,8 @@ def known_ledger(state: Path, dataset: str, address: str) -> Path | None:
 
 
 def other_ledgers(state: Path, dataset: str, address: str, source: str | None) -> list[str]:
-    """Addresses of finished ledgers elsewhere for this data set: of the same name, or over the same source."""
+    """Return the addresses of completed ledgers elsewhere for this data set: of the same name, or over the same
+    source."""
     return sorted(
         str(noted.get("address"))
         for _, noted in _finished(state)
@@ -227,7 +237,7 @@ def other_ledgers(state: Path, dataset: str, address: str, source: str | None) -
 
 
 def _finished(state: Path) -> Iterator[tuple[Path, dict[str, object]]]:
-    """The directories of ledgers that were finished here, and what each says of its ledger."""
+    """Yield the directories of ledgers that were completed here, with the contents of their note."""
     if not state.is_dir():
         return
     for place in sorted(state.glob("*/place")):
@@ -259,34 +269,19 @@ def _read_key(path: Path) -> bytes:
 
 
 def _write_once(path: Path, content: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_EXCL
     try:
-        descriptor = os.open(path, flags, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        write_private(path, content)
     except OSError as error:
         raise refuse("ledger_state", place=str(path)) from error
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _wait_for_lock(descriptor: int, timeout_seconds: float) -> None:
     deadline = time.monotonic() + timeout_seconds
     pause = 0.0002
     while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if try_lock(descriptor):
             return
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise refuse("ledger_locked", what="the ledger", seconds=f"{timeout_seconds:g}") from error
+        if time.monotonic() > deadline:
+            raise refuse("ledger_locked", what="the ledger", seconds=f"{timeout_seconds:g}")
         time.sleep(pause)
         pause = min(pause * 2, 0.004)

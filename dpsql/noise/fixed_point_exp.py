@@ -86,7 +86,7 @@ def exp_bounds(rate: Fraction, distances: Iterable[int]) -> list[tuple[int, int]
     """Integers low <= 2**240 exp(-rate d) <= high for each d >= 0, apart by at most 2**-50 units and 2."""
     last, digits = _exact_digits(rate)
     mask, spare = (1 << _DIGIT_BITS) - 1, 1 << EXACT_BITS + _SPARE_BITS
-    found = []
+    bounds = []
     for distance in distances:
         low = high = spare
         if distance > last:
@@ -95,8 +95,8 @@ def exp_bounds(rate: Fraction, distances: Iterable[int]) -> list[tuple[int, int]
             for place, (lows, highs) in enumerate(digits):
                 digit = distance >> (place * _DIGIT_BITS) & mask
                 low, high = low * lows[digit] // spare, -(-high * highs[digit] // spare)
-        found.append((low >> _SPARE_BITS, -(-high >> _SPARE_BITS)))
-    return found
+        bounds.append((low >> _SPARE_BITS, -(-high >> _SPARE_BITS)))
+    return bounds
 
 
 @lru_cache(maxsize=16)
@@ -115,12 +115,12 @@ def _digits(rate: Fraction, bits: int) -> tuple[int, list[tuple[list[int], list[
 
 def _powers(rate: Fraction, count: int, bits: int) -> tuple[list[int], list[int]]:
     """exp(-rate d) for d < `count` in units of 2**-bits, rounded down and up."""
-    one = 1 << bits + _SPARE_BITS
-    factor_low, factor_high = floor(exp_lower(-rate) * one), floor(exp_upper(-rate) * one) + 1
-    low = high = one
+    unit = 1 << bits + _SPARE_BITS
+    factor_low, factor_high = floor(exp_lower(-rate) * unit), floor(exp_upper(-rate) * unit) + 1
+    low = high = unit
     lows, highs = [], []
     for _ in range(count):
         lows.append(low >> _SPARE_BITS)
         highs.append(-(-high >> _SPARE_BITS))
-        low, high = low * factor_low // one, high * factor_high // one + 1
+        low, high = low * factor_low // unit, high * factor_high // unit + 1
     return lows, highs

@@ -41,12 +41,12 @@ class Groups:
 
     @property
     def draws(self) -> int:
-        """How many values to draw: a private number of cells is rounded up, as the time of a draw tells its size."""
+        """Return how many values to draw: a private number of cells is rounded up, as the time of a draw tells its size."""
         return self.count if self.public else max(LEAST_DRAW, 1 << (self.count - 1).bit_length())
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class GroupLayout:
     """Engine row i goes to cell `cells[i]` of `groups`, or nowhere: cell `groups.count`. A cell without a row is 0."""
 
     groups: Groups
@@ -57,7 +57,7 @@ class Layout:
         return Int128.placed(plain_column(table, name), self.cells, self.groups.count)
 
 
-def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = None) -> Layout:
+def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = None) -> GroupLayout:
     """The cells for the engine's `table` (pyarrow.Table).
 
     No keys: one cell. Public keys alone: every combination of their values, first key slowest, or those `listed` (numbers of
@@ -68,7 +68,7 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = 
     if not keys:
         if table.num_rows > 1:
             raise refuse("noise_answer", charged=True)
-        return Layout(Groups(pa.table({}), 1, True), np.arange(table.num_rows))
+        return GroupLayout(Groups(pa.table({}), 1, True), np.arange(table.num_rows))
     domains = [key.values for key in keys]
     columns = [plain_column(table, key.name) for key in keys]
     places = [None if key.values is None else _places(column, key) for column, key in zip(columns, keys, strict=True)]
@@ -79,10 +79,10 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = 
 
 def plain_column(table: Any, name: str) -> Any:
     """One column as a plain pyarrow.Array; a missing column is the engine's mistake, not the data's."""
-    at = table.schema.get_field_index(name)  # -1 as well for a name that occurs twice
-    if at < 0:
+    index = table.schema.get_field_index(name)  # -1 as well for a name that occurs twice
+    if index < 0:
         raise refuse("noise_answer", charged=True)
-    column = table.column(at)
+    column = table.column(index)
     if column.num_chunks == 1:
         return _plain(column.chunk(0))
     return _plain(pa.concat_arrays([pa.array([], column.type), *column.chunks]))
@@ -100,8 +100,8 @@ def _places(column: Any, key: KeyColumn) -> Places:
     if first is not None and pa.types.is_signed_integer(column.type):
         least, missing = first, first + size - 1 if domain.null_count else first - 1
 
-        def by_distance(at: slice) -> NDArray[Any]:
-            part = column.slice(at.start, at.stop - at.start).cast(pa.int64())
+        def by_distance(rows: slice) -> NDArray[Any]:
+            part = column.slice(rows.start, rows.stop - rows.start).cast(pa.int64())
             numbers = part.fill_null(missing).to_numpy()
             if domain.null_count:  # NULL stands where the integer after the last one would be
                 outside = part.is_valid().to_numpy(zero_copy_only=False) & (numbers == missing)
@@ -112,60 +112,62 @@ def _places(column: Any, key: KeyColumn) -> Places:
 
         return by_distance
     try:
-        found: NDArray[Any] = pc.index_in(column, value_set=domain.cast(column.type)).fill_null(size).to_numpy()
+        places: NDArray[Any] = pc.index_in(column, value_set=domain.cast(column.type)).fill_null(size).to_numpy()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         # The types of the column and the values of the policy decide this, not rows.
         raise refuse("noise_answer", charged=True) from None
-    return found.__getitem__
+    return places.__getitem__
 
 
 @lru_cache(maxsize=_KEPT)
 def _domain(key: KeyColumn) -> tuple[Any, int | None]:
     """A public key's values, and the first of them where they are integers that follow each other, NULL after the last."""
     values = _plain(key.values)
-    known = values.drop_null()
-    if not pa.types.is_signed_integer(values.type) or not len(known) or (values.null_count and values[-1].is_valid):
+    present = values.drop_null()
+    if not pa.types.is_signed_integer(values.type) or not len(present) or (values.null_count and values[-1].is_valid):
         return values, None
-    first, after = known[0].as_py(), known[0].as_py() + len(known)
+    first, after = present[0].as_py(), present[0].as_py() + len(present)
     follows = first > -(1 << 63) and after < 1 << 63
-    follows = follows and bool((known.cast(pa.int64()).to_numpy() == np.arange(first, after)).all())
+    follows = follows and bool((present.cast(pa.int64()).to_numpy() == np.arange(first, after)).all())
     return values, first if follows else None
 
 
-def _product(keys: tuple[KeyColumn, ...], places: list[Places], rows: int, listed: Positions | None) -> Layout:
+def _product(
+    keys: tuple[KeyColumn, ...], places: list[Places], row_count: int, listed: Positions | None
+) -> GroupLayout:
     """Every combination of the values of public keys, or those that are listed."""
     sizes = [len(key.values) for key in keys if key.values is not None]
     count, inside = prod(sizes) if listed is None else len(listed), 0
-    cells = np.empty(rows, dtype=np.int64)
+    cells = np.empty(row_count, dtype=np.int64)
     taken = np.zeros(count + 1, dtype=bool)
-    for at in parts(rows):
-        found = np.zeros(at.stop - at.start, dtype=np.int64)
-        nowhere = np.zeros(found.size, dtype=bool)
+    for rows in parts(row_count):
+        numbers = np.zeros(rows.stop - rows.start, dtype=np.int64)
+        nowhere = np.zeros(numbers.size, dtype=bool)
         for place, size in zip(places, sizes, strict=True):
-            position = place(at)
-            found *= size
-            found += position
+            position = place(rows)
+            numbers *= size
+            numbers += position
             nowhere |= position == size
         if listed is not None:
-            found, unlisted = among(listed, found)
+            numbers, unlisted = among(listed, numbers)
             nowhere |= unlisted
-        cells[at] = np.where(nowhere, count, found)  # as long for any number of rows outside
-        taken[cells[at]] = True
-        inside += int(found.size - np.count_nonzero(nowhere))
+        cells[rows] = np.where(nowhere, count, numbers)  # as long for any number of rows outside
+        taken[cells[rows]] = True
+        inside += int(numbers.size - np.count_nonzero(nowhere))
     if np.count_nonzero(taken[:count]) != inside:
         raise refuse("noise_answer", charged=True)
     if listed is not None:
         grid = combinations_table(keys, listed)
     else:
         grid = _kept_grid(keys) if count <= _MOST_KEPT_CELLS else _grid(keys)
-    return Layout(Groups(grid, count, True), cells)
+    return GroupLayout(Groups(grid, count, True), cells)
 
 
 def among(listed: Positions, numbers: Positions) -> tuple[Positions, NDArray[np.bool_]]:
     """The places of numbers among those listed, and which of them are not listed."""
-    found = np.searchsorted(listed, numbers)
+    places = np.searchsorted(listed, numbers)
     padded = np.append(listed, -1)
-    return found, padded[found] != numbers
+    return places, padded[places] != numbers
 
 
 def combinations_table(keys: tuple[KeyColumn, ...], listed: Positions | None) -> Any:
@@ -174,7 +176,7 @@ def combinations_table(keys: tuple[KeyColumn, ...], listed: Positions | None) ->
         return _grid(keys)
     domains = [key.values for key in keys if key.values is not None]
     places = positions(listed, [len(domain) for domain in domains])
-    columns = {key.name: domain.take(pa.array(at)) for key, domain, at in zip(keys, domains, places, strict=True)}
+    columns = {key.name: domain.take(pa.array(place)) for key, domain, place in zip(keys, domains, places, strict=True)}
     return pa.table(columns)
 
 
@@ -194,33 +196,33 @@ def _grid(keys: tuple[KeyColumn, ...]) -> Any:
 _kept_grid = lru_cache(maxsize=_KEPT)(_grid)
 
 
-def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Places | None]) -> Layout:
+def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Places | None]) -> GroupLayout:
     """The combinations that the engine saw, sorted."""
     inside = np.ones(len(columns[0]), dtype=bool)
-    found = [None if place is None else place(slice(0, inside.size)) for place in places]
-    for key, place in zip(keys, found, strict=True):
+    key_places = [None if place is None else place(slice(0, inside.size)) for place in places]
+    for key, place in zip(keys, key_places, strict=True):
         if place is not None:
             inside &= place < len(key.values or ())
     sources = inside.nonzero()[0]
-    public = any(place is not None for place in found)
-    shown, ranks = {}, {}
-    for i, (key, column, place) in enumerate(zip(keys, columns, found, strict=True)):
+    public = any(place is not None for place in key_places)
+    key_columns, ranks = {}, {}
+    for i, (key, column, place) in enumerate(zip(keys, columns, key_places, strict=True)):
         if key.values is None or place is None:
-            shown[key.name] = ranks[str(i)] = column.take(pa.array(sources)) if public else column
+            key_columns[key.name] = ranks[str(i)] = column.take(pa.array(sources)) if public else column
         else:
             ranks[str(i)] = pa.array(place[sources])
-            shown[key.name] = key.values.take(ranks[str(i)])
+            key_columns[key.name] = key.values.take(ranks[str(i)])
     try:
         order = None if _ascending(list(ranks.values())) else _order(ranks)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
         # A key type that has no order; types are the engine's, not the data's.
         raise refuse("noise_answer", charged=True) from None
-    table = pa.table(shown)
+    table = pa.table(key_columns)
     if order is not None:
         table, sources = table.take(order), sources[order.to_numpy()]
     cells = np.full(inside.size, sources.size)
     cells[sources] = np.arange(sources.size)
-    return Layout(Groups(table, sources.size, False), cells)
+    return GroupLayout(Groups(table, sources.size, False), cells)
 
 
 def _order(ranks: dict[str, Any]) -> Any:
@@ -229,7 +231,7 @@ def _order(ranks: dict[str, Any]) -> Any:
 
 
 def _ascending(columns: list[Any]) -> bool:
-    """Whether rows stand in the order that `_order` gives, each before the next: two passes instead of a sort.
+    """Return whether rows are strictly ascending in the order of `_order`: two passes instead of a sort.
 
     The engine sorts on all cores, but nothing is taken on trust. NaN is above nothing here, so it leads to a sort.
     """

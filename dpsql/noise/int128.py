@@ -19,7 +19,7 @@ _PAIR = np.dtype("V16")
 
 
 def parts(count: int) -> Iterator[slice]:
-    """Slices of a vector, small enough for what is made on the way to stay in the processor's cache."""
+    """Return slices of a vector that are small enough for intermediate results to stay in the processor's cache."""
     return (slice(start, min(start + PART, count)) for start in range(0, count, PART))
 
 
@@ -65,10 +65,10 @@ class Int128:
         for any other type, which depends on the engine's columns and not on its rows.
         """
         if pa.types.is_signed_integer(values.type):
-            found = np.zeros(count + 1, dtype=np.int64)
+            cell_values = np.zeros(count + 1, dtype=np.int64)
             numbers = values.cast(pa.int64())
-            found[cells] = numbers.fill_null(0) if values.null_count else numbers
-            return cls.from_int64(found[:count])
+            cell_values[cells] = numbers.fill_null(0) if values.null_count else numbers
+            return cls.from_int64(cell_values[:count])
         if not (pa.types.is_decimal128(values.type) and values.type.scale == 0):
             raise refuse("noise_answer", charged=True)
         pairs = np.zeros(count + 1, dtype=_PAIR)
@@ -94,18 +94,18 @@ class Int128:
         # -1 is high = -1 and low = 2**64 - 1, which would cancel to 0 in floats.
         return np.where(high == narrow >> 63, narrow.astype(np.float64), wide)
 
-    def part(self, at: slice) -> Int128:
-        """The elements `at`, which share their memory with these."""
-        return Int128(None if self._high is None else self._high[at], self.low[at])
+    def part(self, elements: slice) -> Int128:
+        """Return a slice of `elements`, which shares its memory with this vector."""
+        return Int128(None if self._high is None else self._high[elements], self.low[elements])
 
     def widened(self) -> Int128:
         """These numbers' own memory, of 128 bits each, for others to be `put` there: their upper halves are not set."""
         return self if self._high is not None else Int128(np.empty(len(self), dtype=np.int64), self.low)
 
-    def put(self, at: slice, numbers: Int128) -> None:
-        """`numbers` in place of the elements `at` of a vector that was `widened`."""
-        self.high[at] = numbers.high
-        self.low[at] = numbers.low
+    def put(self, elements: slice, numbers: Int128) -> None:
+        """Write `numbers` over the slice `elements` of a vector that was `widened`."""
+        self.high[elements] = numbers.high
+        self.low[elements] = numbers.low
 
     def where(self, mask: NDArray[np.bool_]) -> Int128:
         """The elements where `mask` is true."""

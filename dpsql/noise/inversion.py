@@ -40,16 +40,16 @@ class Tails:
 
     def draw(self, begins: Shorts, randomness: Randomness) -> Shorts:
         """A V for each of `begins`, the uniform first 16 bits of its U."""
-        found: Shorts = self.first.take(begins)
-        further = (found == _OPEN).nonzero()[0]
+        drawn: Shorts = self.first.take(begins)
+        further = (drawn == _OPEN).nonzero()[0]
         if further.size:
             rest = words(further.size, randomness) >> np.uint64(16)
             read = (begins[further].astype(np.uint64) << np.uint64(48)) | rest
-            at = self.edges.searchsorted(read, side="right")
-            found[further] = self.edges.size - at
-            for still in (self.edges[at - 1] == read).nonzero()[0]:
-                found[further[still]] = self._longer(int(read[still]), randomness)
-        return found
+            edge = self.edges.searchsorted(read, side="right")
+            drawn[further] = self.edges.size - edge
+            for still in (self.edges[edge - 1] == read).nonzero()[0]:
+                drawn[further[still]] = self._longer(int(read[still]), randomness)
+        return drawn
 
     def _longer(self, start: int, randomness: Randomness) -> int:
         """One V whose U begins with the word `start`, read to 192 bits; it is open below a chance of 2**-180 only."""
@@ -78,25 +78,25 @@ def tail_edges(linear: Fraction, square: Fraction, bits: int) -> tuple[int, ...]
     is left out from some v on is at most w(v) / (1 - a(v)). All in integers that bound the true numbers on both sides;
     where the sides do not agree on a floor, the guard fires, at the first use of the law and for no draw.
     """
-    one = 1 << bits + _SPARE_BITS
-    lows, highs = [one], [one]
-    low, high = _scaled_exp(-(linear + square), one)
-    falls = _scaled_exp(-2 * square, one)
+    unit = 1 << bits + _SPARE_BITS
+    lows, highs = [unit], [unit]
+    low, high = _scaled_exp(-(linear + square), unit)
+    falls = _scaled_exp(-2 * square, unit)
     while lows[-1]:
-        lows.append(lows[-1] * low // one)
-        highs.append(highs[-1] * high // one + 1)
-        low, high = low * falls[0] // one, high * falls[1] // one + 1
-    rest = highs[-1] * one // (one - high) + 1
+        lows.append(lows[-1] * low // unit)
+        highs.append(highs[-1] * high // unit + 1)
+        low, high = low * falls[0] // unit, high * falls[1] // unit + 1
+    rest = highs[-1] * unit // (unit - high) + 1
     below, above = sum(lows), sum(highs) + rest
     tail_low, tail_high = 0, rest
-    found = []
+    edges = []
     for less, more in zip(lows[:0:-1], highs[:0:-1], strict=True):
         tail_low, tail_high = tail_low + less, tail_high + more
         edge = (tail_low << bits) // above
         guard(edge == (tail_high << bits) // below)
-        found.append(edge)
-    return tuple(found[max(0, found.count(0) - 1) :])
+        edges.append(edge)
+    return tuple(edges[max(0, edges.count(0) - 1) :])
 
 
-def _scaled_exp(x: Fraction, one: int) -> tuple[int, int]:
-    return floor(exp_lower(x) * one), floor(exp_upper(x) * one) + 1
+def _scaled_exp(x: Fraction, unit: int) -> tuple[int, int]:
+    return floor(exp_lower(x) * unit), floor(exp_upper(x) * unit) + 1

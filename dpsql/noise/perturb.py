@@ -19,16 +19,23 @@ from numpy.typing import NDArray
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.errors.exceptions import refuse
+from dpsql.noise.count_choice import choose_most, end_keys
 from dpsql.noise.group_layout import Groups, lay_out
 from dpsql.noise.int128 import Int128, parts
 from dpsql.noise.measurements import PARTS
 from dpsql.noise.noise_samplers import sample
-from dpsql.noise.randomness import KernelRandomness, Randomness, words
-from dpsql.noise.rank_choice import choose
+from dpsql.noise.noisy_threshold import NoisyThreshold
+from dpsql.noise.randomised_rows import ExactRows, RandomisedColumn, exact_rows, randomise_rows
+from dpsql.noise.randomness import KernelRandomness, Randomness, guard, words
+from dpsql.noise.rank_choice import choose, choose_in_spans
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.noise.samplers import Integers
+from dpsql.pricing.row_export import ExportPlan
+from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, NoisePlan, Selection, Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric
 
 _WIDTH = 125
@@ -54,13 +61,15 @@ class Gate:
         Terms of one law share one draw, of which each gets values of its own: the values of a draw are independent.
         Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for an unknown mechanism.
         """
-        found: list[Integers | None] = [None] * len(noises)
+        by_term: list[Integers | None] = [None] * len(noises)
         for noise, count in Counter(noises).items():
             drawn = self._draw(noise, count * groups.draws)
             if drawn is not None:
                 parts = iter(drawn.reshape(count, groups.draws))
-                found = [next(parts) if one == noise else kept for one, kept in zip(noises, found, strict=True)]
-        return found
+                by_term = [
+                    next(parts) if other == noise else before for other, before in zip(noises, by_term, strict=True)
+                ]
+        return by_term
 
     def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: Integers | None) -> Int128:
         """The noisy integers of term `name` in noise-grid units.
@@ -73,12 +82,12 @@ class Gate:
         # Clamping is 1-Lipschitz, so it may follow the data where a fault would betray it; 2**85 rows do not exist.
         width = _WIDTH + min(0, noise.shift)
         noisy = exact.widened()
-        for at in parts(groups.count):
-            noisy.put(at, exact.part(at).saturated(width).shifted(noise.shift).plus(drawn[: groups.count][at]))
+        for rows in parts(groups.count):
+            noisy.put(rows, exact.part(rows).saturated(width).shifted(noise.shift).plus(drawn[: groups.count][rows]))
         return noisy
 
     def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
-        """Which groups appear.
+        """Return which groups appear.
 
         `counts`: the noisy counts that are released (Threshold, noise-grid units) or exact numbers of privacy units
         (TruncatedGeometric).
@@ -99,9 +108,44 @@ class Gate:
         Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for a law that is no choice among cells.
         """
         if isinstance(law, Choice) and law.quantile == quantile:
-            found = histograms
-            return choose(found.cells, found.start, found.cell, found.count, law, groups.draws, self._randomness)
+            cells = (histograms.cells, histograms.start, histograms.cell)
+            if histograms.width is None:
+                return choose(*cells, histograms.count, law, groups.draws, self._randomness)
+            return choose_in_spans(*cells, histograms.width, histograms.count, law, groups.draws, self._randomness)
         raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+
+    def choose_most(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """For each group the number of a cell, chosen among those with the most rows of its exact histogram.
+
+        Raises as `choose` does.
+        """
+        if isinstance(law, MostFrequent):
+            shape = (histograms.cells, histograms.start, histograms.cell, histograms.count)
+            return choose_most(*shape, law.rate, groups.draws, self._randomness)
+        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+
+    def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """For each group the number of a key, chosen among those with the most rows at an end of its exact histogram.
+
+        Raises as `choose` does.
+        """
+        if isinstance(law, EndKey):
+            start, key, count = end_keys(histograms.start, histograms.cell, histograms.count, law)
+            return choose_most(law.keys, start, key, count, law.rate, groups.draws, self._randomness)
+        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+
+    def count_rows(self, exact: int, noise: Noise | None) -> int:
+        """Draw the number of rows that an export writes: the exact number with its noise, never below 0; as it is without noise.
+
+        Raises as `draw` does.
+        """
+        drawn = None if noise is None else self._draw(noise, 1)
+        guard(noise is None or (drawn is not None and noise.shift == 0))
+        return exact if drawn is None else max(0, exact + int(drawn[0]))
+
+    def randomise(self, rows: ExactRows, plan: ExportPlan) -> tuple[RandomisedColumn, ...]:
+        """The rows of an export, each changed by the local randomizers of its columns. Raises Fault noise_guard."""
+        return randomise_rows(rows, self.count_rows(rows.count, plan.count_noise), plan, self._randomness)
 
     def _draw(self, noise: Noise, count: int) -> Integers | None:
         return sample(noise, count, self._randomness)
@@ -124,7 +168,7 @@ class NoisyTerm:
         return float(floor(width + 0.5)) if self.whole else width
 
     def standard_deviation(self) -> float:
-        """Of the noise, in the units of `values`."""
+        """Standard deviation of the noise, in the units of `values`."""
         return self.noise.standard_deviation() * 2.0**-self.grid
 
 
@@ -144,11 +188,11 @@ class ChosenNumber:
     whole: bool = True
 
     def half_width(self, confidence: float) -> float:
-        """Not known before data is looked at: how far values are apart where the ranks are near depends on them."""
+        """Return infinity: the error in value depends on the data, and no bound on it is known."""
         return inf
 
     def standard_deviation(self) -> float:
-        """Of what was added: 0."""
+        """Return 0: nothing is added to a chosen number."""
         return 0.0
 
 
@@ -179,10 +223,11 @@ def unmoved(plan: NoisePlan) -> ExactAnswer:
 
 
 def perturb(
-    exact: ExactAnswer, plan: NoisePlan, gate: Gate, others: Mapping[str, ExactAnswer] = _NOTHING
+    exact: ExactAnswer, plan: NoisePlan, gate: Gate, measurement_answers: Mapping[str, ExactAnswer] = _NOTHING
 ) -> NoisyAnswer:
     """Measure every term of `plan` on `exact` through `gate` and select the keys that appear; then every other measurement,
-    over the groups that appear, on its own exact answer in `others`.
+    over the groups that appear, on its own exact answer in
+    `measurement_answers`.
 
     Public keys: every combination of `KeyColumn.values` (or those of `plan.listed`), first key slowest, noise alone where the
     engine has no row.
@@ -201,28 +246,59 @@ def perturb(
         noise, part = shares[name]
         return gate.add(name, layout.integers(table, name), noise, layout.groups, part)
 
-    keys, count, kept, known = layout.groups.keys, layout.groups.count, None, {}
+    keys, count, selected, noisy_terms = layout.groups.keys, layout.groups.count, None, {}
     if plan.selection is not None:
         column = plan.selection.column
         if isinstance(plan.selection, Threshold):
-            known[column] = measured(column)
-        counts = known[column] if column in known else layout.integers(table, column)
-        kept = gate.select(column, counts, plan.selection, layout.groups)
-        keys, count = keys.filter(pa.array(kept)), int(kept.sum())
+            noisy_terms[column] = measured(column)
+        counts = noisy_terms[column] if column in noisy_terms else layout.integers(table, column)
+        selected = gate.select(column, counts, plan.selection, layout.groups)
+        keys, count = keys.filter(pa.array(selected)), int(selected.sum())
     terms = []
     for term in plan.terms:
-        noisy = known[term.name] if term.name in known else measured(term.name)
-        terms.append(_released(term, noisy if kept is None else noisy.where(kept)))
-    groups = layout.groups if kept is None else Groups(keys, count, layout.groups.public)
+        noisy = noisy_terms[term.name] if term.name in noisy_terms else measured(term.name)
+        terms.append(_released(term, noisy if selected is None else noisy.where(selected)))
+    groups = layout.groups if selected is None else Groups(keys, count, layout.groups.public)
     chosen = []
-    for one in plan.measurements:
-        numbers = PARTS.of(one.word)(others[one.name].unseal(), one, groups, gate)
-        chosen += [ChosenNumber(name, numbers[name]) for name, _ in one.laws]
+    for measurement in plan.measurements:
+        numbers = PARTS.of(measurement.word)(measurement_answers[measurement.name].unseal(), measurement, groups, gate)
+        chosen += [ChosenNumber(name, numbers[name]) for name, _ in measurement.laws]
     return NoisyAnswer(keys, (*terms, *chosen), count)
 
 
+def randomise(exact: ExactAnswer, plan: ExportPlan, gate: Gate) -> tuple[RandomisedColumn, ...]:
+    """Randomise the rows of an export through `gate`. Raises Fault noise_answer or noise_guard with the charge kept."""
+    return gate.randomise(exact_rows(exact.unseal(), plan), plan)
+
+
+def noisy_threshold(law: AboveThreshold, gate: Gate) -> NoisyThreshold:
+    """Draw the noise of a run's threshold. Raises InternalError noise_plan for a law without a sampler, Fault noise_guard."""
+    (drawn,) = gate.draw([law.noise], Groups(pa.table({}), 1, True))
+    if drawn is None:
+        raise refuse("noise_plan", charged=True, problem="a threshold without noise")
+    return NoisyThreshold(int(drawn[0]))
+
+
+def compare(
+    exact: ExactAnswer, name: str, threshold: int, law: AboveThreshold, secret: NoisyThreshold, gate: Gate
+) -> int | None:
+    """The gap in noise-grid steps between the sum in column `name` and `threshold`, each with its noise; None: it is below.
+
+    `secret` was drawn for the run that this question belongs to; noise of its own is drawn for the question. Raises Fault
+    noise_answer for an answer that is not one sum, and as `noisy_threshold` does.
+    """
+    table = exact.unseal()
+    layout = lay_out(table, ())
+    (drawn,) = gate.draw([law.noise], layout.groups)
+    if drawn is None:
+        raise refuse("noise_plan", charged=True, problem="a comparison without noise")
+    (noisy,) = gate.add(name, layout.integers(table, name), law.noise, layout.groups, drawn).to_ints()
+    gap = secret.gap(noisy, threshold)
+    return gap if gap >= 0 else None
+
+
 def _check(plan: NoisePlan) -> None:
-    """What pricing promises and privacy hangs on."""
+    """Check the properties of a noise plan on which the guarantee relies. Raises InternalError noise_plan."""
     names = list(plan.numbers)
     private = any(key.values is None for key in plan.keys)
     if len(set(names)) != len(names) or len({key.name for key in plan.keys}) != len(plan.keys):
@@ -238,8 +314,8 @@ def _check(plan: NoisePlan) -> None:
 def _released(term: TermNoise, noisy: Int128) -> NoisyTerm:
     unit = 2.0 ** (term.noise.shift - term.grid)
     values: NDArray[Any] = np.empty(len(noisy), dtype=np.int64 if term.whole else np.float64)
-    for at in parts(len(noisy)):
-        part = noisy.part(at).to_float64()
+    for rows in parts(len(noisy)):
+        part = noisy.part(rows).to_float64()
         part *= unit
-        values[at] = np.minimum(np.maximum(np.rint(part), -_MOST_COUNT), _MOST_COUNT) if term.whole else part
+        values[rows] = np.minimum(np.maximum(np.rint(part), -_MOST_COUNT), _MOST_COUNT) if term.whole else part
     return NoisyTerm(term.name, values, unit, term.noise, term.grid, term.whole)

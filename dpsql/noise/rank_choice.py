@@ -4,41 +4,31 @@ The law. A group has n rows in cells 0 to `cells` - 1: below(c) of them in cells
 t = a / b, a rank, cell c is chosen with probability proportional to exp(-rate d(c)), d(c) = max(0, below(c) - t, t - below(c) -
 h(c)) (`privacy.mechanisms.exponential`).
 
-Runs. Empty cells between two that are not have the same below, so the same distance: they are one run, as wide as they are
-many. With e_j = b (rows in the first j cells that are not empty) - a, the run before the j-th such cell has b d = |e_j|, and the
-cell itself has b d = max(0, e_j, -e_(j+1)). So the work follows the cells that are not empty. A run is chosen, then one of its
-cells uniformly.
+Empty cells between two that are not have the same below, so the same distance: they are one run (`weighted_runs`). With
+e_j = b (rows in the first j cells that are not empty) - a, the run before the j-th such cell has b d = |e_j|, and the cell itself
+has b d = max(0, e_j, -e_(j+1)).
 
-The choice of a run is inversion: the first run at which the sum C of weights so far exceeds U T, U uniform in [0, 1), T the
-sum of all weights. Weights are irrational, so they are enclosed by integers (`fixed_point_exp`), and U is read a few bits at a
-time: 62 bits of U, and weights to some 40 bits, decide it unless U T lies within the enclosure of one of the sums. Then U is read
-to 240 bits and the weights are computed to as many. Nothing is rounded, whatever is read; what 240 bits
-leave undecided, with a chance below 2**-150, raises.
-
-Runs so far away that exp(-rate d) < 2**-64 are not computed one by one: all of them together weigh less than a unit, by which
-every sum may be larger than it is said to be.
+Spans. `choose_in_spans` takes neighbouring cells with equally many rows as one span of a histogram, and has the same law. Only
+spans that are near the target are taken apart: in any other one, every cell is so far away that its run is left out
+(`weighted_runs`), which is all that becomes of a span that is written as one cell with all its rows, and a gap.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpsql.noise.fixed_point_exp import ONE_BITS, exp_bounds, exp_tables, product
-from dpsql.noise.randomness import Randomness, Words, guard, words
+from dpsql.noise.fixed_point_exp import exp_tables
+from dpsql.noise.randomness import Randomness, guard
+from dpsql.noise.weighted_runs import Integers, Run, Runs, check_shape, drawn, gaps, near_runs
 
-MOST_CELLS = (1 << 29) - 1
 MOST_DENOMINATOR = 1 << 20
 """Of targets, so that no product of ranks wraps."""
-_TOP = np.uint64((1 << 64) - 1)
-_HALF_BITS = 31
-
-Integers = NDArray[np.int64]
-Truths = NDArray[np.bool_]
+_MOST_TAKEN_APART = 1 << 21
+"""Cells of spans at a time, for memory: groups are chosen from one after the other where they have more."""
 
 
 class RankLaw(Protocol):
@@ -66,60 +56,99 @@ def choose(
     noise_guard for a histogram of another shape or a law beyond its bounds.
     """
     groups = start.size - 1
-    guard(1 <= cells <= MOST_CELLS and law.rate > 0 and 1 <= law.denominator <= MOST_DENOMINATOR)
-    guard(start[0] == 0 and start[-1] == cell.size == count.size and bool((count >= 1).all()))
-    guard(not cell.size or bool((cell >= 0).all() and (cell < cells).all()))
+    check_shape(cells, start, cell, count)
+    guard(law.rate > 0 and 1 <= law.denominator <= MOST_DENOMINATOR)
     if groups == 0:
         return np.empty(0, dtype=np.int64)
+    through, targets = _ranks(start, count, law)
+
+    def runs_of(group: int) -> list[Run]:
+        part = slice(int(start[group]), int(start[group + 1]))
+        return exact_runs(cells, cell[part].tolist(), count[part].tolist(), int(targets[group]), law.denominator)
+
+    runs = _near_runs(cells, start, cell, through, targets, law)
+    return drawn(cells, runs, runs_of, law.rate / law.denominator, draws, randomness)
+
+
+def choose_in_spans(
+    cells: int,
+    start: Integers,
+    first: Integers,
+    width: Integers,
+    count: Integers,
+    law: RankLaw,
+    draws: int,
+    randomness: Randomness,
+) -> Integers:
+    """`choose` where group g has `count` rows in each of the `width` cells from `first[j]` on, for j from start[g] to
+    start[g + 1]."""
+    check_shape(cells, start, first, count)
+    guard(width.size == first.size and bool((width >= 1).all() and (first + width <= cells).all()))
+    guard(law.rate > 0 and 1 <= law.denominator <= MOST_DENOMINATOR)
+    chosen = np.empty(start.size - 1, dtype=np.int64)
+    total = count * width
+    through, targets = _ranks(start, total, law)
+    near = _near_spans(start, through, targets, law)
+    parts = np.where(near, width, 1)
+    for groups in _portions(start, parts):
+        spans = slice(int(start[groups.start]), int(start[groups.stop]))
+        of_span = np.repeat(np.arange(spans.start, spans.stop), parts[spans])
+        ends = np.concatenate([[0], np.cumsum(parts[spans])])
+        cell = first[of_span] + np.arange(of_span.size) - ends[of_span - spans.start]
+        rows = np.where(near, count, total)[of_span]
+        portion = ends[start[groups.start : groups.stop + 1] - spans.start]
+        check_shape(cells, portion, cell, rows)
+        sought = targets[groups]
+
+        def runs_of(group: int, begin: int = groups.start) -> list[Run]:
+            part = slice(int(start[begin + group]), int(start[begin + group + 1]))
+            inside = np.repeat(np.arange(part.start, part.stop), width[part])
+            starts = np.concatenate([[0], np.cumsum(width[part])])[inside - part.start]
+            places = (first[inside] + np.arange(inside.size) - starts).tolist()
+            return exact_runs(cells, places, count[inside].tolist(), int(targets[begin + group]), law.denominator)
+
+        before = np.concatenate([[0], np.cumsum(rows)])
+        runs = _near_runs(cells, portion, cell, before, sought, law)
+        least = draws if groups.stop == chosen.size else 0
+        chosen[groups] = drawn(cells, runs, runs_of, law.rate / law.denominator, least, randomness)
+    return chosen
+
+
+def _ranks(start: Integers, count: Integers, law: RankLaw) -> tuple[Integers, Integers]:
+    """The rows before each place of `count`, all groups together, and after the last one; b times the target of each group."""
     through = np.concatenate([[0], np.cumsum(count)])  # of all groups: 2**63 rows do not exist
     rows = through[start[1:]] - through[start[:-1]]
     targets = law.targets(rows)
     # In whole ranks, no product could wrap.
     guard(bool((targets >= 0).all() and (targets // law.denominator <= rows).all()))
-    runs = _near_runs(cells, start, cell, through, targets, law)
-    begins = words(max(draws, groups), randomness)[:groups] >> np.uint64(64 - ONE_BITS)
-    run, certain = _inverted(runs, begins, cells)
-    first, width = runs.first[run], runs.width[run]
-    for group in (~certain).nonzero()[0].tolist():
-        part = slice(int(start[group]), int(start[group + 1]))
-        target = int(targets[group])
-        all_runs = exact_runs(cells, cell[part].tolist(), count[part].tolist(), target, law.denominator)
-        rate = law.rate / law.denominator
-        first[group], width[group] = _longer(all_runs, rate, int(begins[group]), randomness)
-    return first + _uniform(width, draws, randomness)
+    return through, targets
 
 
-@dataclass(frozen=True, eq=False)
-class _Runs:
-    """The runs near the quantile, all groups one after the other, in the order of cells. `group` has run i; its cells are the
-    `width[i]` from `first[i]` on; `weight` is a lower bound of width exp(-rate d) in units of 2**(bits - 62), by less than
-    `error` units too low; `end[g]` is the number of runs of groups up to g."""
-
-    group: Integers
-    first: Integers
-    width: Integers
-    weight: Words
-    error: int
-    end: Integers
+def _near_spans(start: Integers, through: Integers, targets: Integers, law: RankLaw) -> Integers:
+    """Return which spans may have a cell whose distance is in the tables."""
+    farthest = exp_tables(law.rate / law.denominator).last // law.denominator + 2
+    of_span = np.repeat(np.arange(start.size - 1), np.diff(start))
+    target_ranks = (targets // law.denominator + through[start[:-1]])[of_span]
+    return np.asarray((through[:-1] - target_ranks <= farthest) & (target_ranks - through[1:] <= farthest))
 
 
-def _near_runs(
-    cells: int, start: Integers, cell: Integers, through: Integers, targets: Integers, law: RankLaw
-) -> _Runs:
+def _portions(start: Integers, parts: Integers) -> Iterator[slice]:
+    """Groups in their order, with at most `_MOST_TAKEN_APART` parts at a time, or one group alone."""
+    ends = np.concatenate([[0], np.cumsum(parts)])[start]
+    begin, groups = 0, start.size - 1
+    while begin < groups:
+        stop = int(np.searchsorted(ends, ends[begin] + _MOST_TAKEN_APART, side="right")) - 1
+        stop = min(max(stop, begin + 1), groups)
+        yield slice(begin, stop)
+        begin = stop
+
+
+def _near_runs(cells: int, start: Integers, cell: Integers, through: Integers, targets: Integers, law: RankLaw) -> Runs:
     """`through`: the rows of all groups before each element of `cell`, and after the last one."""
     b = law.denominator
     tables = exp_tables(law.rate / b)
-    groups, sizes = start.size - 1, np.diff(start)
-    # Row j of group g stands for its gap before the j-th cell that is not empty, and for that cell.
-    of_row = np.repeat(np.arange(groups), sizes + 1)
-    opens = start[:-1] + np.arange(groups)
-    closes = opens + sizes
-    left, right = np.empty(of_row.size, dtype=np.int64), np.empty(of_row.size, dtype=np.int64)
-    inner = np.ones(of_row.size, dtype=bool)
-    inner[closes] = False
-    right[inner], right[closes] = cell, cells
-    inner[closes], inner[opens] = True, False
-    left[inner], left[opens] = cell, -1
+    between = gaps(cells, start, cell)
+    of_row = between.group
     before = through[np.arange(of_row.size) - of_row] - through[start[:-1]][of_row]
     whole, part = np.divmod(targets, b)
     farthest = tables.last // b + 2
@@ -127,85 +156,17 @@ def _near_runs(
     distance = np.empty((of_row.size, 2), dtype=np.int64)
     distance[:, 0] = np.abs(e)
     distance[:-1, 1] = np.maximum(np.maximum(e[:-1], -e[1:]), 0)
-    distance[closes, 1] = tables.last + 1
-    first = np.stack([left + 1, right], axis=1)
-    width = np.stack([right - left - 1, np.ones(of_row.size, dtype=np.int64)], axis=1)
-    guard(bool((width[:, 0] >= 0).all()))
-    near = ((distance <= tables.last) & (width > 0)).ravel().nonzero()[0]
-    width, first, group = width.ravel()[near], first.ravel()[near], of_row[near >> 1]
-    value = tables.lower(distance.ravel()[near])
-    bits = cells.bit_length() + 1
-    wide = width.view(np.uint64)
-    weight = (wide * (value >> np.uint64(_HALF_BITS))) << np.uint64(_HALF_BITS - bits)
-    weight += (wide * (value & np.uint64((1 << _HALF_BITS) - 1))) >> np.uint64(bits)
-    end = np.searchsorted(group, np.arange(groups), side="right")
-    return _Runs(group, first, width, weight, tables.error + 1, end)
+    return near_runs(cells, start.size - 1, between, distance, tables)
 
 
-def _inverted(runs: _Runs, begins: Words, cells: int) -> tuple[Integers, Truths]:
-    """For each group the run that the first bits of its U choose, and whether no further bit could choose another.
-
-    C_i lies in [sums_i, sums_i + error k_i + 1] after k_i runs, the runs left out weighing less than 1 in all: `cells` of them
-    at most, each below 2**-64. U T lies in [least, most), of T and of U alike. Every group has a run of distance 0, whose weight
-    is 2**(62 - bits) or more, so T is not 0.
-    """
-    begin = np.concatenate([[0], runs.end[:-1]])
-    sums = np.cumsum(runs.weight)  # modulo 2**64, which differences within a group do not notice: they are below 2**61
-    sums -= np.where(begin > 0, sums[begin - 1], np.uint64(0))[runs.group]
-    passed_over = (np.arange(runs.group.size) - begin[runs.group] + 1).astype(np.uint64)
-    doubt = passed_over * np.uint64(runs.error) + np.uint64(1)
-    total = sums[runs.end - 1]
-    guard(bool((runs.end > begin).all() and (total >= np.uint64(1 << ONE_BITS - cells.bit_length() - 1)).all()))
-    least = product(begins, total)
-    most = product(begins + np.uint64(1), total + doubt[runs.end - 1]) + np.uint64(1)
-    below = np.add.reduceat(sums <= least[runs.group], begin, dtype=np.int64)
-    run = np.minimum(begin + below, runs.end - 1)
-    before = np.where(run > begin, sums[run - 1] + doubt[run - 1], np.uint64(1))
-    before = np.where((run == begin) & (runs.first[begin] == 0), np.uint64(0), before)
-    return run, (before <= least) & (most <= sums[run])
-
-
-def exact_runs(
-    cells: int, cell: list[int], count: list[int], target: int, denominator: int
-) -> list[tuple[int, int, int]]:
+def exact_runs(cells: int, cell: list[int], count: list[int], target: int, denominator: int) -> list[Run]:
     """All runs of one group in the order of cells: its first cell, its width, and b times its distance from `target` / b."""
     b = denominator
     left, e = -1, -target
-    found = []
+    runs = []
     for place, rows in zip(cell, count, strict=True):
-        found.append((left + 1, place - left - 1, abs(e)))
-        found.append((place, 1, max(0, e, -(e + b * rows))))
+        runs.append((left + 1, place - left - 1, abs(e)))
+        runs.append((place, 1, max(0, e, -(e + b * rows))))
         left, e = place, e + b * rows
-    found.append((left + 1, cells - left - 1, abs(e)))
-    return [run for run in found if run[1]]
-
-
-def _longer(runs: list[tuple[int, int, int]], rate: Fraction, begin: int, randomness: Randomness) -> tuple[int, int]:
-    """First cell and width of the run that a U chooses whose first 62 bits are `begin`, read to 240 bits."""
-    drawn = begin
-    for word in words(3, randomness).tolist():
-        drawn = drawn << 64 | word
-    bits = ONE_BITS + 3 * 64
-    bounds = exp_bounds(rate, (distance for _, _, distance in runs))
-    weights = [(width * low, width * high) for (_, width, _), (low, high) in zip(runs, bounds, strict=True)]
-    total_low, total_high = sum(low for low, _ in weights), sum(high for _, high in weights)
-    low = high = 0
-    for place, (less, more) in enumerate(weights):
-        low, high = low + less, high + more
-        if (drawn + 1) * total_high <= low << bits or place == len(runs) - 1:
-            return runs[place][:2]
-        guard(high << bits <= drawn * total_low)
-    raise AssertionError
-
-
-def _uniform(widths: Integers, draws: int, randomness: Randomness) -> Integers:
-    """Uniform integers in [0, width), each for itself: words from share * width on are drawn again."""
-    bounds = widths.view(np.uint64)
-    shares = _TOP // bounds
-    drawn = words(max(draws, widths.size), randomness)[: widths.size].copy()
-    outside = (drawn >= shares * bounds).nonzero()[0]
-    while outside.size:
-        drawn[outside] = words(outside.size, randomness)
-        outside = outside[drawn[outside] >= (shares * bounds)[outside]]
-    found: Integers = (drawn // shares).view(np.int64)
-    return found
+    runs.append((left + 1, cells - left - 1, abs(e)))
+    return [run for run in runs if run[1]]

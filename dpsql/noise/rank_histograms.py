@@ -7,7 +7,7 @@ the grid. Groups are those of the answer: public keys, or private keys that part
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -31,12 +31,23 @@ ReleaseNumbers = Callable[[Any, Any, Groups, "Chooser"], Numbers]
 @dataclass(frozen=True, eq=False)
 class Histograms:
     """Rows in the cells of every group, of which most are empty. Group g has `cell[start[g]:start[g + 1]]`, ascending, with
-    `count` rows each; `cells` is the number of cells of a group. No repr of its numbers."""
+    `count` rows each; `cells` is the number of cells of a group. Where `width` is given, each of them is the first of so many
+    neighbours, all with `count` rows. No repr of its numbers."""
 
     cells: int
     start: NDArray[np.int64]
     cell: NDArray[np.int64]
     count: NDArray[np.int64]
+    width: NDArray[np.int64] | None = None
+
+    def taken_apart(self) -> Histograms:
+        """The same rows with every cell by itself."""
+        if self.width is None:
+            return self
+        ends = np.concatenate([[0], np.cumsum(self.width)])
+        of_span = np.repeat(np.arange(self.cell.size), self.width)
+        cell = self.cell[of_span] + np.arange(of_span.size) - ends[of_span]
+        return Histograms(self.cells, ends[self.start], cell, self.count[of_span])
 
     def __repr__(self) -> str:
         return f"<Histograms of {self.start.size - 1} groups: sealed>"
@@ -49,19 +60,98 @@ class Chooser(Protocol):
         self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
     ) -> NDArray[np.int64]: ...
 
+    def choose_most(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
+
+    def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
+
 
 def released_quantiles(
     table: Any, plan: RankHistogramPlan, groups: Groups, gate: Chooser
 ) -> dict[str, NDArray[np.int64]]:
-    """The number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape.
+    """The number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape."""
+    return chosen_quantiles(laid_out(table, plan.cells, groups), plan, groups, gate)
+
+
+def chosen_quantiles(
+    whole: Histograms, plan: RankHistogramPlan, groups: Groups, gate: Chooser
+) -> dict[str, NDArray[np.int64]]:
+    """The number of a cell of the exact histograms `whole` for each group and quantile.
 
     Quantiles of one histogram never cross: every group's numbers are put in order, which is post-processing.
     """
-    histograms = laid_out(table, plan.cells, groups)
-    drawn = [gate.choose(one.name, histograms, one.quantile, one.law, groups) for one in plan.quantiles]
-    rank = sorted(range(len(drawn)), key=lambda at: plan.quantiles[at].quantile)
-    ordered = np.sort(np.array([drawn[at] for at in rank], dtype=np.int64).reshape(len(drawn), groups.count), axis=0)
-    return {plan.quantiles[at].name: ordered[place] for place, at in enumerate(rank)}
+    histograms = sliced(whole, plan.slices)
+    places: dict[Fraction, NDArray[np.int64]] = {}
+    for choice in sorted(plan.quantiles, key=lambda choice: choice.search.level):
+        search = choice.search
+        low = np.zeros(groups.count, dtype=np.int64) if search.low is None else places[search.low]
+        high = np.full(groups.count, histograms.cells) if search.high is None else places[search.high]
+        searched = histograms if search.low is search.high is None else between(histograms, low, high)
+        chosen = gate.choose(choice.name, searched, search.relative, choice.law, groups)
+        places[choice.quantile] = np.minimum(np.maximum(chosen, low), np.maximum(high - 1, low))
+    ascending = sorted(plan.quantiles, key=lambda choice: choice.quantile)
+    drawn = np.array([places[choice.quantile] for choice in ascending], dtype=np.int64).reshape(
+        len(ascending), groups.count
+    )
+    ordered = np.sort(drawn // plan.slices, axis=0)
+    numbers = {choice.name: ordered[rank] for rank, choice in enumerate(ascending)}
+    of_quantile = {choice.quantile: ordered[rank] for rank, choice in enumerate(ascending)}
+    return numbers | _ends(whole, plan, of_quantile, groups, gate)
+
+
+def _ends(
+    histograms: Histograms,
+    plan: RankHistogramPlan,
+    of_quantile: Mapping[Fraction, NDArray[np.int64]],
+    groups: Groups,
+    gate: Chooser,
+) -> dict[str, NDArray[np.int64]]:
+    """The ends of error bars; a bar contains the number that it belongs to, which is post-processing."""
+    numbers = {}
+    for end in plan.ends:
+        law = end.law
+        chosen = gate.choose(end.name, padded(histograms, law.padding), end.quantile, law, groups)
+        nearest = np.minimum if law.padding < 0 else np.maximum
+        numbers[end.name] = nearest(chosen, of_quantile[end.quantile])
+    return numbers
+
+
+def padded(histograms: Histograms, padding: int) -> Histograms:
+    """Every group with `padding` rows more in its last cell or, where it is below 0, with -`padding` in its first one."""
+    groups = histograms.start.size - 1
+    return with_rows(histograms, 0 if padding < 0 else histograms.cells - 1, np.full(groups, abs(padding)))
+
+
+def with_rows(histograms: Histograms, cell: int, rows: NDArray[np.int64]) -> Histograms:
+    """Every group with so many `rows` (0 or more for each group) more in one cell."""
+    groups = histograms.start.size - 1
+    growing = np.flatnonzero(rows)
+    group = np.concatenate([np.repeat(np.arange(groups), np.diff(histograms.start)), growing])
+    place = group * histograms.cells + np.concatenate([histograms.cell, np.full(growing.size, cell)])
+    places, index = np.unique(place, return_inverse=True)
+    count = np.zeros(places.size, dtype=np.int64)
+    np.add.at(count, index, np.concatenate([histograms.count, rows[growing]]))
+    start = np.searchsorted(places, np.arange(groups + 1) * histograms.cells)
+    return Histograms(histograms.cells, start, places % histograms.cells, count)
+
+
+def sliced(histograms: Histograms, slices: int) -> Histograms:
+    """Every cell cut into `slices`, with a unit of each of its rows in every slice: `slices` units are a row."""
+    if slices == 1:
+        return histograms
+    width = np.full(histograms.cell.size, slices)
+    return replace(histograms, cells=histograms.cells * slices, cell=histograms.cell * slices, width=width)
+
+
+def between(histograms: Histograms, low: NDArray[np.int64], high: NDArray[np.int64]) -> Histograms:
+    """The rows of each group from its place `low` to the one before `high`; nothing where high <= low."""
+    of_span = np.repeat(np.arange(low.size), np.diff(histograms.start))
+    width = np.int64(1) if histograms.width is None else histograms.width
+    first = np.maximum(histograms.cell, low[of_span])
+    inside = np.minimum(histograms.cell + width, high[of_span]) - first
+    overlapping = inside > 0
+    start = np.concatenate([[0], np.cumsum(overlapping)])[histograms.start]
+    count, first, inside = histograms.count[overlapping], first[overlapping], inside[overlapping]
+    return Histograms(histograms.cells, start, first, count, None if histograms.width is None else inside)
 
 
 def laid_out(table: Any, cells: int, groups: Groups) -> Histograms:
@@ -101,11 +191,11 @@ def _numbers(table: Any, groups: Groups) -> NDArray[np.int64]:
     of_groups = np.zeros(groups.count, dtype=np.int64)
     nowhere = np.zeros(table.num_rows, dtype=bool)
     for name in groups.keys.column_names:
-        wanted, column = plain_column(groups.keys, name), plain_column(table, name)
+        group_keys, column = plain_column(groups.keys, name), plain_column(table, name)
         try:
-            if pa.types.is_integer(wanted.type) and pa.types.is_integer(column.type):
-                wanted, column = wanted.cast(pa.int64()), column.cast(pa.int64())
-            values = wanted.unique()
+            if pa.types.is_integer(group_keys.type) and pa.types.is_integer(column.type):
+                group_keys, column = group_keys.cast(pa.int64()), column.cast(pa.int64())
+            values = group_keys.unique()
             places = pc.index_in(column, value_set=values.cast(column.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             # The types of the column and of the keys decide this, not rows.
@@ -113,11 +203,11 @@ def _numbers(table: Any, groups: Groups) -> NDArray[np.int64]:
         nowhere |= places.is_null().to_numpy(zero_copy_only=False)
         size = max(1, len(values))
         of_rows = of_rows * size + places.fill_null(0).to_numpy()
-        of_groups = of_groups * size + pc.index_in(wanted, value_set=values).to_numpy()
-        known, of_groups = np.unique(of_groups, return_inverse=True)
-        at = np.minimum(np.searchsorted(known, of_rows), max(0, known.size - 1))
-        nowhere |= known[at] != of_rows if known.size else True
-        of_rows = at
+        of_groups = of_groups * size + pc.index_in(group_keys, value_set=values).to_numpy()
+        combinations, of_groups = np.unique(of_groups, return_inverse=True)
+        position = np.minimum(np.searchsorted(combinations, of_rows), max(0, combinations.size - 1))
+        nowhere |= combinations[position] != of_rows if combinations.size else True
+        of_rows = position
     if np.unique(of_groups).size != groups.count:
         raise refuse("noise_answer", charged=True)
     number = np.empty(groups.count, dtype=np.int64)

@@ -49,7 +49,7 @@ class _Magnitudes:
     """Proposals for y >= 0 with density exp(-f(y)): block j of `blocks`, `width` values each.
 
     excess(j, y) / denominator = f(y) - e(j). `caps[j]` + 1 is, in units of 2**-16 and a multiple of 2**-12, at least that
-    of any y of block j (at most 1; the last one is 1 and stands for all later blocks). About `tried` / `kept` candidates
+    of any y of block j (at most 1; the last one is 1 and stands for all later blocks). About `tried` / `accepted` candidates
     are needed for a value.
     """
 
@@ -59,7 +59,7 @@ class _Magnitudes:
     excess: Callable[[Integers, Integers], Integers]
     caps: Shorts
     tried: int
-    kept: int
+    accepted: int
 
 
 @lru_cache(maxsize=256)
@@ -120,20 +120,20 @@ def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integer
 def _drawn(count: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:
     """The first `count` values of the endless stream of signed floor(y / divisor), read in batches."""
     needed = max(count, LEAST_DRAW)
-    found = np.empty(needed, dtype=np.int64)
+    values = np.empty(needed, dtype=np.int64)
     filled = barren = 0
     while filled < needed:
-        likely = (needed - filled) * law.tried // law.kept
+        likely = (needed - filled) * law.tried // law.accepted
         part = _candidates(min(likely + likely // 64 + 64, _BATCH), law, divisor, randomness)[: needed - filled]
-        found[filled : filled + part.size] = part
+        values[filled : filled + part.size] = part
         filled += part.size
         barren = 0 if part.size else barren + 1
         guard(barren < _MOST_BARREN)
-    return found[:count]
+    return values[:count]
 
 
 def _candidates(size: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:
-    """What is kept of `size` candidates, in their order. A candidate reads 16 bits for j, 16 for the look, and 32 or 64
+    """Return the accepted ones of `size` candidates, in order. A candidate reads 16 bits for j, 16 for the look, and 32 or 64
     that are r and the sign."""
     begins, looks = words(2 * size, randomness, 16).reshape(2, size)
     bits = 32 if 2 * law.width <= 1 << 17 else 64
@@ -145,18 +145,18 @@ def _candidates(size: int, law: _Magnitudes, divisor: int, randomness: Randomnes
     y *= law.width
     y += (sided >> places.dtype.type(1)).view(np.dtype(f"i{bits // 8}"))
     # Words that would give some r a larger share are no candidates at all.
-    kept = places <= places.dtype.type(share * 2 * law.width - 1)
-    near = (kept & (looks <= law.caps.take(j, mode="clip"))).nonzero()[0]
-    kept[near] = _survives(j[near], y[near], law, randomness)
+    accepted = places <= places.dtype.type(share * 2 * law.width - 1)
+    near = (accepted & (looks <= law.caps.take(j, mode="clip"))).nonzero()[0]
+    accepted[near] = _survives(j[near], y[near], law, randomness)
     if divisor > 1:
         y //= divisor
     sign = -(sided & places.dtype.type(1)).astype(np.int64)
     # Zero has two signs: one of them is rejected, or zero would come twice as often as it should.
-    kept &= (y != 0) | (sign == 0)
+    accepted &= (y != 0) | (sign == 0)
     y ^= sign
     y -= sign
-    accepted: Integers = y[kept]
-    return accepted
+    values: Integers = y[accepted]
+    return values
 
 
 def _survives(j: Shorts, y: Integers, law: _Magnitudes, randomness: Randomness) -> Truths:

@@ -37,7 +37,7 @@ def compared_fields(kind: Any) -> tuple[str, ...] | None:
 
 
 def _new_writer(kind: Any) -> Callable[[Any], str]:
-    """How values of one type are written."""
+    """Return the function that writes values of one type."""
     name, names = kind.__name__, compared_fields(kind)
     if names is not None:
         bounds = names_in_fingerprint(kind)
@@ -55,10 +55,10 @@ def _new_writer(kind: Any) -> Callable[[Any], str]:
 _writer: Callable[[Any], Callable[[Any], str]] = cache(_new_writer)
 
 
-def _default(of: Field[Any]) -> Any:
-    if of.default is MISSING:
-        raise TypeError(f"{of.name} was added without a default")
-    return of.default
+def _default(field: Field[Any]) -> Any:
+    if field.default is MISSING:
+        raise TypeError(f"{field.name} was added without a default")
+    return field.default
 
 
 def _of_fields(name: str, names: tuple[str, ...], most_kept: int, added: dict[str, Any]) -> Callable[[Any], str]:
@@ -79,7 +79,10 @@ def _with_bounds(name: str, names: tuple[str, ...], bounds: dict[str, tuple[str,
     """Write contribution bounds as fields of the value that holds them (see `policy.bounds.written_as`)."""
 
     def write(value: Any) -> str:
-        held = [(value if own not in bounds else getattr(value, own), bounds.get(own, (own,))) for own in names]
+        held = [
+            (value if part_name not in bounds else getattr(value, part_name), bounds.get(part_name, (part_name,)))
+            for part_name in names
+        ]
         parts = {key: getattr(holder, key) for holder, keys in held for key in keys}
         return f"{name}({','.join([f'{key}={_writer(type(part))(part)}' for key, part in parts.items()])})"
 

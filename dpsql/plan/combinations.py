@@ -34,12 +34,12 @@ class Combinations:
 
 
 def positions(numbers: Numbers, sizes: Sequence[int]) -> list[Numbers]:
-    """Numbers of cells as positions among the values of each key."""
-    found, rest = [], numbers
+    """Convert numbers of cells to positions among the values of each key, one array for each key."""
+    by_key, rest = [], numbers
     for size in reversed(sizes):
-        found.append(rest % size)
+        by_key.append(rest % size)
         rest = rest // size
-    return found[::-1]
+    return by_key[::-1]
 
 
 def combinations(numbers: Numbers, whole: bool) -> Combinations:
@@ -48,5 +48,5 @@ def combinations(numbers: Numbers, whole: bool) -> Combinations:
 
 
 def group_count(values: Sequence[Sequence[object] | None], listed: Combinations | None) -> int:
-    """How many groups public keys have (1 without keys; private keys count as one value)."""
+    """Return the number of groups of public keys (1 without keys; a private key counts as one value)."""
     return len(listed.numbers) if listed is not None else prod(1 if value is None else len(value) for value in values)

@@ -4,13 +4,19 @@ A formula is a frozen tree over terms (doubles in the unit of the answer), numbe
 else. It is written as Python arithmetic, `(a - b) / 2`; `release.formulas` has the meaning of every operator, once as
 SQL of the sandbox and once in vectors. Operations are carried out in the order of the tree, in IEEE doubles, so that
 both give the same number to the last bit.
+
+A measure may have two formulas: the *plug-in* one is the aggregate of the exact sums with released ones in their place, and
+error bars are about it; the *estimate* is what is shown, with less error where noise is large (`Estimate`). It may read how
+large the noise is (`Deviation`). Both are put in place when the noise of the terms is known: `plugged_in`, `estimated`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date as date_type
+from datetime import datetime
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Union
@@ -67,11 +73,11 @@ class _Arithmetic:
         return _operation(Operator.NEGATE, self)
 
     def at_least(self, other: Operand) -> Operation:
-        """Whether this is `other` or more."""
+        """Return whether this is `other` or more."""
         return _operation(Operator.AT_LEAST, self, other)
 
     def below(self, other: Operand) -> Operation:
-        """Whether this is less than `other`."""
+        """Return whether this is less than `other`."""
         return _operation(Operator.LESS, self, other)
 
 
@@ -102,17 +108,51 @@ class Operation(_Arithmetic):
     operands: tuple[Formula, ...]
 
     def __hash__(self) -> int:
-        known = self.__dict__
-        if _HASH not in known:
-            known[_HASH] = hash((self.operator, self.operands))
-        return int(known[_HASH])
+        fields = self.__dict__
+        if _HASH not in fields:
+            fields[_HASH] = hash((self.operator, self.operands))
+        return int(fields[_HASH])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"operator": self.operator, "operands": self.operands}  # hashes of texts differ between processes
 
 
+@dataclass(frozen=True)
+class Deviation(_Arithmetic):
+    """The standard deviation of the noise in `linear`, a sum of terms with fixed weights."""
+
+    linear: Formula
+
+
+@dataclass(frozen=True)
+class Estimate(_Arithmetic):
+    """A measure with two formulas: `plug_in`, which error bars are about, and `shrunk`, which is shown. Where there is no noise
+    both are the same number."""
+
+    plug_in: Formula
+    shrunk: Formula
+
+
 _HASH = "#hash"
-Formula = Union[NoisyValue, Number, Operation]
+
+
+@dataclass(frozen=True)
+class Element(_Arithmetic):
+    """The value of a list at a released number, counted from 0 and taken modulo the list's length, so that there is one
+    whatever the number. Stands outermost. Raises ValueError for values that are not all of one type of
+    `LISTED`."""
+
+    values: tuple[Any, ...]
+    number: Formula
+
+    def __post_init__(self) -> None:
+        if len({type(value) for value in self.values}) != 1 or type(self.values[0]) not in LISTED:
+            raise ValueError("no list of values of one type")
+
+
+LISTED = (str, bool, int, float, date_type, datetime)
+"""Types of the values in a list."""
+Formula = Union[NoisyValue, Number, Operation, Element, Deviation, Estimate]
 Operand = Union[_Arithmetic, float, int]
 MeasureFormula = tuple[str, Formula, Type]
 """Name of a measure, its formula over terms, and the type of the result."""
@@ -120,7 +160,7 @@ MeasureFormula = tuple[str, Formula, Type]
 
 def formula(value: Operand | str) -> Formula:
     """A formula as it is, a number as `Number`, a text as the term of that name."""
-    if isinstance(value, (NoisyValue, Number, Operation)):
+    if isinstance(value, (NoisyValue, Number, Operation, Element, Deviation, Estimate)):
         return value
     if isinstance(value, str):
         return NoisyValue(value)
@@ -157,9 +197,9 @@ def null_if(value: Operand, other: Operand) -> Operation:
     return _operation(Operator.NULL_IF, value, other)
 
 
-def whole(value: Operand) -> Operation:
-    """`value` rounded to an integer; one that is an integer stays as it is."""
-    if isinstance(value, Operation) and value.operator is Operator.WHOLE:
+def whole(value: Operand) -> Formula:
+    """`value` rounded to an integer; one that is an integer, or of a list, stays as it is."""
+    if isinstance(value, Element) or (isinstance(value, Operation) and value.operator is Operator.WHOLE):
         return value
     return _operation(Operator.WHOLE, value)
 
@@ -174,19 +214,107 @@ def timestamp(seconds: Operand) -> Operation:
     return _operation(Operator.TIMESTAMP, seconds)
 
 
+def _parts(value: Formula) -> tuple[Formula, ...]:
+    """The formulas that a formula is made of."""
+    if isinstance(value, Operation):
+        return value.operands
+    if isinstance(value, Element):
+        return (value.number,)
+    if isinstance(value, Deviation):
+        return (value.linear,)
+    return (value.plug_in, value.shrunk) if isinstance(value, Estimate) else ()
+
+
 @lru_cache(maxsize=4096)
 def terms_of(value: Formula) -> frozenset[str]:
     """Names of the terms in a formula."""
     if isinstance(value, NoisyValue):
         return frozenset({value.term})
-    operands = value.operands if isinstance(value, Operation) else ()
-    return frozenset().union(*(terms_of(operand) for operand in operands))
+    return frozenset().union(*(terms_of(part) for part in _parts(value)))
+
+
+def _rebuilt(value: Formula, change: Callable[[Formula], Formula]) -> Formula:
+    """`value` with every formula that it is made of changed."""
+    if isinstance(value, Operation):
+        return Operation(value.operator, tuple(change(operand) for operand in value.operands))
+    if isinstance(value, Element):
+        return Element(value.values, change(value.number))
+    if isinstance(value, Deviation):
+        return Deviation(change(value.linear))
+    if isinstance(value, Estimate):
+        return Estimate(change(value.plug_in), change(value.shrunk))
+    return value
 
 
 def substituted(value: Formula, terms: Mapping[str, Formula]) -> Formula:
     """`value` with a formula in place of every term. Raises KeyError for a term that has none."""
     if isinstance(value, NoisyValue):
         return terms[value.term]
-    if isinstance(value, Number):
-        return value
-    return Operation(value.operator, tuple(substituted(operand, terms) for operand in value.operands))
+    return _rebuilt(value, lambda part: substituted(part, terms))
+
+
+# --- noise ------------------------------------------------------------------------------------------------------------
+
+
+def plugged_in(value: Formula) -> Formula:
+    """`value` with the plug-in formula of every estimate."""
+    return _plugged_in(value) if shrinks(value) else value  # lists stay as they are: 1 and true are equal in a cache
+
+
+@lru_cache(maxsize=4096)
+def _plugged_in(value: Formula) -> Formula:
+    return _plugged_in(value.plug_in) if isinstance(value, Estimate) else _rebuilt(value, _plugged_in)
+
+
+@lru_cache(maxsize=4096)
+def shrinks(value: Formula) -> bool:
+    """Return whether there is an estimate in a formula."""
+    return isinstance(value, Estimate) or any(shrinks(part) for part in _parts(value))
+
+
+def estimated(value: Formula, deviations: Mapping[str, float]) -> Formula:
+    """`value` with what is shown in place of every estimate, under independent noise of the standard deviation that
+    `deviations` gives for each term, in the unit of its values. Raises KeyError for a term that has none."""
+    done: dict[int, Formula] = {}  # by identity: the hash of a formula walks through all of it
+
+    def change(part: Formula) -> Formula:
+        if id(part) not in done:
+            done[id(part)] = replaced(part)
+        return done[id(part)]
+
+    def replaced(part: Formula) -> Formula:
+        if isinstance(part, Estimate):
+            noisy = any(deviations[term] for term in terms_of(part.shrunk))
+            return change(part.shrunk if noisy else part.plug_in)
+        if isinstance(part, Deviation):
+            weights = _weights(part.linear)
+            return Number(math.hypot(*(weight * deviations[term] for term, weight in weights.items())))
+        return _rebuilt(part, change)
+
+    return change(value)
+
+
+def _weights(linear: Formula) -> dict[str, float]:
+    """The weight of each term in a sum of terms. Raises ValueError for what is none."""
+    if isinstance(linear, NoisyValue):
+        return {linear.term: 1.0}
+    if isinstance(linear, Operation) and linear.operator in _SUMS:
+        first, *further = (_weights(operand) for operand in linear.operands)
+        sign = 1.0 if linear.operator is Operator.ADD else -1.0
+        if not further:
+            return {term: -weight for term, weight in first.items()}
+        (second,) = further
+        return {
+            term: first.get(term, 0.0) + sign * second.get(term, 0.0) for term in sorted(first.keys() | second.keys())
+        }
+    if isinstance(linear, Operation) and linear.operator in (Operator.MULTIPLY, Operator.DIVIDE):
+        left, right = linear.operands
+        if isinstance(right, Number):
+            factor = right.value if linear.operator is Operator.MULTIPLY else 1 / right.value
+            return {term: weight * factor for term, weight in _weights(left).items()}
+        if isinstance(left, Number) and linear.operator is Operator.MULTIPLY:
+            return {term: weight * left.value for term, weight in _weights(right).items()}
+    raise ValueError("the noise of a formula that is no sum of terms")
+
+
+_SUMS = (Operator.ADD, Operator.SUBTRACT, Operator.NEGATE)

@@ -1,4 +1,4 @@
-"""What is known of a column before data is touched: type, closed interval, finite domain, and interval arithmetic.
+"""Facts of a column before data is touched: type, closed interval, finite domain; interval arithmetic.
 
 Bounds are exact (fractions, dates); they come from the policy and from the question, never from data. They are what
 a value is clamped to, so a wrong interval can cost accuracy and never privacy (privacy.md 3).
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class Type(str, Enum):
-    """SQL types an expression may have. INTEGER is 64 bits, REAL a double, TIMESTAMP without zone."""
+    """SQL types. INTEGER is 64 bits, REAL a double, TIMESTAMP without zone. Lists are columns of answers alone."""
 
     INTEGER = "integer"
     REAL = "real"
@@ -24,15 +24,21 @@ class Type(str, Enum):
     DATE = "date"
     TIMESTAMP = "timestamp"
     NULL = "null"
+    INTEGER_LIST = "integer[]"
+    REAL_LIST = "real[]"
+    TEXT_LIST = "text[]"
+    BOOLEAN_LIST = "boolean[]"
+    DATE_LIST = "date[]"
+    TIMESTAMP_LIST = "timestamp[]"
 
     @property
     def numeric(self) -> bool:
-        """Whether arithmetic makes sense."""
+        """Return whether arithmetic makes sense."""
         return self in (Type.INTEGER, Type.REAL)
 
     @property
     def temporal(self) -> bool:
-        """Whether it is a point in time."""
+        """Return whether it is a point in time."""
         return self in (Type.DATE, Type.TIMESTAMP)
 
 
@@ -58,7 +64,7 @@ class Facts:
 
     @property
     def bounded(self) -> bool:
-        """Whether both ends are known."""
+        """Return whether both ends are known."""
         return self.lower is not None and self.upper is not None
 
     def without_values(self) -> Facts:
@@ -66,7 +72,7 @@ class Facts:
         return replace(self, values=None)
 
     def size(self) -> int | None:
-        """How many values the public domain has, None when it is not finite."""
+        """Return the number of values of the public domain; None when it is not finite."""
         if self.values is not None:
             return len(self.values)
         if self.type is Type.BOOLEAN:
@@ -112,13 +118,13 @@ def literal_facts(value: Any) -> Facts:
 
 def hull(parts: Iterable[Facts], type_: Type) -> Facts:
     """Facts of a value that is one of several (CASE, COALESCE): union of intervals and of finite domains."""
-    kept = [part for part in parts if part.type is not Type.NULL]
+    typed = [part for part in parts if part.type is not Type.NULL]
     nullable = any(part.nullable for part in parts)
-    lower = min((part.lower for part in kept), default=None) if all(p.lower is not None for p in kept) else None
-    upper = max((part.upper for part in kept), default=None) if all(p.upper is not None for p in kept) else None
+    lower = min((part.lower for part in typed), default=None) if all(p.lower is not None for p in typed) else None
+    upper = max((part.upper for part in typed), default=None) if all(p.upper is not None for p in typed) else None
     values: tuple[Any, ...] | None = None
-    if kept and all(part.values is not None for part in kept):
-        values = tuple(dict.fromkeys(value for part in kept for value in part.values or () if value is not None))
+    if typed and all(part.values is not None for part in typed):
+        values = tuple(dict.fromkeys(value for part in typed for value in part.values or () if value is not None))
     return Facts(type_, lower, upper, values, nullable)
 
 
@@ -173,12 +179,14 @@ def _both(x: Any, y: Any, combine: Any) -> Any:
 class GroupFacts:
     """What is known of a block's groups beside its numbers. `complete`: every group of the data is among them (all keys
     are public). `counts` and `sums`: measures that are 0 for a group without rows; counts are never negative. `chosen`: measures
-    that were chosen among values, of which no law says how far they are from the exact ones."""
+    that were chosen among values, of which no law says how far they are from the exact ones. `ends`: of those of them whose
+    error bars were measured: the measure, formulas of both ends, and the confidence of the bar."""
 
     complete: bool = True
     counts: frozenset[str] = frozenset()
     sums: frozenset[str] = frozenset()
     chosen: frozenset[str] = frozenset()
+    ends: tuple[tuple[str, Any, Any, Fraction], ...] = ()
 
 
 ANY_GROUPS = GroupFacts(complete=False)

@@ -15,7 +15,10 @@ from typing import Generic, TypeVar
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import Expr, Term
+from dpsql.privacy.mechanisms.end_rows import END_ROWS
+from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES
 
 Part = TypeVar("Part")
 
@@ -46,31 +49,117 @@ class Quantile:
 
 
 @dataclass(frozen=True)
+class QuantileEnd:
+    """The low or high end of the error bar of `quantile`, released as the number of a cell. The exact quantile is beyond it
+    with a probability of at most `missed`."""
+
+    name: str
+    quantile: Fraction
+    low: bool
+    missed: Fraction
+
+
+@dataclass(frozen=True)
 class RankHistogram:
     """How many rows of each group have their `value` in each cell of a grid, and the quantiles that are chosen from it.
 
     `term` gives a row's cell: the integer that a SUM around the lower end of the bounds would add, from 0 to
     `term.magnitude`. So the grid follows from bounds alone, and rows without a value (NULL, NaN) or that do not pass the
-    filter are in no cell.
+    filter are in no cell. `slices`: into how many a cell may be cut where several quantiles are chosen together.
     """
 
     name: str
     value: Expr
     term: Term
     quantiles: tuple[Quantile, ...]
+    slices: int = 1
+    ends: tuple[QuantileEnd, ...] = ()
 
     word = RANK_HISTOGRAM
 
     @property
     def cells(self) -> int:
-        """How many cells a group has."""
+        """Return how many cells a group has."""
         return self.term.magnitude + 1
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Names of what is released for each group."""
-        return tuple(quantile.name for quantile in self.quantiles)
+        return (*(quantile.name for quantile in self.quantiles), *(end.name for end in self.ends))
 
 
-MEASUREMENTS = (RANK_HISTOGRAM,)
+@dataclass(frozen=True)
+class SampleValues(RankHistogram):
+    """In which cell of a grid each of the samples of a group has its `value`, and the quantiles that are chosen among samples.
+
+    The units of a group are split into `samples` by a keyed hash. `value` is a row expression over statistics of the rows of a
+    sample (`functions.sample_statistics`); `term` gives its cell, between the bounds that the question names. A sample without a
+    value, as it has no rows or the value is NULL, NaN or infinite, is in the cell `middle`. `by_unit`: all rows of a unit are in
+    one sample; otherwise each row has its own.
+    """
+
+    samples: int = 1
+    by_unit: bool = True
+
+    word = SAMPLE_VALUES
+
+    @property
+    def middle(self) -> int:
+        """The cell of the middle of the bounds."""
+        return self.term.magnitude // 2
+
+
+@dataclass(frozen=True)
+class MostFrequentValue:
+    """How many rows of each group have their `value` in each cell of a list, and the most frequent one, released as its number.
+
+    `term` gives a row's cell, as in `RankHistogram`.
+    """
+
+    name: str
+    value: Expr
+    term: Term
+
+    word = MOST_FREQUENT
+
+    @property
+    def cells(self) -> int:
+        """Return how many values the list has."""
+        return self.term.magnitude + 1
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of what is released for each group."""
+        return (self.name,)
+
+
+@dataclass(frozen=True)
+class EndRows:
+    """How many rows of each group have their `value` and their `key` in each pair of cells, and the key that most rows at an
+    end have, released as its number from 0 to `keys` - 1.
+
+    `term` gives a row's pair of cells: (cell of the value) `keys` + (number of the key). `last`: the end of the large values.
+    """
+
+    name: str
+    value: Expr
+    key: Expr
+    term: Term
+    keys: int
+    last: bool
+
+    word = END_ROWS
+
+    @property
+    def cells(self) -> int:
+        """Number of pairs of cells of a group."""
+        return self.term.magnitude + 1
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of what is released for each group."""
+        return (self.name,)
+
+
+MEASUREMENTS = (RANK_HISTOGRAM, MOST_FREQUENT, END_ROWS, SAMPLE_VALUES)
 """Every word, for the test that no floor lacks a part."""

@@ -31,12 +31,12 @@ from dpsql.plan.plan import (
 MOST_BRANCHES = 16
 
 
-class Unknown(Exception):
-    """A relation has more branches than are looked at, or a column of which nothing is known."""
+class UnknownOrigin(Exception):
+    """A relation has too many branches, or a column whose origin is unknown."""
 
 
 @dataclass(frozen=True)
-class Unmatched:
+class UnmatchedRows:
     """No row of `branch` has values equal to these: pairs of an expression of the row and one over the branch, both over base
     columns. `in_list`: as NOT IN means it, where NULL on either side leaves the row out, unless there is no row at all."""
 
@@ -55,65 +55,65 @@ class Branch:
     conditions: tuple[Expr, ...] = ()
     tables: tuple[tuple[str, str], ...] = ()
     within: frozenset[str] = frozenset()
-    unmatched: tuple[Unmatched, ...] = ()
+    unmatched: tuple[UnmatchedRows, ...] = ()
 
     def written(self, expression: Expr) -> Expr:
-        """`expression` over the relation, over base columns. Raises Unknown."""
+        """`expression` over the relation, over base columns. Raises UnknownOrigin."""
         if isinstance(expression, Column):
-            found = self.columns.get(expression.name)
-            if found is None:
-                raise Unknown
-            untyped = isinstance(found, Column) and found.facts.type is Type.NULL
-            return Column(found.name, expression.facts) if isinstance(found, Column) and untyped else found
+            base = self.columns.get(expression.name)
+            if base is None:
+                raise UnknownOrigin
+            untyped = isinstance(base, Column) and base.facts.type is Type.NULL
+            return Column(base.name, expression.facts) if isinstance(base, Column) and untyped else base
         if isinstance(expression, Call):
             return replace(expression, arguments=tuple(map(self.written, expression.arguments)))
         return expression
 
 
-def branches(node: Relation, way: str = "") -> list[Branch]:
-    """The branches of a relation. Raises Unknown."""
-    found = _branches(node, way)
-    if len(found) > MOST_BRANCHES:
-        raise Unknown
-    return found
+def branches(node: Relation, prefix: str = "") -> list[Branch]:
+    """The branches of a relation. Raises UnknownOrigin."""
+    result = _branches(node, prefix)
+    if len(result) > MOST_BRANCHES:
+        raise UnknownOrigin
+    return result
 
 
-def _branches(node: Relation, way: str) -> list[Branch]:
+def _branches(node: Relation, prefix: str) -> list[Branch]:
     if isinstance(node, (Scan, ReleasedRows)):
-        made = {column.name: Column(way + column.name, column.facts) for column in node.columns}
+        columns = {column.name: Column(prefix + column.name, column.facts) for column in node.columns}
         if isinstance(node, Scan):
-            return [Branch(made, (), ((way, node.table),))]
+            return [Branch(columns, (), ((prefix, node.table),))]
         # Results have the keys that were listed for them, and means are kept within their bounds.
-        return [Branch(made, within=frozenset(way + name for name in made))]
+        return [Branch(columns, within=frozenset(prefix + name for name in columns))]
     if isinstance(node, Filter):
-        return [_with(one, one.written(node.predicate)) for one in branches(node.source, way)]
+        return [_with(branch, branch.written(node.predicate)) for branch in branches(node.source, prefix)]
     if isinstance(node, Project):
         return [
-            replace(one, columns={label: one.written(part) for label, part in node.columns})
-            for one in branches(node.source, way)
+            replace(branch, columns={label: branch.written(part) for label, part in node.columns})
+            for branch in branches(node.source, prefix)
         ]
     if isinstance(node, Join):
-        return _joined(node, way)
+        return _joined(node, prefix)
     if isinstance(node, SemiJoin):
-        return _met(node, way)
+        return _met(node, prefix)
     if isinstance(node, Union_):
-        return _united(node, way)
+        return _united(node, prefix)
     if isinstance(node, Distinct):
-        return branches(node.source, way)
+        return branches(node.source, prefix)
     if isinstance(node, UnitWindow):
-        made = {window.name: Column(f"{way}w.{window.name}", window.facts) for window in node.windows}
-        sure = frozenset(made[window.name].name for window in node.windows if window.word in _COUNTS)
-        return [_widened(branch, made, sure) for branch in branches(node.source, way + "s.")]
+        columns = {window.name: Column(f"{prefix}w.{window.name}", window.facts) for window in node.windows}
+        sure = frozenset(columns[window.name].name for window in node.windows if window.word in _COUNTS)
+        return [_widened(inner, columns, sure) for inner in branches(node.source, prefix + "s.")]
     # The type of the unit's own key stands where it is used. Rows without one are nobody's.
-    unit = Column(f"{way}u.u", Facts(Type.NULL))
-    made = {"u": unit} | {column[0]: Column(f"{way}u.{column[0]}", column[4]) for column in node.columns}
-    sure = frozenset(made[column[0]].name for column in node.columns if column[1] in _COUNTS)
+    unit = Column(f"{prefix}u.u", Facts(Type.NULL))
+    columns = {"u": unit} | {column[0]: Column(f"{prefix}u.{column[0]}", column[4]) for column in node.columns}
+    sure = frozenset(columns[column[0]].name for column in node.columns if column[1] in _COUNTS)
     return [
         _with(
-            _widened(replace(one, columns={label: one.written(key) for label, key in node.keys}), made, sure),
-            _there(unit),
+            _widened(replace(branch, columns={label: branch.written(key) for label, key in node.keys}), columns, sure),
+            _is_present(unit),
         )
-        for one in branches(node.source, way + "s.")
+        for branch in branches(node.source, prefix + "s.")
     ]
 
 
@@ -121,76 +121,82 @@ _COUNTS = ("count", "count_distinct", "row_number", "rank", "dense_rank")
 """Words whose results lie within their facts in any case: a unit has no more rows than it may have."""
 
 
-def _widened(branch: Branch, made: Mapping[str, Column], sure: frozenset[str]) -> Branch:
-    return replace(branch, columns={**branch.columns, **made}, within=branch.within | sure)
+def _widened(branch: Branch, columns: Mapping[str, Column], sure: frozenset[str]) -> Branch:
+    return replace(branch, columns={**branch.columns, **columns}, within=branch.within | sure)
 
 
-def _with(one: Branch, *conditions: Expr) -> Branch:
-    return replace(one, conditions=(*one.conditions, *conditions))
+def _with(branch: Branch, *conditions: Expr) -> Branch:
+    return replace(branch, conditions=(*branch.conditions, *conditions))
 
 
-def _there(value: Expr) -> Expr:
+def _is_present(value: Expr) -> Expr:
     boolean = Facts(Type.BOOLEAN, nullable=False)
     return Call("not", (Call("is_null", (value,), boolean),), boolean)
 
 
-def _joined(node: Join, way: str) -> list[Branch]:
-    """Rows that met a partner, and those of a LEFT JOIN without one: conditions on the right side say nothing of them."""
-    found = []
-    left, right = branches(node.left, way + "a."), branches(node.right, way + "b.")
-    for one in left:
-        here = {f"a.{name}": value for name, value in one.columns.items()}
-        for other in right:
-            there = {f"b.{name}": value for name, value in other.columns.items()}
-            found.append(replace(_pair(one, other, _bare(node)), columns={**here, **there}))
+def _joined(node: Join, prefix: str) -> list[Branch]:
+    """Return branches of rows with a partner, and for a LEFT JOIN those without, to which conditions of the right side do not
+    apply."""
+    result = []
+    left, right = branches(node.left, prefix + "a."), branches(node.right, prefix + "b.")
+    for branch in left:
+        left_columns = {f"a.{name}": value for name, value in branch.columns.items()}
+        for partner in right:
+            right_columns = {f"b.{name}": value for name, value in partner.columns.items()}
+            result.append(replace(_pair(branch, partner, _bare(node)), columns={**left_columns, **right_columns}))
         if node.kind == "left":
             names = {f"b.{name}": _missing(value) for name, value in right[0].columns.items()}
-            found.append(replace(_apart(one, right, _bare(node)), columns={**here, **names}))
-    return found
+            result.append(replace(_apart(branch, right, _bare(node)), columns={**left_columns, **names}))
+    return result
 
 
-def _apart(one: Branch, right: list[Branch], keys: Iterable[tuple[Expr, Expr]], in_list: bool = False) -> Branch:
-    """Rows of `one` that meet no row of any of the branches."""
+def _apart(branch: Branch, right: list[Branch], keys: Iterable[tuple[Expr, Expr]], in_list: bool = False) -> Branch:
+    """Rows of `branch` that meet no row of any branch in `right`."""
     pairs = list(keys)
-    found = (Unmatched(tuple((one.written(a), other.written(b)) for a, b in pairs), other, in_list) for other in right)
-    return replace(one, unmatched=(*one.unmatched, *found)) if pairs else one
+    unmatched = (
+        UnmatchedRows(tuple((branch.written(a), absent.written(b)) for a, b in pairs), absent, in_list)
+        for absent in right
+    )
+    return replace(branch, unmatched=(*branch.unmatched, *unmatched)) if pairs else branch
 
 
-def _pair(one: Branch, other: Branch, keys: Iterable[tuple[Expr, Expr]]) -> Branch:
-    """Rows of `one`, each with a row of `other` that has equal keys."""
-    equal = (Call("eq", (one.written(a), other.written(b)), Facts(Type.BOOLEAN)) for a, b in keys)
-    conditions = (*one.conditions, *other.conditions, *equal)
-    unmatched = (*one.unmatched, *other.unmatched)
-    return Branch(one.columns, conditions, (*one.tables, *other.tables), one.within | other.within, unmatched)
+def _pair(branch: Branch, partner: Branch, keys: Iterable[tuple[Expr, Expr]]) -> Branch:
+    """Rows of `branch`, each with a row of `partner` that has equal keys."""
+    equal = (Call("eq", (branch.written(a), partner.written(b)), Facts(Type.BOOLEAN)) for a, b in keys)
+    conditions = (*branch.conditions, *partner.conditions, *equal)
+    unmatched = (*branch.unmatched, *partner.unmatched)
+    return Branch(
+        branch.columns, conditions, (*branch.tables, *partner.tables), branch.within | partner.within, unmatched
+    )
 
 
-def _met(node: SemiJoin, way: str) -> list[Branch]:
-    """Rows that a semi-join keeps: each has met a row of the right side, unless it is negated."""
-    kept = branches(node.left, way + "l.")
+def _met(node: SemiJoin, prefix: str) -> list[Branch]:
+    """Return branches of rows that pass a semi-join: each has a partner on the right side, unless it is negated."""
+    left = branches(node.left, prefix + "l.")
     try:
-        right = branches(node.right, way + "r.")
-    except Unknown:
+        right = branches(node.right, prefix + "r.")
+    except UnknownOrigin:
         right = []
     if node.negated:
         if node.condition is not None or node.on_unit:
-            return kept
-        return [_apart(one, right, node.keys, node.in_list) for one in kept]
-    if not 1 <= len(right) * len(kept) <= MOST_BRANCHES:
-        return [_with(one, *(_there(one.written(a)) for a, _ in node.keys)) for one in kept]
-    found = []
-    for one in kept:
-        for other in right:
-            pair = _pair(one, other, node.keys)
+            return left
+        return [_apart(branch, right, node.keys, node.in_list) for branch in left]
+    if not 1 <= len(right) * len(left) <= MOST_BRANCHES:
+        return [_with(branch, *(_is_present(branch.written(a)) for a, _ in node.keys)) for branch in left]
+    result = []
+    for branch in left:
+        for partner in right:
+            pair = _pair(branch, partner, node.keys)
             if node.condition is not None:
-                beside = {OTHER + name: value for name, value in other.columns.items()}
-                both = replace(pair, columns={**one.columns, **beside})
+                partner_columns = {OTHER + name: value for name, value in partner.columns.items()}
+                both = replace(pair, columns={**branch.columns, **partner_columns})
                 pair = _with(pair, both.written(node.condition))
-            found.append(pair)
-    return found
+            result.append(pair)
+    return result
 
 
 def _bare(node: Join) -> list[tuple[Expr, Expr]]:
-    """The keys over the columns of each side as they are called there."""
+    """Return the pairs of keys with the column names of their own sides."""
     return [(_unprefixed(a), _unprefixed(b)) for a, b in node.keys]
 
 
@@ -206,15 +212,17 @@ def _missing(value: Expr) -> Literal:
     return Literal(None, replace(value.facts, nullable=True, values=None))
 
 
-def _united(node: Union_, way: str) -> list[Branch]:
+def _united(node: Union_, prefix: str) -> list[Branch]:
     """Columns are matched by position and named as in the first source."""
-    found: list[Branch] = []
+    result: list[Branch] = []
     names: list[str] = []
-    for at, source in enumerate(node.sources):
-        for one in branches(source, f"{way}{at}."):
-            names = names or list(one.columns)
-            renamed = dict(zip(names, one.columns.values(), strict=True)) if len(names) == len(one.columns) else None
+    for position, source in enumerate(node.sources):
+        for branch in branches(source, f"{prefix}{position}."):
+            names = names or list(branch.columns)
+            renamed = (
+                dict(zip(names, branch.columns.values(), strict=True)) if len(names) == len(branch.columns) else None
+            )
             if renamed is None:
-                raise Unknown
-            found.append(replace(one, columns=renamed))
-    return found
+                raise UnknownOrigin
+            result.append(replace(branch, columns=renamed))
+    return result

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
 from dpsql.plan.combinations import Combinations
-from dpsql.plan.formulas import MeasureFormula, NoisyValue, Number, Operation
+from dpsql.plan.formulas import Element, MeasureFormula, NoisyValue, Number, Operation
 from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, written_as
 from dpsql.privacy.mechanisms.contract import Norm
@@ -249,7 +249,7 @@ class Block:
 
 
 class TermKind(str, Enum):
-    """What is summed per group, as an integer per row, per unit or per distinct value."""
+    """The summand of a term: an integer per row, per unit or per distinct value."""
 
     COUNT = "count"
     SUM = "sum"
@@ -381,7 +381,7 @@ class Plan:
     results: tuple[Result, ...] = ()
 
 
-_WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation)
+_WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation, Element)
 """Values of a plan that hold no expression or relation."""
 
 
@@ -401,15 +401,15 @@ def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
 
 def results_read(value: Any) -> tuple[str, ...]:
     """Names of the results that a plan reads and that are not known yet, each once."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
 
     def note(part: Any) -> Any:
         if isinstance(part, ReleasedValue) or (isinstance(part, ReleasedRows) and part.content == part.name):
-            found[part.name] = None
+            names[part.name] = None
         return part
 
     filled(value, note)
-    return tuple(found)
+    return tuple(names)
 
 
 KEPT_TEXTS |= {

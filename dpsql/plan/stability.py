@@ -79,7 +79,7 @@ def _rows(relation: Relation, policy: Policy) -> int:
 
 
 def owned(relation: Relation, policy: Policy) -> bool:
-    """Whether each row belongs to one privacy unit, whose key it carries: entity privacy, and not above DISTINCT."""
+    """Return whether each row belongs to one privacy unit, whose key it carries: entity privacy, and not above DISTINCT."""
     if policy.privacy_unit is None or isinstance(relation, (Distinct, ReleasedRows)):
         return False
     if isinstance(relation, Scan):
@@ -96,7 +96,7 @@ def _conjuncts(predicate: Expr) -> tuple[Expr, ...]:
 
 
 def _first(source: Relation, condition: Expr) -> int:
-    """The most rows of one unit that pass `row_number() <= k`, `< k` or `= k`; 0 where nothing is known."""
+    """Return the most rows of one unit that pass `row_number() <= k`, `< k` or `= k`; 0 for other predicates."""
     if not isinstance(condition, Call) or condition.function not in ("le", "lt", "eq") or len(condition.arguments) != 2:
         return 0
     number, bound = condition.arguments
@@ -106,7 +106,7 @@ def _first(source: Relation, condition: Expr) -> int:
 
 
 def _is_row_number(relation: Relation, expression: Expr) -> bool:
-    """Whether a column of `relation` numbers the rows of each unit from 1 on; some rows may have been left out since."""
+    """Return whether a column of `relation` numbers the rows of each unit from 1 on; some rows may have been left out since."""
     while isinstance(expression, Column):
         if isinstance(relation, Project):
             expression = dict(relation.columns)[expression.name]
@@ -150,20 +150,20 @@ def _joined_rows(relation: Join, policy: Policy) -> int:
 
 
 def unique_on(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: str = "") -> bool:
-    """Whether equal keys (second of each pair, named with `prefix`) are those of one row at most."""
+    """Return whether equal keys (second of each pair, named with `prefix`) are those of one row at most."""
     names = {b.name.removeprefix(prefix) for a, b in keys if isinstance(b, Column) and told_apart(a, b)}
     return any(names.issuperset(unique) for unique in rows.unique)
 
 
 def told_apart(a: Expr, b: Expr) -> bool:
-    """Whether a value of `a` equals one value of `b` at most. Engines compare an integer with a real as reals, where
+    """Return whether a value of `a` equals one value of `b` at most. Engines compare an integer with a real as reals, where
     2**53 and 2**53 + 1 are the same number; all other comparisons keep the values of `b` apart."""
     return not (a.facts.type is Type.REAL and b.facts.type is Type.INTEGER)
 
 
 @dataclass(frozen=True)
 class Promise:
-    """What the policy says of a table and stability relies on: at most `most` rows agree on `columns`."""
+    """A promise of the policy on which stability relies: at most `most` rows of the table agree on `columns`."""
 
     table: str
     columns: tuple[str, ...]
@@ -172,21 +172,21 @@ class Promise:
 
 def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
     """Every promise that `rows_per_unit` of a relation, or its way to the unit, relies on. The engine checks them."""
-    found: set[Promise] = set()
+    relied_on: set[Promise] = set()
     if isinstance(relation, Scan):
         for _, _, parent, column in policy.unit_joins(relation.table):
-            found.add(Promise(parent, (column,), 1))
-        return frozenset(found)
+            relied_on.add(Promise(parent, (column,), 1))
+        return frozenset(relied_on)
     if isinstance(relation, Join):
-        for side, at in ((relation.left, 0), (relation.right, 1)):
-            keys = [pair[at] for pair in relation.keys if told_apart(pair[1 - at], pair[at])]
+        for side, index in ((relation.left, 0), (relation.right, 1)):
+            keys = [pair[index] for pair in relation.keys if told_apart(pair[1 - index], pair[index])]
             columns = (base_column(side, replace(key, name=key.name[2:])) for key in keys if isinstance(key, Column))
             names = tuple(sorted(column for column in columns if column is not None))
             rows = unfiltered(side) if _rows(side, policy) else base_rows(side)
             most = policy.tables[rows.table].multiplicity(names) if isinstance(rows, Scan) else None
             if isinstance(rows, Scan) and most is not None:
-                found.add(Promise(rows.table, names, most))
-    return frozenset(found).union(*(promises(part, policy) for part in parts(relation)))
+                relied_on.add(Promise(rows.table, names, most))
+    return frozenset(relied_on).union(*(promises(part, policy) for part in parts(relation)))
 
 
 def unfiltered(relation: Relation) -> Relation:

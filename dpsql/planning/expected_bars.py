@@ -59,45 +59,58 @@ class _Expected:
 def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> dict[str, float]:
     """Half widths of the noisy numbers that are no COUNT or SUM as they stand, by output name: the widest of its rows, infinite
     where noise would leave no information. Empty where none can be told: for results of stages, public tables, choices."""
-    if not plan.blocks or plan.results or plan.public_inputs or any(one.block.measurements for one in priced.blocks):
+    if (
+        not plan.blocks
+        or plan.results
+        or plan.public_inputs
+        or any(priced_block.block.measurements for priced_block in priced.blocks)
+    ):
         return {}
-    if any(key.values is not None and not len(key.values) for one in priced.blocks for key in one.noise.keys):
+    if any(
+        key.values is not None and not len(key.values)
+        for priced_block in priced.blocks
+        for key in priced_block.noise.keys
+    ):
         return {}
-    blocks = tuple(_block(one, int(options.assume_rows)) for one in priced.blocks)
+    blocks = tuple(_block(priced_block, int(options.assume_rows)) for priced_block in priced.blocks)
     if sum(block.rows for block in blocks) > _MOST_GROUPS:
         return {}
     remainder = Remainder(plan.remainder, plan.output_names, blocks, {})
     direct = _direct(plan, remainder)
     try:
         answered = answer(sandbox, remainder, float(options.confidence), simultaneous=False)
-        known = bars(sandbox, answered)
+        computed = bars(sandbox, answered)
     except Error:
         return {}
-    wanted = [at for at, noisy in enumerate(answered.noisy) if noisy and at not in direct | answered.of_groups]
+    noisy_positions = [
+        position
+        for position, noisy in enumerate(answered.noisy)
+        if noisy and position not in direct | answered.of_groups
+    ]
     return {
-        answered.table.field(at).name: _widest(known, at)
-        for at in wanted
-        if len(answered.table) and _a_number(answered.table, at)
+        answered.table.field(position).name: _widest(computed, position)
+        for position in noisy_positions
+        if len(answered.table) and _a_number(answered.table, position)
     }
 
 
 def widest_bar(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> float:
-    """The widest bar of the outputs: of those that are terms as they stand that of the terms, of others what is expected."""
-    found = expected_bars(plan, priced, options, sandbox)
-    if not found:
+    """Return the widest error bar of all outputs: exact for outputs that are single terms, simulated for others."""
+    widths = expected_bars(plan, priced, options, sandbox)
+    if not widths:
         return widest_term(priced, options)
     measured = _measures_shown(plan)
-    return max([*found.values(), widest_term(priced, options, measured)])
+    return max([*widths.values(), widest_term(priced, options, measured)])
 
 
-def _widest(known: Bars, at: int) -> float:
-    errors = np.asarray(known.error.column(at).to_numpy(zero_copy_only=False), dtype=float)
-    unknown = np.asarray(known.unknown.column(at).to_numpy(zero_copy_only=False), dtype=bool)
+def _widest(computed: Bars, position: int) -> float:
+    errors = np.asarray(computed.error.column(position).to_numpy(zero_copy_only=False), dtype=float)
+    unknown = np.asarray(computed.unknown.column(position).to_numpy(zero_copy_only=False), dtype=bool)
     return float(np.max(np.where(unknown | ~np.isfinite(errors), np.inf, errors)))
 
 
-def _a_number(table: pa.Table, at: int) -> bool:
-    type_ = table.schema.field(at).type
+def _a_number(table: pa.Table, position: int) -> bool:
+    type_ = table.schema.field(position).type
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
 
 
@@ -107,12 +120,12 @@ def _direct(plan: Plan, remainder: Remainder) -> frozenset[int]:
     if traced is None:
         return frozenset()
     measures = {m.name: m for block in plan.blocks if block.name == traced.block for m in block.measures}
-    found = set()
-    for at, output in enumerate(traced.outputs):
-        shown = None if output is None else output.unnest()
-        if isinstance(shown, exp.Column) and shown.name in measures and measures[shown.name].aggregate in _DIRECT:
-            found.add(at)
-    return frozenset(found)
+    positions = set()
+    for position, output in enumerate(traced.outputs):
+        column = None if output is None else output.unnest()
+        if isinstance(column, exp.Column) and column.name in measures and measures[column.name].aggregate in _DIRECT:
+            positions.add(position)
+    return frozenset(positions)
 
 
 def _measures_shown(plan: Plan) -> frozenset[str]:
@@ -120,28 +133,28 @@ def _measures_shown(plan: Plan) -> frozenset[str]:
     return frozenset(m.name for block in plan.blocks for m in block.measures if m.aggregate in _DIRECT)
 
 
-def _block(one: PricedBlock, rows: int) -> ReleasedBlock:
-    keys = _keys(one.noise.keys)
-    groups = len(keys) if one.noise.keys else 1
-    named = {term.name: term for term in one.block.terms}
-    terms = tuple(_term(named.get(noisy.name), noisy, rows, groups) for noisy in one.noise.terms)
-    return ReleasedBlock(one.block.name, keys, terms, one.block.formulas, groups, one.block.groups)
+def _block(priced: PricedBlock, rows: int) -> ReleasedBlock:
+    keys = _keys(priced.noise.keys)
+    groups = len(keys) if priced.noise.keys else 1
+    named = {term.name: term for term in priced.block.terms}
+    terms = tuple(_term(named.get(noisy.name), noisy, rows, groups) for noisy in priced.noise.terms)
+    return ReleasedBlock(priced.block.name, keys, terms, priced.block.formulas, groups, priced.block.groups)
 
 
 def _keys(columns: Sequence[KeyColumn]) -> pa.Table:
     """Every combination of the public values (some made-up numbers of private ones), first key slowest."""
     values = [
-        pa.array([str(at) for at in range(_PRIVATE_GROUPS)]) if column.values is None else column.values
+        pa.array([str(number) for number in range(_PRIVATE_GROUPS)]) if column.values is None else column.values
         for column in columns
     ]
     sizes = [len(part) for part in values]
     total = math.prod(sizes)
-    found, below = {}, total
+    key_columns, below = {}, total
     for column, part, size in zip(columns, values, sizes, strict=True):
         below //= size
         places = np.arange(min(total, _MOST_GROUPS + 1)) // below % size
-        found[column.name] = part.take(pa.array(places))
-    return pa.table(found)
+        key_columns[column.name] = part.take(pa.array(places))
+    return pa.table(key_columns)
 
 
 def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> _Expected:
@@ -155,19 +168,19 @@ def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> _Expec
 
 
 def _mean(term: Term) -> float:
-    """Of the values that a sum adds up, over rows whose columns are spread as assumed, each in another order."""
+    """Return the assumed mean of the values of a sum, over synthetic rows whose columns vary independently."""
     low, high = float(term.lower), float(term.upper)
     assert term.value is not None
     names = sorted({column.name: column for column in columns_of(term.value)}.items())
-    found = []
+    values = []
     for row in range(_ROWS):
-        places = [((2 * at + 1) * row + 5 * at) % _ROWS for at in range(len(names))]
-        values = {name: _assumed(column, place) for (name, column), place in zip(names, places, strict=True)}
-        value = None if None in values.values() else evaluate(term.value, values)
+        places = [((2 * index + 1) * row + 5 * index) % _ROWS for index in range(len(names))]
+        row_values = {name: _assumed(column, place) for (name, column), place in zip(names, places, strict=True)}
+        value = None if None in row_values.values() else evaluate(term.value, row_values)
         if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
             return low + (high - low) * _MEAN
-        found.append(min(max(float(value), low), high))
-    return sum(found) / len(found)
+        values.append(min(max(float(value), low), high))
+    return sum(values) / len(values)
 
 
 def _assumed(column: Column, place: int) -> float | int | None:

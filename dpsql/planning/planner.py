@@ -18,7 +18,7 @@ from dpsql.engine.contract import Engine
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.plan import Plan, results_read
+from dpsql.plan.plan import Call, Plan, filled, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.policy import Column, Policy, Table
@@ -32,7 +32,10 @@ from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.release import OutputColumn
 from dpsql.release.remainder import DIALECT
 from dpsql.release.sandbox import shared_sandbox
+from dpsql.sql.binder.base_tables import check_row_filters
 from dpsql.sql.binder.bind import bind
+from dpsql.sql.binder.unlisted_values import unlisted
+from dpsql.sql.lexer import Piece, SqlText, as_piece
 from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.storage.recent_values import RecentValues
 
@@ -45,7 +48,7 @@ Value = TypeVar("Value")
 
 
 class QuestionToken:
-    """Stands for one planned question in caches that hold it weakly."""
+    """Identity of one planned question, for caches with weak keys."""
 
     __slots__ = ("__weakref__",)
 
@@ -72,13 +75,29 @@ class Planned:
         """The public remainder as SQL."""
         return self.plan.remainder.sql(dialect())
 
+    @cached_property
+    def unlisted(self) -> tuple[str, ...]:
+        """Return notices on literals that are compared with a column for which the policy lists other values."""
+        notices: dict[str, None] = {}
+
+        def note(part: Any) -> Any:
+            for text, listed in unlisted(part.function, part.arguments) if isinstance(part, Call) else ():
+                notices[
+                    f"'{text}' is none of the values that the policy lists ({listed}): no row equals it, unless the data has "
+                    "values that the policy lacks"
+                ] = None
+            return part
+
+        filled(self.plan.blocks, note)
+        return tuple(notices)
+
     def waiting(self, index: int) -> tuple[str, ...]:
-        """Names of the results that block number `at` reads and that are not released yet."""
+        """Names of the results that block number `index` reads and that are not released yet."""
         return results_read(self.price.blocks[index].block) if self.plan.results else ()
 
 
 def release_key(priced: PricedBlock, policy: Policy) -> str:
-    """Names the release of a block: what is measured, over which rows, and with which noise."""
+    """Return the key of a block's release: a fingerprint of what is measured, over which rows, and with which noise."""
     plan = priced.noise
     measured = (plan.terms, plan.selection, *plan.measurements)
     return fingerprint((replace(priced.block, name="", formulas=()), *measured, policy.meaning))
@@ -89,12 +108,12 @@ def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:
     stands for their rows."""
     keys: dict[str, str] = {}
     results = {result.name: result.query for result in plan.results}
-    for one in priced.blocks:
-        key = release_key(one, policy)
-        for name in results_read(one.block) if results else ():
+    for priced_block in priced.blocks:
+        key = release_key(priced_block, policy)
+        for name in results_read(priced_block.block) if results else ():
             made_of = sorted(keys[t.name] for t in results[name].find_all(exp.Table) if t.name in keys)
             key = fingerprint((key, results[name].sql(dialect=DIALECT), tuple(made_of)))
-        keys[one.block.name] = key
+        keys[priced_block.block.name] = key
     return tuple(keys.values())
 
 
@@ -102,6 +121,8 @@ class Planner:
     """Plans statements for one policy; remembers the last `MOST_KEPT` of them. Thread-safe."""
 
     def __init__(self, policy: Policy, engine: Engine) -> None:
+        """Raises policy_invalid for a row filter that is no condition over rows."""
+        check_row_filters(policy)
         self.policy = policy
         self._engine = engine
         self._public = tuple(name for name, table in policy.tables.items() if table.public)
@@ -114,18 +135,18 @@ class Planner:
         self.columns: WeakKeyDictionary[QuestionToken, tuple[OutputColumn, ...]] = WeakKeyDictionary()
         """Columns of questions whose remainder has been rehearsed."""
 
-    def parse(self, sql: str, parameters: Parameters) -> Statement:
+    def parse(self, text: SqlText, parameters: Parameters) -> Statement:
         """The statement of a text."""
-        if has_values(parameters) or not isinstance(sql, str):
-            return parse(sql, parameters)
-        return self._statements.get(sql, lambda: parse(sql))
+        if has_values(parameters) or not isinstance(text, (str, Piece)):
+            return parse(text, parameters)
+        return self._statements.get(as_piece(text).sql, lambda: parse(text))
 
     def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
         """The priced plan of a query (or of what is explained). Raises refusals only."""
         for name, value in statement.options:
             options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
         policy, version = self._bound_policy(statement)
-        if not cacheable or _reads_the_clock(statement):
+        if not cacheable or statement.reads_the_clock:
             return self._plan(statement, options, policy)
         return self._plans.get((statement.sql, options, version), lambda: self._plan(statement, options, policy))
 
@@ -142,8 +163,8 @@ class Planner:
         if self._widened is None or self._widened[0] != version:
             tables = dict(self.policy.tables)
             for name in self._public:
-                known = _with_domains(tables[name], self._engine.public_domains(name, MOST_DOMAIN))
-                tables[name] = replace(known, rows=self._engine.public_rows(name, MOST_ROWS))
+                widened = _with_domains(tables[name], self._engine.public_domains(name, MOST_DOMAIN))
+                tables[name] = replace(widened, rows=self._engine.public_rows(name, MOST_ROWS))
             self._widened = (version, replace(self.policy, tables=tables))
         return self._widened[1], version
 
@@ -158,7 +179,8 @@ class Planner:
                     "slow_expression",
                     way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
                 )
-        blocks = tuple(bounded(block, self.policy, options.bounds) for block in plan.blocks)
+        bars = options.confidence if options.quantile_bars else None
+        blocks = tuple(bounded(block, self.policy, options.bounds, bars) for block in plan.blocks)
         widest = partial(self._widest, plan, options)
         priced = price(blocks, options, self.policy, self.accountant, widest)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
@@ -181,29 +203,20 @@ class Planner:
 _BIGQUERY = {"max_groups_contributed": "max_groups", "max_rows_contributed": "max_rows_per_group"}
 
 
-def _with_domains(table: Table, found: Mapping[str, tuple[Any, ...]]) -> Table:
+def _with_domains(table: Table, domains: Mapping[str, tuple[Any, ...]]) -> Table:
     columns = {
-        name: _with_domain(column, found[name]) if column.domain is None and name in found else column
+        name: _with_domain(column, domains[name]) if column.domain is None and name in domains else column
         for name, column in table.columns.items()
     }
     return replace(table, columns=columns)
 
 
-def _with_domain(column: Column, found: tuple[Any, ...]) -> Column:
-    return replace(column, domain=tuple(v for v in found if v is not None), nullable=None in found)
-
-
-def _reads_the_clock(statement: Statement) -> bool:
-    if statement.has(exp.CurrentDate, exp.CurrentTimestamp):
-        return True
-    if statement.query is None or not statement.has(exp.Anonymous):
-        return False
-    named = (str(node.this).lower() for node in statement.query.find_all(exp.Anonymous))
-    return not {"now", "today"}.isdisjoint(named)
+def _with_domain(column: Column, values: tuple[Any, ...]) -> Column:
+    return replace(column, domain=tuple(v for v in values if v is not None), nullable=None in values)
 
 
 def read_tables(planned: Planned, blocks: Sequence[int] | None = None) -> tuple[str, ...]:
     """The tables that the public part and some blocks of a question read (None: all of its blocks)."""
     chosen = range(len(planned.price.blocks)) if blocks is None else blocks
-    read = {table for at in chosen for table in tables(planned.price.blocks[at].block.source)}
+    read = {table for index in chosen for table in tables(planned.price.blocks[index].block.source)}
     return tuple(sorted(read | {entry.scan.table for entry in planned.plan.public_inputs}))

@@ -26,17 +26,17 @@ class ContributionBounds:
 
     @property
     def drops_rows_by_group(self) -> bool:
-        """Whether rows are dropped after grouping, so that the kept rows depend on the groups of the question."""
+        """Return whether rows are dropped after grouping, so that the kept rows depend on the groups of the question."""
         return self.max_groups is not None or self.max_rows_per_group is not None
 
-    def given(self) -> dict[str, int | Fraction]:
+    def declared(self) -> dict[str, int | Fraction]:
         """Return the bounds that are set, by name."""
         values = ((entry.name, getattr(self, entry.name)) for entry in fields(self))
         return {name: value for name, value in values if value is not None}
 
-    def tightened(self, *others: ContributionBounds) -> ContributionBounds:
-        """Return the smallest of each bound among these and `others`."""
-        every = (self, *others)
+    def tightened(self, *further: ContributionBounds) -> ContributionBounds:
+        """Return the smallest of each bound among these and `further` ones."""
+        every = (self, *further)
         names = [entry.name for entry in fields(self)]
         return ContributionBounds(*(smallest(*(getattr(bounds, name) for bounds in every)) for name in names))
 

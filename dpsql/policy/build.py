@@ -12,7 +12,7 @@ from dpsql.policy import values
 from dpsql.policy.bounds import BOUND_NAMES, ContributionBounds
 from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import is_csv
-from dpsql.policy.shape import ColumnShape, CsvShape, LimitShape, PerQueryShape, PolicyShape, TableShape
+from dpsql.policy.shape import AnalystShape, ColumnShape, CsvShape, LimitShape, PerQueryShape, PolicyShape, TableShape
 from dpsql.policy.types import (
     Analyst,
     Column,
@@ -25,6 +25,7 @@ from dpsql.policy.types import (
     ReusePolicy,
     SessionLimit,
     Table,
+    TableAccess,
     Value,
 )
 from dpsql.privacy.loss import Neighbours
@@ -52,7 +53,9 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         budget=budget,
         per_query=_per_query(shape, budget),
         ledger=shape.ledger,
-        analysts={name: Analyst(limit.epsilon, limit.delta) for name, limit in shape.analysts.items()},
+        analysts={
+            name: Analyst(limit.epsilon, limit.delta, _access(limit, shape)) for name, limit in shape.analysts.items()
+        },
         session=None if shape.session is None else _session(shape.session),
         tables=_tables(shape, unit is None, problems),
         description=shape.description,
@@ -61,8 +64,18 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         },
         reuse=ReusePolicy(shape.reuse.default, shape.reuse.shared, shape.reuse.more_accurate),
         data_version=shape.data_version,
+        log_sql=shape.log_sql,
+        witness=shape.witness,
         folder=folder,
     )
+
+
+def _access(analyst: AnalystShape, policy: PolicyShape) -> dict[str, TableAccess] | None:
+    """Return what exists for an analyst; None where nothing is hidden. Names that the policy lacks are problems (`check`)."""
+    if analyst.tables is None and not analyst.columns and not analyst.where:
+        return None
+    names = [name for name in policy.tables if analyst.tables is None or name in analyst.tables]
+    return {name: TableAccess(analyst.columns.get(name), analyst.where.get(name)) for name in names}
 
 
 def _session(limit: LimitShape) -> SessionLimit:
@@ -70,25 +83,25 @@ def _session(limit: LimitShape) -> SessionLimit:
 
 
 def _per_query(shape: PolicyShape, budget: DatasetBudget) -> PerQuery:
-    given = shape.per_query
-    most = min(budget.epsilon, given.max_epsilon or budget.epsilon)
-    epsilon = given.epsilon or min(DEFAULT_EPSILON, most)
+    limits = shape.per_query
+    most = min(budget.epsilon, limits.max_epsilon or budget.epsilon)
+    epsilon = limits.epsilon or min(DEFAULT_EPSILON, most)
     return PerQuery(
         epsilon=epsilon,
-        min_epsilon=given.min_epsilon or min(LEAST_EPSILON, budget.epsilon / LEAST_SHARE, epsilon),
-        max_epsilon=given.max_epsilon,
-        delta=budget.delta / SELECTION_SHARE if given.delta is None else given.delta,
-        mechanism=given.mechanism,
-        confidence=given.confidence or DEFAULT_CONFIDENCE,
-        timeout_seconds=given.timeout_seconds,
-        max_public_groups=given.max_public_groups,
-        bounds=_contributions(given),
+        min_epsilon=limits.min_epsilon or min(LEAST_EPSILON, budget.epsilon / LEAST_SHARE, epsilon),
+        max_epsilon=limits.max_epsilon,
+        delta=budget.delta / SELECTION_SHARE if limits.delta is None else limits.delta,
+        mechanism=limits.mechanism,
+        confidence=limits.confidence or DEFAULT_CONFIDENCE,
+        timeout_seconds=limits.timeout_seconds,
+        max_public_groups=limits.max_public_groups,
+        bounds=_contributions(limits),
     )
 
 
-def _contributions(given: PerQueryShape | TableShape) -> ContributionBounds:
-    names = (name for name in BOUND_NAMES if name in type(given).model_fields)
-    return ContributionBounds(**{name: getattr(given, name) for name in names})
+def _contributions(declared: PerQueryShape | TableShape) -> ContributionBounds:
+    names = (name for name in BOUND_NAMES if name in type(declared).model_fields)
+    return ContributionBounds(**{name: getattr(declared, name) for name in names})
 
 
 def _bounds_of_table(shape: TableShape, row_privacy: bool) -> ContributionBounds:
@@ -101,8 +114,8 @@ def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[
     shapes = policy.tables
     declared = {
         name: {
-            column: _column(column, given, ("tables", name, "columns", column), problems)
-            for column, given in shape.columns.items()
+            column: _column(column, column_shape, ("tables", name, "columns", column), problems)
+            for column, column_shape in shape.columns.items()
         }
         for name, shape in shapes.items()
     }
@@ -125,13 +138,13 @@ def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[
     }
 
 
-def _csv(own: CsvShape | None, common: CsvShape | None) -> CsvDialect:
+def _csv(of_table: CsvShape | None, common: CsvShape | None) -> CsvDialect:
     """The keys of the table, else those at the top of the file, else the defaults."""
     keys = ("delimiter", "quote", "header", "null", "multiline")
-    given: dict[str, Any] = {}
-    for shape in (common, own):
-        given |= {key: getattr(shape, key) for key in keys if shape is not None and key in shape.model_fields_set}
-    return CsvDialect(**given)
+    settings: dict[str, Any] = {}
+    for shape in (common, of_table):
+        settings |= {key: getattr(shape, key) for key in keys if shape is not None and key in shape.model_fields_set}
+    return CsvDialect(**settings)
 
 
 def key_columns(table: TableShape | Table) -> dict[str, Place]:
@@ -185,7 +198,7 @@ def _column(name: str, shape: ColumnShape, place: Place, problems: Problems) -> 
 
 
 def _bounds(shape: ColumnShape, place: Place, problems: Problems) -> dict[str, Value | None]:
-    found: dict[str, Value | None] = {"lower": None, "upper": None}
+    bounds: dict[str, Value | None] = {"lower": None, "upper": None}
     for end, raw in (("lower", shape.lower), ("upper", shape.upper)):
         if raw is None:
             continue
@@ -193,10 +206,10 @@ def _bounds(shape: ColumnShape, place: Place, problems: Problems) -> dict[str, V
             problems.add((*place, end), f"a {shape.type} column has no {end}; list its values as domain")
             continue
         try:
-            found[end] = values.typed(raw, shape.type)
+            bounds[end] = values.typed(raw, shape.type)
         except ValueError as error:
             problems.add((*place, end), str(error))
-    return found
+    return bounds
 
 
 def _outside(shape: ColumnShape, place: Place, problems: Problems) -> Value | None:
@@ -226,16 +239,16 @@ def _domain(shape: ColumnShape, place: Place, problems: Problems) -> tuple[Value
     if shape.type == "real":
         problems.add((*place, "domain"), "a real column has no list of values; give lower and upper")
         return None
-    found: list[Value | None] = []
-    known: set[Value | None] = set()
+    listed: list[Value | None] = []
+    entered: set[Value | None] = set()
     for index, raw in enumerate(shape.domain):
         try:
             value = None if raw is None else values.typed(raw, shape.type)
         except ValueError as error:
             problems.add((*place, "domain", index), str(error))
             continue
-        if value in known:
+        if value in entered:
             problems.add((*place, "domain", index), f"{raw if raw is not None else 'null'} is listed twice")
-        known.add(value)
-        found.append(value)
-    return tuple(found)
+        entered.add(value)
+        listed.append(value)
+    return tuple(listed)

@@ -1,4 +1,4 @@
-"""What must hold between the places of a policy. Each check adds to `problems`; none stops at the first."""
+"""Checks across the entries of a policy. Each check adds to `problems`; none stops at the first."""
 
 from __future__ import annotations
 
@@ -19,16 +19,21 @@ _PHYSICAL = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]
 
 
 class Names:
-    """Names as they stand in the file, misshapen entries included: what is there but wrong is not called missing."""
+    """The names in the file, invalid entries included, so that an invalid entry is not reported as missing."""
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
 
-    def below(self, *place: str) -> tuple[str, ...]:
-        """Keys of the mapping at `place`."""
+    def tree_at(self, *place: str) -> Any:
+        """Return what the file has at `place`, None where there is nothing."""
         node = self._tree
         for part in place:
             node = node.get(part) if isinstance(node, dict) else None
+        return node
+
+    def below(self, *place: str) -> tuple[str, ...]:
+        """Keys of the mapping at `place`."""
+        node = self.tree_at(*place)
         return tuple(node) if isinstance(node, dict) else ()
 
 
@@ -42,6 +47,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
     _check_case(("analysts",), names.below("analysts"), problems)
     _check_case(("projects",), names.below("projects"), problems)
     _check_case(("tables",), names.below("tables"), problems)
+    _check_access(policy, names, problems)
     if not policy.tables and not problems.within(("tables",)):
         problems.add(("tables",), "there is no table")
     for table in policy.tables.values():
@@ -62,16 +68,22 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
         )
     if not (_has_path(policy.ledger, "sqlite:///") or policy.ledger.startswith("postgresql://")):
         problems.add(("ledger",), "is sqlite:///FILE or postgresql://USER@HOST/DATABASE")
+    witness = policy.witness
+    if witness is not None and not (_has_path(witness, "file:///") or witness.startswith("postgresql://")):
+        problems.add(("witness",), "is file:///FOLDER or postgresql://USER@HOST/DATABASE, on another machine")
+    if witness is not None and witness == policy.ledger:
+        problems.add(("witness",), "is the place of the ledger itself, with which it would be set back")
     for name, table in policy.tables.items():
         place = ("tables", name, "source")
-        if table.source is not None and not (is_file(table.source) or _PHYSICAL.match(table.source)):
+        distributed = source is not None and source.startswith("spark://") and "://" in (table.source or "")
+        if table.source is not None and not (distributed or is_file(table.source) or _PHYSICAL.match(table.source)):
             problems.add(place, "is a table's name (schema.table) or files ending in .parquet, .csv, .csv.gz")
         if table.source is None and source is not None and is_file(source) and len(policy.tables) > 1:
             problems.add(place, "is missing: the files of the dataset's source hold one table, so name this one's own")
 
 
 def _check_csv(policy: Policy, names: Names, problems: Problems) -> None:
-    """What a dialect says is about files that are there, and its characters are different ones."""
+    """Check that a CSV dialect applies to a CSV source, and that its characters differ."""
     written = [name for name in names.below("tables") if "csv" in names.below("tables", name)]
     if "csv" in names.below() and not any(table.csv for table in policy.tables.values()):
         problems.add(("csv",), "no table is read from CSV files")
@@ -120,16 +132,43 @@ def _check_limits(policy: Policy, problems: Problems) -> None:
             _at_most(limit.delta, budget.delta, "the budget's delta", (*place, "delta"), problems)
 
 
-def _at_most(value: Fraction | None, limit: Fraction, what: str, place: Place, problems: Problems) -> None:
+def _check_access(policy: Policy, names: Names, problems: Problems) -> None:
+    """Check that what an analyst's access names exists, and that row filters are for protected tables."""
+    tables = names.below("tables")
+    for analyst, limit in policy.analysts.items():
+        place = ("analysts", analyst)
+        if limit.access is None or problems.within(("tables",)):
+            continue
+        for key in ("tables", "columns", "where"):
+            written = names.tree_at(*place, key)
+            listed = [written] if isinstance(written, str) else written or ()
+            for number, name in enumerate(listed):
+                spot: Place = (*place, key, name) if isinstance(written, dict) else (*place, key, number)
+                if name not in tables:
+                    problems.add(spot, f"there is no table {name}{did_you_mean(str(name), tables)}")
+                elif key != "tables" and name not in limit.access:
+                    problems.add(spot, f"table {name} is not among the tables of {analyst}")
+                elif key == "where" and policy.tables[name].public:
+                    problems.add(
+                        spot, "the table is public: its rows are nobody's; leave it out of the analyst's tables"
+                    )
+        for name, access in limit.access.items():
+            for number, column in enumerate(access.columns or ()):
+                if column not in policy.tables[name].columns:
+                    near = did_you_mean(column, policy.tables[name].columns)
+                    problems.add((*place, "columns", name, number), f"table {name} has no column {column}{near}")
+
+
+def _at_most(value: Fraction | None, limit: Fraction, limit_name: str, place: Place, problems: Problems) -> None:
     if value is not None and value > limit:
-        problems.add(place, f"{float(value):g} is more than {what}, {float(limit):g}")
+        problems.add(place, f"{float(value):g} is more than {limit_name}, {float(limit):g}")
 
 
 def _check_case(place: Place, names: Iterable[str], problems: Problems) -> None:
-    """SQL does not see case, so names must differ by more than case."""
-    known: dict[str, str] = {}
+    """SQL ignores case, so names must differ by more than case."""
+    spellings: dict[str, str] = {}
     for name in names:
-        first = known.setdefault(name.lower(), name)
+        first = spellings.setdefault(name.lower(), name)
         if first != name:
             problems.add((*place, name), f"differs from {first} by case alone, which SQL does not see")
 
@@ -138,8 +177,8 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
     place: Place = ("tables", table.name)
     if not table.columns and not names.below("tables", table.name, "columns"):
         problems.add((*place, "columns"), "the table has no columns; declare those that analysts may use")
-    there = (*table.columns, *names.below("tables", table.name, "columns"))
-    _check_case((*place, "columns"), there, problems)
+    declared = (*table.columns, *names.below("tables", table.name, "columns"))
+    _check_case((*place, "columns"), declared, problems)
     for name, column in table.columns.items():
         _check_column(column, (*place, "columns", name), problems)
         if table.public and column.outside is not None:
@@ -147,14 +186,14 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
                 (*place, "columns", name, "outside"), "a public table's rows are known; name all values as domain"
             )
     for name, below in key_columns(table).items():
-        if name not in there:
+        if name not in declared:
             problems.add(
                 (*place, *below),
-                f"column {name} must be written under columns, with its type{did_you_mean(name, there)}",
+                f"column {name} must be written under columns, with its type{did_you_mean(name, declared)}",
             )
         elif name in table.columns and table.columns[name].type == "real":
             problems.add((*place, *below), f"column {name} is real; keys are integers, text, dates or truth values")
-    for key in table.bounds.given():
+    for key in table.bounds.declared():
         if table.public:
             problems.add((*place, key), "a public table belongs to nobody, so it has no such limit")
     if not table.public and table.max_multiplicity and not problems.within((*place, "public")):
@@ -189,8 +228,8 @@ def _check_outside(column: Column, place: Place, problems: Problems) -> None:
     lower: Any = column.lower
     upper: Any = column.upper
     if column.domain is None and (lower is None or upper is None):
-        wanted = "a domain" if column.type == "text" else "lower and upper, or a domain"
-        problems.add(place, f"needs {wanted}: without it no value is outside")
+        missing = "a domain" if column.type == "text" else "lower and upper, or a domain"
+        problems.add(place, f"needs {missing}: without it no value is outside")
     elif label in column.domain if column.domain is not None else lower <= label <= upper:
         problems.add(place, f"{label} is one of the values inside, so it cannot name those outside")
 
@@ -216,10 +255,10 @@ def _check_foreign_keys(policy: Policy, table: Table, names: Names, problems: Pr
         parent = policy.tables.get(parent_name)
         if parent is None:
             continue
-        there = (*parent.columns, *names.below("tables", parent_name, "columns"))
-        if parent_column not in there:
+        declared = (*parent.columns, *names.below("tables", parent_name, "columns"))
+        if parent_column not in declared:
             problems.add(
-                place, f"table {parent_name} declares no column {parent_column}{did_you_mean(parent_column, there)}"
+                place, f"table {parent_name} declares no column {parent_column}{did_you_mean(parent_column, declared)}"
             )
             continue
         if table.public and not parent.public:
@@ -272,9 +311,9 @@ def _check_unit(policy: Policy, unit: PrivacyUnit, names: Names, problems: Probl
     if table.public:
         problems.add(("tables", unit.table, "public"), "the table of the privacy unit cannot be public")
         return
-    there = (*table.columns, *names.below("tables", unit.table, "columns"))
-    if unit.column not in there:
-        near = did_you_mean(unit.column, there)
+    declared = (*table.columns, *names.below("tables", unit.table, "columns"))
+    if unit.column not in declared:
+        near = did_you_mean(unit.column, declared)
         problems.add(("privacy_unit", "column"), f"table {unit.table} declares no column {unit.column}{near}")
         return
     if unit.column in table.columns and table.columns[unit.column].type == "real":
@@ -287,9 +326,9 @@ def _check_unit(policy: Policy, unit: PrivacyUnit, names: Names, problems: Probl
     if cycle is not None:
         problems.add(("tables", cycle[0], "foreign_keys"), f"foreign keys run in a circle: {' -> '.join(cycle)}")
         return
-    found = paths_to_unit(keys, unit.table)
+    paths = paths_to_unit(keys, unit.table)
     for name in keys:
-        _check_paths(policy, name, found[name], unit, problems)
+        _check_paths(policy, name, paths[name], unit, problems)
 
 
 def _check_public_names(table: Table, unit: PrivacyUnit, problems: Problems) -> None:

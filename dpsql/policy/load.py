@@ -1,4 +1,4 @@
-"""Reading a policy: file to text, text to tree, tree to shape, shape to policy; every problem is told at once."""
+"""Reading a policy: file to text, text to tree, tree to shape, shape to policy; all problems are reported together."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def load_policy(path: str | Path) -> Policy:
 
 def parse_policy(text: str, origin: str = "policy", folder: Path = Path(".")) -> Policy:
     """The policy in `text`; `origin` names it in messages. Raises PolicyRefusal (`policy_invalid`)."""
-    policy, found = _read(text, folder)
-    if policy is None or found:
-        raise _refusal(origin, found)
+    policy, problems = _read(text, folder)
+    if policy is None or problems:
+        raise _refusal(origin, problems)
     return policy
 
 
@@ -57,13 +57,13 @@ def policy_text(path: Path) -> str:
         raise refuse("policy_file", origin=str(path), problem=f"line {line} is not UTF-8") from None
 
 
-def _refusal(origin: str, found: list[tuple[str, str]]) -> Error:
-    path, sentence = found[0]
-    more = "" if len(found) == 1 else f" (and {len(found) - 1} more)"
+def _refusal(origin: str, problems: list[tuple[str, str]]) -> Error:
+    path, sentence = problems[0]
+    more = "" if len(problems) == 1 else f" (and {len(problems) - 1} more)"
     error = refuse("policy_invalid", origin=origin, path=path, sentence=sentence, more=more)
     error.path = path
     if isinstance(error, PolicyRefusal):
-        error.problems = tuple(found)
+        error.problems = tuple(problems)
     return error
 
 

@@ -16,24 +16,24 @@ class Problems:
 
     def __init__(self) -> None:
         self.lines: dict[Place, int] = {}
-        self._found: dict[Place, str] = {}
+        self._sentences: dict[Place, str] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._sentences)
 
     def add(self, place: Place, sentence: str) -> None:
         """Record a problem; what follows from a problem already known at the same place is not said."""
-        self._found.setdefault(place, sentence)
+        self._sentences.setdefault(place, sentence)
 
     def within(self, place: Place) -> bool:
-        """Whether a problem is known at `place` or below it."""
-        return any(known[: len(place)] == place for known in self._found)
+        """Return whether a problem is known at `place` or below it."""
+        return any(entered[: len(place)] == place for entered in self._sentences)
 
     def listed(self) -> list[tuple[str, str]]:
         """(path, sentence) in the order of the file; the sentence begins with the line when it is known."""
-        found = [(self._line(place), place, sentence) for place, sentence in self._found.items()]
-        found.sort(key=lambda item: item[0])
-        return [(written(place), f"line {line}: {sentence}" if line else sentence) for line, place, sentence in found]
+        by_line = [(self._line(place), place, sentence) for place, sentence in self._sentences.items()]
+        by_line.sort(key=lambda item: item[0])
+        return [(written(place), f"line {line}: {sentence}" if line else sentence) for line, place, sentence in by_line]
 
     def _line(self, place: Place) -> int:
         """The line of the place or of what holds it (a key that is missing has no line of its own)."""

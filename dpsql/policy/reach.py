@@ -16,12 +16,12 @@ _FILE = re.compile(r"\.(?:parquet|csv|csv\.gz)\Z", re.ASCII | re.IGNORECASE)
 
 
 def is_file(source: str) -> bool:
-    """Whether `source` names files (Parquet or CSV, globs allowed) and not a table or a URL."""
+    """Return whether `source` names files (Parquet or CSV, globs allowed) and not a table or a URL."""
     return _FILE.search(source) is not None and "://" not in source
 
 
 def is_csv(source: str) -> bool:
-    """Whether `source` names CSV files, packed by gzip or not."""
+    """Return whether `source` names CSV files, packed by gzip or not."""
     return is_file(source) and not source.lower().endswith(".parquet")
 
 
@@ -31,13 +31,13 @@ def paths_to_unit(foreign_keys: ForeignKeys, unit_table: str) -> dict[str, list[
     The unit's own table has the one empty path; a table that does not reach the unit has none. There must be no cycle
     (`find_cycle`).
     """
-    found: dict[str, list[tuple[Hop, ...]]] = {}
+    by_table: dict[str, list[tuple[Hop, ...]]] = {}
     for table in TopologicalSorter(_parents(foreign_keys)).static_order():
         paths: list[tuple[Hop, ...]] = []
         for column, (parent, parent_column) in foreign_keys.get(table, {}).items():
-            paths += [((table, column, parent, parent_column), *rest) for rest in found[parent]]
-        found[table] = [()] if table == unit_table else paths[:2]
-    return found
+            paths += [((table, column, parent, parent_column), *rest) for rest in by_table[parent]]
+        by_table[table] = [()] if table == unit_table else paths[:2]
+    return by_table
 
 
 def joins_of(path: tuple[Hop, ...], unit_column: str) -> tuple[Hop, ...]:

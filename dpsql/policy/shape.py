@@ -30,8 +30,8 @@ def _text_schema(pattern: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
 
 
-def _one_of(*known: str) -> tuple[PlainValidator, WithJsonSchema]:
-    return PlainValidator(partial(values.choice, known)), WithJsonSchema({"type": "string", "enum": list(known)})
+def _one_of(*words: str) -> tuple[PlainValidator, WithJsonSchema]:
+    return PlainValidator(partial(values.choice, words)), WithJsonSchema({"type": "string", "enum": list(words)})
 
 
 _NAME_LIST = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
@@ -128,7 +128,7 @@ class UnitShape(_Shape):
 
 
 class BudgetShape(_Shape):
-    """What the whole dataset may ever lose."""
+    """The limit of the privacy loss of the whole dataset."""
 
     epsilon: Epsilon
     delta: Annotated[Delta | None, Field(description="needed under zcdp; under pure only private keys use it")] = None
@@ -154,21 +154,33 @@ class PerQueryShape(_GroupBoundsShape):
     delta: Annotated[
         Delta | None, Field(description="for partition selection; a thousandth of the budget's when left out")
     ] = None
-    mechanism: Annotated[str, *_one_of("auto", *(one.word for one in askable()))] = "auto"
+    mechanism: Annotated[str, *_one_of("auto", *(mechanism.word for mechanism in askable()))] = "auto"
     confidence: Annotated[Confidence | None, Field(description="of the error bars; 0.95 when left out")] = None
     timeout_seconds: Seconds = 300
     max_public_groups: Annotated[Count, Field(description="the longest grid of public keys")] = 1_000_000
 
 
 class LimitShape(_Shape):
-    """What an analyst, a session or a project may spend of the dataset's budget."""
+    """The part of the dataset's budget that an analyst, a session or a project may spend."""
 
     epsilon: Epsilon
     delta: Delta | None = None
 
 
+class AnalystShape(LimitShape):
+    """The budget of an analyst, and the tables, columns and rows that exist for them."""
+
+    tables: Annotated[Names | None, Field(description="the tables that exist for them; all if left out")] = None
+    columns: Annotated[
+        dict[Name, Names], Field(description="table to the columns that exist for them; all of a table left out")
+    ] = {}
+    where: Annotated[
+        dict[Name, Prose], Field(description="protected table to a condition in SQL: other rows do not exist for them")
+    ] = {}
+
+
 class ProjectShape(LimitShape):
-    """What a project may spend, and who may charge it."""
+    """The budget of a project, and the analysts who may charge it."""
 
     members: Annotated[tuple[Login, ...] | None, Field(description="analysts who may charge it; all if left out")] = (
         None
@@ -203,7 +215,7 @@ class ColumnShape(_Shape):
 
 
 class CsvShape(_Shape):
-    """How CSV files are written; what is left out is as at the top of the file, else the default."""
+    """The dialect of CSV files; a missing key is taken from the top of the file, else the default."""
 
     delimiter: Annotated[Delimiter | None, Field(description="one character between cells; a comma")] = None
     quote: Annotated[
@@ -280,7 +292,7 @@ class PolicyShape(_Shape):
     budget: BudgetShape
     per_query: PerQueryShape = PerQueryShape()
     ledger: Annotated[Prose, Field(description="sqlite:///file.db or postgresql://...")]
-    analysts: dict[Login, LimitShape] = {}
+    analysts: dict[Login, AnalystShape] = {}
     session: LimitShape | None = None
     projects: Annotated[dict[Login, ProjectShape], Field(description="what a project may spend, whoever asks")] = {}
     reuse: ReuseShape = ReuseShape()
@@ -292,6 +304,10 @@ class PolicyShape(_Shape):
         BeforeValidator(_word_or_mapping),
         Field(description="padded: a response takes one of few round times", json_schema_extra=_timing_schema),
     ] = "plain"
+    witness: Annotated[
+        Prose | None, Field(description="file:///FOLDER or postgresql://... on another machine, for the ledger's head")
+    ] = None
+    log_sql: Annotated[Truth, Field(description="the server's audit log has the texts of questions")] = False
     csv: Annotated[CsvShape | None, Field(description="how all CSV files are written")] = None
     tables: dict[Name, TableShape]
     description: Prose = ""
@@ -304,7 +320,7 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
     ("budget",): BudgetShape,
     ("per_query",): PerQueryShape,
     ("session",): LimitShape,
-    ("analysts", _ANY): LimitShape,
+    ("analysts", _ANY): AnalystShape,
     ("projects", _ANY): ProjectShape,
     ("reuse",): ReuseShape,
     ("timing",): TimingShape,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from enum import Enum
 from fractions import Fraction
@@ -40,7 +40,7 @@ class PrivacyUnit:
 
 @dataclass(frozen=True)
 class DatasetBudget:
-    """What the whole dataset may ever lose; `accountant` is "pure" or "zcdp". `delta` is 0 only under "pure"."""
+    """The limit of the privacy loss of the whole dataset; `accountant` is "pure" or "zcdp". `delta` is 0 only under "pure"."""
 
     epsilon: Fraction
     delta: Fraction
@@ -73,16 +73,32 @@ LEFT_OUT_AT_DEFAULT = {"left_out": True}
 
 
 @dataclass(frozen=True)
+class TableAccess:
+    """What one analyst may name of a table, and which of its rows exist for them.
+
+    `columns`: None for all of them. `where`: a condition in SQL over all columns of the table, hidden ones included; None
+    for all rows. It filters the bounded view, as a WHERE of the question does.
+    """
+
+    columns: tuple[str, ...] | None = None
+    where: str | None = None
+
+
+@dataclass(frozen=True)
 class Analyst:
-    """What one analyst may spend of the dataset's budget; a `delta` of None is limited by the dataset's alone."""
+    """The part of the dataset's budget that one analyst may spend; a `delta` of None is limited by the dataset's alone.
+
+    `access`: the tables that exist for them; None for all, with all columns and rows.
+    """
 
     epsilon: Fraction
     delta: Fraction | None
+    access: Mapping[str, TableAccess] | None = field(default=None, hash=False, metadata=LEFT_OUT_AT_DEFAULT)
 
 
 @dataclass(frozen=True)
 class ProjectLimit:
-    """What all questions of one project may spend, whoever asks; a `delta` of None is limited by the dataset's alone.
+    """The budget of all questions of one project together; a `delta` of None is limited by the dataset's alone.
 
     `members`: the analysts who may charge it, beside the owner; None: all of them.
     """
@@ -108,7 +124,7 @@ class ReusePolicy:
 
 @dataclass(frozen=True)
 class SessionLimit:
-    """What one session (one connection) may spend."""
+    """The budget of one session (one connection)."""
 
     epsilon: Fraction
     delta: Fraction | None
@@ -137,7 +153,7 @@ class Column:
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """How the CSV files of a table are written.
+    """The dialect of the CSV files of a table.
 
     `quote` is "" where no character quotes; `header` names the columns in the order of the files, None where the first
     line of each file does; `null` are the texts that mean NULL; `multiline`: quoted cells may hold line breaks, so that
@@ -184,16 +200,16 @@ class Table:
         return self.columns.get(name) or _folded(self.columns, name)
 
     def is_unique(self, columns: tuple[str, ...]) -> bool:
-        """Whether no two rows agree on `columns`: they include the primary key or one of the `unique` sets."""
-        given = set(columns)
-        return any(keys and given.issuperset(keys) for keys in (self.primary_key, *self.unique))
+        """Return whether no two rows agree on `columns`: they include the primary key or one of the `unique` sets."""
+        compared = set(columns)
+        return any(keys and compared.issuperset(keys) for keys in (self.primary_key, *self.unique))
 
     def multiplicity(self, columns: tuple[str, ...]) -> int | None:
-        """The most rows that agree on `columns`: 1 when unique, the declared number, None when nothing is promised."""
+        """Return the most rows that agree on `columns`: 1 when unique, a declared number, None without a promise."""
         if self.is_unique(columns):
             return 1
-        given = set(columns)
-        declared = [most for keys, most in self.max_multiplicity.items() if given.issuperset(keys)]
+        compared = set(columns)
+        declared = [most for keys, most in self.max_multiplicity.items() if compared.issuperset(keys)]
         return min(declared, default=None)
 
 
@@ -202,6 +218,10 @@ class Policy:
     """One policy file. `privacy_unit` is None under row privacy; relative paths in it start at `folder`.
 
     `data_version` is the owner's own name for the state of the data; None: the source's files tell when it changed.
+    `witness` is the place on another machine that keeps the ledger's head as well: file:///FOLDER or postgresql://...
+    `log_sql`: whether the server's audit log has the texts of questions.
+    `asker` is the analyst whose access applies (`of_analyst`), None where all tables are visible. `tables` are those of the
+    file; `visible` what the asker can name of them.
     `timing` is "plain", "padded" or "constant", and `constant_seconds` the time at which every question is answered under
     "constant" (else None).
     """
@@ -222,14 +242,43 @@ class Policy:
     timing: str = "plain"
     constant_seconds: Fraction | None = None
     data_version: str | None = None
+    witness: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+    log_sql: bool = field(default=False, metadata=LEFT_OUT_AT_DEFAULT)
     folder: Path = field(default=Path("."), compare=False)
+    asker: str | None = None
+
+    def of_analyst(self, name: str | None) -> Policy:
+        """Return the policy as the analyst `name` sees it; itself where nothing is hidden from them."""
+        analyst = None if name is None else self.analysts.get(name)
+        return self if analyst is None or analyst.access is None else replace(self, asker=name)
+
+    @property
+    def access(self) -> Mapping[str, TableAccess] | None:
+        """Return what exists for the asker, by table; None for everything."""
+        return None if self.asker is None else self.analysts[self.asker].access
+
+    @cached_property
+    def visible(self) -> Mapping[str, Table]:
+        """The tables that the asker can name, with the columns and keys that they can name."""
+        access = self.access
+        if access is None:
+            return self.tables
+        columns = {
+            name: tuple(table.columns) if access[name].columns is None else access[name].columns or ()
+            for name, table in self.tables.items() if name in access
+        }  # fmt: skip
+        return {name: _with_columns(self.tables[name], columns) for name in columns}
+
+    def row_filter(self, table: str) -> str | None:
+        """The condition that rows of `table` fulfil for the asker; None for all rows."""
+        return None if self.access is None else self.access[table].where
 
     def table(self, name: str) -> Table | None:
-        """The table of that name (case does not matter, as in SQL), None when there is none."""
-        return self.tables.get(name) or _folded(self.tables, name)
+        """The table that the asker calls so (case does not matter, as in SQL), None when there is none."""
+        return self.visible.get(name) or _folded(self.visible, name)
 
     def is_protected(self, table: str) -> bool:
-        """Whether rows of `table` belong to privacy units. KeyError for an unknown table."""
+        """Return whether rows of `table` belong to privacy units. KeyError for an unknown table."""
         return not self.tables[table].public
 
     def unit_path(self, table: str) -> tuple[Hop, ...]:
@@ -275,7 +324,7 @@ class Policy:
         return self._resolved(source) if is_file(source) else source
 
     def ledger_url(self) -> str:
-        """The ledger with an absolute path: sqlite:////PATH, or the server's URL as it is written."""
+        """Return the URL of the ledger: sqlite:////PATH with an absolute path, or the server's URL unchanged."""
         path = self.ledger.removeprefix("sqlite:///")
         return self.ledger if path == self.ledger else f"sqlite:///{self._resolved(path)}"
 
@@ -289,7 +338,7 @@ class Policy:
 
     @property
     def unit_words(self) -> str:
-        """What losses are losses to: the privacy unit and the neighbours, as the ledger records them."""
+        """Return the privacy unit and the notion of neighbours as the text that the ledger records."""
         unit = self.privacy_unit
         return f"{'row' if unit is None else f'{unit.table}.{unit.column}'}, {self.neighbours.value}"
 
@@ -312,7 +361,23 @@ def _folded(named: Mapping[str, _Named], name: str) -> _Named | None:
     return next((value for key, value in named.items() if key.lower() == name.lower()), None)
 
 
-_NOT_SAID = ("description", "folder", "rows")
+def _with_columns(table: Table, visible: Mapping[str, tuple[str, ...]]) -> Table:
+    """Return a table with the visible columns (by table) alone, and the keys that consist of them."""
+    columns = visible[table.name]
+    return replace(
+        table,
+        columns={name: column for name, column in table.columns.items() if name in columns},
+        primary_key=table.primary_key if set(table.primary_key) <= set(columns) else (),
+        unique=tuple(key for key in table.unique if set(key) <= set(columns)),
+        max_multiplicity={key: most for key, most in table.max_multiplicity.items() if set(key) <= set(columns)},
+        foreign_keys={
+            name: (parent, key) for name, (parent, key) in table.foreign_keys.items()
+            if name in columns and key in visible.get(parent, ())
+        },
+    )  # fmt: skip
+
+
+_NOT_SAID = ("description", "folder", "rows", "asker")
 """Fields that answers do not depend on as the owner means them."""
 
 

@@ -33,19 +33,19 @@ _CLOCK = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
 _TIMESTAMP = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[ T]({_CLOCK}))?\Z", re.ASCII)
 
 
-def _text(raw: object, wanted: str) -> str:
+def _text(raw: object, expected: str) -> str:
     if isinstance(raw, str):
         return raw
-    found = {type(None): "null", list: "a list", dict: "a mapping"}.get(type(raw), "something else")
-    raise ValueError(f"{wanted} is expected here, not {found}")
+    kind = {type(None): "null", list: "a list", dict: "a mapping"}.get(type(raw), "something else")
+    raise ValueError(f"{expected} is expected here, not {kind}")
 
 
-def _number(raw: object, wanted: str) -> Fraction:
-    text = _text(raw, wanted)
+def _number(raw: object, expected: str) -> Fraction:
+    text = _text(raw, expected)
     try:
         return exact_number(text)
     except ValueError as error:
-        raise ValueError(f"{wanted} is expected here ({error})") from None
+        raise ValueError(f"{expected} is expected here ({error})") from None
 
 
 def epsilon(raw: object) -> Fraction:
@@ -114,7 +114,7 @@ def boolean(raw: object) -> bool:
     """Exactly `true` or `false`."""
     text = _text(raw, "true or false")
     if text not in ("true", "false"):
-        raise ValueError(f"true or false is expected here, not {shown(text)}")
+        raise ValueError(f"true or false is expected here, not {quoted(text)}")
     return text == "true"
 
 
@@ -123,7 +123,7 @@ def name(raw: object) -> str:
     text = _text(raw, "a name")
     if re.fullmatch(NAME_PATTERN, text, re.ASCII) is None:
         raise ValueError(
-            f"{shown(text)} is not a plain name: a letter or _, then letters, digits and _, at most 63 characters"
+            f"{quoted(text)} is not a plain name: a letter or _, then letters, digits and _, at most 63 characters"
         )
     if text.lower().startswith(RESERVED) or text.lower() == "information_schema":
         raise ValueError(f"{text} is reserved; names beginning with dp_, pg_ or __ belong to the system")
@@ -135,7 +135,7 @@ def login(raw: object) -> str:
     text = _text(raw, "an analyst's name")
     if re.fullmatch(LOGIN_PATTERN, text, re.ASCII) is None:
         raise ValueError(
-            f"{shown(text)} is no name for an analyst: a letter or _, then letters, digits and . _ @ -, at most 63"
+            f"{quoted(text)} is no name for an analyst: a letter or _, then letters, digits and . _ @ -, at most 63"
         )
     return text
 
@@ -145,7 +145,7 @@ def reference(raw: object) -> tuple[str, str]:
     text = _text(raw, "a target written table.column")
     table, dot, column = text.partition(".")
     if not dot or not all(re.fullmatch(NAME_PATTERN, part, re.ASCII) for part in (table, column)):
-        raise ValueError(f"a target written table.column is expected here, not {shown(text)}")
+        raise ValueError(f"a target written table.column is expected here, not {quoted(text)}")
     return table, column
 
 
@@ -169,11 +169,11 @@ def name_set(raw: object) -> tuple[str, ...]:
     return names([part.strip(" ") for part in _text(raw, "column names").split(",")])
 
 
-def choice(known: tuple[str, ...], raw: object) -> str:
-    """One of `known`, spelled exactly."""
-    text = _text(raw, "one of " + ", ".join(known))
-    if text not in known:
-        raise ValueError(f"{shown(text)} is not one of {', '.join(known)}{did_you_mean(text, known)}")
+def choice(words: tuple[str, ...], raw: object) -> str:
+    """Return the one of `words` that `raw` is, spelled exactly. Raises ValueError for any other."""
+    text = _text(raw, "one of " + ", ".join(words))
+    if text not in words:
+        raise ValueError(f"{quoted(text)} is not one of {', '.join(words)}{did_you_mean(text, words)}")
     return text
 
 
@@ -185,8 +185,8 @@ def prose(raw: object) -> str:
     return text
 
 
-def shown(text: str) -> str:
-    """The owner's text quoted back, shortened."""
+def quoted(text: str) -> str:
+    """Return the owner's text as a quoted, shortened literal for messages."""
     return repr(text if len(text) <= 40 else text[:40] + "...")
 
 
@@ -197,9 +197,9 @@ def integer(text: str) -> int:
     """A 64-bit integer."""
     value = _number(text, "a whole number")
     if value.denominator != 1:
-        raise ValueError(f"{shown(text)} is not a whole number, and the column is of type integer")
+        raise ValueError(f"{quoted(text)} is not a whole number, and the column is of type integer")
     if not -(2**63) <= value < 2**63:
-        raise ValueError(f"{shown(text)} does not fit into 64 bits")
+        raise ValueError(f"{quoted(text)} does not fit into 64 bits")
     return value.numerator
 
 
@@ -207,30 +207,30 @@ def real(text: str) -> Fraction:
     """A number that is 0 or between 1e-15 and 1e15 in size: beyond, a bound says nothing about real data."""
     value = _number(text, "a number")
     if value != 0 and not LEAST_REAL <= abs(value) <= MOST_REAL:
-        raise ValueError(f"{shown(text)} is absurd as a bound; its size must be 0 or between 1e-15 and 1e15")
+        raise ValueError(f"{quoted(text)} is absurd as a bound; its size must be 0 or between 1e-15 and 1e15")
     return value
 
 
 def calendar_date(text: str) -> date:
     """A date written YYYY-MM-DD."""
     if _DATE.match(text) is None:
-        raise ValueError(f"a date written YYYY-MM-DD is expected here, not {shown(text)}")
+        raise ValueError(f"a date written YYYY-MM-DD is expected here, not {quoted(text)}")
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{shown(text)} is not in the calendar") from None
+        raise ValueError(f"{quoted(text)} is not in the calendar") from None
 
 
 def timestamp(text: str) -> datetime:
     """A timestamp without zone: YYYY-MM-DD, or YYYY-MM-DD HH:MM[:SS[.ffffff]]; a date alone is its first moment."""
     match = _TIMESTAMP.match(text)
     if match is None:
-        raise ValueError(f"a timestamp written YYYY-MM-DD HH:MM:SS, without zone, is expected here, not {shown(text)}")
+        raise ValueError(f"a timestamp written YYYY-MM-DD HH:MM:SS, without zone, is expected here, not {quoted(text)}")
     clock, _, fraction = (match[2] or "00:00").partition(".")
     try:
         moment = datetime.fromisoformat(f"{match[1]}T{clock}")
     except ValueError:
-        raise ValueError(f"{shown(text)} is not in the calendar") from None
+        raise ValueError(f"{quoted(text)} is not in the calendar") from None
     return moment.replace(microsecond=int(fraction.ljust(6, "0"))) if fraction else moment
 
 
@@ -269,7 +269,7 @@ def typed(raw: object, column_type: str) -> Value:
 
 
 def outside(raw: object) -> tuple[str, ...]:
-    """What becomes of values that are no public key: () for `drop`, ("other",) or ("other", the group's value)."""
+    """Parse how values outside the domain are treated: () for `drop`, ("other",) or ("other", the group's value)."""
     if raw == "drop":
         return ()
     if raw == "other":
@@ -305,10 +305,10 @@ def header(raw: object) -> tuple[str, ...] | None:
         return None
     if not isinstance(raw, list):
         raise ValueError("write true where the first line names the columns, else the list of their names in order")
-    found = tuple(_text(name, "a column's name") for name in raw)
-    if not found or len({name.lower() for name in found}) < len(found):
+    names = tuple(_text(name, "a column's name") for name in raw)
+    if not names or len({name.lower() for name in names}) < len(names):
         raise ValueError("the list names each column once")
-    return found
+    return names
 
 
 def null_texts(raw: object) -> tuple[str, ...]:

@@ -47,13 +47,13 @@ def read_yaml(text: str, problems: Problems) -> Node:
 
 
 class _Open:
-    """A mapping or list being read; `key` is the mapping key whose value comes next, `known` the keys seen."""
+    """A mapping or list being read; `key` is the mapping key whose value comes next, `keys` those before it."""
 
     def __init__(self, node: list[Any] | dict[str, Any], place: Place) -> None:
         self.node = node
         self.place = place
         self.key: str | None = None
-        self.known: set[str] = set()
+        self.keys: set[str] = set()
         self.count = 0
 
 
@@ -128,10 +128,10 @@ class _Reader:
         if isinstance(top.node, list):
             self.problems.lines[place] = line
             top.node.append(node)
-        elif top.key in top.known:
+        elif top.key in top.keys:
             self.problems.add(place, f"the key {top.key} is written twice (again on line {line})")
         elif top.key is not None:
-            top.known.add(top.key)
+            top.keys.add(top.key)
             top.node[top.key] = node
         self._close_item(top)
         return place

@@ -11,13 +11,14 @@ from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number
 from dpsql.plan.plan import Clip, Column, Expr, Measure, Term, TermKind
 from dpsql.policy.bounds import ContributionBounds, smallest
+from dpsql.pricing import end_rows, most_frequent, sample_values
 from dpsql.pricing.joint_sums import Shared, Sharing, can_be_missing, sharable
-from dpsql.pricing.rank_histograms import cell_value, measured
+from dpsql.pricing.rank_histograms import cell_value, end_values, measured, with_ends
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, summed
 
 
-class Basis:
-    """Basis terms found so far; asking for an equal term again gives the same name."""
+class TermBasis:
+    """The terms of a block so far; entering an equal term again returns the name of the first."""
 
     def __init__(
         self,
@@ -28,16 +29,20 @@ class Basis:
         sharing: bool = False,
         stars: bool = True,
         groups: int = 1,
+        bars: Fraction | None = None,
     ) -> None:
         """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit.
 
         `sharing`: terms that can share each row do, COUNT(*) among them with `stars`. `groups`: how many the answer has, as far
-        as that is public.
+        as that is public. `bars`: the confidence of the error bars of quantiles that are measured (None: there are none).
         """
         self.one_row = one_row
         self.rows = rows
         self.bounds = bounds
         self.groups = groups
+        self.bars = bars
+        self.ends: dict[Formula, tuple[Formula, Formula]] = {}
+        """Of the values of quantiles with an error bar, both ends."""
         self.terms: list[Term] = []
         self.measurements: list[Any] = []
         """Of other kinds than sums (`plan.Measurement`); each kind looks after its own."""
@@ -74,17 +79,17 @@ class Basis:
             missing = both(condition, call("is_null", clamped(value)))
             third = self._name(Term("", TermKind.COUNT, None, missing, plain.magnitude, plain.grid, shares=name))
         width = Number(float(Fraction(plain.magnitude) / Fraction(2) ** plain.grid))
-        found = Shared(first, second, width, third, everything or not can_be_missing(value))
-        self.shared[value, condition] = found
-        if found.rows is not None:
-            self.stars.setdefault(condition, found)
+        shared = Shared(first, second, width, third, everything or not can_be_missing(value))
+        self.shared[value, condition] = shared
+        if shared.rows is not None:
+            self.stars.setdefault(condition, shared)
 
     def count(self, value: Expr | None, condition: Expr | None, clip: bool = False) -> Formula:
         """The rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
         if value is not None and not can_be_missing(value):
             value = None
-        known = self.stars.get(condition) if value is None else self.shared.get((value, condition))
-        if known is not None and (rows := known.rows if value is None else known.counted) is not None:
+        shared = self.stars.get(condition) if value is None else self.shared.get((value, condition))
+        if shared is not None and (rows := shared.rows if value is None else shared.counted) is not None:
             return rows
         most = self.bounds.max_count
         if not clip or most is None or most >= self.rows:
@@ -102,8 +107,8 @@ class Basis:
     def known_units(self) -> str | None:
         """The term that counts all units of a group, if it is measured."""
         kind = TermKind.COUNT if self.one_row else TermKind.UNITS
-        wanted = Term("", kind, None, None, 1)
-        return self.terms[self._unnamed.index(wanted)].name if wanted in self._unnamed else None
+        unit_count = Term("", kind, None, None, 1)
+        return self.terms[self._unnamed.index(unit_count)].name if unit_count in self._unnamed else None
 
     def distinct(self, value: Expr, condition: Expr | None) -> Formula:
         """Distinct values; one row moves their number by at most one."""
@@ -116,14 +121,14 @@ class Basis:
 
     def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
         """Sum of clamp(value) - centre on the grid; returns the term and the centre (the lower end in a shared row)."""
-        if (known := self.shared.get((value, condition))) is not None:
-            return known.low, summed(value, condition, Fraction(value.facts.lower))[1]
+        if (shared := self.shared.get((value, condition))) is not None:
+            return shared.low, summed(value, condition, Fraction(value.facts.lower))[1]
         term, centre = summed(value, condition, centred)
         return self._name(term), centre
 
     def total(self, value: Expr, condition: Expr | None) -> Formula:
         """Sum of clamp(value); from the centred or shared sum and the count, at no charge, where those are measured."""
-        centred, shared = ((value, condition) in known for known in (self.centred, self.shared))
+        centred, shared = ((value, condition) in measured for measured in (self.centred, self.shared))
         term, centre = self.sum(value, condition, centred)
         around = centre != 0 if shared else centred
         return term + float(centre) * self.count(value, condition) if around else term
@@ -137,7 +142,29 @@ class Basis:
             return None
         return self._name(clipped(value, condition, total, self.rows))
 
-    def quantile(self, value: Expr, condition: Expr | None, quantile: Fraction, interpolated: bool) -> Formula:
+    def quantile(
+        self, value: Expr, condition: Expr | None, quantile: Fraction, interpolated: bool, barred: bool
+    ) -> Formula:
         """The value at rank `quantile`, chosen among the cells of a rank histogram."""
         name, term = measured(self.measurements, self.groups, value, condition, quantile)
-        return cell_value(value, term, name, interpolated)[0]
+        formula = cell_value(value, term, name, interpolated)[0]
+        if barred and self.bars is not None and value.facts.type.numeric:
+            self.ends[formula] = end_values(value, term, with_ends(self.measurements, name, self.bars))
+        return formula
+
+    def most_frequent(self, value: Expr, condition: Expr | None) -> Formula:
+        """The value that the most rows have, chosen among a list or all integers within its bounds."""
+        return most_frequent.measured(self.measurements, self.groups, value, condition)
+
+    def end_key(self, key: Expr, value: Expr, condition: Expr | None, last: bool) -> Formula:
+        """The key that most rows at an end of the order by `value` have."""
+        return end_rows.measured(self.measurements, self.groups, key, value, condition, last)
+
+    def sample_median(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
+        """The median of the values of samples of units, chosen among the cells of a grid between `bounds`."""
+        formula, ends = sample_values.measured(
+            self.measurements, self.groups, value, bounds, samples, not self.one_row, self.bars
+        )
+        if ends is not None:
+            self.ends[formula] = ends
+        return formula

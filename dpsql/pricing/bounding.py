@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.neutral_conditions import without_neutral
 from dpsql.plan.combinations import group_count
-from dpsql.plan.formulas import MeasureFormula, terms_of
+from dpsql.plan.formulas import Formula, MeasureFormula, terms_of, whole
 from dpsql.plan.intervals import GroupFacts
 from dpsql.plan.plan import Block, BoundedBlock, Caps
 from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
-from dpsql.pricing.basis import Basis
+from dpsql.pricing.basis import TermBasis
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
 
@@ -20,8 +22,9 @@ SELECTION = "sel"
 """Engine column that partition selection looks at when no measured term counts the same."""
 
 
-def bounded(block: Block, policy: Policy, bounds: ContributionBounds) -> BoundedBlock:
-    """The basis of a block under contribution bounds: the smallest of `bounds` and those of its tables."""
+def bounded(block: Block, policy: Policy, bounds: ContributionBounds, bars: Fraction | None = None) -> BoundedBlock:
+    """The basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the confidence
+    of the error bars of quantiles that are measured."""
     block = without_neutral(block)
     rows = rows_per_unit(block.source, policy)
     bounds = bounds.tightened(*(policy.tables[name].bounds for name in tables(block.source)))
@@ -37,13 +40,15 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds) -> Bounded
         max_groups=_below(bounds.max_groups, groups), max_rows_per_group=_below(bounds.max_rows_per_group, rows)
     )
     groups = groups if enforced.max_groups is None else enforced.max_groups
-    shown = PRIVATE_GROUPS if private_keys else listed
+    assumed_groups = PRIVATE_GROUPS if private_keys else listed
     # Terms share each row where that halves the parts of the budget at least: a count is then the difference of two sums,
     # with as much noise under Gaussian laws as one of twice as many parts, and with less under Laplace's.
     one_row = rows == 1 or not has_owner
-    basis, formulas = _basis(block, one_row, rows, bounds, shown)
+    basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars)
     # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
-    shared = _basis(block, one_row, rows, bounds, shown, sharing=True, stars=not (private_keys and one_row))
+    shared = _basis(
+        block, one_row, rows, bounds, assumed_groups, bars, sharing=True, stars=not (private_keys and one_row)
+    )
     if 2 * _parts(shared[0], private_keys) <= _parts(basis, private_keys):
         basis, formulas = shared
     if not has_owner and any(term.clip is not None for term in basis.terms):
@@ -58,8 +63,8 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds) -> Bounded
     )  # fmt: skip
 
 
-def _groups(block: Block, basis: Basis, formulas: tuple[MeasureFormula, ...]) -> GroupFacts:
-    """What the remainder has to know of the groups (`error_bars.lineage`)."""
+def _groups(block: Block, basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> GroupFacts:
+    """Return the facts about groups that error bars need (`error_bars.lineage`)."""
     measured = [(measure.name, aggregate_of(measure.aggregate)) for measure in block.measures]
     zeros = [(name, aggregate) for name, aggregate in measured if aggregate.zero_without_rows]
     chosen = {number for measurement in basis.measurements for number in measurement.numbers}
@@ -68,7 +73,16 @@ def _groups(block: Block, basis: Basis, formulas: tuple[MeasureFormula, ...]) ->
         counts=frozenset(name for name, aggregate in zeros if aggregate.counts),
         sums=frozenset(name for name, aggregate in zeros if not aggregate.counts),
         chosen=frozenset(name for name, formula, _ in formulas if not chosen.isdisjoint(terms_of(formula))),
+        ends=_ends(basis, formulas),
     )
+
+
+def _ends(basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> tuple[tuple[str, Formula, Formula, Fraction], ...]:
+    """The measures that are a quantile with an error bar, as it stands or rounded."""
+    if basis.bars is None:
+        return ()
+    of_formula = basis.ends | {whole(formula): ends for formula, ends in basis.ends.items()}
+    return tuple((name, *of_formula[formula], basis.bars) for name, formula, _ in formulas if formula in of_formula)
 
 
 def _basis(
@@ -77,17 +91,18 @@ def _basis(
     rows: int,
     bounds: ContributionBounds,
     groups: int,
+    bars: Fraction | None,
     sharing: bool = False,
     stars: bool = True,
-) -> tuple[Basis, tuple[MeasureFormula, ...]]:
-    basis = Basis(block.measures, one_row, rows, bounds, sharing, stars, groups)
+) -> tuple[TermBasis, tuple[MeasureFormula, ...]]:
+    basis = TermBasis(block.measures, one_row, rows, bounds, sharing, stars, groups, bars)
     return basis, tuple(
         (measure.name, *aggregate_of(measure.aggregate).measured(basis, measure)) for measure in block.measures
     )
 
 
-def _parts(basis: Basis, private_keys: bool) -> int:
-    """How many parts a budget is split into: sets of terms, and partition selection where no term counts units."""
+def _parts(basis: TermBasis, private_keys: bool) -> int:
+    """Return the number of parts of the budget: sets of terms, and partition selection where no term counts units."""
     selecting = private_keys and basis.known_units() is None
     choosing = sum(PARTS.of(measurement.word).parts(measurement) for measurement in basis.measurements)
     return len({term.shares or term.name for term in basis.terms if term.magnitude}) + choosing + selecting

@@ -32,11 +32,11 @@ def term_errors(block: BoundedBlock, noises: Sequence[TermNoise], confidence: fl
     return {noise.name: _error(named.get(noise.name), noise, confidence) for noise in noises}
 
 
-def _error(term: Term | None, one: TermNoise, confidence: float) -> TermError:
-    unit, weights = 2.0**-one.grid, [1.0]
+def _error(term: Term | None, noisy: TermNoise, confidence: float) -> TermError:
+    unit, weights = 2.0**-noisy.grid, [1.0]
     if term is not None and term.shares:
         unit, weights = _stands_for(term, unit)
-    noise = registered(one.noise)
+    noise = registered(noisy.noise)
     wide = noise.weighted_half_width(weights, confidence)
     return TermError(unit, wide * unit, noise.weighted_expected_error(weights) * unit)
 

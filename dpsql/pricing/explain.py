@@ -60,7 +60,8 @@ class PrivacyPlan:
     """All noisy outputs of a question, its price, and what is known of it before it runs.
 
     `loss` is the price without stored releases; `charged` what would be charged now; `remaining` what each scope has
-    left before the question; `engine_sql` the generated text for each block that would run.
+    left before the question; `lines` say in words how exact each output would be, the price, and what to know of the
+    rows; `engine_sql` has, for the owner alone, the generated text for each block that would run.
     """
 
     outputs: tuple[PlannedOutput, ...]
@@ -72,6 +73,7 @@ class PrivacyPlan:
     confidence: float
     columns: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
     @property
     def price(self) -> str:
@@ -83,26 +85,30 @@ class PrivacyPlan:
         return [tuple(getattr(output, field.name) for field in fields(PlannedOutput)) for output in self.outputs]
 
     def to_text(self) -> str:
-        """The plan for a person."""
+        """Return what EXPLAIN says: a few lines for people."""
+        return "\n".join(self.lines)
+
+    def details(self) -> str:
+        """Return what EXPLAIN VERBOSE says as text: the noise of each measured number, and the exact price."""
         lines = []
-        for one in self.outputs:
-            what = f"{one.output}: {one.aggregate}" if one.output else one.aggregate
-            if one.mechanism in ("truncated_geometric", "threshold"):
+        for row in self.outputs:
+            described = f"{row.output}: {row.aggregate}" if row.output else row.aggregate
+            if row.mechanism in ("truncated_geometric", "threshold"):
                 lines.append(
-                    f"{one.block}  {what}, shown from about {one.noise_scale:.4g} units (delta {one.delta:.3g})"
+                    f"{row.block}  {described}, shown from about {row.noise_scale:.4g} units (delta {row.delta:.3g})"
                 )
                 continue
-            if one.error_95 is None:
+            if row.error_95 is None:
                 lines.append(
-                    f"{one.block}  {what}, {one.keys} keys: chosen by the {one.mechanism} mechanism, its weights fall by e "
-                    f"every {one.noise_scale:.4g} rows of rank ({one.bound})"
+                    f"{row.block}  {described}, {row.keys} keys: chosen by the {row.mechanism} mechanism, its weights fall by e "
+                    f"every {row.noise_scale:.4g} rows of rank ({row.bound})"
                 )
                 continue
-            kept = "" if one.stored_error_95 is None else f" (from the store within +/- {one.stored_error_95:.4g})"
+            stored = "" if row.stored_error_95 is None else f" (from the store within +/- {row.stored_error_95:.4g})"
             lines.append(
-                f"{one.block}  {what}, {one.keys} keys: {one.mechanism} noise of scale {one.noise_scale:.4g}, "
-                f"within +/- {one.error_95:.4g}{kept} in {self.confidence:.0%} of cases "
-                f"(L1 {one.l1_sensitivity:.4g}, L2 {one.l2_sensitivity:.4g}, {one.bound})"
+                f"{row.block}  {described}, {row.keys} keys: {row.mechanism} noise of scale {row.noise_scale:.4g}, "
+                f"within +/- {row.error_95:.4g}{stored} in {self.confidence:.0%} of cases "
+                f"(L1 {row.l1_sensitivity:.4g}, L2 {row.l2_sensitivity:.4g}, {row.bound})"
             )
         lines.append(f"price: {describe_loss(self.loss)}")
         if self.stored:
@@ -134,12 +140,12 @@ def planned_outputs(
     """The rows of EXPLAIN. `stored`: for each block that is answered from the store, the errors of its terms."""
     rows: list[PlannedOutput] = []
     blocks = {block.name: block for block in plan.blocks}
-    for one in priced:
-        block = blocks[one.block.name]
-        rows += _terms(block, one, _used_by(plan, block.name), float(confidence), stored.get(block.name, {}))
-        rows += _numbers(block, one, _used_by(plan, block.name), float(confidence))
-        if one.noise.selection is not None:
-            rows.append(_selection(one))
+    for priced_block in priced:
+        block = blocks[priced_block.block.name]
+        rows += _terms(block, priced_block, used_by(plan, block.name), float(confidence), stored.get(block.name, {}))
+        rows += _numbers(block, priced_block, used_by(plan, block.name), float(confidence))
+        if priced_block.noise.selection is not None:
+            rows.append(_selection(priced_block))
     return tuple(rows)
 
 
@@ -196,26 +202,26 @@ def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], conf
     for measurement, plan in zip(priced.block.measurements, priced.noise.measurements, strict=True):
         part = PARTS.of(measurement.word)
         for name, law in plan.laws:
-            known, loss = part.explained(measurement, name, law, confidence), law.loss
+            number, loss = part.explained(measurement, plan, name, confidence), law.loss
             names = [label for measure in _reading(name, block, priced) for label in used.get(measure.name, [])]
             rows.append(
                 PlannedOutput(
                     block=block.name,
                     output=", ".join(dict.fromkeys(names)),
-                    aggregate=known.aggregate,
+                    aggregate=number.aggregate,
                     keys=_kind(priced),
-                    mechanism=known.mechanism,
-                    l0=known.sensitivity.l0,
-                    l1_sensitivity=float(known.sensitivity.l1),
-                    l2_sensitivity=math.sqrt(known.sensitivity.l2_squared),
-                    noise_scale=known.scale,
+                    mechanism=number.mechanism,
+                    l0=number.sensitivity.l0,
+                    l1_sensitivity=float(number.sensitivity.l1),
+                    l2_sensitivity=math.sqrt(number.sensitivity.l2_squared),
+                    noise_scale=number.scale,
                     error_95=None,
                     epsilon=None if loss.epsilon is None else float(loss.epsilon),
                     delta=float(loss.delta),
                     rho=None if loss.rho is None else float(loss.rho),
                     rows_per_unit=priced.block.caps.rows_per_unit,
-                    grid=known.grid,
-                    bound=f"{_caps(priced)}; {known.error}",
+                    grid=number.grid,
+                    bound=f"{_caps(priced)}; {number.error}",
                 )
             )
     return rows
@@ -225,9 +231,9 @@ def shown_errors(errors: Mapping[str, tuple[float, float]], priced: PricedBlock,
     """Half widths of what the terms of a released block stand for, from `errors`: those of the terms themselves, and
     their deviations. The noise of a released term is taken for one of the law that is planned."""
     fresh = {term.name: (term.noise.half_width(confidence) * 2.0**-term.grid) for term in priced.noise.terms}
-    shown = term_errors(priced.block, priced.noise.terms, confidence)
+    planned = term_errors(priced.block, priced.noise.terms, confidence)
     return {
-        name: error * (shown[name].half_width / fresh[name] if fresh.get(name) else 1.0)
+        name: error * (planned[name].half_width / fresh[name] if fresh.get(name) else 1.0)
         for name, (error, _) in errors.items()
     }
 
@@ -239,19 +245,19 @@ def _reading(name: str, block: Block, priced: PricedBlock) -> list[Measure]:
 
 
 def _made_of(term: Term, block: Block, priced: PricedBlock) -> list[Measure]:
-    """The measures that a term is in; of terms that share each row those that it stands for (`term_errors`)."""
-    found = _reading(term.name, block, priced)
+    """Return the measures that read a term; for terms that share each row those that it represents (`term_errors`)."""
+    measures = _reading(term.name, block, priced)
     if not term.shares:
-        return found
+        return measures
     summing = term.kind is TermKind.SUM and term.centre == term.lower
-    chosen = [measure for measure in found if (_shared(measure) == SharedPart.COUNT) is not summing]
+    chosen = [measure for measure in measures if (_shared(measure) == SharedPart.COUNT) is not summing]
     last = next(
         (other for other in priced.block.terms if other.shares == term.shares and other.kind is TermKind.COUNT), None
     )
     if term.kind is TermKind.SUM and last is not None and not summing:
         rows = {measure.name for measure in _made_of(last, block, priced)}
         chosen = [measure for measure in chosen if measure.name not in rows]
-    return chosen or [measure for measure in found if _shared(measure) == SharedPart.SUM | SharedPart.COUNT]
+    return chosen or [measure for measure in measures if _shared(measure) == SharedPart.SUM | SharedPart.COUNT]
 
 
 def _shared(measure: Measure) -> SharedPart | None:
@@ -259,7 +265,7 @@ def _shared(measure: Measure) -> SharedPart | None:
 
 
 def _aggregate(term: Term, priced: PricedBlock) -> str:
-    """What a term stands for, as SQL-like text."""
+    """Describe a term as SQL-like text."""
     if not term.shares:
         return _term_text(term.kind.value, term.value, term.filter, bool(term.centre))
     low = next(other for other in priced.block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
@@ -270,14 +276,14 @@ def _aggregate(term: Term, priced: PricedBlock) -> str:
 
 
 def _caps(priced: PricedBlock) -> str:
-    """What bounds how many rows, and in how many groups, a unit has."""
+    """Describe the bounds on a unit's rows and groups."""
     caps = priced.block.caps
-    given = [f"{name} {most}" for name, most in caps.bounds.given().items()]
-    return ", ".join([f"{caps.rows_per_unit} rows per unit", *given])
+    bounds = [f"{name} {most}" for name, most in caps.bounds.declared().items()]
+    return ", ".join([f"{caps.rows_per_unit} rows per unit", *bounds])
 
 
 def _bound(term: Term, priced: PricedBlock) -> str:
-    """What bounds a unit's contribution to a term, in words."""
+    """Describe the bound on a unit's contribution to a term."""
     words = [_caps(priced)]
     if term.clip is not None and term.clip.norm is not None:
         option = "max_count" if term.kind is TermKind.COUNT else "max_total"
@@ -303,7 +309,7 @@ def _selection(priced: PricedBlock) -> PlannedOutput:
     )  # fmt: skip
 
 
-def _used_by(plan: Plan, block: str) -> dict[str, list[str]]:
+def used_by(plan: Plan, block: str) -> dict[str, list[str]]:
     """Output names of the remainder that read a measure of `block` directly."""
     used: dict[str, list[str]] = {}
     for select in plan.remainder.find_all(exp.Select):

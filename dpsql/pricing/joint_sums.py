@@ -21,7 +21,7 @@ from dpsql.policy.bounds import ContributionBounds, smallest
 
 
 class Sharing(Enum):
-    """What becomes of rows without a value: not counted, counted in a term beside, or taken for rows with the value 0."""
+    """Treatment of rows without a value: not counted, counted in a term of their own, or read as the value 0."""
 
     LEFT_OUT = "left out"
     MISSING = "missing"
@@ -57,7 +57,7 @@ class Shared:
 
 
 def can_be_missing(value: Expr) -> bool:
-    """Whether some row may have no value: NULL, or NaN, which counts as NULL."""
+    """Return whether some row may have no value: NULL, or NaN, which counts as NULL."""
     return value.facts.nullable or value.facts.type is Type.REAL
 
 
@@ -71,7 +71,7 @@ def sharable(
     """
     if bounds.max_count is not None and bounds.max_count < rows:
         return {}
-    found: dict[tuple[Expr, Expr | None], Sharing] = {}
+    sharings: dict[tuple[Expr, Expr | None], Sharing] = {}
     starred = {measure.filter for measure in measures if _counts_rows(measure)} if stars else set()
     parts: dict[tuple[Expr, Expr | None], list[SharedPart | None]] = {}
     for measure in measures:
@@ -88,15 +88,15 @@ def sharable(
         star = condition in starred
         if not can_be_missing(value):
             if star or counted:
-                found[value, condition] = Sharing.LEFT_OUT
+                sharings[value, condition] = Sharing.LEFT_OUT
                 starred.discard(condition)
         elif counted:
-            found[value, condition] = Sharing.MISSING if star else Sharing.LEFT_OUT
+            sharings[value, condition] = Sharing.MISSING if star else Sharing.LEFT_OUT
             starred.discard(condition)
         elif star:
-            found[value, condition] = Sharing.NULL_IS_ZERO if value.facts.lower == 0 else Sharing.MISSING
+            sharings[value, condition] = Sharing.NULL_IS_ZERO if value.facts.lower == 0 else Sharing.MISSING
             starred.discard(condition)
-    return found
+    return sharings
 
 
 def _counts_rows(measure: Measure) -> bool:

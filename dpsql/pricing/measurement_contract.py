@@ -1,4 +1,4 @@
-"""What pricing has to know of a measurement that is no sum; `pricing.measurements` holds the part of each kind."""
+"""Interface of pricing for measurements other than sums; `pricing.measurements` registers each kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from dpsql.plan.plan import Caps
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Law, MeasurementPlan, Sensitivity
+from dpsql.privacy.mechanisms.contract import MeasurementPlan, Sensitivity
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class MeasurementPricing(Protocol):
     """The pricing part of one kind of measurement. Everything follows from SQL, policy and options."""
 
     def parts(self, measurement: Any) -> int:
-        """How many parts of the question's budget it takes."""
+        """Return how many parts of the question's budget the measurement takes."""
 
     def planned(self, measurement: Any, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:
         """Its mechanisms, each of which costs at most one `part` (epsilon, or rho where epsilon is None)."""
 
-    def explained(self, measurement: Any, number: str, law: Law, confidence: float) -> ExplainedNumber:
-        """One of its released numbers."""
+    def explained(self, measurement: Any, plan: Any, number: str, confidence: float) -> ExplainedNumber:
+        """One of its released numbers, as `plan` makes it noisy."""

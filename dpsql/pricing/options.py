@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,6 +17,8 @@ from dpsql.privacy.loss import exact_number, plain_decimal
 from dpsql.privacy.mechanisms.registry import askable
 
 MOST_BOUND = 10**9
+MOST_THRESHOLD = 10**18
+MOST_HITS = 10_000
 
 
 class Reuse(StrEnum):
@@ -34,7 +37,7 @@ class Reuse(StrEnum):
 
 
 class Unknown(StrEnum):
-    """What is shown where noise leaves no information: the value, with a bar as wide as its bounds, or NULL."""
+    """The answer where noise leaves no information: the value, with a bar as wide as its bounds, or NULL."""
 
     VALUE = "value"
     NULL = "null"
@@ -43,7 +46,8 @@ class Unknown(StrEnum):
 @dataclass(frozen=True)
 class Options:
     """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
-    `project` names the account that is charged beside the dataset's and the analyst's."""
+    `project` names the account that is charged beside the dataset's and the analyst's. `threshold`: questions are compared with
+    it instead of answered, in at most `hits` runs of the watch called `watch`."""
 
     epsilon: Fraction
     delta: Fraction
@@ -51,21 +55,26 @@ class Options:
     confidence: Fraction
     target_error: Fraction | None = None
     nonnegative: bool = False
+    shrinkage: bool = True
     reuse: Reuse = Reuse.ON
     bounds: ContributionBounds = UNBOUNDED
     project: str | None = None
     unknown: Unknown = Unknown.VALUE
     simultaneous: bool = True
     assume_rows: int = 1000
+    quantile_bars: bool = False
+    threshold: Fraction | None = None
+    watch: str = "default"
+    hits: int = 1
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
         """The defaults of a policy. Raises project_unknown."""
         _check_limit("project", project, policy)
-        given = policy.per_query
+        per_query = policy.per_query
         return cls(
-            given.epsilon, given.delta, given.mechanism, given.confidence,
-            reuse=Reuse(policy.reuse.default), bounds=given.bounds, project=project,
+            per_query.epsilon, per_query.delta, per_query.mechanism, per_query.confidence,
+            reuse=Reuse(policy.reuse.default), bounds=per_query.bounds, project=project,
         )  # fmt: skip
 
     def with_value(self, name: str, text: str, policy: Policy) -> Options:
@@ -73,11 +82,11 @@ class Options:
         key = name.lower().removeprefix("dp.")
         if key not in _READERS:
             raise _unknown(name)
-        reader, wanted = _READERS[key]
+        reader, expected = _READERS[key]
         try:
             value = reader(text)
         except ValueError:
-            raise refuse("option_value", name=f"dp.{key}", value=text, wanted=wanted) from None
+            raise refuse("option_value", name=f"dp.{key}", value=text, wanted=expected) from None
         _check_limit(key, value, policy)
         return self._with(key, value)
 
@@ -176,10 +185,10 @@ def _total(text: str) -> Fraction | None:
 
 
 def _switch(text: str) -> bool:
-    known = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
-    if text.lower() not in known:
+    words = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+    if text.lower() not in words:
         raise ValueError(text)
-    return known[text.lower()]
+    return words[text.lower()]
 
 
 def _reuse(text: str) -> Reuse:
@@ -191,7 +200,7 @@ def _unknown_shown(text: str) -> Unknown:
 
 
 def _mechanism(text: str) -> str:
-    if text.lower() not in ("auto", *(one.word for one in askable())):
+    if text.lower() not in ("auto", *(mechanism.word for mechanism in askable())):
         raise ValueError(text)
     return text.lower()
 
@@ -200,11 +209,33 @@ def _target(text: str) -> Fraction | None:
     return None if text.lower() in ("none", "null") else _positive(text)
 
 
+def _threshold(text: str) -> Fraction | None:
+    if text.lower() in ("none", "null", "off"):
+        return None
+    value = exact_number(text)
+    if abs(value) > MOST_THRESHOLD:
+        raise ValueError(text)
+    return value
+
+
+def _watch(text: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_.-]{1,40}", text) is None:
+        raise ValueError(text)
+    return text
+
+
+def _hits(text: str) -> int:
+    hits = _bound(text)
+    if hits is None or hits > MOST_HITS:
+        raise ValueError(text)
+    return hits
+
+
 def _project(text: str) -> str | None:
     return None if text.lower() in ("none", "null", "") else text
 
 
-_MECHANISMS = " or ".join(", ".join(("auto", *(one.word for one in askable()))).rsplit(", ", 1))
+_MECHANISMS = " or ".join(", ".join(("auto", *(mechanism.word for mechanism in askable()))).rsplit(", ", 1))
 
 _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "epsilon": (_positive, "a number above 0"),
@@ -215,11 +246,16 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "confidence": (_confidence, "a number from 0.5 to 0.9999"),
     "target_error": (_target, "a half-width above 0 in the unit of the answer, or none"),
     "nonnegative": (_switch, "on or off"),
+    "shrinkage": (_switch, "on or off"),
     "reuse": (_reuse, "off, on or derive"),
     "unknown": (_unknown_shown, "value or null"),
     "simultaneous": (_switch, "on or off"),
+    "quantile_bars": (_switch, "on or off"),
     "assume_rows": (_rows, "a whole number from 1"),
     "max_total": (_total, "a number above 0 in the unit of what is summed, or none"),
     "max_count": (_bound, "a whole number from 1, or none"),
+    "threshold": (_threshold, "a number from -10^18 to 10^18, or none"),
+    "watch": (_watch, "a name of 1 to 40 letters, digits, dots, hyphens and underscores"),
+    "hits": (_hits, f"a whole number from 1 to {MOST_HITS}"),
     "project": (_project, "a project of the policy, or none"),
 }

@@ -35,7 +35,7 @@ from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable
 
 @dataclass(frozen=True)
 class PricedBlock:
-    """A bounded block with its mechanisms; `loss` is what the accountant is told."""
+    """A bounded block with its mechanisms; `loss` is charged to the accountant."""
 
     block: BoundedBlock
     noise: NoisePlan
@@ -73,17 +73,18 @@ def price(
 def _priced(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant) -> Price:
     if not blocks:
         return Price((), PrivacyLoss.nothing())
+    blocks = _admitting_by_rows(blocks, options, policy, accountant)
     shares = _Shares(blocks, options, policy, accountant)
     priced = tuple(_price_block(block, shares, policy) for block in blocks)
     total = PrivacyLoss.nothing()
-    for one in priced:
-        total = total + one.loss
+    for block_price in priced:
+        total = total + block_price.loss
     _compare(priced, total, shares)
     return Price(priced, total)
 
 
 class _Shares:
-    """How much of the question's budget each measured thing gets."""
+    """The division of a question's budget among its terms, selections and other measurements."""
 
     def __init__(
         self, blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant
@@ -97,11 +98,11 @@ class _Shares:
             names = ", ".join(key.name for block in self.selecting for key in block.keys if key.values is None)
             raise refuse("selection_needs_delta", keys=f"private keys ({names})")
         measured = sum(len(sets_of(block)) for block in blocks)
-        others = sum(
+        numbers = sum(
             PARTS.of(measurement.word).parts(measurement) for block in blocks for measurement in block.measurements
         )
         apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
-        self.parts = max(1, measured + apart + others)
+        self.parts = max(1, measured + apart + numbers)
         spending = [mechanism.word for mechanism in self.mechanisms if accountant.spends_delta(mechanism)]
         sharing = len(self.selecting) + (measured + apart if spending else 0)
         if spending and measured + apart and options.delta == 0:
@@ -118,13 +119,13 @@ class _Shares:
         choices = []
         moved = _moved(term, block, neighbours) if term.clip is None else None
         for mechanism in self.mechanisms:
-            one = term if moved is not None else _clipped_in(term, mechanism.norm, block.caps, neighbours)
-            norms = moved or _moved(one, block, neighbours)
-            choices.append((one, self.accountant.noise_for(mechanism, norms, self.loss, self.delta)))
+            bounded = term if moved is not None else _clipped_in(term, mechanism.norm, block.caps, neighbours)
+            norms = moved or _moved(bounded, block, neighbours)
+            choices.append((bounded, self.accountant.noise_for(mechanism, norms, self.loss, self.delta)))
         return min(choices, key=lambda choice: choice[1].expected_error())
 
     def charged(self, noise: Noise) -> PrivacyLoss:
-        """What the accountant counts for one noise."""
+        """Return the loss that the accountant charges for one noise law."""
         return self.accountant.charge(_loss(noise), self.delta)
 
 
@@ -147,7 +148,7 @@ def _recomputed_loss(noise: Noise) -> PrivacyLoss:
 
 
 def _moved(term: Term, block: BoundedBlock, neighbours: Neighbours) -> Sensitivity:
-    """How far one unit moves a term; a term that shares each row: all terms of its set, as one vector.
+    """Return the sensitivity of a term; of a term that shares each row, that of all terms of its set, as one vector.
 
     A row adds to the terms of a set at most `magnitude` in all, so that the L1 norm of what a unit adds to a group is that
     of one term, n_g b; no L2 or Linf norm is above L1. Its entries are those of one term for each term of the set.
@@ -176,38 +177,38 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     _check_grid(block, policy)
     selection, counted = _selection(block, terms, shares, policy)
     terms += counted
-    others = tuple(
+    measurement_plans = tuple(
         PARTS.of(measurement.word).planned(measurement, block.caps, shares.loss, neighbours)
         for measurement in block.measurements
     )
     listed = None if block.combinations is None else block.combinations.numbers
-    plan = NoisePlan(keys, terms, selection, others, listed)
+    plan = NoisePlan(keys, terms, selection, measurement_plans, listed)
     loss = PrivacyLoss.nothing() if selection is None else selection.loss
     for noise in charged_noises(terms):
         loss = loss + shares.charged(noise)
-    for law in plan.laws:
+    for law in plan.charged:
         loss = loss + shares.accountant.charge(law.loss, shares.delta)
     return PricedBlock(block, plan, loss)
 
 
 def is_charged(priced: PricedBlock) -> bool:
-    """Whether some data could move what a block measures, or which of its keys appear."""
+    """Return whether some data could move what a block measures, or which of its keys appear."""
     return priced.loss != PrivacyLoss.nothing()
 
 
 def sets_of(block: BoundedBlock) -> set[str]:
-    """What a block is charged for: a term that can move, or a set of terms that share each row."""
+    """Return the separately charged sets of terms: each term that a unit can move, or terms that share each row."""
     return {term.shares or term.name for term in block.terms if term.magnitude}
 
 
 def charged_noises(terms: tuple[TermNoise, ...]) -> list[Noise]:
     """The noises whose losses add up. Terms that share each row have one law between them, that of one vector over all
     groups of all of them, which is charged once."""
-    found: dict[str, Noise] = {}
+    by_vector: dict[str, Noise] = {}
     for term in terms:
-        if found.setdefault(term.shares or term.name, term.noise) != term.noise:
+        if by_vector.setdefault(term.shares or term.name, term.noise) != term.noise:
             raise refuse("internal", what="a shared row with two noises")
-    return list(found.values())
+    return list(by_vector.values())
 
 
 def _whole(term: Term) -> bool:
@@ -254,23 +255,73 @@ def _selection(
     return rule, ((hidden,) if rule.kind == "threshold" else ())
 
 
+def _admitting_by_rows(
+    blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant
+) -> tuple[BoundedBlock, ...]:
+    """Let the released count of all rows admit private keys where that shows more of them than a count of units of its own.
+
+    A threshold on a count that is released anyway costs delta alone, so that no part of the budget goes to selection. It has
+    to be above what a lone unit counts, with all its rows in one key (`lone_count`). Every unit of a key has a row there:
+    if the least number of rows that is shown half of the time is no larger than the least number of units that would be, no
+    key is shown less often. The choice follows from text, options and policy.
+    """
+    by_rows = tuple(_with_counted_rows(block) for block in blocks)
+    if by_rows == blocks or options.delta == 0:
+        return blocks
+    free, paid = (_Shares(choice, options, policy, accountant) for choice in (by_rows, blocks))
+
+    def half_points(row_block: BoundedBlock, block: BoundedBlock) -> tuple[int, int]:
+        counted = next(term for term in row_block.terms if term.name == row_block.selection_term)
+        noisy = TermNoise(counted.name, free.measured(counted, row_block, policy.neighbours)[1], 0, True)
+        rules = _selection(row_block, (noisy,), free, policy)[0], _selection(block, (), paid, policy)[0]
+        rows, units = (rule.half_point() for rule in rules if rule is not None)
+        return rows, units
+
+    return tuple(
+        row_block if row_block is not block and (halves := half_points(row_block, block))[0] <= halves[1] else block
+        for row_block, block in zip(by_rows, blocks, strict=True)
+    )
+
+
+def _with_counted_rows(block: BoundedBlock) -> BoundedBlock:
+    """`block` with the count of its rows admitting private keys, where that is measured apart and nothing else admits them."""
+    if block.selection_term is None or block.selection_term in {term.name for term in block.terms}:
+        return block
+    rows = next((term.name for term in block.terms if replace(term, name="") == _ROWS), None)
+    return block if rows is None else replace(block, selection_term=rows)
+
+
+_ROWS = Term("", TermKind.COUNT, None, None, 1)
+
+
+def shown_half_of_the_time(priced: PricedBlock) -> tuple[int, str]:
+    """Return the size of a private key that selection shows with probability 1/2, and what is counted: "units" or "rows".
+
+    Raises ValueError for a block without private keys."""
+    rule = priced.noise.selection
+    if rule is None:
+        raise ValueError("a block with private keys is needed")
+    rows = any(term.name == rule.column and term.kind is TermKind.COUNT for term in priced.block.terms)
+    return rule.half_point(), "rows" if rows and priced.block.caps.rows_per_unit > 1 else "units"
+
+
 def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Shares) -> None:
-    """The second road: every finished mechanism states its loss anew; it must not exceed what is charged or asked."""
+    """Recompute the loss of every finished mechanism; it must not exceed the charge or the allowance (price_disagrees)."""
     again = PrivacyLoss.nothing()
-    for one in priced:
-        if one.noise.selection is not None:
-            again = again + one.noise.selection.recomputed_loss()
-        for noise in charged_noises(one.noise.terms):
+    for block in priced:
+        if block.noise.selection is not None:
+            again = again + block.noise.selection.recomputed_loss()
+        for noise in charged_noises(block.noise.terms):
             again = again + shares.accountant.charge(_recomputed_loss(noise), shares.delta)
-        for law in one.noise.laws:
+        for law in block.noise.charged:
             again = again + shares.accountant.charge(law.recomputed_loss(), shares.delta)
-    asked = shares.allowed
+    allowed = shares.allowed
     for name in ("epsilon", "delta", "rho"):
-        told, found = getattr(total, name), getattr(again, name)
-        if told is not None and (found is None or found > told):
+        claimed, recomputed = getattr(total, name), getattr(again, name)
+        if claimed is not None and (recomputed is None or recomputed > claimed):
             raise refuse("price_disagrees")
-        limit = shares.options.delta if name == "delta" else getattr(asked, name)
-        if limit is not None and (told is None or told > limit):
+        limit = shares.options.delta if name == "delta" else getattr(allowed, name)
+        if limit is not None and (claimed is None or claimed > limit):
             raise refuse("price_disagrees")
 
 
@@ -285,21 +336,21 @@ def _cheapest(
     low, high = policy.per_query.min_epsilon, most
     if low:
         # A target that takes less is met with more than it asks for: a question spends the least that one may.
-        found = _priced(blocks, replace(options, epsilon=low), policy, accountant)
-        if widest(found) <= target:
-            return found
+        price = _priced(blocks, replace(options, epsilon=low), policy, accountant)
+        if widest(price) <= target:
+            return price
     for _ in range(40):
         epsilon = high if best is None else Fraction(round((low + high) / 2 * 10**9), 10**9)
         if epsilon <= low:
             break
-        found = _priced(blocks, replace(options, epsilon=epsilon), policy, accountant)
-        if widest(found) <= target:
-            best, high = found, epsilon
-        elif best is None and high > 1 and math.isinf(widest(found)):
+        price = _priced(blocks, replace(options, epsilon=epsilon), policy, accountant)
+        if widest(price) <= target:
+            best, high = price, epsilon
+        elif best is None and high > 1 and math.isinf(widest(price)):
             high /= 4  # noise that rounds to nothing cannot be simulated, and more of it may be within the target
         elif best is None:
-            way = f"the smallest error at the most epsilon a query may have is {widest(found):.4g}"
-            raise refuse("target_error", reason=f"it needs epsilon above {plain_decimal(most)}", way=way)
+            hint = f"the smallest error at the most epsilon a query may have is {widest(price):.4g}"
+            raise refuse("target_error", reason=f"it needs epsilon above {plain_decimal(most)}", way=hint)
         else:
             low = epsilon
         if high - low <= high / 1000:
@@ -309,16 +360,16 @@ def _cheapest(
 
 
 def widest_term(priced: Price, options: Options, measures: frozenset[str] | None = None) -> float:
-    """The widest error of what terms stand for; `measures`: of those alone that are in one of these."""
+    """Return the largest half width of the quantities that terms represent; `measures`: only of terms in one of these."""
     confidence = float(options.confidence)
-    found = []
-    for one in priced.blocks:
-        shown = {
+    half_widths = []
+    for measured in priced.blocks:
+        names = {
             name
-            for measure, value, _ in one.block.formulas
+            for measure, value, _ in measured.block.formulas
             if measures is None or measure in measures
             for name in terms_of(value)
         }
-        errors = term_errors(one.block, one.noise.terms, confidence)
-        found += [error.half_width for name, error in errors.items() if measures is None or name in shown]
-    return max(found, default=0.0)
+        errors = term_errors(measured.block, measured.noise.terms, confidence)
+        half_widths += [error.half_width for name, error in errors.items() if measures is None or name in names]
+    return max(half_widths, default=0.0)

@@ -1,4 +1,4 @@
-"""Quantiles as measurements: which cells a histogram has, what it costs, what is known of its error (privacy.md 4).
+"""Quantiles as measurements: the cells of a histogram, its cost and its error (privacy.md 4).
 
 The grid follows from the bounds of the value and from the number of public groups, never from data: every integer (day,
 second) where they are few, otherwise equal cells whose width is a power of two.
@@ -6,28 +6,36 @@ second) where they are few, otherwise equal cells whose width is a power of two.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.calendar import microseconds
+from dpsql.functions.calendar import microseconds, midnight
 from dpsql.functions.numeric import call
+from dpsql.functions.value_lists import listed, place_of
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.formulas import Formula, date, formula, least, timestamp, whole
+from dpsql.plan.formulas import Element, Formula, date, formula, greatest, least, timestamp, whole
 from dpsql.plan.intervals import Type, literal_facts
-from dpsql.plan.measurements import Quantile, RankHistogram
-from dpsql.plan.plan import Caps, Expr, Literal, Term, TermKind
+from dpsql.plan.measurements import Quantile, QuantileEnd, RankHistogram
+from dpsql.plan.plan import Call, Caps, Expr, Literal, Term, TermKind
+from dpsql.pricing.list_cells import MOST_CELLS, listed_term, released_values
 from dpsql.pricing.measurement_contract import ExplainedNumber
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
-from dpsql.privacy.mechanisms.contract import Law, MeasurementPlan
-from dpsql.privacy.mechanisms.exponential import Choice, choice_for
-from dpsql.privacy.mechanisms.rank_histogram import QuantileChoice, RankHistogramPlan
+from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.exponential import Choice, choice_for, end_for
+from dpsql.privacy.mechanisms.rank_histogram import (
+    EndChoice,
+    QuantileChoice,
+    RankHistogramPlan,
+    Search,
+    recursion,
+    split,
+)
 
-MOST_CELLS = 1 << 24
-"""Cells of all groups together at most: so many rows the engine may return, whatever the data."""
 LEAST_CELLS = 1 << 8
 """Cells of a group at least: with fewer, what is chosen says too little."""
 _WANTED, _FINE, _FINEST = 1 << 18, 1 << 12, 1 << 16
@@ -35,6 +43,10 @@ _WANTED, _FINE, _FINEST = 1 << 18, 1 << 12, 1 << 16
 how many are not empty: at 3 million rows and 50 groups it takes 1.8 times as long for 780,000 as for 200,000."""
 _MOST_INTEGERS = 1 << 17
 """Every integer is a cell of its own up to this many."""
+_MOST_PERIODS = 128
+"""The engine compares each row's value with all of them."""
+_SLICES = ((1 << 4, 1 << 6), (1 << 10, 1 << 4), (math.inf, 1 << 2))
+"""Up to so many groups, slices of a cell where quantiles are chosen together: ranks within a value are wrong by one at most."""
 PRIVATE_GROUPS = 1 << 8
 """Private groups are taken to be so many: their number is not known, and what the engine returns is no longer than the data."""
 
@@ -44,7 +56,14 @@ def cell_term(value: Expr, condition: Expr | None, groups: int) -> Term:
 
     Raises Refusal many_cells where `groups` leave too few cells.
     """
-    steps = _steps(value)
+    if value.facts.type not in (Type.INTEGER, Type.REAL) and not value.facts.type.temporal:
+        return listed_term(value, listed(value) or (), condition, groups)
+    steps = steps_of(value)
+    if values := periods(value):
+        ends = [_literal(_step(value, end)) for end in (values[0], values[-1])]
+        place = place_of(call("clamp", steps, *ends), tuple(_step(value, period) for period in values))
+        last = len(values) - 1
+        return Term("", TermKind.SUM, place, condition, last, 0, 0, last, 0)
     most = MOST_CELLS // max(1, groups)
     if most < LEAST_CELLS:
         raise refuse("many_cells", groups=groups, least=LEAST_CELLS, most=MOST_CELLS)
@@ -58,7 +77,22 @@ def cell_term(value: Expr, condition: Expr | None, groups: int) -> Term:
     return summed(real, condition, low, each.bit_length() - 1)[0]
 
 
-def _steps(value: Expr) -> Expr:
+def periods(value: Expr) -> tuple[Any, ...]:
+    """The months, quarters or other starts of periods that a computed date or time can be, where they are few: what is chosen
+    then is one of them. Nothing for all other values."""
+    if not value.facts.type.temporal or not isinstance(value, Call):
+        return ()
+    values = listed(value) or ()
+    return values if len(values) <= _MOST_PERIODS else ()
+
+
+def _step(value: Expr, moment: Any) -> int:
+    """`moment` as `steps_of(value)` counts it."""
+    unit = 10**6 * (86_400 if value.facts.type is Type.DATE else 1)
+    return (microseconds(moment) - microseconds(value.facts.lower)) // unit
+
+
+def steps_of(value: Expr) -> Expr:
     """A bounded value as a number: of a date the days since its lower bound, of a timestamp the seconds."""
     if not value.facts.type.temporal:
         return value
@@ -67,7 +101,7 @@ def _steps(value: Expr) -> Expr:
 
 
 def _rank(law: Choice) -> str:
-    """Which value stands for the smallest or the largest."""
+    """Return the value that stands for the smallest or the largest."""
     side = "smallest" if law.quantile == 0 else "largest"
     return f"the {side} value number {law.rank}, so that it lies inside the data; " if law.rank else ""
 
@@ -77,10 +111,16 @@ def _literal(value: Any) -> Literal:
 
 
 def cell_value(value: Expr, term: Term, name: str, interpolated: bool) -> tuple[Formula, Type]:
-    """What the number of a cell stands for, a value within the bounds, and its type. `name`: of the released number.
+    """Return what the number of a cell stands for, a value within the bounds, and its type. `name`: of the released number.
 
     `interpolated`: in the type of SQL's continuous quantiles, which are reals of numbers and timestamps of dates.
     """
+    if value.facts.type not in (Type.INTEGER, Type.REAL) and not value.facts.type.temporal:
+        return Element(released_values(listed(value) or ()), formula(name)), value.facts.type
+    if values := periods(value):
+        midnights = interpolated and value.facts.type is Type.DATE
+        moments = tuple(map(midnight, values)) if midnights else values
+        return Element(moments, formula(name)), Type.TIMESTAMP if midnights else value.facts.type
     low, high = float(term.lower), float(term.upper)
     moved = least(low + formula(name) * 2.0**-term.grid, high)
     kind = value.facts.type
@@ -95,19 +135,39 @@ def cell_value(value: Expr, term: Term, name: str, interpolated: bool) -> tuple[
     return moved, Type.REAL
 
 
+def end_values(value: Expr, term: Term, names: tuple[str, str]) -> tuple[Formula, Formula]:
+    """Return what the cells of both ends of an error bar stand for, as numbers within the bounds: a real value lies up to one
+    step of the grid from that of its cell."""
+    low, high = Fraction(term.lower), Fraction(term.upper)
+    exact = value.facts.type is Type.INTEGER and term.magnitude == high - low
+    step = Fraction(0) if exact else Fraction(2) ** -term.grid
+    cells = [cell_value(value, term, name, True)[0] for name in names]
+    return greatest(cells[0] - float(step), float(low)), least(cells[1] + float(step), float(high))
+
+
 def measured(
     measurements: list[Any], groups: int, value: Expr, condition: Expr | None, quantile: Fraction
 ) -> tuple[str, Term]:
     """The column of a quantile's released numbers, and the term that gives its cells. An equal one in `measurements` is
     measured once, a new one is entered there. `groups`: of the answer."""
-    term = cell_term(value, condition, groups)
-    known = [one for one in measurements if isinstance(one, RankHistogram)]
-    histogram = next((one for one in known if (one.value, replace(one.term, name="")) == (value, term)), None)
+    return chosen_of(
+        measurements, RankHistogram("", value, cell_term(value, condition, groups), (), _slices(groups)), quantile
+    )
+
+
+def chosen_of(measurements: list[Any], requested: RankHistogram, quantile: Fraction) -> tuple[str, Term]:
+    """The same for a quantile of the histogram `requested`, which has no name yet."""
+    histograms = [measurement for measurement in measurements if isinstance(measurement, RankHistogram)]
+    bare = [
+        replace(histogram, name="", quantiles=(), ends=(), term=replace(histogram.term, name=""))
+        for histogram in histograms
+    ]
+    histogram = histograms[bare.index(requested)] if requested in bare else None
     if histogram is None:
-        name = f"h{len(known)}"
-        histogram = RankHistogram(name, value, replace(term, name=name), ())
+        name = f"h{len(histograms)}"
+        histogram = replace(requested, name=name, term=replace(requested.term, name=name))
         measurements.append(histogram)
-    chosen = next((one for one in histogram.quantiles if one.quantile == quantile), None)
+    chosen = next((entered for entered in histogram.quantiles if entered.quantile == quantile), None)
     if chosen is None:
         chosen = Quantile(f"{histogram.name}q{len(histogram.quantiles)}", quantile)
         whole = replace(histogram, quantiles=(*histogram.quantiles, chosen))
@@ -115,39 +175,123 @@ def measured(
     return chosen.name, histogram.term
 
 
+def with_ends(measurements: list[Any], number: str, confidence: Fraction) -> tuple[str, str]:
+    """The columns of both ends of the error bar of the quantile that is released as `number`, entered in `measurements`."""
+    histograms = [measurement for measurement in measurements if isinstance(measurement, RankHistogram)]
+    histogram = next(histogram for histogram in histograms if number in histogram.numbers)
+    quantile = next(chosen.quantile for chosen in histogram.quantiles if chosen.name == number)
+    missed = (1 - confidence) / 2
+    names = (f"{number}low", f"{number}high")
+    if names[0] not in histogram.numbers:
+        pair = zip(names, (True, False), strict=True)
+        ends = tuple(QuantileEnd(name, quantile, low, missed) for name, low in pair)
+        measurements[measurements.index(histogram)] = replace(histogram, ends=(*histogram.ends, *ends))
+    return names
+
+
+def _slices(groups: int) -> int:
+    """Many where there are few groups, as the time that a choice takes follows them."""
+    return next(slices for most, slices in _SLICES if groups <= most)
+
+
+def _searches(measurement: RankHistogram) -> list[Search]:
+    """Return how the quantiles are found: by recursion where that takes fewer levels, so that each has more of the budget.
+
+    docs/accuracy.md (quantiles) has the errors of both ways.
+    """
+    quantiles = sorted(quantile.quantile for quantile in measurement.quantiles)
+    apart, nested = split(quantiles), recursion(quantiles)
+    return nested if nested[-1].level < apart[-1].level else apart
+
+
 class RankHistogramPricing:
     """The pricing part of rank histograms (`pricing.measurements`)."""
 
     def parts(self, measurement: RankHistogram) -> int:
-        """One for each quantile: they are chosen apart."""
-        return len(measurement.quantiles)
+        """One for each level of choices, and for each end of an error bar."""
+        return 1 + max(search.level for search in _searches(measurement)) + len(measurement.ends)
+
+    def moved(self, measurement: RankHistogram, caps: Caps, neighbours: Neighbours) -> Sensitivity:
+        """A unit adds n_g rows to group g, wherever they are: that is how far it moves a count of all rows. So the vector of
+        n_g has the norms of a COUNT's sensitivity."""
+        return sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
 
     def planned(
         self, measurement: RankHistogram, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
-    ) -> MeasurementPlan:
-        """A unit adds n_g rows to group g, wherever they are: that is how far it moves a count of all rows. So the vector of
-        n_g has the norms of a COUNT's sensitivity, which `exponential` turns into a loss."""
-        rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
+    ) -> RankHistogramPlan:
+        """The choices, each of the largest epsilon that costs at most its part (`exponential`)."""
+        rows = self.moved(measurement, caps, neighbours)
+        names = {quantile.quantile: quantile.name for quantile in measurement.quantiles}
+        searches = _searches(measurement)
+        slices = measurement.slices if any(search.high is not None for search in searches) else 1
         choices = tuple(
-            QuantileChoice(one.name, one.quantile, choice_for(rows, one.quantile, measurement.cells, part))
-            for one in measurement.quantiles
+            QuantileChoice(
+                names[search.quantile], search, choice_for(rows, search.relative, measurement.cells, part, slices)
+            )
+            for search in searches
         )
-        return RankHistogramPlan(measurement.name, measurement.cells, choices)
+        ends = tuple(
+            EndChoice(end.name, end.quantile, end_for(rows, end.quantile, end.low, measurement.cells, part, end.missed))
+            for end in measurement.ends
+        )
+        return RankHistogramPlan(measurement.name, measurement.cells, choices, slices, ends)
 
-    def explained(self, measurement: RankHistogram, number: str, law: Law, confidence: float) -> ExplainedNumber:
+    def explained(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> ExplainedNumber:
         """The quantile, and its rank error in the worst case: how many rows lie between it and the exact one."""
+        assert isinstance(plan, RankHistogramPlan)
+        choices: tuple[QuantileChoice | EndChoice, ...] = (*plan.quantiles, *plan.ends)
+        chosen = next(choice for choice in choices if choice.name == number)
+        law = chosen.law
         assert isinstance(law, Choice)
-        quantile = next(one.quantile for one in measurement.quantiles if one.name == number)
-        rank = law.rank_error(measurement.cells, 1 - confidence)
-        text = f"quantile {plain_decimal(quantile)} of {expression_text(measurement.value)}"
+        text = f"quantile {plain_decimal(chosen.quantile)} of {expression_text(measurement.value)}"
+        if law.padding:
+            text = f"{'low' if law.padding < 0 else 'high'} end of the error bar of {text}"
         if measurement.term.filter is not None:
             text += f" filter (where {expression_text(measurement.term.filter)})"
         return ExplainedNumber(
             text,
             law.mechanism,
             law.sensitivity,
-            float(1 / law.rate),
+            float(1 / (law.rate * law.slices)),
             2.0**-measurement.term.grid,
-            f"{_rank(law)}rank error of at most {rank:.4g} rows in {confidence:.0%} of cases in the worst case, over "
-            f"{measurement.cells} cells",
+            _known_error(plan, chosen, confidence),
         )
+
+
+def _known_error(plan: RankHistogramPlan, chosen: QuantileChoice | EndChoice, confidence: float) -> str:
+    """Return what EXPLAIN says of a number's error, with `confidence` from 0 to 1."""
+    over = f"over {plan.cells} cells"
+    if isinstance(chosen, EndChoice):
+        return f"sought {abs(chosen.law.padding)} rows from the quantile, {over}"
+    rank = f"rank error of at most {_rank_error(plan, chosen, 1 - confidence):.4g} rows{_nested(plan, chosen)}"
+    assert isinstance(chosen.law, Choice)
+    return f"{_rank(chosen.law)}{rank} in {confidence:.0%} of cases in the worst case, {over}"
+
+
+def _rank_error(plan: RankHistogramPlan, chosen: QuantileChoice, beta: float) -> float:
+    """Return how many rows lie between a quantile and the exact one with a probability of at least 1 - `beta`, whatever the data.
+
+    A search between two places that are wrong by a and b rows looks for a rank that is wrong by at most max(a, b), and adds its
+    own error. At most one search of each level has a part in that, and each of them fails with an equal share of beta.
+    """
+    by_quantile = {choice.quantile: choice for choice in plan.quantiles}
+    share = (
+        beta / (chosen.search.level + 1) if chosen.search.low is not None or chosen.search.high is not None else beta
+    )
+
+    def error(choice: QuantileChoice) -> float:
+        assert isinstance(choice.law, Choice)
+        ends = [by_quantile[place] for place in (choice.search.low, choice.search.high) if place is not None]
+        return choice.law.rank_error(plan.cells, share) + max(map(error, ends), default=0.0)
+
+    return error(chosen)
+
+
+def _nested(plan: RankHistogramPlan, chosen: QuantileChoice) -> str:
+    """Return what is to be said of a quantile that is chosen together with others."""
+    levels = 1 + max(choice.search.level for choice in plan.quantiles)
+    if plan.slices == 1:
+        return ""
+    together = sum(choice.search.level == chosen.search.level for choice in plan.quantiles)
+    step = f", and 1/{plan.slices} of those with one value for each step before (step {chosen.search.level + 1} of {levels}"
+    return f"{step}, whose price {together} quantiles share)" if together > 1 else f"{step})"

@@ -47,6 +47,8 @@ def summed(
     `centred`: around 0, around the middle of the bounds, or around a number that is one of them.
     """
     low, high = value.facts.lower, value.facts.upper
+    if low is None or high is None:  # products of bounded values whose bounds no double holds
+        raise refuse("sum_out_of_range")
     if value.facts.type is not Type.INTEGER or max(abs(low), abs(high)) >= 2**GRID_BITS:
         return _real_sum(value, condition, centred, _bits(value) if bits is None else bits)
     lower, upper = int(low), int(high)
@@ -84,7 +86,7 @@ def clipped(value: Expr, condition: Expr | None, total: Fraction, rows: int) -> 
 
 
 def _bits(value: Expr) -> int:
-    """How many bits the grid of a real has, whether or not the table is prepared: KEPT_BITS for what a copy may keep."""
+    """Return the bits of the grid of a real, the same for prepared tables: KEPT_BITS for columns that a copy may store."""
     return KEPT_BITS if isinstance(value, Column) else GRID_BITS
 
 

@@ -22,7 +22,7 @@ class Neighbours(str, Enum):
 
     @property
     def factor(self) -> int:
-        """What multiplies every add/remove sensitivity: replacing a unit is one removal and one addition."""
+        """The factor of every add/remove sensitivity: replacing a unit is one removal and one addition."""
         return 2 if self is Neighbours.CHANGE_ONE else 1
 
 

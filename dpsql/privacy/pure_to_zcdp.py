@@ -19,12 +19,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, tanh
+from math import ceil, floor, tanh
 
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, ln_upper, sqrt_lower
 
 _GRID = 10**60
 """Results are rounded up to multiples of its inverse."""
+_STEPS = 1 << 180
+"""Newton's steps are rounded to multiples of its inverse."""
 _FAR = 160
 """From here on epsilon tanh(epsilon / 2), above epsilon (1 - 2 e**-epsilon), rounds up as epsilon does."""
 
@@ -50,9 +52,9 @@ def recomputed_rho_of_pure(epsilon: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def pure_of_rho(rho: Fraction) -> Fraction:
-    """The largest epsilon, but for a part in 2**40, with `rho_of_pure(epsilon)` <= rho; rho > 0.
+    """The largest epsilon, but for a part in 2**100, with `rho_of_pure(epsilon)` <= rho; rho > 0.
 
-    Looked for in floats; what is returned is checked in fractions.
+    Looked for in floats and made precise by Newton's steps in fractions; what is returned is checked in fractions.
     """
     least = sqrt_lower(2 * rho)  # epsilon**2 / 2 = rho
     start = float(rho)
@@ -61,7 +63,12 @@ def pure_of_rho(rho: Fraction) -> Fraction:
     guess = max(float(least), start)
     for _ in range(60):  # epsilon -> rho / tanh(epsilon / 2) turns around the solution: halved steps settle
         guess = (guess + start / tanh(guess / 2)) / 2
-    epsilon = Fraction(guess) * (1 - Fraction(1, 1 << 45))
+    rise = tanh(guess / 2) + guess / 2 * (1 - tanh(guess / 2) ** 2)
+    epsilon = Fraction(guess)
+    for _ in range(3):  # each leaves a part in 2**50 of the error, which is how well `rise` is known
+        epsilon -= (rho_of_pure(epsilon) - rho) / Fraction(rise)
+        epsilon = Fraction(floor(epsilon * _STEPS), _STEPS)
+    epsilon *= 1 - Fraction(1, 1 << 102)
     return max(least, epsilon) if rho_of_pure(epsilon) <= rho else least
 
 

@@ -125,11 +125,11 @@ class _Process:
                     cursor.interrupt()
 
     def answer(self, facts: dict[str, Any], tables: list[pa.Table]) -> tuple[dict[str, Any], list[pa.Table]]:
-        name, given = facts["database"], dict(zip(facts["names"], tables, strict=True))
+        name, inputs = facts["database"], dict(zip(facts["names"], tables, strict=True))
         if "statements" in facts:
             while len(self._databases) >= MOST_DATABASES:
                 self._databases.popitem(last=False)[1].close()
-            self._databases[name] = opened(facts["memory_megabytes"], facts["statements"], given, facts["closing"])
+            self._databases[name] = opened(facts["memory_megabytes"], facts["statements"], inputs, facts["closing"])
             return {"state": "done"}, []
         if name not in self._databases:
             return {"state": "unknown"}, []
@@ -137,7 +137,7 @@ class _Process:
         self._running = cursor = self._databases[name].cursor()
         with _bounded(cursor, facts["seconds"], facts["ceiling_bytes"]):
             try:
-                found = rows(cursor, facts["sql"], given, facts["most_rows"], facts["most_bytes"])
+                result = rows(cursor, facts["sql"], inputs, facts["most_rows"], facts["most_bytes"])
             except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
                 return {"state": "error", "text": str(error)}, []
             except MemoryError:
@@ -145,7 +145,7 @@ class _Process:
             finally:
                 self._running = None
                 cursor.close()
-        return ({"state": "rows"}, [found]) if found is not None else ({"state": "many"}, [])
+        return ({"state": "rows"}, [result]) if result is not None else ({"state": "many"}, [])
 
 
 @contextmanager

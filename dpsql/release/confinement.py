@@ -69,7 +69,7 @@ class ConfinedDuckDB:
 
         Raises ConfinedError with the engine's words, and sandbox_rows, sandbox_memory, sandbox_time.
         """
-        asked: dict[str, Any] = {
+        message: dict[str, Any] = {
             "database": image.name, "sql": sql, "names": list(tables), "most_rows": most_rows, "seconds": seconds,
             "ceiling_bytes": CEILING_MEGABYTES << 20, "most_bytes": MOST_MEGABYTES << 20,
         }  # fmt: skip
@@ -77,11 +77,11 @@ class ConfinedDuckDB:
         self.load(image)
         if self._interrupted is not None:
             raise refuse("sandbox_time")
-        facts, found = self._exchange(asked, list(tables.values()))
+        facts, answered = self._exchange(message, list(tables.values()))
         if facts["state"] == "unknown":  # it was dropped for others
             self._loaded.discard(image.name)
             self.load(image)
-            facts, found = self._exchange(asked, list(tables.values()))
+            facts, answered = self._exchange(message, list(tables.values()))
         if facts["state"] == "many":
             raise refuse("sandbox_rows", most=most_rows)
         if facts["state"] != "rows":
@@ -89,11 +89,11 @@ class ConfinedDuckDB:
             if text.startswith("Out of Memory"):
                 self.stop()  # it gives its memory back to the system
             raise ConfinedError(text)
-        table: pa.Table = found[0]
+        table: pa.Table = answered[0]
         return table
 
     def holds(self, image: DatabaseImage) -> bool:
-        """Whether the database is there already."""
+        """Return whether the database is there already."""
         return image.name in self._loaded
 
     def start(self) -> None:
@@ -130,26 +130,26 @@ class ConfinedDuckDB:
             process.wait()
 
     def load(self, image: DatabaseImage) -> None:
-        """Make the database, unless it is there."""
+        """Create the database of `image` in the process, unless it exists."""
         if image.name in self._loaded:
             return
-        asked = {
+        message = {
             "database": image.name, "names": list(image.tables), "statements": list(image.statements),
             "closing": list(image.closing), "memory_megabytes": image.memory_megabytes,
         }  # fmt: skip
         self._loading = True
         try:
-            self._exchange(asked, list(image.tables.values()))
+            self._exchange(message, list(image.tables.values()))
         finally:
             self._loading = False
         self._loaded.add(image.name)
 
-    def _exchange(self, asked: dict[str, Any], tables: list[pa.Table]) -> tuple[dict[str, Any], list[pa.Table]]:
+    def _exchange(self, message: dict[str, Any], tables: list[pa.Table]) -> tuple[dict[str, Any], list[pa.Table]]:
         """Send one message and read its answer. A process that has ended in between was ended by one of its limits."""
         process = self._started()
         assert process.stdin is not None and process.stdout is not None
         try:
-            write_message(process.stdin, asked, tables)
+            write_message(process.stdin, message, tables)
             return read_message(process.stdout)
         except (OSError, EOFError, ValueError):
             status = process.wait()
@@ -174,7 +174,7 @@ class ConfinedDuckDB:
 
 
 class ConfinedPool:
-    """A few such processes, lent in turns of askers: whoever asks much waits for their own questions."""
+    """A pool of confined processes, shared fairly among askers: many questions of one asker wait for each other."""
 
     def __init__(self, processes: int = PROCESSES) -> None:
         self._queue = FairQueue(processes, most_each=max(1, processes - 1))
@@ -185,8 +185,8 @@ class ConfinedPool:
 
     def start(self) -> None:
         """Start the processes before the first question."""
-        for one in self._all:
-            one.start()
+        for process in self._all:
+            process.start()
 
     @contextmanager
     def lent(
@@ -198,7 +198,7 @@ class ConfinedPool:
         """
         with self._queue.place(asker, check):
             with self._lock:
-                lent = next((one for one in self._free if one.holds(image)), self._free[-1])
+                lent = next((process for process in self._free if process.holds(image)), self._free[-1])
                 self._free.remove(lent)
             try:
                 yield lent
@@ -212,5 +212,5 @@ class ConfinedPool:
         """End all processes."""
         with self._lock:
             self._closed = True
-        for one in self._all:
-            one.stop()
+        for process in self._all:
+            process.stop()

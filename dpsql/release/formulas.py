@@ -7,6 +7,7 @@ operator that lacks one of the two meanings stops the import.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import date, datetime
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -14,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.plan.formulas import Formula, NoisyValue, Number, Operator
+from dpsql.plan.formulas import LISTED, Element, Formula, NoisyValue, Number, Operation, Operator
 
 Vector = npt.NDArray[Any]
+Meaning = Mapping[Operator, Callable[..., Any]]
 _EDGE = 2.0**63
+_NO_NOISE = "an estimate before the noise of its terms is known (`plan.formulas.estimated`, `plugged_in`)"
 _MICROSECONDS = 1e6
 """Of one second."""
 
@@ -43,7 +46,20 @@ def _sql(formula: Formula) -> exp.Expr:
         return exp.Column(this=exp.Identifier(this=formula.term, quoted=True))
     if isinstance(formula, Number):
         return number_sql(formula.value)
+    if isinstance(formula, Element):
+        return _element_sql(formula)
+    assert isinstance(formula, Operation), _NO_NOISE
     return _AS_SQL[formula.operator](*(_sql(operand) for operand in formula.operands))
+
+
+def _element_sql(element: Element) -> exp.Expr:
+    """list_extract counts from 1."""
+    values = [_LISTED[type(value)][0](value) for value in element.values]
+    number = _cast(exp.Paren(this=_sql(element.number)), exp.DType.BIGINT)
+    place = exp.Add(
+        this=exp.Mod(this=number, expression=exp.Literal.number(len(values))), expression=exp.Literal.number(1)
+    )
+    return exp.Anonymous(this="list_extract", expressions=[exp.Array(expressions=values), place])
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
@@ -56,7 +72,7 @@ def _binary(kind: type[exp.Expr]) -> Callable[..., exp.Expr]:
 
 
 def _extreme(kind: type[exp.Expr]) -> Callable[..., exp.Expr]:
-    return lambda first, *others: kind(this=first, expressions=list(others), ignore_nulls=True)
+    return lambda first, *rest: kind(this=first, expressions=list(rest), ignore_nulls=True)
 
 
 def _cast(node: exp.Expr, type_: exp.DType) -> exp.Expr:
@@ -96,23 +112,35 @@ _AS_SQL: dict[Operator, Callable[..., exp.Expr]] = {
 
 
 def formula_values(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
-    """The values of a formula: doubles, 64-bit integers (WHOLE) or booleans, of the shape of the terms.
+    """The values of a formula: doubles, 64-bit integers (WHOLE), booleans or elements of a list, of the shape of the terms.
 
     Raises FloatingPointError where NULL_IF is NULL and where WHOLE leaves 64 bits; other operations raise it for what is
     not finite where numpy is told to (`np.errstate`).
     """
-    return _values(formula, terms, {})
+    return _values(formula, terms, {}, _IN_VECTORS)
 
 
-def _values(formula: Formula, terms: Mapping[str, Vector], computed: dict[Formula, Vector]) -> Vector:
+def numbers(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
+    """The values of a formula as doubles, of the shape of the terms, NaN for NULL; NULL is no operand of LEAST or GREATEST."""
+    with np.errstate(all="ignore"):
+        return np.asarray(_values(formula, terms, {}, _WITH_NULL), dtype=np.float64)
+
+
+def _values(formula: Formula, terms: Mapping[str, Vector], computed: dict[int, Vector], meaning: Meaning) -> Vector:
+    """`computed`: by the identity of parts, since the hash of a formula walks through all of it."""
     if isinstance(formula, NoisyValue):
         return terms[formula.term]
     if isinstance(formula, Number):
         return np.float64(formula.value)  # type: ignore[return-value]
-    if formula not in computed:
-        operands = [_values(operand, terms, computed) for operand in formula.operands]
-        computed[formula] = np.asarray(_IN_VECTORS[formula.operator](*operands))
-    return computed[formula]
+    if isinstance(formula, Element):
+        number = _values(formula.number, terms, computed, meaning).astype(np.int64)
+        kind = _LISTED[type(formula.values[0])][1]
+        return np.asarray(np.array(formula.values, dtype=kind)[number % len(formula.values)])
+    if id(formula) not in computed:
+        assert isinstance(formula, Operation), _NO_NOISE
+        operands = [_values(operand, terms, computed, meaning) for operand in formula.operands]
+        computed[id(formula)] = np.asarray(meaning[formula.operator](*operands))
+    return computed[id(formula)]
 
 
 def _null_if(value: Vector, other: Vector) -> Vector:
@@ -131,7 +159,7 @@ def _whole(value: Vector) -> Vector:
     return np.asarray(rounded.astype(np.int64))
 
 
-_IN_VECTORS: dict[Operator, Callable[..., Any]] = {
+_IN_VECTORS: Meaning = {
     Operator.ADD: np.add,
     Operator.SUBTRACT: np.subtract,
     Operator.MULTIPLY: np.multiply,
@@ -148,4 +176,19 @@ _IN_VECTORS: dict[Operator, Callable[..., Any]] = {
     Operator.TIMESTAMP: lambda seconds: _whole(seconds * _MICROSECONDS).astype("datetime64[us]"),
 }
 
+_WITH_NULL: Meaning = {
+    **_IN_VECTORS, Operator.NULL_IF: lambda value, other: np.where(value == other, np.nan, value),
+}  # fmt: skip
+
+_LISTED: dict[type, tuple[Callable[[Any], exp.Expr], str]] = {
+    str: (exp.Literal.string, "O"),
+    bool: (lambda value: exp.Boolean(this=value), "?"),
+    int: (lambda value: _cast(exp.Literal.number(value), exp.DType.BIGINT), "i8"),
+    float: (number_sql, "f8"),
+    date: (lambda value: _cast(exp.Literal.string(value.isoformat()), exp.DType.DATE), "M8[D]"),
+    datetime: (lambda value: _cast(exp.Literal.string(value.isoformat(" ")), exp.DType.TIMESTAMP), "M8[us]"),
+}
+"""For each type of listed values: its literal in the sandbox, and its vectors' type."""
+
+assert set(_LISTED) == set(LISTED), "a type of listed values without a meaning"
 assert set(_AS_SQL) == set(_IN_VECTORS) == set(Operator), "an operator without a meaning"

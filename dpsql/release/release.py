@@ -45,17 +45,18 @@ class OutputColumn:
 
     @property
     def unknown(self) -> bool:
-        """Whether noise leaves no information about some value of the column: its bar is all that its bounds allow."""
+        """Return whether noise leaves no information about some value of the column: its bar is all that its bounds allow."""
         if self.source is None or not self.noisy:
             return False
-        release, at = self.source
-        return bool(pc.any(release.unknown.column(at)).as_py())
+        release, position = self.source
+        return bool(pc.any(release.unknown.column(position)).as_py())
 
 
 @dataclass(frozen=True)
 class Receipt:
     """What was paid. `id` names the entry in the ledger; `charged` is the text an analyst reads; `remaining` maps each
-    scope to what is left of it; `reused` says that stored answers were given again and nothing was charged."""
+    scope to what is left of it; `reused` says that stored answers were given again and nothing was charged; `price` is the
+    charge as a part of the budget, in words."""
 
     id: str
     loss: PrivacyLoss
@@ -63,6 +64,7 @@ class Receipt:
     charged: str = ""
     reused: bool = False
     notices: tuple[str, ...] = ()
+    price: str = ""
 
 
 class _Once:
@@ -105,7 +107,9 @@ class Release:
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
         """Name, type and noisiness of each column."""
-        return tuple(replace(column, source=(self, at)) for at, column in enumerate(_columns(self.answered)))
+        return tuple(
+            replace(column, source=(self, position)) for position, column in enumerate(_columns(self.answered))
+        )
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples of Python values (int, float, str, bool, date, datetime, None)."""
@@ -132,7 +136,7 @@ class Release:
 
     @property
     def confidence(self) -> float:
-        """How often an interval covers the exact answer (of the bounded, clamped data; bias of bounds not included)."""
+        """Return how often an interval covers the exact answer (of the bounded, clamped data; bias of bounds not included)."""
         return self.answered.confidence
 
     @property
@@ -160,7 +164,7 @@ class Release:
 
     @property
     def unknown(self) -> pa.Table:
-        """Where the noise leaves no information (booleans, aligned with `table`): the bar is all that the bounds allow."""
+        """Return where the noise leaves no information (booleans, aligned with `table`): the bar is all that the bounds allow."""
         return self.bars.unknown
 
     # --- the receipt ----------------------------------------------------------------------------------------------
@@ -192,7 +196,7 @@ class Release:
 
     @property
     def remaining(self) -> Mapping[str, str]:
-        """What is left of each scope, as text."""
+        """The remaining budget of each scope, as text."""
         return dict(self.receipt.remaining)
 
     @property
@@ -202,7 +206,7 @@ class Release:
 
     @property
     def reused(self) -> bool:
-        """Whether stored answers were given again, at no charge."""
+        """Return whether stored answers were given again, at no charge."""
         return self.receipt.reused
 
     # --- Python ---------------------------------------------------------------------------------------------------
@@ -214,9 +218,11 @@ class Release:
         return f"{body}{more}\n{paid}, receipt {self.receipt_id}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the answer as HTML for notebooks."""
         noisy = [column.noisy for column in self.columns]
-        errors = [self.error.column(at).to_pylist() if is_noisy else None for at, is_noisy in enumerate(noisy)]
+        errors = [
+            self.error.column(position).to_pylist() if is_noisy else None for position, is_noisy in enumerate(noisy)
+        ]
         price = "nothing charged" if self.reused else f"charged {self.receipt.charged}"
         bars_text = f"; error bars hold in {self.confidence * 100:g} % of cases" if any(noisy) else ""
         remarks = (f"{price}, receipt {self.receipt_id}{bars_text}", *self.notices, *self.bars.notes)
@@ -224,7 +230,7 @@ class Release:
 
 
 def group_notices(columns: Sequence[OutputColumn], blocks: Iterable[Block] = ()) -> tuple[str, ...]:
-    """What to know of columns that are computed over the groups of a block, and how to ask instead; then of `blocks`."""
+    """Return what to know of columns that are computed over the groups of a block, and how to ask instead; then of `blocks`."""
     names = dict.fromkeys(column.name for column in columns if column.of_groups)
     if not names:
         return drop_notices(blocks)
@@ -237,7 +243,7 @@ def group_notices(columns: Sequence[OutputColumn], blocks: Iterable[Block] = ())
 
 
 def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
-    """Which rows may belong to no group: those with values that the policy does not name (policy key `outside`)."""
+    """Return which rows may belong to no group: those with values that the policy does not name (policy key `outside`)."""
     names = dict.fromkeys(
         name for block in blocks for key in block.keys if key.values is not None for name in key.drops
     )
@@ -249,25 +255,29 @@ def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Presentation:
     """How an answer is shown. `confidence` of bars in (0, 1); `nonnegative`: negative counts as 0; `unknown_as_null`: no value
-    where noise leaves no information; `simultaneous`: bars that hold for rows which noise selected."""
+    where noise leaves no information; `simultaneous`: bars that hold for rows which noise selected; `shrinkage`: estimates
+    with less error where noise is large (`aggregates.estimates`)."""
 
     confidence: float
     nonnegative: bool = False
     unknown_as_null: bool = False
     simultaneous: bool = True
+    shrinkage: bool = True
 
 
-def make_release(sandbox: Sandbox, remainder: Remainder, shown: Presentation, receipt: Receipt) -> Release:
+def make_release(sandbox: Sandbox, remainder: Remainder, presentation: Presentation, receipt: Receipt) -> Release:
     """Run the public remainder over the released tables; the end of every question.
 
     Raises the refusals of the sandbox, with `charged` set when the receipt holds a charge.
     """
-    if shown.nonnegative:
+    if not presentation.shrinkage:
+        remainder = replace(remainder, blocks=tuple(block.as_plugged_in() for block in remainder.blocks))
+    if presentation.nonnegative:
         remainder = replace(remainder, blocks=tuple(block.with_counts_from_zero() for block in remainder.blocks))
     try:
-        answered = answer(sandbox, remainder, shown.confidence, simultaneous=shown.simultaneous)
+        answered = answer(sandbox, remainder, presentation.confidence, simultaneous=presentation.simultaneous)
         release = Release(answered, receipt, sandbox)
-        if not shown.unknown_as_null:
+        if not presentation.unknown_as_null:
             return release
         return Release(replace(answered, table=_without_unknown(release)), receipt, sandbox, _bars=_Once(release.bars))
     except Error as error:
@@ -276,12 +286,14 @@ def make_release(sandbox: Sandbox, remainder: Remainder, shown: Presentation, re
 
 
 def _without_unknown(release: Release) -> pa.Table:
-    """The rows, NULL for values of which nothing is known."""
+    """Return the rows with NULL for unknown values."""
     table = release.table
-    for at, column in enumerate(release.columns):
+    for position, column in enumerate(release.columns):
         if column.unknown:
-            values, nothing = table.column(at), release.unknown.column(at)
-            table = table.set_column(at, table.field(at), pc.if_else(nothing, pa.scalar(None, values.type), values))
+            values, nothing = table.column(position), release.unknown.column(position)
+            table = table.set_column(
+                position, table.field(position), pc.if_else(nothing, pa.scalar(None, values.type), values)
+            )
     return table
 
 
@@ -298,7 +310,8 @@ def rehearse(sandbox: Sandbox, remainder: Remainder, confidence: float) -> tuple
 def _columns(answered: Answer) -> tuple[OutputColumn, ...]:
     named = enumerate(zip(answered.table.schema, answered.noisy, strict=True))
     return tuple(
-        OutputColumn(one.name, sql_type(one.type), noisy, at in answered.of_groups) for at, (one, noisy) in named
+        OutputColumn(field.name, sql_type(field.type), noisy, position in answered.of_groups)
+        for position, (field, noisy) in named
     )
 
 
@@ -308,20 +321,22 @@ def sql_type(type_: pa.DataType) -> Type:
         (pa.types.is_boolean, Type.BOOLEAN), (pa.types.is_integer, Type.INTEGER), (pa.types.is_floating, Type.REAL),
         (pa.types.is_date, Type.DATE), (pa.types.is_timestamp, Type.TIMESTAMP), (pa.types.is_null, Type.NULL),
     )  # fmt: skip
+    if pa.types.is_list(type_):
+        return Type(f"{sql_type(type_.value_type).value}[]")
     return next((word for holds, word in kinds if holds(type_)), Type.TEXT)
 
 
 def _distinct(names: list[str]) -> list[str]:
     taken: set[str] = set()
-    found = []
+    distinct = []
     for name in names:
         number, unique = 0, name
         while unique in taken:
             number += 1
             unique = f"{name}_{number}"
         taken.add(unique)
-        found.append(unique)
-    return found
+        distinct.append(unique)
+    return distinct
 
 
 def _priced(loss: PrivacyLoss) -> str:
@@ -333,7 +348,7 @@ def _text_table(names: list[str], batches: list[pa.RecordBatch]) -> str:
     rows = [row for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
     texts = [names, *([_cell(value) for value in row] for row in rows)]
     cut = [[text if len(text) <= _SHOWN_WIDTH else text[: _SHOWN_WIDTH - 3] + "..." for text in row] for row in texts]
-    widths = [max(len(row[at]) for row in cut) for at in range(len(names))]
+    widths = [max(len(row[position]) for row in cut) for position in range(len(names))]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cut]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)

@@ -1,8 +1,9 @@
 """The public remainder of a question with its released tables: what the sandbox runs, and how its rows are told apart.
 
-A released block enters the sandbox as its keys and noisy terms; its measures are computed there. Every row carries a
-hidden number, so that an answer in which each row is one group of one block (a *row-wise* remainder: projections,
-filters, orders and limits) can be traced back to the groups it shows, whatever the analyst named things.
+A released block enters the sandbox as its keys and noisy terms; its measures are computed there, all but estimates, which
+enter as they are. Every row carries a hidden number, so that an answer in which each row is one group of one block (a
+*row-wise* remainder: projections, filters, orders and limits) can be traced back to the groups it shows, whatever the
+analyst named things.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -19,10 +21,20 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from dpsql.plan.formulas import Formula, MeasureFormula, Operation, Operator, greatest, whole
+from dpsql.plan.formulas import (
+    Formula,
+    MeasureFormula,
+    Operation,
+    Operator,
+    estimated,
+    greatest,
+    plugged_in,
+    shrinks,
+    whole,
+)
 from dpsql.plan.intervals import ANY_GROUPS, GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
-from dpsql.release.formulas import formula_sql
+from dpsql.release.formulas import formula_sql, numbers
 
 DIALECT = "duckdb"
 ROW = "dp#row"
@@ -32,6 +44,14 @@ ARROW: dict[Type, pa.DataType] = {
     Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
     Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"), Type.NULL: pa.null(),
 }  # fmt: skip
+
+
+EXAMPLES: dict[Type, tuple[Any, ...]] = {
+    Type.INTEGER: (0, 1), Type.REAL: (0.0, 1.0), Type.TEXT: ("no number", "no day"), Type.BOOLEAN: (False, True),
+    Type.DATE: (date(2000, 1, 1), date(2000, 1, 2)), Type.TIMESTAMP: (datetime(2000, 1, 1), datetime(2000, 1, 2)),
+    Type.NULL: (None, None),
+}  # fmt: skip
+"""Two values of each type, for rows whose values do not matter: texts that are no number and no day."""
 
 
 class ReleasedTerm(Protocol):
@@ -64,8 +84,8 @@ class ReleasedTerm(Protocol):
 class ReleasedBlock:
     """The noisy answer of one private block: `keys` (columns k0..) and `terms`, one row for each group in key order.
 
-    `formulas` gives each measure over the terms. `shown_from`: groups were shown for their noisy value of a term, which is at
-    least this number. Public: it may be pickled and stored.
+    `formulas` gives each measure over the terms, estimates among them. `shown_from`: groups were shown for their noisy value
+    of a term, which is at least this number. Public: it may be pickled and stored.
     """
 
     name: str
@@ -77,12 +97,31 @@ class ReleasedBlock:
     shown_from: Mapping[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "measures"}
+        computed = ("estimates", "measures", "plug_ins")
+        return {name: value for name, value in self.__dict__.items() if name not in computed}
+
+    @cached_property
+    def plug_ins(self) -> dict[str, exp.Expr]:
+        """Each measure as error bars are about it, an expression over terms: of exact sums it is the aggregate."""
+        return {name: formula_sql(plugged_in(formula)) for name, formula, _ in self.formulas}
+
+    @cached_property
+    def estimates(self) -> dict[str, npt.NDArray[np.float64]]:
+        """The measures that are shown as something else than is plugged in: their values, NaN for NULL."""
+        deviations = {term.name: term.standard_deviation() for term in self.terms}
+        terms = {term.name: np.asarray(term.values, dtype=np.float64) for term in self.terms}
+        formulas = {name: estimated(formula, deviations) for name, formula, _ in self.formulas if shrinks(formula)}
+        return {name: np.broadcast_to(numbers(formula, terms), self.rows) for name, formula in formulas.items()}
 
     @cached_property
     def measures(self) -> dict[str, exp.Expr]:
-        """Each measure as an expression over terms."""
-        return {name: formula_sql(formula) for name, formula, _ in self.formulas}
+        """Each measure as it is shown, an expression over the columns of the table."""
+        columns = {name: column(_hidden(name)) for name in self.estimates}
+        return {name: columns.get(name, tree) for name, tree in self.plug_ins.items()}
+
+    def as_plugged_in(self) -> ReleasedBlock:
+        """The block without estimates: AVG is the released sum over the released count."""
+        return replace(self, formulas=tuple((name, plugged_in(value), type_) for name, value, type_ in self.formulas))
 
     def with_counts_from_zero(self) -> ReleasedBlock:
         """The block with every negative count raised to 0."""
@@ -95,10 +134,11 @@ class ReleasedBlock:
         )
 
     def table(self, extra: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
-        """Keys, terms, row numbers and `extra` columns."""
+        """Keys, terms, estimates, row numbers and `extra` columns."""
         columns: dict[str, Any] = {name: self.keys.column(name) for name in self.keys.column_names}
         for term in self.terms:
             columns[term.name] = pa.array(np.asarray(term.values, dtype=np.float64))
+        columns |= {_hidden(name): pa.array(values, from_pandas=True) for name, values in self.estimates.items()}
         columns[ROW] = pa.array(np.arange(self.rows, dtype=np.int64))
         for name, values in extra.items():
             columns[name] = pa.array(values, pa.float64(), from_pandas=True)
@@ -117,6 +157,11 @@ class ReleasedBlock:
         return (*self.keys.column_names, *(name for name, _, _ in self.formulas))
 
 
+def _hidden(measure: str) -> str:
+    """Hidden column of the estimates of a measure."""
+    return f"dp#{measure}"
+
+
 def _from_zero(value: Formula) -> Formula:
     """A count that is 0 where it would be negative."""
     if isinstance(value, Operation) and value.operator is Operator.WHOLE:
@@ -130,10 +175,14 @@ def unanswered(
     terms: Sequence[str],
     formulas: tuple[MeasureFormula, ...],
     groups: GroupFacts = ANY_GROUPS,
+    rows: int = 0,
 ) -> ReleasedBlock:
-    """A block without rows, to rehearse a remainder before anything is charged."""
-    keys = pa.table({f"k{at}": pa.array([], ARROW[type_]) for at, type_ in enumerate(key_types)})
-    return ReleasedBlock(name, keys, tuple(_Unanswered(term) for term in terms), formulas, 0, groups)
+    """A block to rehearse a remainder with before anything is charged: without rows, or with the first ones of `EXAMPLES`."""
+    keys = pa.table(
+        {f"k{number}": pa.array(EXAMPLES[type_][:rows], ARROW[type_]) for number, type_ in enumerate(key_types)}
+    )
+    numbers = tuple(_Unanswered(term, np.arange(rows, dtype=np.float64)) for term in terms)
+    return ReleasedBlock(name, keys, numbers, formulas, rows, groups)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 
 import duckdb
@@ -20,11 +21,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlglot.errors import SqlglotError
 
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.release.confinement import ConfinedDuckDB, ConfinedError, ConfinedPool, DatabaseImage
+from dpsql.release.total_sql import total_text
 from dpsql.release.value_text import value_text
 
 TIMEOUT_SECONDS = 30.0
@@ -72,12 +75,27 @@ class Room:
         if process is not None:
             process.interrupt()
 
-    def query(self, sql: str, tables: Mapping[str, pa.Table], most_rows: int | None = None) -> pa.Table:
-        """Rows of one SELECT over `tables`, as DuckDB types them; at most `most_rows` (the sandbox's own limit).
+    def query(
+        self, sql: str, tables: Mapping[str, pa.Table], most_rows: int | None = None, *, strict: bool = False
+    ) -> pa.Table:
+        """Rows of one SELECT over `tables`, as DuckDB types them; at most `most_rows` (the sandbox's own limit). An expression
+        that has no value is NULL (`total_sql`) unless the answer shall be `strict`.
 
         Raises a refusal (sandbox_time, sandbox_memory, sandbox_rows, sandbox_value, sandbox_query) whose text holds a
         category, never the engine's own words.
         """
+        try:
+            return self._rows(sql, tables, most_rows)
+        except Error as error:
+            # A conversion that no value has is refused in rehearsals, if a row meets it there: none may meet a branch of CASE.
+            if strict or error.slug not in ("sandbox_value", "sandbox_query"):
+                raise
+            for days in (False, True):
+                with suppress(Error, SqlglotError, RecursionError):
+                    return self._rows(total_text(sql, days), tables, most_rows)
+            raise
+
+    def _rows(self, sql: str, tables: Mapping[str, pa.Table], most_rows: int | None) -> pa.Table:
         if self.expired:
             raise refuse("sandbox_time")
         most_rows = self._most_rows if most_rows is None else most_rows
@@ -88,7 +106,7 @@ class Room:
                 self._connection.register(name, table)
             return self._fetch(sql, most_rows)
         except (duckdb.Error, ConfinedError, pa.ArrowException, OSError, RuntimeError, MemoryError) as error:
-            raise _own(error, self.expired) from None
+            raise _refusal(error, self.expired, sql) from None
 
     def _fetch_confined(self, confined: Confined, sql: str, tables: Mapping[str, pa.Table], most_rows: int) -> pa.Table:
         """All rows, from a process whose memory the kernel bounds. The watchdog ends it, and with it the statement."""
@@ -133,7 +151,7 @@ _LONG_TEXT = 10_000
 
 
 def _is_unbounded(sql: str) -> bool:
-    """Whether a statement may make texts that DuckDB's memory_limit does not see: it joins or replaces texts, which can be
+    """Return whether a statement may make texts that DuckDB's memory_limit does not see: it joins or replaces texts, which can be
     nested to double at every step, or its literals are long. A literal that only looks so goes the slower way too."""
     return len(sql) > _LONG_TEXT or _GROWING.search(sql) is not None
 
@@ -180,10 +198,17 @@ class Sandbox:
             watchdog().leave(room)
             connection.close()
 
-    def query(self, sql: str, tables: Mapping[str, pa.Table], timeout_seconds: float = TIMEOUT_SECONDS) -> pa.Table:
+    def query(
+        self,
+        sql: str,
+        tables: Mapping[str, pa.Table],
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        *,
+        strict: bool = False,
+    ) -> pa.Table:
         """One statement in a room of its own; see `Room.query`."""
         with self.room(timeout_seconds) as room:
-            return room.query(sql, tables)
+            return room.query(sql, tables, strict=strict)
 
     def close(self) -> None:
         """Let the engine go, once no room is open; the next use starts another."""
@@ -235,16 +260,28 @@ def shared_sandbox() -> Sandbox:
     return Sandbox()
 
 
+LITERAL_CONVERSION = "a literal cannot be converted to the type asked for"
+CONVERSION = "a value cannot be converted to the type asked for"
 _CATEGORIES = {
-    "Conversion": "a value cannot be converted to the type asked for",
+    "Conversion": CONVERSION,
     "Out of Range": "a number is out of range",
     "Invalid Input": "a function does not take this value (a division by zero, perhaps)",
 }
+_NEVER_CONVERTED = re.compile(r"Unimplemented type for cast|can't be cast to the destination type")
+"""Of types, whatever their values are: DuckDB finds out at the first row."""
+_CONVERTED_TEXT = re.compile(r"""(?:string|format:) ['"](.*?)['"](?: to |,)""", re.DOTALL)
+"""The text in DuckDB's sentence about one that cannot be converted."""
 _SHAPES = ("Binder", "Catalog", "Parser", "Permission", "Not implemented", "Mismatch Type", "Syntax")
 
 
-def _own(error: Exception, expired: bool) -> Error:
-    """Our refusal for an engine error; the engine quotes values, so its sentence stays here.
+def _is_of_literal(message: str, sql: str) -> bool:
+    """Return whether a conversion fails whatever the released values are, because of a literal of the text."""
+    value = _CONVERTED_TEXT.search(message)
+    return value is not None and "'" + value[1].replace("'", "''") + "'" in sql
+
+
+def _refusal(error: Exception, expired: bool, sql: str) -> Error:
+    """Our refusal for an engine error in `sql`; the engine quotes values, so its sentence stays here.
 
     An error in the middle of a stream reaches us as Arrow's OSError, with DuckDB's kind only in front of its text.
     """
@@ -253,6 +290,10 @@ def _own(error: Exception, expired: bool) -> Error:
         return refuse("sandbox_time")
     if kind == "Out of Memory" or isinstance(error, MemoryError):
         return refuse("sandbox_memory")
+    if kind == "Conversion" and _NEVER_CONVERTED.search(str(error)):
+        return refuse("sandbox_query", category=kind.lower())
+    if kind == "Conversion" and _is_of_literal(str(error), sql):
+        return refuse("sandbox_value", category=LITERAL_CONVERSION)
     if kind in _CATEGORIES:
         return refuse("sandbox_value", category=_CATEGORIES[kind])
     if kind in _SHAPES:
@@ -266,12 +307,12 @@ _INT64 = (-(2**63), 2**63 - 1)
 
 
 def numeric(type_: pa.DataType) -> bool:
-    """Whether values of this type are numbers (booleans are not)."""
+    """Return whether values of this type are numbers (booleans are not)."""
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_))
 
 
 def floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    """A column as doubles, NaN for NULL and for what is no number."""
+    """Return a column as doubles, NaN for NULL and for values that are not numbers."""
     if not numeric(values.type):
         return np.full(len(values), np.nan)
     return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
@@ -281,9 +322,11 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """A result column in one of the types of `ranges.Type`, with zeros under its NULLs.
 
     Integers of any width become BIGINT (DuckDB sums BIGINT to HUGEINT); what does not fit becomes DOUBLE, as does every
-    DECIMAL: released numbers are noisy, and clients know doubles. Anything else (TIME, INTERVAL, lists) becomes text.
+    DECIMAL: released numbers are noisy, and clients know doubles. A day beyond the years 1 to 9999, which clients do not know
+    either, is NULL. Lists of these stay lists; anything else (TIME, INTERVAL, lists
+    of lists) becomes text.
     """
-    return _without_remains(_typed(values))
+    return _without_remains(_within_calendar(_typed(values)))
 
 
 def _typed(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -302,7 +345,38 @@ def _typed(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return values.cast(pa.string())
     if pa.types.is_boolean(type_) or pa.types.is_string(type_) or pa.types.is_date32(type_) or pa.types.is_null(type_):
         return values
+    if pa.types.is_list(type_) and (element := _listed(type_.value_type)) is not None:
+        return pa.chunked_array([pa.array(values.cast(pa.list_(element)).to_pylist(), pa.list_(element))])
     return pa.chunked_array([pa.array([None if v is None else value_text(v) for v in values.to_pylist()], pa.string())])
+
+
+_DAYS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal())
+_MICROSECONDS_A_DAY = 86_400_000_000
+
+
+def _within_calendar(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Days and times as Python and the clients' formats can write them, NULL for all others."""
+    if not (pa.types.is_date32(values.type) or pa.types.is_timestamp(values.type)):
+        return values
+    days = pa.types.is_date32(values.type)
+    numbers = values.cast(pa.int32() if days else pa.int64())
+    low, high = (
+        (_DAYS[0], _DAYS[1] + 1) if days else (_DAYS[0] * _MICROSECONDS_A_DAY, (_DAYS[1] + 1) * _MICROSECONDS_A_DAY)
+    )
+    inside = pc.and_(pc.greater_equal(numbers, low), pc.less(numbers, high))
+    return values if pc.all(inside).as_py() is not False else pc.if_else(inside, values, pa.scalar(None, values.type))
+
+
+def _listed(element: pa.DataType) -> pa.DataType | None:
+    """The type of the items of a list in an answer, None where the list becomes text."""
+    if pa.types.is_floating(element) or pa.types.is_decimal(element):
+        return pa.float64()
+    if pa.types.is_signed_integer(element):
+        return pa.int64()
+    if pa.types.is_timestamp(element):
+        return pa.timestamp("us")
+    same = pa.types.is_date32(element) or pa.types.is_string(element) or pa.types.is_boolean(element)
+    return element if same else None
 
 
 def _without_remains(values: pa.ChunkedArray) -> pa.ChunkedArray:

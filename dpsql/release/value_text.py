@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 
 def value_text(value: Any) -> str:
-    """What a client reads: never the form of a Python object."""
+    """Return a value as text for clients, never as the repr of a Python object."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -49,3 +50,12 @@ def interval_text(months: int, days: int, micros: int) -> str:
         )
         parts.append(("-" if micros < 0 else "") + clock)
     return " ".join(parts)
+
+
+def half_width_text(width: float) -> str:
+    """Return the half width of an error bar as text with three digits, rounded up, in groups of thousands from 1,000 on."""
+    if width == 0 or not math.isfinite(width):
+        return f"{width:g}"
+    step = 10.0 ** (math.floor(math.log10(width)) - 2)
+    rounded = math.ceil(round(width / step, 6)) * step
+    return f"{rounded:,.0f}" if width >= 1000 else f"{rounded:.3g}"

@@ -3,8 +3,9 @@
 What is sound here (docs/reuse.md): counts and sums add up over disjoint groups of public keys. So a stored release
 answers a block over the same relation that keeps some of its keys (a roll-up), admits only some of its groups (a
 slice: conditions on its keys), or measures some of its terms; distinct counts only where no groups are added up. The
-stored noise is independent from cell to cell, so the answer is made of *atoms*, sums of cells that no two of which
-share, and the public remainder sees atoms: error bars come out right for everything computed from them.
+answer is a weighted sum of *disjoint sums*: no stored cell belongs to two of them, so their noise is independent, and
+error bars are right for everything that the public remainder computes from them (`disjoint_sums`). Numbers that were chosen
+(quantiles, most frequent values) do not add up: they answer for the same rows in the same groups alone.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import pyarrow.compute as pc
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.group_layout import among
-from dpsql.noise.perturb import NoisyTerm
+from dpsql.noise.perturb import ChosenNumber, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind
 from dpsql.pricing.pricing import PricedBlock, key_array
 from dpsql.pricing.sum_terms import summed
 from dpsql.release.remainder import ReleasedBlock
-from dpsql.reuse.disjoint_sums import Atoms, Impossible, Mask, Part, disjoint, grid
+from dpsql.reuse.disjoint_sums import DisjointSums, Impossible, Mask, Part, disjoint, grid
+from dpsql.reuse.measurements import Match, errors_in_words, matches
 from dpsql.reuse.record import (
     ADDITIVE,
     SELECTION,
@@ -50,10 +52,11 @@ _TESTS = frozenset((
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """An answer made from `stored`. `same`: the stored numbers themselves, all of them and no others.
+    """An answer computed from `stored`. `same`: it is the stored numbers themselves, all of them and no others.
 
-    `errors`: for each term of the block its half width at the confidence asked for, in units of the answer (exact for
-    an atom, by the normal law for a sum of several), and its standard deviation. `how`: what was done, in words.
+    `errors`: for each term of the block its half width at the confidence of the query, in units of the answer (exact for
+    a single disjoint sum, by the normal law for a sum of several), and its standard deviation. `how`: what was computed,
+    in words for the analyst. `matches`: the stored numbers that were chosen and not added to.
     """
 
     block: ReleasedBlock
@@ -61,53 +64,59 @@ class Derived:
     same: bool
     errors: Mapping[str, tuple[float, float]]
     how: str
+    matches: tuple[Match, ...] = ()
 
 
-def derive(priced: PricedBlock, stored: Stored, confidence: float) -> Derived | None:
-    """`one` answered from `stored`, a release over the same relation (`stored.base_of`), or None."""
-    if priced.block.measurements:
-        return None  # a number that was chosen from other rows, or among other cells, says nothing of these
+def derive(priced: PricedBlock, stored: Stored, confidence: float, naming: bool = True) -> Derived | None:
+    """Answer `priced` from `stored`, a release over the same relation (`record.base_of`); None when that is impossible.
+
+    `naming`: whether the answer's words may name the keys of the release, which may be hidden from the asker.
+    """
     try:
-        return _Derivation(priced, stored).answer(confidence)
+        return _Derivation(priced, stored, naming).answer(confidence)
     except Impossible:
         return None
 
 
 def at_least_as_accurate(priced: PricedBlock, derived: Derived, confidence: float) -> bool:
-    """Whether no term of the derived answer has more noise than `one` asks for, by half width and by deviation."""
-    asked = fresh_errors(priced, confidence)
-    return all(
-        found <= wanted * (1 + _ROUNDING)
+    """Return whether no term of the derived answer has more noise than a fresh measurement of `priced`, by half
+    width and by standard deviation, and no number was chosen with less epsilon."""
+    fresh = fresh_errors(priced, confidence)
+    return all(match.error_ratio <= 1 for match in derived.matches) and all(
+        error <= allowed * (1 + _ROUNDING)
         for name, pair in derived.errors.items()
-        for found, wanted in zip(pair, asked[name], strict=True)
+        for error, allowed in zip(pair, fresh[name], strict=True)
     )
 
 
 def fresh_errors(priced: PricedBlock, confidence: float) -> dict[str, tuple[float, float]]:
-    """Half width and standard deviation of each term of `one` when it is measured anew, in units of the answer."""
+    """Return half width and standard deviation of each term of `priced` when it is measured anew, in units of the answer."""
     nothing = np.empty(0)
     terms = [NoisyTerm(t.name, nothing, 1.0, t.noise, t.grid, t.whole) for t in priced.noise.terms]
     return {term.name: (term.half_width(confidence), term.standard_deviation()) for term in terms}
 
 
 class _Derivation:
-    def __init__(self, priced: PricedBlock, stored: Stored) -> None:
-        self.one = priced
+    def __init__(self, priced: PricedBlock, stored: Stored, naming: bool) -> None:
+        self.priced = priced
+        self.naming = naming
         self.stored = stored
         self.keys = {key.expression: key for key in stored.keys}
-        self.asked_conditions = base_of(priced.block.source)[1]
-        self.conditions: dict[str, Expr] = dict(self.asked_conditions)
+        self.source_conditions = base_of(priced.block.source)[1]
+        self.conditions: dict[str, Expr] = dict(self.source_conditions)
         self.masks: dict[str, Mask] = {}
-        self.kept = [self._kept(key.expression) for key in priced.block.keys]
-        self.dropped = [key for key in stored.keys if key not in self.kept]
+        self.retained = [self._stored_key(key.expression) for key in priced.block.keys]
+        self.dropped = [key for key in stored.keys if key not in self.retained]
 
     def answer(self, confidence: float) -> Derived:
-        bounds = self.one.block.caps.bounds
+        bounds = self.priced.block.caps.bounds
         caps_matter = bounds.drops_rows_by_group or self.stored.bounds.drops_rows_by_group
         # What a unit is scaled by depends on all groups together, so clipped sums of other groups do not add up to it.
-        caps_matter |= any(term.clip is not None for term in self.one.block.terms)
-        wanted = {term.name: self._parts(term) for term in self.one.block.terms}
-        chosen = any(part[2] for parts in wanted.values() for part in parts)
+        caps_matter |= any(term.clip is not None for term in self.priced.block.terms)
+        numbers = self._numbers(confidence)
+        caps_matter |= bool(numbers)  # nor does the quantile of some groups follow from those of others
+        parts_by_term = {term.name: self._parts(term) for term in self.priced.block.terms}
+        chosen = any(part[2] for parts in parts_by_term.values() for part in parts)
         private = any(not key.public for key in self.stored.keys)
         one_to_one = not chosen and not self.dropped and (private or self._same_groups())
         if (caps_matter or private) and not one_to_one:
@@ -118,43 +127,61 @@ class _Derivation:
             raise Impossible
         if not self._same_rows():
             raise Impossible
-        if private and not (self._shown_as_early() and self.stored.conditions == self.asked_conditions.keys()):
+        if private and not (self._shown_as_early() and self.stored.conditions == self.source_conditions.keys()):
             raise Impossible
-        atoms = self._private(wanted) if private else self._atoms(wanted)
-        block, errors = atoms.released(confidence)
+        sums = self._private(parts_by_term) if private else self._public(parts_by_term)
+        sums.numbers = self._placed(numbers, private)
+        block, errors = sums.released(confidence)
         measured = [term for term in self.stored.terms if term.kind != SELECTION]
-        plain = all(len(parts) == 1 and parts[0][0] == 1 for parts in wanted.values())
-        same = one_to_one and plain and len(measured) == len(wanted) and not self.stored.numbers
-        return Derived(block, self.stored, same, errors, self._words(chosen, same))
+        plain = all(len(parts) == 1 and parts[0][0] == 1 for parts in parts_by_term.values())
+        same = one_to_one and plain and len(measured) == len(parts_by_term) and len(numbers) == len(self.stored.numbers)
+        return Derived(block, self.stored, same, errors, self._words(chosen, same, numbers), numbers)
+
+    def _numbers(self, confidence: float) -> tuple[Match, ...]:
+        """The stored numbers of the measurements of the question; empty where it has none."""
+        measurements, plans = self.priced.block.measurements, self.priced.noise.measurements
+        numbers = matches(measurements, plans, self.stored.numbers, confidence)
+        if numbers is None or (numbers and self.stored.conditions != self.source_conditions.keys()):
+            raise Impossible
+        return numbers
+
+    def _placed(self, numbers: Sequence[Match], private: bool) -> list[ChosenNumber]:
+        """Stored numbers in the order of the groups of the answer, which are those of the stored release."""
+        if not numbers:
+            return []
+        rows = self.stored.table.num_rows
+        order = np.arange(rows) if private else np.argsort(self._groups()[0])
+        columns = [(match.name, self.stored.table.column(match.number.name).to_numpy()) for match in numbers]
+        return [ChosenNumber(name, values[order]) for name, values in columns]
 
     def _same_rows(self) -> bool:
-        """Whether caps keep the same rows for the question as they kept for the stored release.
+        """Return whether caps keep the same rows for the question as they kept for the stored release.
 
         They choose among the rows that pass WHERE, whatever FILTER says, so a condition in the other place is another
         question. Rows of a group are ranked by all values and conditions of its sums, so another set of sums keeps others.
         """
         if not self.stored.bounds.drops_rows_by_group:
             return True
-        if self.stored.conditions != self.asked_conditions.keys():
+        if self.stored.conditions != self.source_conditions.keys():
             return False
-        return self.stored.bounds.max_rows_per_group is None or _ranked(self.one.block.terms) == {
+        return self.stored.bounds.max_rows_per_group is None or _ranked(self.priced.block.terms) == {
             (term.measure, term.centre, term.grid, term.conditions)
             for term in self.stored.terms
             if term.kind != SELECTION and (term.measure not in _NO_VALUE or term.conditions)
         }
 
     def _shown_as_early(self) -> bool:
-        """Whether the stored release shows private keys of as few units as the question would."""
-        asked, stored = selection_of(self.one), self.stored.selection
-        return bool(asked and stored) and stored[0] == asked[0] and stored[2] <= asked[2]
+        """Return whether the stored release shows private keys of as few units as the question would."""
+        required, stored = selection_of(self.priced), self.stored.selection
+        return bool(required and stored) and stored[0] == required[0] and stored[2] <= required[2]
 
-    # --- what is asked, in stored terms -------------------------------------------------------------------------------
+    # --- terms of the block from stored terms -------------------------------------------------------------------------
 
-    def _kept(self, expression: Expr) -> StoredKey:
-        found = self.keys.get(fingerprint(expression))
-        if found is None:
+    def _stored_key(self, expression: Expr) -> StoredKey:
+        stored_key = self.keys.get(fingerprint(expression))
+        if stored_key is None:
             raise Impossible
-        return found
+        return stored_key
 
     def _parts(self, term: Term) -> list[Part]:
         """`term` as a sum of stored terms: itself, or a sum around another centre moved by the count.
@@ -163,11 +190,11 @@ class _Derivation:
         """
         condition = conjuncts(term.filter)
         self.conditions |= condition
-        asked = frozenset(self.asked_conditions) | frozenset(condition)
+        required = frozenset(self.source_conditions) | frozenset(condition)
         if term.kind is TermKind.COUNT:
-            return self._counted(term, asked)
+            return self._counted(term, required)
         centre = Fraction(term.centre)
-        candidates = [(t, self._chosen(t, asked)) for t in self._measuring(measure_of(term))]
+        candidates = [(t, self._chosen(t, required)) for t in self._measuring(measure_of(term))]
         candidates.sort(key=lambda pair: (pair[0].centre, pair[0].absent) != (centre, term.absent))
         for stored, chosen in candidates:
             if chosen is None or not self._usable(term.kind, chosen):
@@ -179,26 +206,26 @@ class _Derivation:
             moves[term.absent] = moves.get(term.absent, Fraction(0)) - centre
             for absent, weight in moves.items():
                 count = Term("", TermKind.COUNT, None if absent else _countable(term), None, 1)
-                counted = self._counted(count, asked) if weight else []
-                parts += [(weight * part, of, cells) for part, of, cells in counted]
+                counted = self._counted(count, required) if weight else []
+                parts += [(weight * part, source, cells) for part, source, cells in counted]
             return parts
         raise Impossible
 
-    def _counted(self, term: Term, asked: frozenset[str]) -> list[Part]:
-        """A count of rows: a stored one, or what the sums of a shared row say of it (`sharing.Shared`)."""
+    def _counted(self, term: Term, required: frozenset[str]) -> list[Part]:
+        """A count of rows: a stored one, or what the sums of a shared row say of it (`basis.Shared`)."""
         for counted in self._measuring(measure_of(term)):
-            chosen = self._chosen(counted, asked)
+            chosen = self._chosen(counted, required)
             if chosen is not None and self._usable(TermKind.COUNT, chosen):
                 return [(Fraction(1), counted, chosen)]
         for name in dict.fromkeys(t.shares for t in self.stored.terms if t.shares):
-            own = [t for t in self.stored.terms if t.shares == name]
-            low, high = (t for t in own if t.kind == TermKind.SUM.value)
-            chosen = self._chosen(low, asked)
+            shared = [t for t in self.stored.terms if t.shares == name]
+            low, high = (t for t in shared if t.kind == TermKind.SUM.value)
+            chosen = self._chosen(low, required)
             if chosen is None or not self._usable(TermKind.COUNT, chosen):
                 continue
             weight = 1 / (high.centre - low.centre)
             pair: list[Part] = [(weight, low, chosen), (-weight, high, chosen)]
-            missing: list[Part] = [(weight, t, chosen) for t in own if t.kind == TermKind.COUNT.value]
+            missing: list[Part] = [(weight, t, chosen) for t in shared if t.kind == TermKind.COUNT.value]
             if term.value is None and (low.everything or missing):
                 return pair + missing
             if term.value is not None and not low.absent and low.measure == _measure_of_sum(term.value):
@@ -208,13 +235,13 @@ class _Derivation:
     def _measuring(self, measure: str) -> list[StoredTerm]:
         return [term for term in self.stored.terms if term.measure == measure]
 
-    def _chosen(self, term: StoredTerm, asked: frozenset[str]) -> frozenset[str] | None:
-        """Conditions that are asked for and not in the stored term yet; None when it has one that is not asked for."""
+    def _chosen(self, term: StoredTerm, required: frozenset[str]) -> frozenset[str] | None:
+        """Return the required conditions that the stored term lacks; None when it has one that is not required."""
         has = self.stored.conditions | term.conditions
-        return asked - has if has <= asked else None
+        return required - has if has <= required else None
 
     def _usable(self, kind: TermKind, chosen: frozenset[str]) -> bool:
-        """Whether cells can be chosen by these conditions, and every row asked for is in a cell."""
+        """Return whether cells can be chosen by these conditions, and every row asked for is in a cell."""
         try:
             masks = [self._mask(mark) for mark in chosen]
         except Impossible:
@@ -228,10 +255,10 @@ class _Derivation:
         return bool(np.bincount(group[inside], minlength=groups).max(initial=0) <= 1)
 
     def _covered(self, key: StoredKey, chosen: frozenset[str]) -> bool:
-        """Whether the stored groups hold all rows that pass the conditions, whatever their value of `key`."""
-        own = [condition for mark in chosen if self._only_key(condition := self._over_keys(mark)) == key.name]
-        nulls = key.nulls or any(evaluate(condition, {key.name: None}) is not True for condition in own)
-        return nulls and (key.complete or any(self._pins(condition, key) for condition in own))
+        """Return whether the stored groups hold all rows that pass the conditions, whatever their value of `key`."""
+        on_key = [condition for mark in chosen if self._only_key(condition := self._over_keys(mark)) == key.name]
+        nulls = key.nulls or any(evaluate(condition, {key.name: None}) is not True for condition in on_key)
+        return nulls and (key.complete or any(self._pins(condition, key) for condition in on_key))
 
     def _pins(self, condition: Expr, key: StoredKey) -> bool:
         """key = literal or key IN (literals), every literal one of the stored groups."""
@@ -272,7 +299,7 @@ class _Derivation:
         return values
 
     def _mask(self, mark: str) -> Mask:
-        """Which stored cells pass a condition on keys."""
+        """Return which stored cells pass a condition on keys."""
         if mark not in self.masks:
             condition = self._over_keys(mark)
             names = sorted(set(_names(condition)))
@@ -292,7 +319,9 @@ class _Derivation:
         combinations: list[tuple[Any, ...]] = [()]
         for column, size in zip(columns, sizes, strict=True):
             codes = codes * size + column.indices.to_numpy()
-            combinations = [(*known, value) for known in combinations for value in column.dictionary.to_pylist()]
+            combinations = [
+                (*combination, value) for combination in combinations for value in column.dictionary.to_pylist()
+            ]
         return codes, combinations
 
     def _groups(self) -> tuple[npt.NDArray[np.int64], int]:
@@ -300,40 +329,40 @@ class _Derivation:
         the answer has no such group. A group that is not stored cannot be answered."""
         codes, count = np.zeros(self.stored.table.num_rows, dtype=np.int64), 1
         outside = np.zeros(codes.size, dtype=bool)
-        for key, stored in zip(self.one.block.keys, self.kept, strict=True):
+        for key, stored in zip(self.priced.block.keys, self.retained, strict=True):
             values = key_array(key)
             column = self.stored.table.column(stored.name).combine_chunks()
             places = pc.index_in(column, value_set=values.cast(column.type), skip_nulls=False)
             outside |= places.is_null().to_numpy(zero_copy_only=False)
             codes = codes * len(values) + places.fill_null(0).to_numpy()
             count *= len(values)
-        if self.one.noise.listed is not None:
-            codes, unlisted = among(self.one.noise.listed, codes)
+        if self.priced.noise.listed is not None:
+            codes, unlisted = among(self.priced.noise.listed, codes)
             outside |= unlisted
-            count = len(self.one.noise.listed)
+            count = len(self.priced.noise.listed)
         if len(np.unique(codes[~outside])) < count:
             raise Impossible
         return np.where(outside, -1, codes), count
 
     def _same_groups(self) -> bool:
-        """Whether every stored cell is a group of the answer: what caps keep depends on all groups together."""
+        """Return whether every stored cell is a group of the answer: what caps keep depends on all groups together."""
         return bool((self._groups()[0] >= 0).all())
 
-    # --- atoms --------------------------------------------------------------------------------------------------------
+    # --- disjoint sums ------------------------------------------------------------------------------------------------
 
-    def _private(self, wanted: Mapping[str, list[Part]]) -> Atoms:
-        """Private keys: the stored groups as they are."""
-        if [key.name for key in self.kept] != [key.name for key in self.stored.keys]:
+    def _private(self, parts_by_term: Mapping[str, list[Part]]) -> DisjointSums:
+        """Private keys: take the stored groups unchanged."""
+        if [key.name for key in self.retained] != [key.name for key in self.stored.keys]:
             raise Impossible
         table = self.stored.table
-        names = [key.name for key in self.one.block.keys]
-        atoms = Atoms(self.one, table.select([key.name for key in self.kept]).rename_columns(names))
+        names = [key.name for key in self.priced.block.keys]
+        sums = DisjointSums(self.priced, table.select([key.name for key in self.retained]).rename_columns(names))
         everything = np.arange(table.num_rows)
-        for term, cells, used in disjoint(wanted, lambda _: np.ones(table.num_rows, dtype=bool)):
-            atoms.add(term, table.column(term.name).to_numpy(), everything[cells], used)
-        return atoms
+        for term, cells, used in disjoint(parts_by_term, lambda _: np.ones(table.num_rows, dtype=bool)):
+            sums.add(term, table.column(term.name).to_numpy(), everything[cells], used)
+        return sums
 
-    def _atoms(self, wanted: Mapping[str, list[Part]]) -> Atoms:
+    def _public(self, parts_by_term: Mapping[str, list[Part]]) -> DisjointSums:
         """Public keys: disjoint sets of cells, summed within each group of the answer."""
         group, _ = self._groups()
 
@@ -341,19 +370,22 @@ class _Derivation:
             masks = [group >= 0, *(self._mask(mark) for mark in chosen)]
             return np.asarray(np.logical_and.reduce(masks), dtype=bool)
 
-        atoms = Atoms(self.one, grid(self.one))
-        for term, cells, used in disjoint(wanted, cells_of):
+        sums = DisjointSums(self.priced, grid(self.priced))
+        for term, cells, used in disjoint(parts_by_term, cells_of):
             values = self.stored.table.column(term.name).to_numpy()
-            atoms.add(term, values[cells], group[cells], used)
-        return atoms
+            sums.add(term, values[cells], group[cells], used)
+        return sums
 
-    def _words(self, chosen: bool, same: bool) -> str:
+    def _words(self, chosen: bool, same: bool, numbers: Sequence[Match]) -> str:
+        if not self.naming and (self.dropped or chosen):
+            return "computed from its groups"
         parts = []
         if self.dropped:
             parts.append("summed over " + ", ".join(key.text for key in self.dropped))
         if chosen:
             parts.append("some of its groups")
-        return "; ".join(parts) or ("the same numbers" if same else "some of its numbers")
+        which = "the same numbers" if same else "some of its numbers"
+        return "; ".join(parts) or "; ".join([which, *([errors_in_words(numbers)] if numbers else [])])
 
 
 _NO_VALUE = frozenset(measure_of(Term("", kind, None, None, 1)) for kind in (TermKind.COUNT, TermKind.UNITS))
@@ -361,9 +393,9 @@ _NO_VALUE = frozenset(measure_of(Term("", kind, None, None, 1)) for kind in (Ter
 
 
 def _ranked(terms: tuple[Term, ...]) -> set[tuple[str, Fraction, int, frozenset[str]]]:
-    """What `max_rows_per_group` ranks the rows of a group by."""
-    found = {(measure_of(t), Fraction(t.centre), t.grid, frozenset(conjuncts(t.filter))) for t in terms}
-    return {one for one in found if one[0] not in _NO_VALUE or one[3]}
+    """Return the sums (measure, centre, grid, conditions) by which `max_rows_per_group` ranks the rows of a group."""
+    ranking = {(measure_of(t), Fraction(t.centre), t.grid, frozenset(conjuncts(t.filter))) for t in terms}
+    return {entry for entry in ranking if entry[0] not in _NO_VALUE or entry[3]}
 
 
 def _measure_of_sum(value: Expr) -> str | None:
@@ -371,7 +403,7 @@ def _measure_of_sum(value: Expr) -> str | None:
 
 
 def _countable(term: Term) -> Expr | None:
-    """What counts the rows that a sum adds up: as `Basis.count` writes it."""
+    """Return the argument of the count of a sum's rows, as `TermBasis.count` writes it; None for all rows."""
     value = term.value
     real = value is not None and value.facts.type.value == "real"
     return None if value is not None and not value.facts.nullable and not real else value

@@ -1,6 +1,6 @@
-"""Atoms: disjoint sums of stored cells, of which a derived answer is made.
+"""Disjoint sums of stored cells, from which a derived answer is computed.
 
-The noise of two atoms is independent, because no cell is in both. A derived block hands its atoms to the public
+The noise of two disjoint sums is independent, because no cell is in both. A derived block hands them to the public
 remainder as its terms, with the law of their summed noise, and its measures as formulas over them.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import reduce
-from math import sqrt
+from math import hypot
 from statistics import NormalDist
 from typing import Any
 
@@ -18,14 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dpsql.noise.group_layout import combinations_table
-from dpsql.noise.perturb import NoisyTerm
+from dpsql.noise.perturb import ChosenNumber, NoisyTerm
 from dpsql.plan.formulas import Formula, NoisyValue, Number, substituted
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.mechanisms.registry import summed
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.record import StoredTerm
 
-MOST_ATOMS = 64
+MOST_SUMS = 64
 _MOST_CHOICES = 16
 _MOST_WHOLE = (1 << 63) - 1024
 
@@ -36,7 +36,7 @@ Part = tuple[Fraction, StoredTerm, "frozenset[str]"]
 
 
 class Impossible(Exception):
-    """The stored release does not hold what is asked for."""
+    """The stored release does not contain the answer."""
 
 
 def grid(priced: PricedBlock) -> pa.Table:
@@ -45,44 +45,47 @@ def grid(priced: PricedBlock) -> pa.Table:
 
 
 def disjoint(
-    wanted: Mapping[str, list[Part]], cells_of: Callable[[frozenset[str]], Mask]
+    parts_by_term: Mapping[str, list[Part]], cells_of: Callable[[frozenset[str]], Mask]
 ) -> Iterator[tuple[StoredTerm, Mask, list[tuple[str, Fraction]]]]:
-    """Each stored term cut into sets of cells that no two share, and the asked terms that each set is part of."""
+    """Partition the cells of each stored term; yield it, each set of cells, and the terms (with weights) that the set is in."""
     uses: dict[str, tuple[StoredTerm, list[tuple[str, Fraction, frozenset[str]]]]] = {}
-    for name, parts in wanted.items():
+    for name, parts in parts_by_term.items():
         for weight, stored, chosen in parts:
             uses.setdefault(stored.name, (stored, []))[1].append((name, weight, chosen))
     for stored, users in uses.values():
         choices = list(dict.fromkeys(chosen for _, _, chosen in users))
         if len(choices) > _MOST_CHOICES:
             raise Impossible
-        pattern = sum(cells_of(chosen).astype(np.int64) << at for at, chosen in enumerate(choices))
+        pattern = sum(cells_of(chosen).astype(np.int64) << bit for bit, chosen in enumerate(choices))
         for bits in np.unique(pattern):
             used = [(name, weight) for name, weight, chosen in users if bits >> choices.index(chosen) & 1]
             if used:
                 yield stored, pattern == bits, used
 
 
-class Atoms:
-    """The block that is being made: atoms as its terms, and each asked term as a weighted sum of them."""
+class DisjointSums:
+    """The derived block under construction: disjoint sums as its terms, each term of the query a weighted sum of them. `numbers`:
+    stored ones that were chosen, under the names that the query reads them by."""
 
     def __init__(self, priced: PricedBlock, keys: pa.Table) -> None:
-        self.one = priced
+        self.priced = priced
         self.keys = keys
         self.rows = keys.num_rows if priced.block.keys else 1
         self.terms: list[NoisyTerm] = []
+        self.numbers: list[ChosenNumber] = []
         self.sums: dict[str, list[tuple[Fraction, NoisyTerm]]] = {term.name: [] for term in priced.block.terms}
 
     def add(
         self, stored: StoredTerm, values: npt.NDArray[Any], group: Positions, used: list[tuple[str, Fraction]]
     ) -> None:
-        """One atom: `values` of cells, each in the answer's `group`, and the asked terms with their weights.
+        """Add the sum of `values`, one for each cell, by `group` of the answer; `used`: the terms it is in, with weights.
 
-        Groups that conditions on their own keys leave empty are 0; they get error bars like the others.
+        Groups that conditions on their own keys leave empty are 0; they get error bars like the others. Raises
+        Impossible where groups have different numbers of cells, so that their noise has different laws.
         """
         sizes = np.unique(np.bincount(group, minlength=self.rows))
         sizes = sizes[sizes > 0]
-        if len(sizes) != 1 or len(self.terms) >= MOST_ATOMS:
+        if len(sizes) != 1 or len(self.terms) >= MOST_SUMS:
             raise Impossible
         noise = summed(stored.noise, int(sizes[0]), stored.whole)
         if noise is None:
@@ -93,35 +96,37 @@ class Atoms:
         if wide:
             total = np.clip(total, -_MOST_WHOLE, _MOST_WHOLE).astype(np.int64)
         unit = 2.0 ** (noise.shift - stored.grid)
-        atom = NoisyTerm(f"a{len(self.terms)}", total, unit, noise, stored.grid, stored.whole)
-        self.terms.append(atom)
+        summed_cells = NoisyTerm(f"a{len(self.terms)}", total, unit, noise, stored.grid, stored.whole)
+        self.terms.append(summed_cells)
         for name, weight in used:
-            self.sums[name].append((weight, atom))
+            self.sums[name].append((weight, summed_cells))
 
     def released(self, confidence: float) -> tuple[ReleasedBlock, dict[str, tuple[float, float]]]:
-        """The block over its atoms, and the errors of the asked terms (see `Derived`)."""
+        """Return the block over its disjoint sums, and the errors of the terms of the query (see `Derived.errors`)."""
         if not all(self.sums.values()):
             raise Impossible
         sums = {name: _weighted_sum(parts) for name, parts in self.sums.items()}
-        formulas = tuple((name, substituted(formula, sums), type_) for name, formula, type_ in self.one.block.formulas)
-        block = ReleasedBlock(
-            self.one.block.name, self.keys, tuple(self.terms), formulas, self.rows, self.one.block.groups
+        read = sums | {number.name: NoisyValue(number.name) for number in self.numbers}
+        formulas = tuple(
+            (name, substituted(formula, read), type_) for name, formula, type_ in self.priced.block.formulas
         )
+        terms: tuple[NoisyTerm | ChosenNumber, ...] = (*self.terms, *self.numbers)
+        block = ReleasedBlock(self.priced.block.name, self.keys, terms, formulas, self.rows, self.priced.block.groups)
         return block, {name: _error(parts, confidence) for name, parts in self.sums.items()}
 
 
 def _weighted_sum(parts: list[tuple[Fraction, NoisyTerm]]) -> Formula:
-    """An asked term over its atoms, added up from the left."""
+    """The formula of a term over disjoint sums, added up from the left."""
     summands: list[Formula] = [
-        NoisyValue(atom.name) if weight == 1 else Number(float(weight)) * NoisyValue(atom.name)
-        for weight, atom in parts
+        NoisyValue(summand.name) if weight == 1 else Number(float(weight)) * NoisyValue(summand.name)
+        for weight, summand in parts
     ]
-    return reduce(lambda total, summand: total + summand, summands)
+    return reduce(lambda total, part: total + part, summands)
 
 
 def _error(parts: list[tuple[Fraction, NoisyTerm]], confidence: float) -> tuple[float, float]:
-    deviation = sqrt(sum(float(weight) ** 2 * atom.standard_deviation() ** 2 for weight, atom in parts))
+    deviation = hypot(*(float(weight) * summand.standard_deviation() for weight, summand in parts))
     if len(parts) == 1:
-        weight, atom = parts[0]
-        return abs(float(weight)) * atom.half_width(confidence), deviation
+        weight, summand = parts[0]
+        return abs(float(weight)) * summand.half_width(confidence), deviation
     return NormalDist().inv_cdf((1 + confidence) / 2) * deviation, deviation

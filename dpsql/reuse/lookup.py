@@ -1,8 +1,8 @@
-"""Stored releases as a session uses them: which one answers a block, and where a new one is put (docs/reuse.md).
+"""Look up the stored release that answers a block, and store new ones (docs/reuse.md).
 
-What is found here was charged before, and everything done with it is post-processing. Besides the releases, the store
-holds small notes of ours without rows: under a request id, which release answered it; under a question, the version of
-the data at its first release; under a derived answer, which release it was first computed from, so that it stays so.
+Stored releases were charged before, and everything computed from them is post-processing. Besides the releases, the store
+holds small entries without rows: under a request id, which release answered it; under a question, the version of the
+data at its first release; under a derived answer, which release it was first computed from, so that it does not change.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.answer_cache import AnswerCache
 from dpsql.reuse.derive import Derived, at_least_as_accurate, derive, fresh_errors
 from dpsql.reuse.record import Stored, base_of, description, opened, packed, shape_of
-from dpsql.reuse.single_flight import UNKNOWN, Stamp, read_stamp, turn
+from dpsql.reuse.single_flight import UNKNOWN, Stamp, measuring_lock, read_stamp
 from dpsql.reuse.store import ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.storage.recent_values import RecentValues
 
 OWNER = "owner"
 MOST_KEPT_BYTES = 1 << 18
-"""A larger stored release is read anew each time, not kept beside its plan."""
+"""A larger stored release is read from the store each time instead of being cached with its plan."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PaidBlock:
     """A released block and the receipt of the charge that paid for it.
 
-    `errors`: half width (at the confidence asked for) and standard deviation of each term of the block. `how`: how it
-    differs from what was asked, in words; empty for the very measurement that was asked for.
+    `errors`: half width (at the confidence of the query) and standard deviation of each term of the block. `how`: how it
+    differs from the planned measurement, in words for the analyst; empty for that very measurement.
     """
 
     block: ReleasedBlock
@@ -56,12 +56,12 @@ class Found:
 
     @property
     def remark(self) -> str:
-        """For the analyst; empty when there is nothing to say."""
+        """Tell the analyst where a derived answer comes from; empty for the planned measurement itself."""
         return f"{self.block.name} comes from the release of receipt {self.receipt}: {self.how}" if self.how else ""
 
 
 class _Names:
-    """What the releases of one block over one version of the data are called in the store, for one audience."""
+    """Store keys of the releases of one block, for one version of the data and one audience (all analysts, or one)."""
 
     def __init__(self, key: str, block: BoundedBlock, version: str, meaning: str, audience: str) -> None:
         self._block = block
@@ -71,39 +71,39 @@ class _Names:
 
     @cached_property
     def family(self) -> str:
-        """Releases over the same relation, whatever is filtered, grouped and summed above it."""
+        """The prefix shared by releases over the same relation, whatever filters, keys and sums they have."""
         return fingerprint((base_of(self._block.source)[0], *self._rest))
 
     @cached_property
     def alike(self) -> str:
-        """Releases with the same keys and the same rows in their sums: any that holds the very numbers is among them."""
+        """The key shared by releases with equal keys and equal rows in their sums, among them all of the same numbers."""
         return f"{self.family}/{shape_of(self._block)}"
 
 
-Fill = Callable[[Planned, int, "Sequence[Found | None]"], Planned]
-"""A question with the results that one block reads, from the releases found for earlier blocks (`stages`)."""
+Fill = Callable[[Planned, int, "Sequence[PaidBlock | None]"], Planned]
+"""Puts the results that a block reads, from the releases of earlier blocks, into a question (`stages`)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """What the store holds of a question: `planned` as far as its results are known, and for each block the release that
-    answers it (None: it has to be measured). `stamps`: the turns of what is missing, as they stood before the store was
-    read (`single_flight`)."""
+class Lookup:
+    """The result of one lookup: `planned` with the results that are stored, and for each block the release that answers it
+    (None: it has to be measured). `stamps`: the locks of missing blocks, as they stood before the store was read
+    (`single_flight`)."""
 
     planned: Planned
-    found: list[Found | None]
+    blocks: list[PaidBlock | None]
     stamps: Mapping[str, Stamp | None]
 
 
 class ReuseCaches:
-    """What sessions over one store share: stored releases as they were opened, and the answers made of them."""
+    """Caches shared by the sessions of one store: opened releases, and answers computed from them."""
 
     def __init__(self) -> None:
-        self.opened: AnswerCache[StoredRelease, Found] = AnswerCache()
+        self.opened: AnswerCache[StoredRelease, PaidBlock] = AnswerCache()
         self.answers: AnswerCache[tuple[ReleasedBlock, ...], Release] = AnswerCache()
 
 
-class Shelf:
+class StoredReleases:
     """The stored releases that may answer one analyst. Thread-safe; raises `Fault` when the storage fails."""
 
     def __init__(
@@ -126,147 +126,152 @@ class Shelf:
         self._opened = caches.opened
         self._turns = ledger.witness.directory / "turns"
 
-    def version(self, one: PricedBlock) -> str:
-        """Names the state of the data that a block reads; equal versions are answered alike."""
+    def version(self, priced: PricedBlock) -> str:
+        """Return the version of the data that a block reads: a declared one, else a fingerprint of its tables."""
         if self._policy.data_version is not None:
             return f"declared:{self._policy.data_version}"
-        return self._data_version(tuple(sorted(tables(one.block.source))))
+        return self._data_version(tuple(sorted(tables(priced.block.source))))
 
-    def find(self, planned: Planned, fill: Fill, request_id: str | None = None, *, asking: bool = True) -> Look:
-        """For each block the release that answers it, if any; `asking`: an answer is about to be given.
+    def find(self, planned: Planned, fill: Fill, request_id: str | None = None, *, asking: bool = True) -> Lookup:
+        """Find for each block the release that answers it, if any. `asking`: an answer will be given (EXPLAIN gives none).
 
-        `fill` puts what was found for earlier blocks into a later one; a block of which that is not known has no release
-        yet. Raises Refusal request_lost when `request_id` was charged before and one of its answers is not there: it is
+        `fill` puts the releases of earlier blocks into a later one; a block that waits for a missing one has no release
+        yet. Raises Refusal request_lost when `request_id` was charged before and one of its answers is missing: it is
         never charged again.
         """
-        found: list[Found | None] = []
+        blocks: list[PaidBlock | None] = []
         stamps: dict[str, Stamp | None] = {}
-        if request_id is not None and not planned.options.reuse:  # else the turn of the question stands for the request
-            requests = [self._request(planned, at, request_id) for at in range(len(planned.keys))]
+        if request_id is not None and not planned.options.reuse:  # else the lock of the question serves the request too
+            requests = [self._request(planned, index, request_id) for index in range(len(planned.keys))]
             stamps = {name: self._stamp(name, asking) for name in requests}
         charge = None if request_id is None else self._ledger.find(charge_id(self._analyst, request_id))
-        for at in range(len(planned.keys)):
-            if planned.waiting(at):
-                planned = fill(planned, at, found)
-            known = None
-            if charge is not None and not planned.waiting(at):
-                known = self._of_request(planned, at, request_id)
-            if known is None and planned.options.reuse:
-                names = self._names(planned, at, self.version(planned.price.blocks[at]))
-                # Deriving askers wait for everything about the same relation, as theirs may follow from it.
+        for index in range(len(planned.keys)):
+            if planned.waiting(index):
+                planned = fill(planned, index, blocks)
+            block = None
+            if charge is not None and not planned.waiting(index):
+                block = self._of_request(planned, index, request_id)
+            if block is None and planned.options.reuse:
+                names = self._names(planned, index, self.version(planned.price.blocks[index]))
+                # A derived answer may follow from any release over the same relation, so it waits for all of these.
                 name = names.family if planned.options.reuse is Reuse.DERIVE else names.key
                 stamp = None
-                if not planned.waiting(at):
+                if not planned.waiting(index):
                     stamp = self._stamp(name, asking)
-                    known = self._of_question(planned, at, names, asking)
-                if known is None:
+                    block = self._of_question(planned, index, names, asking)
+                if block is None:
                     stamps[name] = stamp if stamps.get(name) in (None, stamp) else UNKNOWN
-            found.append(known)
-        if charge is not None and None in found:
+            blocks.append(block)
+        if charge is not None and None in blocks:
             raise refuse("request_lost", entry=charge.seq)
-        return Look(planned, found, stamps)
+        return Lookup(planned, blocks, stamps)
 
     def _stamp(self, name: str, asking: bool) -> Stamp:
-        """The stamp of a turn. What other machines store too may be there at any time, whoever had turns on this one."""
+        """Return the stamp of a lock; unknown for a store that other machines write to, which locks here do not cover."""
         return read_stamp(self._turns, name) if asking and self._store.is_local else UNKNOWN
 
-    def turn(self, look: Look, timeout_seconds: float, check: Callable[[], None]) -> AbstractContextManager[bool]:
-        """The right to measure what a look did not find, once others on this machine have measured theirs; yields whether
-        the look still holds."""
-        return turn(self._turns, look.stamps, timeout_seconds, check)
+    def measuring_lock(
+        self, lookup: Lookup, timeout_seconds: float, check: Callable[[], None]
+    ) -> AbstractContextManager[bool]:
+        """Hold the locks of the blocks that a lookup did not find, once others on this machine have measured theirs; yields
+        whether the lookup is still current."""
+        return measuring_lock(self._turns, lookup.stamps, timeout_seconds, check)
 
     def keep(
-        self, planned: Planned, at: int, noisy: NoisyAnswer, *, receipt: str, version: str, request_id: str | None
-    ) -> Found:
-        """Store the release of a block before anybody sees it; when another process was first, its numbers stand.
+        self, planned: Planned, index: int, noisy: NoisyAnswer, *, receipt: str, version: str, request_id: str | None
+    ) -> PaidBlock:
+        """Store the release of a block before it is released, and return it; when another process stored one first, return
+        that one.
 
-        `version`: of the data, from before they were read. When they have changed since, nobody can say which state
-        was measured: the answer is given, and it is not stored for others.
+        `version`: of the data, from before they were read. When they have changed since, it is unknown which state was
+        measured: the answer is given, and is not stored for others.
         """
-        one = planned.price.blocks[at]
-        names = self._names(planned, at, version)
-        shared = bool(planned.options.reuse) and version == self.version(one)
+        priced = planned.price.blocks[index]
+        names = self._names(planned, index, version)
+        shared = bool(planned.options.reuse) and version == self.version(priced)
         if shared or request_id is not None:
             facts: dict[str, Any] = {
                 "receipt": receipt,
-                "loss": describe_loss(one.loss),
+                "loss": describe_loss(priced.loss),
                 "analyst": self._analyst or OWNER,
             }
-            facts |= description(one)
+            facts |= description(priced)
             payload = packed(noisy)
             release = StoredRelease(ReleaseNote(names.key, "", "", facts), payload)
             if shared:
                 notes = {names.first: {"version": fingerprint(version)}}
                 if request_id is not None:
-                    notes[self._request(planned, at, request_id)] = {"release": names.key}
+                    notes[self._request(planned, index, request_id)] = {"release": names.key}
                 release = self._store.put(names.key, payload, facts, block=names.alike, notes=notes)
             elif request_id is not None:
-                self._store.put(self._request(planned, at, request_id), payload, facts)
+                self._store.put(self._request(planned, index, request_id), payload, facts)
             if release.payload is not payload:  # another process was first
-                known = self._found(planned, at, release)
-                assert known is not None
-                return known
+                first = self._exact(planned, index, release)
+                assert first is not None
+                return first
         block = ReleasedBlock(
-            one.block.name,
+            priced.block.name,
             noisy.keys,
             noisy.terms,
-            one.block.formulas,
+            priced.block.formulas,
             noisy.row_count,
-            one.block.groups,
-            _shown_from(one),
+            priced.block.groups,
+            _shown_from(priced),
         )
-        return Found(block, receipt, _errors(block, _confidence(planned)))
+        return PaidBlock(block, receipt, _errors(block, _confidence(planned)))
 
-    def data_changed(self, planned: Planned, at: int) -> bool:
-        """Whether this question was first released over another version of the data."""
-        version = self.version(planned.price.blocks[at])
-        first, now = self._store.get(self._names(planned, at, version).first), fingerprint(version)
+    def data_changed(self, planned: Planned, index: int) -> bool:
+        """Return whether the first release of this block was computed from another version of the data."""
+        version = self.version(planned.price.blocks[index])
+        first, now = self._store.get(self._names(planned, index, version).first), fingerprint(version)
         return first is not None and first.note.metadata["version"] != now
 
-    def notes(self, planned: Planned, found: Sequence[Found | None]) -> tuple[str, ...]:
-        """What EXPLAIN says beside the prices: which releases will answer, and where the data have changed since."""
+    def notes(self, planned: Planned, blocks: Sequence[PaidBlock | None]) -> tuple[str, ...]:
+        """Return remarks for EXPLAIN: which releases will answer, and for which blocks the data have changed since."""
         notes = []
-        for at, (one, known) in enumerate(zip(planned.price.blocks, found, strict=True)):
-            if known is not None:
-                how = known.how or "the same measurement"
-                notes.append(f"{one.block.name} comes from the release of receipt {known.receipt}: {how}")
-            elif planned.options.reuse and self.data_changed(planned, at):
-                notes.append(f"the data changed since {one.block.name} was released: it is measured and charged again")
+        for index, (priced, block) in enumerate(zip(planned.price.blocks, blocks, strict=True)):
+            if block is not None:
+                how = block.how or "the same measurement"
+                notes.append(f"{priced.block.name} comes from the release of receipt {block.receipt}: {how}")
+            elif planned.options.reuse and self.data_changed(planned, index):
+                notes.append(
+                    f"the data changed since {priced.block.name} was released: it is measured and charged again"
+                )
         return tuple(notes)
 
-    # --- looking ------------------------------------------------------------------------------------------------------
+    # --- lookup -------------------------------------------------------------------------------------------------------
 
-    def _of_request(self, planned: Planned, at: int, request_id: str | None) -> Found | None:
-        note = self._store.get(self._request(planned, at, str(request_id)))
+    def _of_request(self, planned: Planned, index: int, request_id: str | None) -> PaidBlock | None:
+        note = self._store.get(self._request(planned, index, str(request_id)))
         if note is not None and "release" in note.note.metadata:
             note = self._store.get(note.note.metadata["release"])
-        return self._found(planned, at, note)
+        return self._exact(planned, index, note)
 
-    def _of_question(self, planned: Planned, at: int, names: _Names, asking: bool) -> Found | None:
-        """The very release, else one that the options and the policy let stand for it."""
-        one = planned.price.blocks[at]
+    def _of_question(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
+        """Return the release of this very measurement, else one that the options and the policy accept in its place."""
+        priced = planned.price.blocks[index]
         if planned.options.reuse is Reuse.DERIVE:
             stored = [release for release in [self._store.get(names.key)] if release is not None]
         else:
             stored = self._store.nearest(names.key, names.alike)
-        found = self._found(planned, at, stored[0]) if stored and stored[0].note.key == names.key else None
-        if found is not None:
-            return found
-        derived = self._derived(planned, one, names, stored, asking)
+        exact = self._exact(planned, index, stored[0]) if stored and stored[0].note.key == names.key else None
+        if exact is not None:
+            return exact
+        derived = self._derived(planned, priced, names, stored, asking)
         if derived is None:
             return None
         how = derived.how
         if derived.same:
-            how = "" if _equal(one, derived, _confidence(planned)) else "the same numbers with less noise"
-        return Found(derived.block, derived.stored.receipt, derived.errors, how)
+            how = "" if _equal(priced, derived, _confidence(planned)) else "the same numbers with less noise"
+        return PaidBlock(derived.block, derived.stored.receipt, derived.errors, how)
 
     def _derived(
-        self, planned: Planned, one: PricedBlock, names: _Names, stored: list[StoredRelease], asking: bool
+        self, planned: Planned, priced: PricedBlock, names: _Names, stored: list[StoredRelease], asking: bool
     ) -> Derived | None:
-        """The answer first given to this question, else the most accurate one.
+        """Return the answer first given to this question, else the most accurate one.
 
-        Without DERIVE only the same numbers may stand in, and they are among `stored`: few, however many releases of
-        the relation there are.
+        Without DERIVE only releases of the same numbers may serve, and they are among `stored`, which stays short
+        however many releases of the relation there are.
         """
         derive = planned.options.reuse is Reuse.DERIVE
         if not stored and not derive:
@@ -274,89 +279,98 @@ class Shelf:
         mark = fingerprint(("derived", names.key, planned.options.reuse.value))
         pin = self._store.get(mark)
         if pin is not None:
-            known = self._usable(planned, one, self._store.get(pin.note.metadata["release"]))
-            if known is not None:
-                return known
+            pinned = self._usable(planned, priced, self._store.get(pin.note.metadata["release"]))
+            if pinned is not None:
+                return pinned
         if derive:
             stored = self._store.of_block(names.family + "/", start=True)
-        candidates = [self._usable(planned, one, release) for release in stored]
+        candidates = [self._usable(planned, priced, release) for release in stored]
         usable = [derived for derived in candidates if derived is not None]
         if not usable:
             return None
-        asked = fresh_errors(one, _confidence(planned))
-        worst = [max((d.errors[n][1] / (asked[n][1] or 1) for n in d.errors), default=0.0) for d in usable]
+        fresh = fresh_errors(priced, _confidence(planned))
+        worst = [
+            max(
+                (*(d.errors[n][1] / (fresh[n][1] or 1) for n in d.errors), *(m.error_ratio for m in d.matches)),
+                default=0.0,
+            )
+            for d in usable
+        ]
         best = usable[worst.index(min(worst))]
         if asking and pin is None:
             standing = self._store.put(mark, b"", {"release": best.stored.key}).note.metadata["release"]
             best = next((derived for derived in usable if derived.stored.key == standing), best)
         return best
 
-    def _usable(self, planned: Planned, one: PricedBlock, release: StoredRelease | None) -> Derived | None:
+    def _usable(self, planned: Planned, priced: PricedBlock, release: StoredRelease | None) -> Derived | None:
         """The block computed from `release` when the options and the policy allow that."""
         try:
             stored = None if release is None else opened(release)
-        except Fault as error:  # of another question: it answers nothing here, and stops nothing
+        except Fault as error:  # an unreadable release of another question must not stop this one
             if error.slug != "release_unknown":
                 raise
             stored = None
-        derived = None if stored is None else derive(one, stored, _confidence(planned))
+        naming = self._policy.access is None
+        derived = None if stored is None else derive(priced, stored, _confidence(planned), naming)
         if derived is None:
             return None
         target = planned.options.target_error
         if target is not None:
-            shown = shown_errors(derived.errors, one, _confidence(planned))
-            if any(error > target for error in shown.values()):
+            errors = shown_errors(derived.errors, priced, _confidence(planned))
+            if any(error > target for error in errors.values()):
                 return None
         if not derived.same:
             return derived if planned.options.reuse is Reuse.DERIVE else None
-        if _equal(one, derived, _confidence(planned)):
+        if _equal(priced, derived, _confidence(planned)):
             return derived
-        better = at_least_as_accurate(one, derived, _confidence(planned))
+        better = at_least_as_accurate(priced, derived, _confidence(planned))
         return derived if better and self._policy.reuse.more_accurate else None
 
-    def _found(self, planned: Planned, at: int, release: StoredRelease | None) -> Found | None:
-        """The release of this very question as a block; one that is equal to the last one here is not opened again."""
+    def _exact(self, planned: Planned, index: int, release: StoredRelease | None) -> PaidBlock | None:
+        """Return the block of a release of this very measurement; an equal one was opened before and is cached."""
         if release is None:
             return None
-        known = self._opened.get(planned, at)
-        if known is not None and known[0] == release:
-            return known[1]
+        cached = self._opened.get(planned, index)
+        if cached is not None and cached[0] == release:
+            return cached[1]
         stored = opened(release)
         if stored is None:
             return None
-        block = _block(planned.price.blocks[at], stored)
-        found = Found(block, stored.receipt, _errors(block, _confidence(planned)))
+        block = _block(planned.price.blocks[index], stored)
+        paid = PaidBlock(block, stored.receipt, _errors(block, _confidence(planned)))
         if len(release.payload) <= MOST_KEPT_BYTES:
-            self._opened.keep(planned, release, found, at)
-        return found
+            self._opened.keep(planned, release, paid, index)
+        return paid
 
     # --- names in the store -------------------------------------------------------------------------------------------
 
-    def _names(self, planned: Planned, at: int, version: str) -> _Names:
-        """The names of a block's releases; `planned.keys` tells everything that they are made of."""
-        key, block = planned.keys[at], planned.price.blocks[at].block
+    def _names(self, planned: Planned, index: int, version: str) -> _Names:
+        """Return the store keys of a block; `planned.keys` covers everything that its numbers depend on."""
+        key, block = planned.keys[index], planned.price.blocks[index].block
         make = partial(_Names, key, block, version, self._policy.meaning, self._audience)
         return self._named.get((key, version), make)
 
-    def _request(self, planned: Planned, at: int, request_id: str) -> str:
-        return fingerprint(("request", asker(self._analyst), request_id, planned.keys[at]))
+    def _request(self, planned: Planned, index: int, request_id: str) -> str:
+        return fingerprint(("request", asker(self._analyst), request_id, planned.keys[index]))
 
 
 def _confidence(planned: Planned) -> float:
     return float(planned.options.confidence)
 
 
-def _equal(one: PricedBlock, derived: Derived, confidence: float) -> bool:
-    """Whether the stored noise is neither more nor less than what is asked for."""
-    asked = fresh_errors(one, confidence)
-    return all(isclose(derived.errors[name][1], asked[name][1], rel_tol=1e-9) for name in derived.errors)
+def _equal(priced: PricedBlock, derived: Derived, confidence: float) -> bool:
+    """Return whether stored noise has the deviation that a fresh measurement would have, and numbers were chosen alike."""
+    fresh = fresh_errors(priced, confidence)
+    return all(match.error_ratio == 1 for match in derived.matches) and all(
+        isclose(derived.errors[name][1], fresh[name][1], rel_tol=1e-9) for name in derived.errors
+    )
 
 
 def _errors(block: ReleasedBlock, confidence: float) -> dict[str, tuple[float, float]]:
     return {term.name: (term.half_width(confidence), term.standard_deviation()) for term in block.terms}
 
 
-def _block(one: PricedBlock, stored: Stored) -> ReleasedBlock:
+def _block(priced: PricedBlock, stored: Stored) -> ReleasedBlock:
     terms = tuple(
         NoisyTerm(
             term.name, stored.table.column(term.name).to_numpy(), 2.0 ** (term.noise.shift - term.grid), term.noise,
@@ -366,14 +380,16 @@ def _block(one: PricedBlock, stored: Stored) -> ReleasedBlock:
     )  # fmt: skip
     chosen = tuple(ChosenNumber(number.name, stored.table.column(number.name).to_numpy()) for number in stored.numbers)
     keys = stored.table.select([key.name for key in stored.keys])
-    rows, groups = stored.table.num_rows, one.block.groups
-    return ReleasedBlock(one.block.name, keys, (*terms, *chosen), one.block.formulas, rows, groups, _shown_from(one))
+    rows, groups = stored.table.num_rows, priced.block.groups
+    return ReleasedBlock(
+        priced.block.name, keys, (*terms, *chosen), priced.block.formulas, rows, groups, _shown_from(priced)
+    )
 
 
-def _shown_from(one: PricedBlock) -> dict[str, float]:
-    """The number of a released term from which on keys are shown, where a threshold decides (`conditional`)."""
-    rule = one.noise.selection
+def _shown_from(priced: PricedBlock) -> dict[str, float]:
+    """Return the least released value of the counting term whose key is shown, where a threshold decides (`conditional`)."""
+    rule = priced.noise.selection
     if not isinstance(rule, Threshold):
         return {}
-    counted = next((term for term in one.noise.terms if term.name == rule.column), None)
+    counted = next((term for term in priced.noise.terms if term.name == rule.column), None)
     return {} if counted is None else {counted.name: rule.tau * 2.0 ** (counted.noise.shift - counted.grid)}

@@ -1,33 +1,62 @@
 """The reuse floor's parts of measurements that are no sums (`dpsql.plan.measurements`): how they are written down and read.
 
-A released number is stored with what it is and which mechanism chose it. A release is given again for the very question; other
-questions are not derived from such numbers.
+A released number is stored with what it is and which mechanism chose it. It answers whoever asks for the same number of the
+same cells of the same rows; nothing else is derived from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.measurements import RankHistogram, Register
+from dpsql.plan.measurements import EndRows, MostFrequentValue, RankHistogram, Register, SampleValues
+from dpsql.pricing.measurements import PARTS as PRICING
 from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.end_rows import END_ROWS, EndKey, EndRowsPlan
 from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM, RankHistogramPlan
+from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT, MostFrequent, MostFrequentPlan
+from dpsql.privacy.mechanisms.rank_histogram import (
+    RANK_HISTOGRAM,
+    EndChoice,
+    QuantileChoice,
+    RankHistogramPlan,
+    Search,
+)
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES, SampleValuesPlan
+
+_MOST_EXPLAINED = 3
 
 
 @dataclass(frozen=True)
 class StoredNumber:
     """A released number of a measurement. `measure` names the value, its filter and its cells; `what` says which number of
-    that it is; `mechanism` is the law that it was chosen by."""
+    that it is; `mechanism` is the law that it was chosen by, of a quantile after `search`."""
 
     name: str
     word: str
     measure: str
     what: str
     mechanism: Any
+    search: Search | None = None
+
+
+@dataclass(frozen=True)
+class Match:
+    """The stored number that is the same as the number `name` of a question, which would be chosen by `fresh`. `error` says in
+    words how far off the stored one may be."""
+
+    name: str
+    number: StoredNumber
+    fresh: Any
+    error: str
+
+    @property
+    def error_ratio(self) -> float:
+        """Return how many times farther off the stored number may be, as far as the epsilon of a row decides that."""
+        return float(self.fresh.epsilon_0 / self.number.mechanism.epsilon_0)
 
 
 class MeasurementRecord(Protocol):
@@ -39,58 +68,230 @@ class MeasurementRecord(Protocol):
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
         """One of them. Raises KeyError, TypeError or ValueError for what this version did not write."""
 
+    def labels(self, measurement: Any) -> dict[str, str]:
+        """Return what each of its numbers is, by name: `StoredNumber.what` of the same number in another release."""
+
+    def plan_of(self, measurement: Any, numbers: Sequence[StoredNumber]) -> Any:
+        """The plan by which all stored `numbers` of a measurement were released."""
+
 
 class RankHistogramRecord:
     """Quantiles, with the exponential mechanism that chose them."""
 
     def written(self, measurement: RankHistogram, plan: RankHistogramPlan) -> list[dict[str, Any]]:
+        measure = measure_of(measurement)
         return [
             {
-                "name": one.name, "measure": fingerprint(measurement.term), "what": str(one.quantile),
-                "mechanism": _law_facts(one.law),
+                "name": choice.name, "measure": measure, "what": str(choice.quantile),
+                "mechanism": _law_facts(choice.law), "search": _search_facts(choice.search),
             }
-            for one in plan.quantiles
+            for choice in plan.quantiles
+        ] + [
+            {
+                "name": end.name, "measure": measure, "what": str(end.quantile), "end": _end(requested.low, requested.missed),
+                "mechanism": _law_facts(end.law),
+            }
+            for end, requested in zip(plan.ends, measurement.ends, strict=True)
         ]  # fmt: skip
+
+    word = RANK_HISTOGRAM
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
         quantile, law = Fraction(facts["what"]), _law(facts["mechanism"])
-        if law.quantile != quantile:
+        search = _search(quantile, facts.get("search"))
+        if law.quantile != search.relative:
             raise ValueError("a quantile that was chosen as another one")
-        return StoredNumber(facts["name"], RANK_HISTOGRAM, facts["measure"], facts["what"], law)
+        label = facts["what"] + facts.get("end", "")
+        return StoredNumber(facts["name"], self.word, facts["measure"], label, law, search)
+
+    def labels(self, measurement: RankHistogram) -> dict[str, str]:
+        quantiles = {quantile.name: str(quantile.quantile) for quantile in measurement.quantiles}
+        return quantiles | {end.name: f"{end.quantile}{_end(end.low, end.missed)}" for end in measurement.ends}
+
+    def plan_of(self, measurement: RankHistogram, numbers: Sequence[StoredNumber]) -> RankHistogramPlan:
+        quantiles, ends = [], []
+        for number in numbers:
+            assert number.search is not None
+            if number.mechanism.padding:
+                ends.append(EndChoice(number.name, number.search.quantile, number.mechanism))
+            else:
+                quantiles.append(QuantileChoice(number.name, number.search, number.mechanism))
+        slices = max((choice.law.slices for choice in quantiles if isinstance(choice.law, Choice)), default=1)
+        return RankHistogramPlan(measurement.name, measurement.cells, tuple(quantiles), slices, tuple(ends))
+
+
+class SampleValuesRecord(RankHistogramRecord):
+    """The median of the values of samples, written down like a quantile of rows."""
+
+    word = SAMPLE_VALUES
+
+    def plan_of(self, measurement: RankHistogram, numbers: Sequence[StoredNumber]) -> SampleValuesPlan:
+        assert isinstance(measurement, SampleValues)
+        plan = super().plan_of(measurement, numbers)
+        return SampleValuesPlan(
+            plan.name, plan.cells, plan.quantiles, plan.slices, plan.ends, measurement.samples, measurement.middle
+        )
+
+
+def _end(low: bool, missed: Fraction) -> str:
+    """An end of an error bar is another number where the bar has another confidence."""
+    return f" {'low' if low else 'high'} {missed}"
 
 
 def _law_facts(law: Any) -> dict[str, Any]:
     moved = law.sensitivity
     return {
         "mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
-        "quantile": str(law.quantile), "epsilon_0": str(law.epsilon_0), "rank": law.rank,
+        "quantile": str(law.quantile), "epsilon_0": str(law.epsilon_0), "rank": law.rank, "slices": law.slices,
+        "padding": law.padding,
     }  # fmt: skip
+
+
+def _search_facts(search: Search) -> dict[str, Any]:
+    ends = ((None if place is None else str(place)) for place in (search.low, search.high))
+    return {"level": search.level, "between": list(ends)}
+
+
+def _search(quantile: Fraction, facts: Mapping[str, Any] | None) -> Search:
+    """Releases of versions that chose every quantile apart say nothing."""
+    if facts is None:
+        return Search(quantile, 0)
+    low, high = (None if place is None else Fraction(place) for place in facts["between"])
+    return Search(quantile, facts["level"], low, high)
 
 
 def _law(facts: Mapping[str, Any]) -> Choice:
     if facts["mechanism"] != Choice.mechanism:
         raise ValueError(f"no choice is called {facts['mechanism']}")
     moved, quantile, epsilon_0 = facts["sensitivity"], facts["quantile"], facts["epsilon_0"]
-    return Choice(Sensitivity(*moved), Fraction(quantile), Fraction(epsilon_0), facts["rank"])
+    more = (facts.get("slices", 1), facts.get("padding", 0))
+    return Choice(Sensitivity(*moved), Fraction(quantile), Fraction(epsilon_0), facts["rank"], *more)
 
 
-PARTS: Register[MeasurementRecord] = Register("reuse", {RANK_HISTOGRAM: RankHistogramRecord()})
+class MostFrequentRecord:
+    """The most frequent value, with the exponential mechanism that chose it."""
+
+    def written(self, measurement: MostFrequentValue, plan: MostFrequentPlan) -> list[dict[str, Any]]:
+        law: Any = plan.law
+        moved = law.sensitivity
+        mechanism = {
+            "mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
+            "epsilon_0": str(law.epsilon_0),
+        }  # fmt: skip
+        measure = measure_of(measurement)
+        return [{"name": plan.name, "measure": measure, "what": MOST_FREQUENT, "mechanism": mechanism}]
+
+    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
+        mechanism = facts["mechanism"]
+        if mechanism["mechanism"] != MostFrequent.mechanism or facts["what"] != MOST_FREQUENT:
+            raise ValueError("no choice of a most frequent value")
+        law = MostFrequent(Sensitivity(*mechanism["sensitivity"]), Fraction(mechanism["epsilon_0"]))
+        return StoredNumber(facts["name"], MOST_FREQUENT, facts["measure"], facts["what"], law)
+
+    def labels(self, measurement: MostFrequentValue) -> dict[str, str]:
+        return {measurement.name: MOST_FREQUENT}
+
+    def plan_of(self, measurement: MostFrequentValue, numbers: Sequence[StoredNumber]) -> MostFrequentPlan:
+        (number,) = numbers
+        return MostFrequentPlan(number.name, measurement.cells, number.mechanism)
+
+
+class EndRowsRecord:
+    """The key of rows at an end, with the exponential mechanism that chose it."""
+
+    def written(self, measurement: EndRows, plan: EndRowsPlan) -> list[dict[str, Any]]:
+        law: Any = plan.law
+        moved = law.sensitivity
+        mechanism = {
+            "mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
+            "epsilon_0": str(law.epsilon_0), "keys": law.keys, "rows": law.rows, "last": law.last,
+        }  # fmt: skip
+        return [
+            {"name": plan.name, "measure": measure_of(measurement), "what": _side(law.last), "mechanism": mechanism}
+        ]
+
+    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
+        stored = facts["mechanism"]
+        if stored["mechanism"] != EndKey.mechanism or facts["what"] != _side(stored["last"]):
+            raise ValueError("no choice of a key of rows at an end")
+        moved, chosen_from = Sensitivity(*stored["sensitivity"]), (stored["keys"], stored["rows"], stored["last"])
+        law = EndKey(moved, Fraction(stored["epsilon_0"]), *chosen_from)
+        return StoredNumber(facts["name"], END_ROWS, facts["measure"], facts["what"], law)
+
+    def labels(self, measurement: EndRows) -> dict[str, str]:
+        return {measurement.name: _side(measurement.last)}
+
+    def plan_of(self, measurement: EndRows, numbers: Sequence[StoredNumber]) -> EndRowsPlan:
+        number = next(number for number in numbers if number.what == _side(measurement.last))
+        return EndRowsPlan(number.name, measurement.cells, number.mechanism)
+
+
+def _side(last: bool) -> str:
+    return "key of the last rows" if last else "key of the first rows"
+
+
+PARTS: Register[MeasurementRecord] = Register(
+    "reuse",
+    {
+        RANK_HISTOGRAM: RankHistogramRecord(),
+        MOST_FREQUENT: MostFrequentRecord(),
+        END_ROWS: EndRowsRecord(),
+        SAMPLE_VALUES: SampleValuesRecord(),
+    },
+)
+
+
+def measure_of(measurement: RankHistogram | MostFrequentValue | EndRows) -> str:
+    """Names what a measurement counts in which cells (the value, its bounds, its filter, a key), whatever it is called and
+    whatever is chosen from it."""
+    key = measurement.key if isinstance(measurement, EndRows) else None
+    more = (measurement.samples, measurement.by_unit) if isinstance(measurement, SampleValues) else ()
+    return fingerprint((measurement.word, measurement.value, replace(measurement.term, name=""), key, *more))
+
+
+def matches(
+    measurements: tuple[Any, ...], plans: tuple[Any, ...], stored: Sequence[StoredNumber], confidence: float
+) -> tuple[Match, ...] | None:
+    """The stored number for each number of `measurements`, over the same groups and rows; None where one is not stored."""
+    pairs = []
+    for measurement, plan in zip(measurements, plans, strict=True):
+        measure, part = measure_of(measurement), PARTS.of(measurement.word)
+        numbers = {number.what: number for number in stored if number.measure == measure}
+        labels = part.labels(measurement)
+        if not numbers.keys() >= set(labels.values()):
+            return None
+        released, fresh = part.plan_of(measurement, list(numbers.values())), dict(plan.laws)
+        for name, label in labels.items():
+            number = numbers[label]
+            explained = PRICING.of(measurement.word).explained(measurement, released, number.name, confidence)
+            pairs.append(Match(name, number, fresh[name], f"{explained.aggregate}: {explained.error}"))
+    return tuple(pairs)
+
+
+def errors_in_words(numbers: Sequence[Match]) -> str:
+    """Return how far off stored numbers may be, which were chosen with other parts of a budget than EXPLAIN says of new ones."""
+    sentences = list(dict.fromkeys(match.error for match in numbers))
+    more = len(sentences) - _MOST_EXPLAINED
+    return "; ".join([*sentences[:_MOST_EXPLAINED], *([f"{more} more alike"] if more > 0 else [])])
 
 
 def written(measurements: tuple[Any, ...], plans: tuple[Any, ...]) -> dict[str, Any]:
-    """What a description says of measurements: nothing where there are none, so that other releases are as they were."""
+    """Return the entry of a description for measurements; empty without any, so that other descriptions do not change."""
     if not measurements:
         return {}
     both = zip(measurements, plans, strict=True)
     return {
-        "measurements": [{"word": one.word, "numbers": PARTS.of(one.word).written(one, plan)} for one, plan in both]
+        "measurements": [
+            {"word": measurement.word, "numbers": PARTS.of(measurement.word).written(measurement, plan)}
+            for measurement, plan in both
+        ]
     }
 
 
 def read(facts: Mapping[str, Any]) -> tuple[StoredNumber, ...]:
     """The numbers that `written` described. Raises KeyError, TypeError or ValueError for any other kind."""
-    known = set(PARTS)
+    words = set(PARTS)
     entries = facts.get("measurements", [])
-    if any(entry["word"] not in known for entry in entries):
+    if any(entry["word"] not in words for entry in entries):
         raise ValueError("a measurement of a kind that is not known")
     return tuple(PARTS.of(entry["word"]).read(number) for entry in entries for number in entry["numbers"])

@@ -35,7 +35,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.policy.bounds import ContributionBounds
 from dpsql.pricing.joint_sums import can_be_missing
-from dpsql.pricing.pricing import PricedBlock
+from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
 from dpsql.privacy.mechanisms import registry
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.reuse.measurements import StoredNumber, read, written
@@ -105,11 +105,11 @@ class Stored:
 
 def base_of(relation: Relation) -> tuple[Relation, dict[str, Expr]]:
     """The relation below the filters on top, and their conjuncts by fingerprint."""
-    found: dict[str, Expr] = {}
+    conditions: dict[str, Expr] = {}
     while isinstance(relation, Filter):
-        found |= conjuncts(relation.predicate)
+        conditions |= conjuncts(relation.predicate)
         relation = relation.source
-    return relation, found
+    return relation, conditions
 
 
 def conjuncts(condition: Expr | None) -> dict[str, Expr]:
@@ -135,7 +135,7 @@ def measure_of(term: Term) -> str:
 
 
 def complete(key: Key) -> bool:
-    """Whether every value that the expression can take is one of the key's, as far as the policy's lists hold.
+    """Return whether every value that the expression can take is one of the key's, as far as the policy's lists hold.
 
     Bounds are no list: they clamp what is summed and promise nothing about the data.
     """
@@ -162,7 +162,7 @@ def _complete(expression: Expr, values: set[Any]) -> bool:
 
 
 def description(priced: PricedBlock) -> dict[str, Any]:
-    """What a release of this block measures and with which noise, as plain JSON."""
+    """Describe, as plain JSON, what a release of this block measures and with which noise."""
     block = priced.block
     named = {term.name: term for term in block.terms}
     gaps = {"gaps": True} if block.combinations is not None and not block.combinations.whole else {}
@@ -199,7 +199,10 @@ def shape_of(block: BoundedBlock) -> str:
 def selection_of(priced: PricedBlock) -> tuple[Any, ...]:
     """The rule that admitted private keys: its kind, its fingerprint, and the group size shown half of the time."""
     rule = priced.noise.selection
-    return () if rule is None else (rule.kind, fingerprint(rule), rule.half_point())
+    if rule is None:
+        return ()
+    size, counted = shown_half_of_the_time(priced)
+    return (rule.kind if counted == "units" else f"{rule.kind}_of_rows", fingerprint(rule), size)
 
 
 def _measured(term: Term | None) -> dict[str, Any]:
@@ -207,7 +210,7 @@ def _measured(term: Term | None) -> dict[str, Any]:
         return {"kind": SELECTION, "measure": "", "conditions": [], "centre": "0"}
     conditions = sorted(conjuncts(term.filter))
     centre = str(Fraction(term.centre))
-    found: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "kind": term.kind.value,
         "measure": measure_of(term),
         "conditions": conditions,
@@ -215,8 +218,8 @@ def _measured(term: Term | None) -> dict[str, Any]:
     }
     if term.shares:
         everything = term.value is not None and (term.absent or not can_be_missing(term.value))
-        found |= {"shares": term.shares, "absent": term.absent, "everything": everything}
-    return found
+        entry |= {"shares": term.shares, "absent": term.absent, "everything": everything}
+    return entry
 
 
 def packed(noisy: NoisyAnswer) -> bytes:
@@ -240,7 +243,7 @@ def packed(noisy: NoisyAnswer) -> bytes:
 
 
 def opened(release: StoredRelease) -> Stored | None:
-    """A stored release with its description; None for what is stored and is no release (see `reuse`).
+    """Return a stored release with its description; None for entries that are not releases (see `lookup`).
 
     Raises Fault release_unknown for one that this version cannot read: an unknown law of noise is not taken for another.
     """

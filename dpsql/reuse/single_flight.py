@@ -1,22 +1,23 @@
-"""One measurement of a question at a time, so that who asks at the same moment waits for the answer and does not pay.
+"""Measure a question once: concurrent sessions with the same question wait for its stored answer and are not charged.
 
-Turns are file locks beside the ledger's key: every process and thread of a machine sees them, and a killed process
-gives its turn back. They save budget and guard nothing: whoever cannot wait any longer, or sits at another machine,
-measures for itself, is charged, and sees the numbers that were stored first.
+Measuring locks are file locks beside the ledger's key: every process and thread of a machine sees them, and the system
+releases those of a killed process. They save budget and protect nothing: a session that times out, or runs on another
+machine, measures for itself, is charged, and returns the numbers that were stored first.
 
-Each lock file holds a counter, which is odd while a turn is held. Whoever reads it before a look in the store, and has
-the turn afterwards with the same even counter, knows that nobody on this machine stored an answer in between (a
-sequence lock). A holder that was killed leaves an odd counter, which proves nothing to anybody.
+Each lock file holds a counter, which is odd while the lock is held. A session that reads an even counter before it reads
+the store, and later acquires the lock with the same counter, knows that no other session of this machine stored an answer
+in between (a sequence lock). A killed holder leaves an odd counter, which proves nothing.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from dpsql.storage.file_locks import open_lock, try_lock
 
 _PAUSE_SECONDS = 0.01
 _COUNTER_BYTES = 8
@@ -27,7 +28,7 @@ UNKNOWN: Stamp = (0, 1)
 
 
 def read_stamp(folder: Path, name: str) -> Stamp:
-    """Return the stamp of the turn of `name`, to be read before the store is."""
+    """Return the stamp of the lock of `name`; it must be read before the store is."""
     descriptor = _opened(folder, name[:2])
     if descriptor is None:
         return UNKNOWN
@@ -40,40 +41,40 @@ def read_stamp(folder: Path, name: str) -> Stamp:
 
 
 @contextmanager
-def turn(
+def measuring_lock(
     folder: Path,
     stamps: Mapping[str, Stamp | None],
     timeout_seconds: float,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[bool]:
-    """Hold the turns of the names in `stamps` (hexadecimal, the first two digits count); yields whether nobody else had
-    one of these turns since its stamp was read. None: a name that was not looked for.
+    """Hold the locks of the names in `stamps` (hexadecimal; the first two digits choose the lock file); yields whether
+    no other session held one of them since its stamp was read. A stamp of None: the store was not read for that name.
 
-    Stops waiting after `timeout_seconds`. `check` is called while waiting, and may raise to give up. A folder that
-    cannot be used means no waiting.
+    Stops waiting after `timeout_seconds`. `check` is called while waiting, and may raise to give up. If the folder
+    cannot be used, does not wait.
     """
     deadline = time.monotonic() + timeout_seconds
-    with ExitStack() as held:
+    with ExitStack() as locks:
         alone = True
-        # Everybody takes turns in this order, so that no two wait for each other.
+        # All sessions lock in this order, so that no two wait for each other.
         for bucket in sorted({name[:2] for name in stamps}):
             descriptor = _opened(folder, bucket)
             if descriptor is None:
                 alone = False
                 break
-            held.callback(os.close, descriptor)
+            locks.callback(os.close, descriptor)
             while not (taken := _taken(descriptor)) and time.monotonic() < deadline:
                 check()
                 time.sleep(_PAUSE_SECONDS)
-            stamp = held.enter_context(_counted(descriptor)) if taken else UNKNOWN
-            seen = {before for name, before in stamps.items() if name[:2] == bucket and before is not None}
-            alone = alone and stamp[1] % 2 == 0 and seen <= {stamp}
+            stamp = locks.enter_context(_counted(descriptor)) if taken else UNKNOWN
+            stamps_before = {before for name, before in stamps.items() if name[:2] == bucket and before is not None}
+            alone = alone and stamp[1] % 2 == 0 and stamps_before <= {stamp}
         yield alone
 
 
 @contextmanager
 def _counted(descriptor: int) -> Iterator[Stamp]:
-    """Count a turn while it is held: odd from its beginning to its end. Yields the stamp from before it."""
+    """Keep the counter odd while the lock is held. Yields the stamp from before."""
     try:
         inode, counter = _stamp(descriptor)
         _write(descriptor, counter + 1 | 1)
@@ -98,16 +99,13 @@ def _write(descriptor: int, counter: int) -> None:
 def _opened(folder: Path, bucket: str) -> int | None:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        return os.open(folder / bucket, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return open_lock(folder / bucket)
     except OSError:
         return None
 
 
 def _taken(descriptor: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return try_lock(descriptor)
     except OSError:
         return True  # a file system without locks
-    return True

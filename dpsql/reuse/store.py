@@ -54,14 +54,14 @@ _INSERT = DriverStatement(releases.insert())
 
 @cache
 def _insert_new(count: int) -> DriverStatement:
-    """Writes as many rows, but none under a key that is there (SQLite)."""
+    """Insert rows, except under keys that exist (SQLite)."""
     rows: list[dict[str, Any]] = [{name: bindparam(f"{name}{index}") for name in _COLUMNS} for index in range(count)]
     return DriverStatement(releases.insert().prefix_with("OR IGNORE").values(rows))
 
 
 @dataclass(frozen=True)
 class ReleaseNote:
-    """What is known about a stored release without its rows; `metadata` is what was given to `put`."""
+    """A stored release without its rows; `metadata` as passed to `put`."""
 
     key: str
     block: str
@@ -111,7 +111,7 @@ class ReleaseStore:
         return standing
 
     def get(self, key: str) -> StoredRelease | None:
-        """The release under `key`; None when there is none, or when it does not hold (told to the owner's log)."""
+        """Return the release under `key`; None when there is none, or when its authentication fails (logged for the owner)."""
         _checked(key)
         with _in_words():
             rows = self._store.rows(_BY_KEY, key=key)
@@ -122,8 +122,8 @@ class ReleaseStore:
         _checked(key)
         with _in_words():
             rows = self._store.rows(_NEAREST, key=key, block=block, absent=key)
-        found = [one for one in map(self._checked_row, rows) if one is not None]
-        return found if found or not rows or rows[0][0] != key else self.of_block(block)
+        intact = [release for release in map(self._checked_row, rows) if release is not None]
+        return intact if intact or not rows or rows[0][0] != key else self.of_block(block)
 
     def notes(self) -> list[ReleaseNote]:
         """The notes of all releases that hold, oldest first."""
@@ -137,21 +137,21 @@ class ReleaseStore:
                 return list(self._all(connection, releases.c.block.startswith(block, autoescape=True)))
         with _in_words():
             rows = self._store.rows(_BY_BLOCK, block=block)
-        return [one for one in map(self._checked_row, rows) if one is not None]
+        return [release for release in map(self._checked_row, rows) if release is not None]
 
     def prune(self, keep: Callable[[ReleaseNote], bool]) -> int:
-        """Delete the releases that `keep` does not keep and those that do not hold; returns how many went."""
+        """Delete the releases for which `keep` is false and those whose authentication fails; return their number."""
         with self._writing() as connection:
-            kept = {release.note.key for release in self._all(connection) if keep(release.note)}
+            retained = {release.note.key for release in self._all(connection) if keep(release.note)}
             present = connection.execute(select(releases.c.key)).scalars().all()
-            gone = [key for key in present if key not in kept]
+            gone = [key for key in present if key not in retained]
             for key in gone:
                 _DELETE.run(connection, key=key)
         return len(gone)
 
     @property
     def is_local(self) -> bool:
-        """Whether the processes of this machine alone write here."""
+        """Return whether the processes of this machine alone write here."""
         return self._store.is_sqlite
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class ReleaseStore:
         return {**facts, "payload": payload, "mac": self._mac(facts, payload)}
 
     def _placed(self, connection: Connection, row: Mapping[str, Any]) -> StoredRelease:
-        """What stands under the key of `row` after that was to be written there."""
+        """Return the entry under the key of `row` after an attempt to insert it."""
         rows = _BY_KEY.rows(connection, key=row["key"])
         standing = self._checked_row(rows[0]) if rows else None
         if standing is not None:
@@ -181,9 +181,9 @@ class ReleaseStore:
 
     def _checked_row(self, row: tuple[Any, ...]) -> StoredRelease | None:
         facts = dict(zip(_COLUMNS, row, strict=True))
-        found, payload = facts.pop("mac"), facts.pop("payload")
+        mac, payload = facts.pop("mac"), facts.pop("payload")
         with suppress(TypeError, ValueError):
-            if same(self._mac(facts, payload), found):
+            if same(self._mac(facts, payload), mac):
                 return StoredRelease(_note(facts), payload)
         _log.warning("stored release %.64s does not hold and is not used", facts["key"])
         return None

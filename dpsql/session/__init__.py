@@ -1,1 +1,2 @@
-"""The order of things: plan, price, reserve, touch data, noise, store, answer. Every door calls a `Session`."""
+"""Answer questions in a fixed order: plan, price, reserve, touch data, noise, store, answer. Every front end calls a
+`Session`."""

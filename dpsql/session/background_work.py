@@ -1,8 +1,9 @@
-"""Measurements in threads of their own. Who asked may stop waiting; what has been charged runs to its end all the same.
+"""Measure in background threads. The asker may stop waiting; a charged question still runs to its end.
 
-An analyst who could stop a scan would learn, at a threshold of their own, whether it had ended by then. So a timeout or a
-cancel ends the waiting alone. Before anything is charged it ends the question; afterwards the only limits are the policy's,
-the release is stored, and asking again is free. The owner's acts (closing, shutdown, the end of the process) stop scans.
+An analyst who could stop a scan would learn, at a time of their choice, whether it had ended. So a timeout or a
+cancel only ends the waiting. Before the charge it ends the question; afterwards only the policy's limits apply, the
+release is stored, and asking again is free. Acts of the owner (closing, shutdown, the end of the process) do stop
+scans.
 """
 
 from __future__ import annotations
@@ -30,12 +31,16 @@ GOES_ON = "its measurement goes on; once it is stored, asking again is free"
 
 
 class Work:
-    """The measurement of one question. Three threads meet here: the one that waits, the one that measures, and whoever
-    makes the first one leave."""
+    """The background measurement of one question, shared by three threads: one waits, one measures, and one may end
+    the waiting."""
 
-    def __init__(self, interrupt: Callable[[], None], *, asker: str, session: str, pace: Pace) -> None:
-        """`interrupt` stops the engine; `asker` and `session`: whose question it is."""
+    def __init__(
+        self, interrupt: Callable[[], None], *, asker: str, session: str, pace: Pace, goes_on: str = GOES_ON
+    ) -> None:
+        """`interrupt` stops the engine; `asker` and `session` own the question; `goes_on` says what becomes of it when it is
+        charged and nobody waits."""
         self.interrupt, self.pace = interrupt, pace
+        self._goes_on = goes_on
         self.asker, self.session = asker, session
         self._changed = threading.Condition()
         self._begun = False
@@ -49,7 +54,8 @@ class Work:
     # --- the thread that measures -------------------------------------------------------------------------------------
 
     def start(self, measure: Callable[[], Release]) -> None:
-        """Measure in a thread. A daemon: the end of the process stops what runs (`Room`), and waits for nothing else."""
+        """Measure in a daemon thread: at the end of the process `MeasurementQueue` stops running queries, and nothing else is
+        waited for."""
         threading.Thread(target=self._run, args=(measure,), name="dpsql-measure", daemon=True).start()
 
     def _run(self, measure: Callable[[], Release]) -> None:
@@ -62,13 +68,13 @@ class Work:
             self._changed.notify_all()
 
     def check(self) -> None:
-        """Raises `stopped` when nobody waits any more and nothing has begun."""
+        """Raise `stopped` if the waiting has ended and no charge has begun."""
         if self.left and not self._begun:
             raise refuse("stopped", charge="")
 
     @contextmanager
     def begun(self) -> Iterator[None]:
-        """Entered to charge; from then on nothing but the policy and the owner stops the question. Raises `stopped`."""
+        """Context of the charge; afterwards only the policy and the owner can stop the question. Raises `stopped`."""
         with self._changed:
             self.check()
             self._begun = True
@@ -85,16 +91,16 @@ class Work:
             self._changed.notify_all()
 
     def require_open(self) -> None:
-        """Raises answer_late when the response had to be given before the measurement ended: it is not stored, so that
-        nobody learns later how late it was."""
+        """Raise answer_late if the response time came before the measurement ended: such an answer is not stored, so
+        that nobody can learn later how late it was."""
         if self._closed:
             raise refuse("answer_late", charged=True)
 
     # --- the thread that waits ----------------------------------------------------------------------------------------
 
     def result(self) -> Release:
-        """The answer at its time of response. Raises what the measurement raised; `stopped` when it goes on without us;
-        answer_late when the time of response comes first."""
+        """Return the answer at its response time. Raises what the measurement raised; `stopped` if the waiting ended;
+        answer_late if the response time comes first."""
         with self._changed:
             while not self._answerable():
                 seconds = None if self.pace.latest is None else self.pace.latest - time.monotonic()
@@ -104,7 +110,7 @@ class Work:
         self.pace.hold()
         with self._changed:
             if self.ended:
-                return self._given()
+                return self._result()
             late = not self.left
             self.left = True
             # Whoever asks again would learn how late it was if it were stored after its only time of response.
@@ -114,13 +120,13 @@ class Work:
             raise refuse("answer_late", charged=charged)
         if not charged:
             raise refuse("stopped", charge="")
-        charge, hint = "; its charge stays", "" if self._closed else GOES_ON
+        charge, hint = "; its charge stays", "" if self._closed else self._goes_on
         raise refuse("stopped", charge=charge, hint=hint, charged=True)
 
     def _answerable(self) -> bool:
         return self.ended or (self.left and (not self._begun or self._charged is not None))
 
-    def _given(self) -> Release:
+    def _result(self) -> Release:
         if self._release is None:
             assert self._error is not None
             raise self._error
@@ -129,17 +135,17 @@ class Work:
     # --- other threads ------------------------------------------------------------------------------------------------
 
     def leave(self) -> None:
-        """Nobody waits any more."""
+        """End the waiting."""
         with self._changed:
             self.left = True
             self._changed.notify_all()
 
 
-class Room:
-    """Who measures at this moment: at most `most` questions at once (None: no limit), of one asker at most `most_each`, and
-    at most `most_left` of one asker that nobody waits for any more. Places are given in turns of askers (`FairQueue`). A
-    session with a question that was left waits for it before it measures again, so that leaving questions behind never
-    makes more work than waiting for them. `breaker` knows which tables of the source failed lately."""
+class MeasurementQueue:
+    """The running measurements: at most `most` at once (None: no limit), of one asker at most `most_each`, and at
+    most `most_left` abandoned ones (that nobody waits for). Places go to askers in turn (`FairQueue`). A session with
+    an abandoned question waits for its end before it measures again, so that abandoning questions never makes more
+    work than waiting for them. `breaker`: the tables of the source that failed lately."""
 
     def __init__(self, most: int | None = None, most_left: int = 1, most_each: int | None = None) -> None:
         self._most_left = most_left
@@ -155,7 +161,7 @@ class Room:
 
     @property
     def queue(self) -> FairQueue:
-        """The places and who waits for one."""
+        """Return the queue of places."""
         return self._queue
 
     def tell(self, session: str, listener: Callable[[int], None] | None) -> None:
@@ -167,7 +173,7 @@ class Room:
 
     @contextmanager
     def place(self, work: Work) -> Iterator[None]:
-        """A place for `work` while this is entered. Raises `stopped` when nobody waits for it any more."""
+        """Hold a place for `work` while the context is open. Raises `stopped` if its waiting has ended."""
         with self._queue.place(
             work.asker,
             work.check,
@@ -182,25 +188,25 @@ class Room:
                     self._running.discard(work)
 
     def _may_enter(self, work: Work) -> bool:
-        left = [one for one in self._running if one.left]
-        same = sum(one.asker == work.asker for one in left)
-        return same < self._most_left and all(one.session != work.session for one in left)
+        left = [other for other in self._running if other.left]
+        same = sum(other.asker == work.asker for other in left)
+        return same < self._most_left and all(other.session != work.session for other in left)
 
     def stop(self, session: str | None = None) -> int:
         """Stop the engine under the questions of one session, or of all, and wait until they have ended.
 
-        Returns how many have not ended after ten seconds: whatever they wait for hears no interrupt.
+        Returns how many have not ended after ten seconds, because they wait in calls that cannot be interrupted.
         """
         deadline = time.monotonic() + _STOPPING_SECONDS
         with self._changed:
             while time.monotonic() < deadline:
-                running = [one for one in self._running if session in (None, one.session)]
+                running = [question for question in self._running if session in (None, question.session)]
                 if not running:
                     return 0
-                for one in running:
-                    one.interrupt()  # again and again: an interrupt between two statements is lost
+                for question in running:
+                    question.interrupt()  # repeated, since an interrupt between two statements is lost
                 self._changed.wait(_NAG_SECONDS)
-            return len([one for one in self._running if session in (None, one.session)])
+            return len([question for question in self._running if session in (None, question.session)])
 
     def forget(self) -> None:
         """In a forked child: the threads that measure are the parent's."""
@@ -208,7 +214,7 @@ class Room:
         self._running = set()
 
 
-_rooms: WeakSet[Room] = WeakSet()
+_rooms: WeakSet[MeasurementQueue] = WeakSet()
 
 
 def _forget_all() -> None:

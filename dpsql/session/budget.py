@@ -1,10 +1,11 @@
-"""What the charges of a session must fit, and what is left of it, in words."""
+"""The accounts that charges of a session must fit, and their remaining budget, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Context
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,7 @@ class BudgetScope:
 
 @dataclass(frozen=True)
 class Budget:
-    """What each scope has spent and has left; `accounts` (by name) is one consistent state of the ledger."""
+    """Spent and remaining loss of each scope; `accounts` (by name) is one consistent state of the ledger."""
 
     scopes: tuple[BudgetScope, ...]
     accounts: Mapping[str, Account]
@@ -52,19 +53,86 @@ class Budget:
             for scope in self.scopes
         }
 
+    def price(self, charge: Mapping[str, int]) -> ChargeShare | None:
+        """Return what `charge` (in ledger units) is of the scope that would allow the fewest more charges like it; None for
+        a charge of nothing."""
+        prices = [
+            ChargeShare(scope.name, Fraction(amount, limit), account.remaining[dimension] // amount)
+            for scope in self.scopes
+            for account in (self.accounts[scope.name],)
+            for dimension, limit in account.limits.items()
+            if (amount := charge.get(dimension, 0)) and limit
+        ]
+        return min(prices, key=lambda price: (price.times, -price.part), default=None)
+
+    def share_left(self, scope: str) -> Fraction:
+        """Return the part of a scope's budget that is left: of the dimension of which the least is left."""
+        account = self.accounts[scope]
+        shares = [Fraction(account.remaining[name], limit) for name, limit in account.limits.items() if limit]
+        return min(shares, default=Fraction(0))
+
+    def shares_text(self) -> str:
+        """Return the part of each scope that is left: "dataset 95 %, analyst research 61 %"."""
+        shares = [
+            f"{scope.name.replace(':', ' ')} {percent(self.share_left(scope.name), down=True)}" for scope in self.scopes
+        ]
+        return ", ".join(shares)
+
     def text(self) -> str:
         """One line for each scope."""
         return "\n".join(f"{scope}: {self.words(scope)}" for scope in self.spent)
 
     def words(self, scope: str) -> str:
-        """What one scope has left, in words."""
+        """Return the remaining budget of one scope as a phrase."""
         spent, limit = self.epsilon[scope]
-        left = ", ".join(f"{dimension} {_shown(amount)}" for dimension, amount in self.remaining[scope].items())
-        return f"{left} left (epsilon {spent:.4g} of {limit:.4g} spent)"
+        left = ", ".join(f"{dimension} {_six_digits(amount)}" for dimension, amount in self.remaining[scope].items())
+        return f"{percent(self.share_left(scope), down=True)} left ({left}; epsilon {spent:.4g} of {limit:.4g} spent)"
+
+
+@dataclass(frozen=True)
+class ChargeShare:
+    """A charge as a part of one scope's budget; `times`: how many charges like it still fit there."""
+
+    scope: str
+    part: Fraction
+    times: int
+
+    @property
+    def _share(self) -> str:
+        kind, _, name = self.scope.partition(":")
+        whose = {"dataset": "", "session": " of this session", "project": f" of project {name}"}.get(
+            kind, f" of {name}"
+        )
+        return f"{percent(self.part)} of the budget{whose}"
+
+    def before(self) -> str:
+        """Return the price in words, before it is paid."""
+        if not self.times:
+            return f"{self._share}, which is more than what is left: it would be refused"
+        return f"{self._share}; {_questions(self.times)} like this one can still be asked"
+
+    def after(self) -> str:
+        """Return the price in words, once it is paid."""
+        return f"{self._share}; {_questions(self.times)} like this one can still be asked"
+
+
+def _questions(number: int) -> str:
+    return "1 question" if number == 1 else f"{number:,} questions"
+
+
+def percent(part: Fraction, *, down: bool = False) -> str:
+    """Return a part of a budget as text with two digits (three near the whole); `down`: never more than the exact part."""
+    whole = part * 100
+    if 0 < whole < Fraction(1, 100):
+        return "less than 0.01 %"
+    digits = 2 if whole < 1 else 1 if whole < 100 else 0
+    scaled = whole * 10**digits
+    number = scaled.__floor__() if down else round(scaled)
+    return f"{Decimal(number).scaleb(-digits).normalize():f} %"
 
 
 class Remaining(Mapping[str, str]):
-    """What is left of each scope, in words that are found when they are read: few answers have them read."""
+    """Remaining budget of each scope, formatted lazily: few answers have it read."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -79,7 +147,7 @@ class Remaining(Mapping[str, str]):
         return len(self._budget.scopes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A release that travels takes the words along and no account."""
+        """Pickle the text instead of the accounts."""
         return dict, (dict(self),)
 
 
@@ -90,8 +158,7 @@ def _decimals(amounts: Mapping[str, int]) -> dict[str, str]:
 def scopes_of(
     policy: Policy, analyst: str | None, project: str | None, session: str, dataset: Accountant
 ) -> tuple[BudgetScope, ...]:
-    """The accounts that a charge must fit. Refuses an analyst or a project that the policy does not name, and a
-    project that the analyst is no member of."""
+    """Return the scopes that a charge must fit. Raises analyst_unknown, project_unknown and project_member."""
     limits: list[tuple[str, Analyst | ProjectLimit | SessionLimit]] = []
     if analyst is not None:
         if analyst not in policy.analysts:
@@ -114,6 +181,6 @@ def scopes_of(
     return (BudgetScope("dataset", dataset), *limited)
 
 
-def _shown(amount: str) -> str:
-    """Six digits of an exact amount, rounded down: nobody is told of more than there is."""
+def _six_digits(amount: str) -> str:
+    """Format six digits of an exact amount, rounded down, so that the text never exceeds the amount."""
     return format(Context(prec=6, rounding=ROUND_DOWN).create_decimal(amount), "f")

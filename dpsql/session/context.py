@@ -1,4 +1,4 @@
-"""What a session is made of, fixed when it is opened: policy, data, ledger, stored releases, noise."""
+"""The parts of a session, fixed when it is opened: policy, data, ledger, stored releases, noise."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.release.sandbox import Sandbox
-from dpsql.reuse.lookup import ReuseCaches, Shelf
+from dpsql.reuse.lookup import ReuseCaches, StoredReleases
 from dpsql.reuse.store import ReleaseStore
-from dpsql.session.background_work import Room
+from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.budget import Budget, BudgetScope, scopes_of
 from dpsql.session.stages import Stages
+from dpsql.session.watch_register import Watches
 
 
 class Accounts:
@@ -63,10 +64,11 @@ class SessionContext:
     ledger: Ledger
     accounts: Accounts
     store: ReleaseStore
-    shelf: Shelf
+    stored_releases: StoredReleases
     caches: ReuseCaches
     gate: Gate
-    room: Room
+    room: MeasurementQueue
+    watches: Watches
 
     def stages(self) -> Stages:
         """Return the stages of one question, none of them answered yet."""
@@ -83,12 +85,15 @@ class SessionContext:
     def under(self, policy: Policy) -> SessionContext:
         """Return this context with another `policy`: same asker, accounts, data and ledger.
 
-        Releases are named by the meaning of the policy, so they never answer for questions under this one.
+        Keys of stored releases include the meaning of the policy, so releases under one policy never answer questions
+        under another.
         """
         return replace(
             self,
             policy=policy,
             planner=Planner(policy, self.engine),
             index=ContributionIndex(policy, self.engine, lambda: self.ledger.witness.key),
-            shelf=Shelf(policy, self.ledger, self.store, self.analyst, self.engine.data_version, self.caches),
+            stored_releases=StoredReleases(
+                policy, self.ledger, self.store, self.analyst, self.engine.data_version, self.caches
+            ),
         )

@@ -1,4 +1,4 @@
-"""What an answer was measured from: terms with the error bars of their released numbers, worked out when they are read."""
+"""The terms behind an answer with the error bars of their released numbers, computed when they are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpsql.pricing.explain import PlannedOutput, planned_outputs
 
 
 class MeasuredOutputs(Sequence[PlannedOutput]):
-    """The rows of EXPLAIN as they hold for one release; few readers of answers read them."""
+    """The rows of EXPLAIN for one release, computed lazily: few readers of answers use them."""
 
     def __init__(self, planned: Planned, errors: Mapping[str, Mapping[str, tuple[float, float]]]) -> None:
         """`errors`: half width and deviation of each term, for each block."""
@@ -34,5 +34,5 @@ class MeasuredOutputs(Sequence[PlannedOutput]):
         return len(self._outputs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A release that travels takes the rows along and no plan."""
+        """Pickle the rows instead of the plan."""
         return tuple, (self._outputs,)

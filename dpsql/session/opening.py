@@ -16,13 +16,13 @@ from dpsql.session.session import Session
 
 
 def source_fingerprint(policy: Policy) -> str | None:
-    """SHA-256 (hex) of where the data of a policy are, by which another ledger over the same data is known; None when the
-    policy does not say."""
+    """Return the SHA-256 (hex) of the location of a policy's data, by which ledgers over the same data are
+    recognised; None if the policy names no location."""
     if policy.source is None and not any(table.source for table in policy.tables.values()):
         return None
     source = policy.source or ""
-    own = source if is_file(source) or "://" not in source else policy.source_path() or source
-    parts = sorted({own, *map(policy.table_source, policy.tables)})
+    location = source if is_file(source) or "://" not in source else policy.source_path() or source
+    parts = sorted({location, *map(policy.table_source, policy.tables)})
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -36,7 +36,7 @@ def open_session(
 ) -> Session:
     """Open a policy, its data and its ledger.
 
-    `analyst` and `project`: whose accounts are charged beside the dataset's. `source`: a DuckDB connection or Arrow
+    `analyst` and `project`: their accounts are charged besides the dataset's. `source`: a DuckDB connection or Arrow
     tables instead of the policy's own source. `create_ledger` is the owner's explicit act for a data set that never
     had a ledger. Raises PolicyRefusal, Fault, IntegrityError.
     """
@@ -44,7 +44,11 @@ def open_session(
     engine = open_engine(checked, source)
     try:
         ledger = open_ledger(
-            checked.ledger_url(), checked.dataset, create=create_ledger, source=source_fingerprint(checked)
+            checked.ledger_url(),
+            checked.dataset,
+            create=create_ledger,
+            source=source_fingerprint(checked),
+            witness=checked.witness,
         )
         return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst, project=project)
     except Error:

@@ -1,7 +1,8 @@
 """The order of every answer: price, reserve, touch data, noise, store, answer (privacy.md 7).
 
-The price follows from the question alone. It is reserved durably before data is touched, and never given back. What was
-measured is stored before anybody sees it. No other module reserves a charge, runs an engine or adds noise.
+The price follows from the question alone. It is reserved durably before data is touched, and never refunded.
+Measurements are stored before they are shown. No other module reserves a charge, runs an engine or adds noise, but two that
+keep the same order: `row_export` for tables of randomised rows, and `watches`, which compares sums with a threshold.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from operator import is_
 
+from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.emit.measurements import SUMS, queries
 from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.ledger import ChargeRequest
@@ -20,6 +22,7 @@ from dpsql.ledger.records import charge_id
 from dpsql.ledger.reservation import Reservation
 from dpsql.noise.perturb import perturb, unmoved
 from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.plan import Relation
 from dpsql.plan.stability import promises
 from dpsql.planning.planner import Planned, read_tables
 from dpsql.pricing.explain import describe_loss
@@ -28,19 +31,21 @@ from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Presentation, Receipt, Release, drop_notices, make_release
 from dpsql.release.remainder import Remainder
-from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Found, Look
+from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Lookup, PaidBlock
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
+from dpsql.session.explanation import row_notices
 from dpsql.session.measured_outputs import MeasuredOutputs
+from dpsql.session.notices import choice_notices, missing_keys_notice, stage_notices, unlisted_notices
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
-from dpsql.session.stages import notes as stage_notes
 
 
 @dataclass(frozen=True)
-class _Request:
-    """One question on its way: `id` is the idempotency key that the asker chose, `work` the thread that answers it."""
+class Request:
+    """One question in the pipeline: `id` is the idempotency key that the asker chose, `work` the thread that answers
+    it."""
 
     id: str | None
     stages: Stages
@@ -50,54 +55,52 @@ class _Request:
 def answer(
     context: SessionContext, planned: Planned, request_id: str | None, pace: Pace, running: set[Work]
 ) -> Release:
-    """Answer from the store, else measure in a thread that goes on when nobody waits any more (`background_work`).
+    """Answer from the store, else measure in a thread that continues if the asker stops waiting (`background_work`).
 
-    `running` holds the work of the session while somebody waits for it. Raises refusals (nothing charged) and faults
+    `running` holds the work of the session while its asker waits. Raises refusals (nothing charged) and faults
     (`charged` says whether the charge stays).
     """
     work = Work(context.engine.interrupt, asker=context.analyst or OWNER, session=context.id, pace=pace)
-    request = _Request(request_id, context.stages(), work)
-    look = context.shelf.find(planned, request.stages.fill, request_id)
-    if None not in look.found:
-        return _answered(context, look.planned, look.found, request)
+    request = Request(request_id, context.stages(), work)
+    lookup = context.stored_releases.find(planned, request.stages.fill, request_id)
+    if None not in lookup.blocks:
+        return _answered(context, lookup.planned, lookup.blocks, request)
     running.add(work)
     try:
-        work.start(partial(_in_turn, context, planned, look, request))
+        work.start(partial(_in_turn, context, planned, lookup, request))
         return work.result()
     finally:
         work.leave()
         running.discard(work)
 
 
-def _in_turn(context: SessionContext, planned: Planned, look: Look, request: _Request) -> Release:
-    """Measure one question at a time: who asked the same meanwhile finds it stored.
+def _in_turn(context: SessionContext, planned: Planned, lookup: Lookup, request: Request) -> Release:
+    """Measure equal questions one at a time, so that the second finds the first one's release stored.
 
-    The store is looked at again only where somebody may have stored an answer since the first look.
+    The store is read again only where another session may have stored an answer since the first lookup.
     """
     most_seconds = context.policy.per_query.timeout_seconds
     with (
         context.room.place(request.work),
-        context.shelf.turn(look, most_seconds, request.work.check) as look_holds,
+        context.stored_releases.measuring_lock(lookup, most_seconds, request.work.check) as is_current,
     ):
-        if not look_holds:
-            look = context.shelf.find(planned, request.stages.fill, request.id)
-        return _answered(context, look.planned, look.found, request)
+        if not is_current:
+            lookup = context.stored_releases.find(planned, request.stages.fill, request.id)
+        return _answered(context, lookup.planned, lookup.blocks, request)
 
 
-def _answered(context: SessionContext, planned: Planned, found: list[Found | None], request: _Request) -> Release:
-    """The answer, with what is missing in `found` charged and measured, one stage after the other.
+def _answered(context: SessionContext, planned: Planned, stored: list[PaidBlock | None], request: Request) -> Release:
+    """Return the answer; blocks that `stored` lacks are charged and measured, one stage after the other.
 
-    Whatever the number of stages, all that is missing is reserved at once before the first of them: the parameters
-    of the later ones are fixed already (`stages` says why their losses add up).
+    Whatever the number of stages, all missing blocks are reserved at once before the first stage: the parameters of
+    later ones are fixed already (`stages` says why their losses add up).
     """
     blocks = planned.price.blocks
-    missing = [index for index, part in enumerate(found) if part is None]
+    missing = [index for index, part in enumerate(stored) if part is None]
     if missing:
-        context.engine.look(read_tables(planned, missing))
-        context.index.require_prepared(read_tables(planned, missing))
-    versions = {index: context.shelf.version(blocks[index]) for index in missing}
-    read = {table: context.engine.data_version((table,)) for table in read_tables(planned, missing)} if missing else {}
-    context.room.breaker.require_open(read)
+        require_readable(context, planned, missing)
+    versions = {index: context.stored_releases.version(blocks[index]) for index in missing}
+    read = open_sources(context, planned, missing) if missing else {}
     loss = PrivacyLoss.nothing()
     for index in missing:
         loss = loss + blocks[index].loss
@@ -106,8 +109,8 @@ def _answered(context: SessionContext, planned: Planned, found: list[Found | Non
     receipt_id = request.id or uuid.uuid4().hex
     accounts = None
     if missing:
-        measurement = _Measurement(context, planned, found, request, missing, versions, receipt_id)
-        reservation = _reserve(context, receipt_id, loss, planned, request.work)
+        measurement = MissingBlocks(context, planned, stored, request, missing, versions, receipt_id)
+        reservation = reserve(context, receipt_id, loss, planned, request.work)
         try:
             planned, accounts = measurement.run(reservation), reservation.accounts
         except Fault as error:
@@ -115,7 +118,7 @@ def _answered(context: SessionContext, planned: Planned, found: list[Found | Non
                 context.room.breaker.failed(read)
             raise
         context.room.breaker.succeeded(read)
-    released = tuple(part for part in found if part is not None)
+    released = tuple(part for part in stored if part is not None)
     if released and not missing:
         receipt_id = released[0].receipt
     return _release(
@@ -123,8 +126,21 @@ def _answered(context: SessionContext, planned: Planned, found: list[Found | Non
     )
 
 
-def _reserve(context: SessionContext, receipt_id: str, loss: PrivacyLoss, planned: Planned, work: Work) -> Reservation:
-    """Charge what is about to be measured, unless nobody waits for it any more."""
+def require_readable(context: SessionContext, planned: Planned, missing: Sequence[int]) -> None:
+    """Raise what reading the tables of some blocks would refuse or fail with, before anything is charged."""
+    context.engine.check_readable(read_tables(planned, missing))
+    context.index.require_prepared(read_tables(planned, missing))
+
+
+def open_sources(context: SessionContext, planned: Planned, missing: Sequence[int]) -> dict[str, str]:
+    """The data version of each table that some blocks read. Raises Fault source_closed where one failed lately."""
+    versions = {table: context.engine.data_version((table,)) for table in read_tables(planned, missing)}
+    context.room.breaker.require_open(versions)
+    return versions
+
+
+def reserve(context: SessionContext, receipt_id: str, loss: PrivacyLoss, planned: Planned, work: Work) -> Reservation:
+    """Charge the measurement, unless the asker has stopped waiting."""
     request = ChargeRequest(
         id=charge_id(context.analyst, receipt_id),
         analyst=context.analyst or OWNER,
@@ -138,38 +154,40 @@ def _reserve(context: SessionContext, receipt_id: str, loss: PrivacyLoss, planne
         return context.ledger.reserve(request)
 
 
-class _Measurement:
+class MissingBlocks:
     """The missing blocks of one question: measured, made noisy and stored under one reservation."""
 
     def __init__(
         self,
         context: SessionContext,
         planned: Planned,
-        found: list[Found | None],
-        request: _Request,
+        stored: list[PaidBlock | None],
+        request: Request,
         missing: Sequence[int],
         versions: Mapping[int, str],
         receipt_id: str,
     ) -> None:
         """Write the engine's queries before anything is charged; results that are not released yet stand in them under
         their names. `versions`: of the data that the missing blocks read."""
-        self._context, self._planned, self._found, self._request = context, planned, found, request
+        self._context, self._planned, self._stored, self._request = context, planned, stored, request
         self._missing, self._versions, self._receipt_id = missing, versions, receipt_id
         self._emitter = context.emitter(context.index.views())
         blocks = planned.price.blocks
         self._queries = {index: queries(self._emitter, blocks[index].block) for index in missing}
         for index in missing:
-            if is_charged(blocks[index]) and not planned.waiting(index):
+            if is_charged(blocks[index]):
+                waiting = [result for result in planned.plan.results if result.name in planned.waiting(index)]
                 for query in self._queries[index].values():
-                    context.engine.rehearse(request.stages.given(query))
+                    context.engine.rehearse(request.stages.with_results(query, waiting))
 
     def run(self, reservation: Reservation) -> Planned:
-        """Put the released blocks into `found`, and return the question with the results of its stages.
+        """Store the released blocks, and return the question with the results of its stages.
 
         A failure leaves the charge: noise may have been drawn.
         """
         try:
-            self._check_promises()
+            for index in self._missing:
+                check_promises(self._context, self._planned.price.blocks[index].block.source)
             for index in self._missing:
                 self._measure(index)
             reservation.commit()
@@ -180,34 +198,30 @@ class _Measurement:
             raise
         return self._planned
 
-    def _check_promises(self) -> None:
-        """Keys that the policy calls unique must be so in the data: stability was computed from it (privacy.md 3)."""
-        context = self._context
-        emitter = context.emitter()
-        for index in self._missing:
-            block = self._planned.price.blocks[index].block
-            for promise in sorted(promises(block.source, context.policy), key=repr):
-                if not context.engine.holds(emitter.promise(promise)):
-                    columns = ", ".join(promise.columns)
-                    raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
+    def exact(self, index: int) -> dict[str, ExactAnswer]:
+        """Run the engine's queries of one block over the data; by name, sealed."""
+        most_seconds = self._context.policy.per_query.timeout_seconds
+        return {
+            name: self._context.engine.run(
+                self._request.stages.with_results(query), self._request.work.pace.left(most_seconds)
+            )
+            for name, query in self._queries[index].items()
+        }
 
     def _measure(self, index: int) -> None:
         """Measure one block, add noise, store it."""
         context, work = self._context, self._request.work
         if self._planned.waiting(index):
-            self._planned = self._request.stages.fill(self._planned, index, self._found)
+            self._planned = self._request.stages.fill(self._planned, index, self._stored)
             self._queries[index] = queries(self._emitter, self._planned.price.blocks[index].block)
         priced = self._planned.price.blocks[index]
-        # What nobody can move is the same over all data, so it is free, and free means that no data is read.
-        most_seconds = context.policy.per_query.timeout_seconds
-        exact = {
-            name: context.engine.run(self._request.stages.given(query), work.pace.left(most_seconds))
-            for name, query in (self._queries[index].items() if is_charged(priced) else ())
-        }
+        # A measurement that no unit can change is the same over all data, so it is free; free means that no data is
+        # read.
+        exact = self.exact(index) if is_charged(priced) else {}
         sums = exact[SUMS] if SUMS in exact else unmoved(priced.noise)
         noisy = perturb(sums, priced.noise, context.gate, exact)
         work.require_open()
-        self._found[index] = context.shelf.keep(
+        self._stored[index] = context.stored_releases.keep(
             self._planned,
             index,
             noisy,
@@ -217,28 +231,50 @@ class _Measurement:
         )
 
 
+def check_promises(context: SessionContext, source: Relation) -> None:
+    """Check in the data that keys which the policy declares unique are so: the stability of `source` relies on it
+    (privacy.md 3)."""
+    emitter = context.emitter()
+    for promise in sorted(promises(source, context.policy), key=repr):
+        if not context.engine.holds(emitter.promise(promise)):
+            columns = ", ".join(promise.columns)
+            raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
+
+
 def _release(
     context: SessionContext,
     planned: Planned,
-    found: tuple[Found, ...],
+    stored: tuple[PaidBlock, ...],
     loss: PrivacyLoss,
     receipt_id: str,
     *,
     reused: bool,
     accounts: Mapping[str, Account] | None,
 ) -> Release:
-    """The answer. Its receipt is that of its charge; where nothing was charged, that of the first charge.
+    """Return the answer. Its receipt is that of its charge; where nothing was charged, that of the first charge.
 
     `accounts` is the state of the ledger after the charge.
     """
     budget = context.accounts.budget(planned.options.project, accounts)
+    blocks = tuple(part.block for part in stored)
     notices = (
-        *(part.remark for part in found if part.remark),
+        *(part.remark for part in stored if part.remark),
+        *unlisted_notices(planned, context.policy),
+        *row_notices(planned, context.policy),
         *drop_notices(planned.plan.blocks),
-        *stage_notes(planned),
+        *stage_notices(planned),
+        *choice_notices(planned, blocks, context.sandbox, context.public_table),
     )
-    receipt = Receipt(receipt_id, loss, Remaining(budget), describe_loss(loss), reused, notices)
-    blocks = tuple(part.block for part in found)
+    price = budget.price(context.planner.accountant.units(loss))
+    receipt = Receipt(
+        receipt_id,
+        loss,
+        Remaining(budget),
+        describe_loss(loss),
+        reused,
+        notices,
+        "nothing" if price is None else price.after(),
+    )
     sources, previous = context.caches.answers.get(planned) or ((), None)
     if previous is not None and len(sources) == len(blocks) and all(map(is_, sources, blocks)):
         receipt = _with_missing_keys(receipt, planned, previous)
@@ -251,7 +287,7 @@ def _release(
     public = {entry.name: context.public_table(entry.scan) for entry in inputs}
     remainder = Remainder(planned.plan.remainder, planned.plan.output_names, read_blocks, public, planned.text)
     release = make_release(context.sandbox, remainder, presentation(planned.options), receipt)
-    errors = {part.block.name: part.errors for part in found}
+    errors = {part.block.name: part.errors for part in stored}
     measured = MeasuredOutputs(planned, errors)
     release = replace(release, measured=measured, receipt=_with_missing_keys(receipt, planned, release))
     if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
@@ -260,17 +296,12 @@ def _release(
 
 
 def presentation(options: Options) -> Presentation:
-    """How an answer is to be shown."""
+    """Return the presentation options of an answer."""
     hidden = options.unknown is Unknown.NULL
-    return Presentation(float(options.confidence), options.nonnegative, hidden, options.simultaneous)
+    return Presentation(float(options.confidence), options.nonnegative, hidden, options.simultaneous, options.shrinkage)
 
 
 def _with_missing_keys(receipt: Receipt, planned: Planned, release: Release) -> Receipt:
-    """The receipt with the notice that keys which few units share are in no total, where something is computed over
-    groups of private keys."""
-    rules = [block.noise.selection for block in planned.price.blocks if block.noise.selection is not None]
-    if not rules or not release.answered.of_groups:
-        return receipt
-    few = max(rule.half_point() for rule in rules)
-    notice = f"keys that fewer than about {few} units share are mostly not shown, and what they have is in no total"
-    return replace(receipt, notices=(*receipt.notices, notice))
+    """Return the receipt with the notice of private keys that are not shown."""
+    notice = missing_keys_notice(planned, bool(release.answered.of_groups))
+    return replace(receipt, notices=(*receipt.notices, *notice))

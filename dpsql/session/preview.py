@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from dpsql.engine.emit.measurements import texts
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import expected_bars
 from dpsql.planning.planner import Planned
-from dpsql.pricing.explain import PrivacyPlan, planned_outputs
+from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
 from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import group_notices
 from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
+from dpsql.session.explanation import cheaper_line, error_lines, price_line, row_notices
+from dpsql.session.notices import missing_keys_notice, stage_notices, unlisted_notices
 from dpsql.session.rehearsal import rehearse
-from dpsql.session.stages import notes as stage_notes
 
 
 def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     """Return the privacy plan of a question; nothing is charged, data is not touched. Raises what asking would refuse."""
     columns = rehearse(context.planner, context.sandbox, planned)
-    order = stage_notes(planned)
-    look = context.shelf.find(planned, context.stages().fill, asking=False)
-    planned, stored = look.planned, look.found
+    lookup = context.stored_releases.find(planned, context.stages().fill, asking=False)
+    planned, stored = lookup.planned, lookup.blocks
     blocks = planned.price.blocks
-    emitter = context.emitter(context.index.views(shown=True))
     missing = [priced for priced, release in zip(blocks, stored, strict=True) if release is None]
     charged = PrivacyLoss.nothing()
     for priced in missing:
@@ -33,37 +33,65 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     if any(map(is_charged, missing)):
         context.planner.require_least(charged)
     confidence = planned.options.confidence
-    return PrivacyPlan(
-        outputs=planned_outputs(
-            planned.plan, blocks, confidence, {part.block.name: part.errors for part in stored if part is not None}
+    outputs = planned_outputs(
+        planned.plan, blocks, confidence, {part.block.name: part.errors for part in stored if part is not None}
+    )
+    bars = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
+    budget = context.accounts.budget(planned.options.project)
+    price = budget.price(context.planner.accountant.units(charged))
+    rows = (
+        *unlisted_notices(planned, context.policy),
+        *row_notices(planned, context.policy),
+        *group_notices(columns, planned.plan.blocks),
+        *missing_keys_notice(planned, any(column.of_groups for column in columns)),
+    )
+    lines = (
+        *error_lines(columns, outputs, bars, planned.options),
+        price_line(price, describe_loss(charged), len(missing) < len(blocks)),
+        *rows,
+        cheaper_line(
+            charged,
+            planned.options,
+            context.policy.per_query.min_epsilon,
+            squared=context.planner.accountant.request(planned.options.epsilon).rho is not None,
         ),
+    )
+    return PrivacyPlan(
+        outputs=outputs,
         loss=planned.price.loss,
         charged=charged,
-        remaining=tuple(Remaining(context.accounts.budget(planned.options.project)).items()),
+        remaining=tuple(Remaining(budget).items()),
         stored=tuple(part.block.name for part in stored if part is not None),
-        engine_sql=tuple((priced.block.name, sql) for priced in blocks for sql in texts(emitter, priced.block)),
+        engine_sql=engine_sql(context, planned) if context.analyst is None else (),
         confidence=float(confidence),
         columns=tuple((column.name, column.type.value) for column in columns),
         notes=(
-            *order,
-            *_expected_notes(context, planned),
-            *group_notices(columns, planned.plan.blocks),
+            *stage_notices(planned),
+            *_expected_notes(bars, planned),
+            *rows,
             *context.index.notes({table for priced in blocks for table in tables(priced.block.source)}),
-            *context.shelf.notes(planned, stored),
+            *context.stored_releases.notes(planned, stored),
         ),
+        lines=tuple(filter(None, lines)),
     )
 
 
-def _expected_notes(context: SessionContext, planned: Planned) -> tuple[str, ...]:
-    """How wide the bars of outputs will be that are no COUNT or SUM as they stand."""
-    found = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
-    if not found:
+def engine_sql(context: SessionContext, planned: Planned) -> tuple[tuple[str, str], ...]:
+    """Return the generated text of each block: it names what the owner calls the data, the way to the privacy unit
+    and the row filters of analysts."""
+    emitter = context.emitter(context.index.views(for_display=True))
+    return tuple((priced.block.name, sql) for priced in planned.price.blocks for sql in texts(emitter, priced.block))
+
+
+def _expected_notes(bars: Mapping[str, float], planned: Planned) -> tuple[str, ...]:
+    """Return notes on the expected error bars of outputs that are not plain COUNTs or SUMs."""
+    if not bars:
         return ()
     rows = planned.options.assume_rows
-    known = [f"{name} within about +/- {width:.4g}" for name, width in found.items() if math.isfinite(width)]
-    nothing = [f"nothing known of {name}" for name, width in found.items() if not math.isfinite(width)]
+    finite = [f"{name} within about +/- {width:.4g}" for name, width in bars.items() if math.isfinite(width)]
+    nothing = [f"nothing known of {name}" for name, width in bars.items() if not math.isfinite(width)]
     confidence = float(planned.options.confidence)
     return (
-        f"{', '.join([*known, *nothing])} in {confidence:.0%} of cases, if each group has {rows:,} rows (dp.assume_rows), "
+        f"{', '.join([*finite, *nothing])} in {confidence:.0%} of cases, if each group has {rows:,} rows (dp.assume_rows), "
         "most values near their lower bound",
     )

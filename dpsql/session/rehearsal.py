@@ -1,23 +1,41 @@
-"""The public remainder run over empty tables: what it would refuse is refused before anything is charged."""
+"""The public remainder run over empty tables: what it would refuse is refused before anything is charged.
+
+The sandbox meets conversions between types that have none (a list and a number, a day and a number) when there is a row to
+convert, and those of a text that is no number then, too. So remainders that may contain one are run over rows of
+examples, too. A text becomes a number by CAST alone, which is NULL where it has none: what compares or adds the two
+without one is refused.
+"""
 
 from __future__ import annotations
 
-import pyarrow as pa
+from dataclasses import replace
 
-from dpsql.errors.exceptions import Error
+import pyarrow as pa
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planned, Planner
 from dpsql.release import release
 from dpsql.release.release import OutputColumn
-from dpsql.release.remainder import ARROW, DIALECT, Remainder, unanswered
-from dpsql.release.sandbox import Sandbox
+from dpsql.release.remainder import ARROW, DIALECT, EXAMPLES, Remainder, unanswered
+from dpsql.release.sandbox import CONVERSION, LITERAL_CONVERSION, Sandbox
+
+_ROWS = 2
+_CONVERTING = (exp.Array, exp.SetOperation, exp.Cast, exp.TryCast)
+_COMPARING = (exp.Binary, exp.Unary, exp.Predicate, exp.Func, exp.Join)
+_IMPLICIT = "a released text is no number, day or truth value here (write CAST(x AS type))"
+_CONNECTING = (exp.And, exp.Or, exp.Not, exp.Paren)
+_NO_HASH = 20_010_101
+"""No hash of truth values: that of false is 0."""
 
 
 def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[OutputColumn, ...]:
     """Return the columns of the answer. Depends on SQL, policy and public tables only; raises what the sandbox refuses.
 
-    The outcome is kept with the question, and by what the remainder reads: many questions differ inside their private
-    blocks only (a literal in WHERE), and share a remainder.
+    The outcome is cached with the question and under the columns that the remainder reads: many questions differ only
+    inside their private blocks (a literal in WHERE) and share a remainder.
     """
     columns = planner.columns.get(planned.token)
     if columns is not None:
@@ -32,27 +50,96 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
         )
         for priced in planned.price.blocks
     )
+    column_types = (
+        *((*keys, *(type_ for _, _, type_ in formulas)) for _, keys, _, formulas, _ in shapes),
+        *([column.facts.type for column in public.scan.columns] for public in planned.plan.public_inputs),
+    )
     scans = tuple((public.name, public.scan) for public in planned.plan.public_inputs)
     confidence = float(planned.options.confidence)
     remainder, results = planned.plan.remainder, planned.plan.results
     names = planned.plan.output_names
 
     def run() -> tuple[OutputColumn, ...]:
-        public = {name: _empty(scan) for name, scan in scans}
+        public = {name: _table(scan, 0) for name, scan in scans}
         blocks = tuple(unanswered(*shape) for shape in shapes)
         for result in results:
             labels = tuple(column.name for column in result.columns)
             release.rehearse(sandbox, Remainder(result.query, labels, blocks, public), confidence)
-        return release.rehearse(sandbox, Remainder(remainder, names, blocks, public), confidence)
+        columns = release.rehearse(sandbox, Remainder(remainder, names, blocks, public), confidence)
+        texts = any(Type.TEXT in types for types in column_types)
+        if any(_converts(tree, texts) for tree in (remainder, *(result.query for result in results))):
+            public = {name: _table(scan, _ROWS) for name, scan in scans}
+            blocks = tuple(unanswered(*shape, rows=_ROWS) for shape in shapes)
+            for result in results:
+                labels = tuple(column.name for column in result.columns)
+                _check_conversions(sandbox, Remainder(result.query, labels, blocks, public), confidence)
+            _check_conversions(sandbox, Remainder(remainder, names, blocks, public), confidence)
+        return columns
 
     try:
         texts = (planned.text, *(result.query.sql(dialect=DIALECT) for result in results))
         columns = planner.rehearsals.get((texts, names, shapes, scans, confidence), run)
     except Error as error:
-        raise error.at(planned.statement.sql) from None
+        raise error.placed_in(planned.statement.sql) from None
     planner.columns[planned.token] = columns
     return columns
 
 
-def _empty(scan: Scan) -> pa.Table:
-    return pa.table({column.name: pa.array([], ARROW[column.facts.type]) for column in scan.columns})
+def _converts(tree: exp.Expr, texts: bool) -> bool:
+    """Return whether there may be a conversion: a text, in quotes or among `texts`, becomes a number where one is wanted."""
+    if texts and tree.find(*_COMPARING):
+        return True
+    return any(node.is_string or not isinstance(node, exp.Literal) for node in tree.find_all(exp.Literal, *_CONVERTING))
+
+
+def _table(scan: Scan, rows: int) -> pa.Table:
+    return pa.table(
+        {column.name: pa.array(EXAMPLES[column.facts.type][:rows], ARROW[column.facts.type]) for column in scan.columns}
+    )
+
+
+def _check_conversions(sandbox: Sandbox, remainder: Remainder, confidence: float) -> None:
+    """Refuse conversions that no value has. Conditions may leave out every row of examples, so a second run leaves out none.
+    What fails for its values may not fail for those of the answer."""
+    of_all = remainder.tree.copy()
+    conditions = [
+        part for part in of_all.find_all(exp.Where, exp.Having, exp.Qualify) if isinstance(part.this, exp.Expr)
+    ]
+    for condition in conditions:
+        condition.set("this", _held_by_all(condition.this))
+    for tree in [remainder.tree, of_all] if conditions else [remainder.tree]:
+        category = _failure(sandbox, replace(remainder, tree=tree, written=""), confidence)
+        if LITERAL_CONVERSION in category:
+            raise refuse("sandbox_query", category=LITERAL_CONVERSION)
+        if CONVERSION in category:
+            _check_implicit(sandbox, replace(remainder, tree=tree.copy(), written=""), confidence)
+
+
+def _check_implicit(sandbox: Sandbox, remainder: Remainder, confidence: float) -> None:
+    """Refuse a conversion that fails although every CAST is NULL where it has no value."""
+    for cast in list(remainder.tree.find_all(exp.Cast)):
+        cast.replace(exp.TryCast(this=cast.this.copy(), to=cast.to.copy()))
+    if CONVERSION in _failure(sandbox, remainder, confidence):
+        raise refuse("sandbox_query", category=_IMPLICIT)
+
+
+def _failure(sandbox: Sandbox, remainder: Remainder, confidence: float) -> str:
+    """Return why `remainder` fails for its values, nothing if it does not. Raises what no values could mend."""
+    try:
+        release.rehearse(sandbox, remainder, confidence)
+    except Error as error:
+        if error.slug == "sandbox_query":
+            raise
+        return error.message
+    return ""
+
+
+def _held_by_all(condition: exp.Expr) -> exp.Expr:
+    """A condition that every row holds, with each part of `condition` computed for every row."""
+    parts = [condition]
+    while any(isinstance(part, _CONNECTING) for part in parts):
+        parts = [
+            inner for part in parts for inner in (part.iter_expressions() if isinstance(part, _CONNECTING) else (part,))
+        ]
+    hashed = exp.Anonymous(this="hash", expressions=[part.copy() for part in parts])
+    return exp.NEQ(this=hashed, expression=exp.Literal.number(_NO_HASH))

@@ -25,7 +25,7 @@ class Pace:
         self._held = False
 
     def moment(self, now: float) -> float:
-        """The first response time from `now` on."""
+        """Return the first response time from `now` on."""
         if self._timing == "padded":
             return now + padding(now - self._started)
         return now if self.latest is None else max(now, self.latest)
@@ -41,7 +41,7 @@ class Pace:
             time.sleep(seconds)
 
     def left(self, timeout_seconds: float) -> float:
-        """Seconds that a scan may take from now on, at most `timeout_seconds`."""
+        """Return the seconds that a scan may still take, at most `timeout_seconds`."""
         if self.latest is None:
             return timeout_seconds
         return min(timeout_seconds, max(self.latest - time.monotonic(), _LEAST_SECONDS))
@@ -52,10 +52,10 @@ _LEAST_SECONDS = 0.001
 
 
 def padding(elapsed_seconds: float) -> float:
-    """Seconds to wait so that a response takes the next of 0.05, 0.1, 0.2, 0.4, ... seconds.
+    """Return the seconds to wait so that a response takes the next of 0.05, 0.1, 0.2, 0.4, ... seconds.
 
-    Whatever data may change within one step is not to be told from outside. A step can still be crossed, so this
-    makes time tell less, and is no part of the guarantee.
+    Differences within one step cannot be observed. Data can still move a response across a step, so this reduces what
+    time reveals and is not part of the guarantee.
     """
     step = PAD_SECONDS
     while step < elapsed_seconds:

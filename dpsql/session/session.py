@@ -1,12 +1,13 @@
-"""One asker's way to answers: statements in, releases out. The order behind it stands in `pipeline`.
+"""Sessions: statements in, releases out.
 
-Every door calls a `Session`; no door knows a privacy rule. A session may be used from any thread.
+`pipeline` has the order of steps. Every front end calls a `Session`; none knows a privacy rule. A session may be used
+from any thread.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 from dpsql.engine.contract import Engine
@@ -20,21 +21,24 @@ from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.options import Options
 from dpsql.release.release import OutputColumn, Release
 from dpsql.release.sandbox import Sandbox, shared_sandbox
-from dpsql.reuse.lookup import ReuseCaches, Shelf
+from dpsql.reuse.lookup import ReuseCaches, StoredReleases
 from dpsql.reuse.store import ReleaseStore
-from dpsql.session import pipeline
-from dpsql.session.background_work import Room, Work
+from dpsql.session import pipeline, watches
+from dpsql.session.background_work import MeasurementQueue, Work
 from dpsql.session.budget import Budget
 from dpsql.session.context import Accounts, SessionContext
+from dpsql.session.hidden_names import naming_nothing_hidden
 from dpsql.session.preview import preview
 from dpsql.session.rehearsal import rehearse
 from dpsql.session.response_times import Pace
 from dpsql.session.statements import answer_statement, statement_columns
+from dpsql.session.watch_register import Watches
+from dpsql.sql.lexer import SqlText
 from dpsql.sql.parse import Parameters, Statement
 
 
 class Session:
-    """One analyst's (or the owner's) way to answers. Made by `open_session`."""
+    """The session of one analyst (or of the owner). Created by `open_session`."""
 
     def __init__(
         self,
@@ -48,10 +52,13 @@ class Session:
         gate: Gate | None = None,
         sandbox: Sandbox | None = None,
         planner: Planner | None = None,
-        room: Room | None = None,
+        room: MeasurementQueue | None = None,
         caches: ReuseCaches | None = None,
+        watch_register: Watches | None = None,
     ) -> None:
-        """`room`: shared by the sessions that measure beside each other; `caches`: by those that answer from one store."""
+        """`room` is shared by concurrent sessions of one process; `caches` by sessions over one store of releases,
+        `watch_register` by sessions that may go on with each other's runs."""
+        policy = policy.of_analyst(analyst)
         self.id = uuid.uuid4().hex
         self.first_options = self.options = Options.of_policy(policy, project)
         self._project = project
@@ -70,10 +77,11 @@ class Session:
             ledger=ledger,
             accounts=Accounts(policy, planner, ledger, analyst, self.id),
             store=store,
-            shelf=Shelf(policy, ledger, store, analyst, engine.data_version, caches),
+            stored_releases=StoredReleases(policy, ledger, store, analyst, engine.data_version, caches),
             caches=caches,
             gate=gate or Gate(),
-            room=Room() if room is None else room,
+            room=MeasurementQueue() if room is None else room,
+            watches=watch_register or Watches(),
         )
         self.context.accounts.scopes(project)
 
@@ -104,8 +112,9 @@ class Session:
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def execute(self, sql: str, parameters: Parameters = None, *, request_id: str | None = None) -> Release:
-        """Answer one statement of any kind. Raises refusals (nothing charged) and faults (`charged` tells).
+    def execute(self, sql: SqlText, parameters: Parameters = None, *, request_id: str | None = None) -> Release:
+        """Answer one statement of any kind. Raises refusals (nothing charged) and faults (`charged` says whether the
+        charge stays).
 
         `request_id` is an idempotency key: a request that was charged before under it is answered from its stored
         release, or refused, never charged again.
@@ -117,17 +126,21 @@ class Session:
         return self.answer(self.plan(statement, parameters), request_id, pace)
 
     def answer(self, planned: Planned, request_id: str | None = None, pace: Pace | None = None) -> Release:
-        """Answer what is planned; as `execute`. `pace`: of a question that arrived earlier."""
+        """Answer a planned question, as `execute` does. `pace`: the response times of a question that arrived
+        earlier."""
         pace = pace or Pace(self.policy)
-        # What is refused up to here follows from the text and the policy alone: it need not wait for its time.
+        # Refusals up to here follow from the text and the policy alone, so they need no response time.
         self.rehearse(planned)
         try:
             try:
-                return pipeline.answer(self.context, planned, request_id, pace, self._running)
+                with naming_nothing_hidden(self.policy):
+                    if planned.options.threshold is not None:
+                        return watches.answer(self.context, planned, pace, self._running)
+                    return pipeline.answer(self.context, planned, request_id, pace, self._running)
             finally:
                 pace.hold()
         except Error as error:
-            error.at(planned.statement.sql)
+            error.placed_in(planned.statement.sql)
             raise
 
     def set_option(self, name: str, value: str) -> None:
@@ -137,72 +150,93 @@ class Session:
         self.options = options
 
     def start_with(self, options: Mapping[str, str]) -> None:
-        """Options given with the connection: what RESET goes back to. Raises what `set_option` raises."""
+        """Set the options given with the connection, to which RESET returns. Raises what `set_option` raises."""
         for name, value in options.items():
             self.set_option(name, value)
         self.first_options = self.options
 
     def _check_project(self, options: Options) -> None:
-        """Whoever opened the session for a project meant all that is asked in it, whatever its SQL says."""
+        """A session opened for a project charges that project, whatever its SQL says."""
         if self._project is not None and options.project != self._project:
             raise refuse("project_fixed", name=self._project)
 
-    def plan(self, statement: Statement, parameters: Parameters = None) -> Planned:
-        """The priced plan of a statement under the options of now."""
-        planned = self.planner.plan(statement, self.options, cacheable=not parameters)
+    def plan(self, statement: Statement, parameters: Parameters = None, options: Options | None = None) -> Planned:
+        """Return the priced plan of a statement under `options`, the session's by default."""
+        with naming_nothing_hidden(self.policy):
+            planned = self.planner.plan(statement, options or self.options, cacheable=not parameters)
         self._check_project(planned.options)
         return planned
 
-    def describe(self, sql: str, parameters: Parameters = None) -> tuple[OutputColumn, ...]:
-        """The columns that a statement returns; nothing is charged, data is not touched, no option changes."""
+    def describe(self, sql: SqlText, parameters: Parameters = None) -> tuple[OutputColumn, ...]:
+        """Return the columns of a statement's answer; nothing is charged, data is not touched, no option changes."""
         statement = self.planner.parse(sql, parameters)
         if statement.kind != "query":
             return statement_columns(self, statement)
         return self.rehearse(self.plan(statement, parameters))
 
     def data_version(self, statement: Statement) -> str:
-        """Names the state of the data that a statement reads: another one may have other answers."""
+        """Return a name for the version of the data that a statement reads; answers may differ between versions."""
         if statement.query is None or self.policy.data_version is not None:
             return self.policy.data_version or ""
         return self.context.engine.data_version(read_tables(self.plan(statement)))
 
-    def explain(self, sql: str, parameters: Parameters = None) -> PrivacyPlan:
-        """The privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not touched."""
+    def explain(self, sql: SqlText, parameters: Parameters = None) -> PrivacyPlan:
+        """Return the privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not
+        touched."""
         statement = self.planner.parse(sql, parameters)
         if statement.query is None:
-            raise refuse("not_a_query", word=statement.kind.upper(), position=1).at(sql)
+            raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(statement.sql)
         return self.explain_planned(self.plan(statement, parameters))
 
     def explain_planned(self, planned: Planned) -> PrivacyPlan:
-        """The privacy plan of what is planned."""
-        return preview(self.context, planned)
+        """Return the privacy plan of a planned question."""
+        with naming_nothing_hidden(self.policy):
+            if planned.options.threshold is not None:
+                return watches.explain(self.context, planned)
+            return preview(self.context, planned)
 
     def rehearse(self, planned: Planned) -> tuple[OutputColumn, ...]:
-        """The columns of what is planned. Raises what the public remainder would be refused for, before a charge."""
+        """Return the columns of a planned question. Raises the refusals of its public remainder, before any charge."""
+        if planned.options.threshold is not None:
+            return watches.columns(self.context, planned)
         return rehearse(self.planner, self.sandbox, planned)
+
+    def expect_comparisons(self, questions: Sequence[Planned], options: Options) -> None:
+        """Say which questions the watch named by `options` will compare: a run has noise for all of them, whichever begins it.
+
+        Raises the refusals of comparisons, and watch_grids where no run can have them all. Nothing is charged.
+        """
+        watches.expect(self.context, questions, options)
 
     # --- the rest -----------------------------------------------------------------------------------------------------
 
     def budget(self) -> Budget:
-        """Spent and remaining of every scope that a charge under the options of now must fit."""
+        """Return the spent and remaining loss of every scope that a charge under the current options must fit."""
         return self.context.accounts.budget(self.options.project)
 
-    def over(self, policy: Policy) -> Session:
-        """This session under other contribution bounds: same asker, accounts, data and ledger, another `policy`.
+    def questions_left(self) -> int:
+        """Return how many questions that measure with `dp.epsilon` of the current options still fit every scope."""
+        accountant = self.planner.accountant
+        price = self.budget().price(accountant.units(accountant.request(self.options.epsilon)))
+        return 0 if price is None else price.times
 
-        Its releases are named by that policy's meaning, so they never answer for this one's questions.
+    def over(self, policy: Policy) -> Session:
+        """Return this session under other contribution bounds: same asker, accounts, data and ledger, another
+        `policy`.
+
+        Keys of its releases include that policy's meaning, so they never answer questions of this session.
         """
         other = copy(self)
         other.context = self.context.under(policy)
         return other
 
     def interrupt(self) -> None:
-        """End the waiting of whoever waits here now, at the next time of response; what is charged goes on (`work`)."""
+        """End the current waiting at the next response time; a charged question continues (`background_work`)."""
         for work in list(self._running):
             work.leave()
 
     def close(self) -> None:
-        """Stop what still runs here (its charge stays), and give engine and ledger back."""
+        """Stop running questions (their charges stay), and close engine and ledger."""
         self.context.room.stop(self.id)
         self.context.engine.close()
         self.context.store.close()

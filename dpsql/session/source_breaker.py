@@ -1,10 +1,9 @@
-"""A source that fails must not burn the budget: after a charged fault, questions about its tables are refused uncharged.
+"""A circuit breaker: after a charged fault of the source, questions about its tables are refused without charge.
 
-Every question about a table whose file is damaged is charged and fails. So a fault of the source closes the tables that the
-question read: until their data are another version, or for 30 seconds and then twice as long each time. When such a time is
-over one question goes through, and its own charge tells whether the table can be read again.
-
-What a refusal tells, that a read of this version of the table failed, was told to whoever was charged for that read. Faults
+Otherwise every question about a damaged file would be charged and fail. A fault of the source closes the tables that
+the question read, until their data have another version, or for 30 seconds and then twice as long each time. After
+that time one question goes through, and its own charge shows whether the table can be read again. The refusal reveals
+that a read of this version of the table failed, which the asker who was charged for that read already knows. Faults
 are outside of the guarantee (privacy.md 9).
 """
 
@@ -28,7 +27,7 @@ class _Closed:
 
 
 class SourceBreaker:
-    """Which tables are closed. Shared by the sessions that measure beside each other."""
+    """The closed tables, shared by concurrent sessions of one process."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -36,9 +35,9 @@ class SourceBreaker:
         self._closed: dict[str, _Closed] = {}
 
     def require_open(self, versions: Mapping[str, str]) -> None:
-        """Raises Fault source_closed when a read of one of these tables, in this version, failed lately.
+        """Raise Fault source_closed if a read of one of these tables, in this version, failed lately.
 
-        After the time of a failure this lets one question through, and closes the table to others for as long again.
+        When the time is over, one question passes, and the table is closed to others for the same time again.
         """
         with self._lock:
             now = self._clock()
@@ -60,8 +59,8 @@ class SourceBreaker:
         with self._lock:
             for table, version in versions.items():
                 before = self._closed.get(table)
-                known = before is not None and before.version == version
-                seconds = min(2 * before.seconds, LONGEST_SECONDS) if before is not None and known else FIRST_SECONDS
+                is_same = before is not None and before.version == version
+                seconds = min(2 * before.seconds, LONGEST_SECONDS) if before is not None and is_same else FIRST_SECONDS
                 self._closed[table] = _Closed(version, seconds, self._clock() + seconds)
 
     def succeeded(self, versions: Mapping[str, str]) -> None:

@@ -35,7 +35,7 @@ from dpsql.policy import Policy
 from dpsql.release.error_bars import answer
 from dpsql.release.remainder import ARROW, ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
-from dpsql.reuse.lookup import Found
+from dpsql.reuse.lookup import PaidBlock
 
 Public = Callable[[Scan], pa.Table]
 
@@ -49,44 +49,50 @@ class Stages:
         self._public = public
         self._tables: dict[str, pa.Table] = {}
 
-    def fill(self, planned: Planned, index: int, found: Sequence[Found | None]) -> Planned:
-        """`planned` with the results that block number `at` reads; as it is when some of them are not released yet.
+    def fill(self, planned: Planned, index: int, stored: Sequence[PaidBlock | None]) -> Planned:
+        """Return `planned` with the results that block number `index` reads, or unchanged if some of them are not
+        released yet.
 
-        Mechanisms and price stay as they are. What the block's release is called changes: the rows it reads are part of
-        what it measures, so it is found again when these very rows are read, and never for others.
+        Mechanisms and price stay. The key of the block's release changes: it includes the rows that the block reads,
+        so the release is reused for these rows alone.
         """
-        known = {one.block.name: one.block for one in found if one is not None}
-        missing = {one.block.name for one in planned.price.blocks} - known.keys()
+        released = {part.block.name: part.block for part in stored if part is not None}
+        missing = {block.block.name for block in planned.price.blocks} - released.keys()
         results = [result for result in planned.plan.results if result.name in planned.waiting(index)]
         if any(missing & tables_read(result.query) for result in results):
             return planned
         for result in results:
-            self._tables[result.name] = self._rows(planned, result, known)
+            self._tables[result.name] = self._rows(planned, result, released)
         priced, keys = list(planned.price.blocks), list(planned.keys)
-        priced[index] = replace(priced[index], block=filled(priced[index].block, self._known))
+        priced[index] = replace(priced[index], block=filled(priced[index].block, self._with_released))
         keys[index] = release_key(priced[index], self._policy)
         return replace(planned, price=replace(planned.price, blocks=tuple(priced)), keys=tuple(keys))
 
-    def given(self, query: EngineQuery) -> EngineQuery:
-        """An engine query with the results that it may read."""
-        return replace(query, released=dict(self._tables)) if self._tables else query
+    def with_results(self, query: EngineQuery, waiting: Sequence[Result] = ()) -> EngineQuery:
+        """Return an engine query with the released results that it reads, and an empty table for each of `waiting`, which
+        is not released yet."""
+        empty = {result.name: _empty(result) for result in waiting}
+        tables_beside = empty | self._tables
+        return replace(query, released=tables_beside) if tables_beside else query
 
-    def _rows(self, planned: Planned, result: Result, known: dict[str, ReleasedBlock]) -> pa.Table:
-        """The rows of a result, in the types of the plan. Raises the refusals of the sandbox."""
+    def _rows(self, planned: Planned, result: Result, released: dict[str, ReleasedBlock]) -> pa.Table:
+        """Return the rows of a result, in the types of the plan. Raises the refusals of the sandbox."""
         read = tables_read(result.query)
-        blocks = tuple(block for name, block in known.items() if name in read)
-        public = {one.name: self._public(one.scan) for one in planned.plan.public_inputs if one.name in read}
+        blocks = tuple(block for name, block in released.items() if name in read)
+        if not planned.options.shrinkage:
+            blocks = tuple(block.as_plugged_in() for block in blocks)
+        public = {entry.name: self._public(entry.scan) for entry in planned.plan.public_inputs if entry.name in read}
         names = tuple(column.name for column in result.columns)
         remainder = Remainder(result.query, names, blocks, public)
-        found = answer(self._sandbox, remainder, float(planned.options.confidence)).table
-        columns = [_typed(found.column(column.name), column.facts.type) for column in result.columns]
+        result_rows = answer(self._sandbox, remainder, float(planned.options.confidence)).table
+        columns = [_typed(result_rows.column(column.name), column.facts.type) for column in result.columns]
         table = pa.table(dict(zip(names, columns, strict=True)))
         for unique in result.unique:
             _check_unique(table, unique)
         return table
 
-    def _known(self, part: Any) -> Any:
-        """A part of a plan with a released result in its place."""
+    def _with_released(self, part: Any) -> Any:
+        """Return a part of a plan with its placeholder replaced by the released result."""
         if isinstance(part, ReleasedRows) and part.name in self._tables:
             return replace(part, content=digest(self._tables[part.name]))
         if isinstance(part, ReleasedValue) and part.name in self._tables:
@@ -95,34 +101,24 @@ class Stages:
         return part
 
 
-def notes(planned: Planned) -> tuple[str, ...]:
-    """What EXPLAIN says of the order of blocks, and of the errors of the later ones."""
-    results = {one.name: one for one in planned.plan.results}
-    names = [priced.block.name for priced in planned.price.blocks]
-    found = []
-    for index, name in enumerate(names):
-        read = {table for result in planned.waiting(index) for table in tables_read(results[result].query)}
-        earlier = [other for other in names if other in read]
-        if earlier:
-            told = f"{name} is measured after {', '.join(earlier)}, over what is released there"
-            found.append(f"{told}: its error is that of the answer for these released rows")
-    return tuple(found)
+def _empty(result: Result) -> pa.Table:
+    return pa.schema([(column.name, ARROW[column.facts.type]) for column in result.columns]).empty_table()
 
 
 def tables_read(query: exp.Query) -> set[str]:
-    """Names of the blocks and public tables that a query over them reads (and of its own WITH)."""
+    """Return the names of the blocks and public tables that a query reads, including names of its own WITH."""
     return {table.name for table in query.find_all(exp.Table)}
 
 
 def digest(table: pa.Table) -> str:
-    """Names the rows of a table, in whatever order they stand."""
+    """Return a digest of the rows of a table that does not depend on their order."""
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     types = ", ".join(str(field.type) for field in table.schema)
     return hashlib.sha256("\n".join([types, *sorted(map(repr, rows))]).encode()).hexdigest()
 
 
 def _typed(values: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
-    """A column in the type of the plan: one zero, and no date that Python (and our row functions) cannot hold."""
+    """Return a column in the type of the plan, with one zero and without dates outside Python's range."""
     values = values.cast(ARROW[type_])
     if type_ is Type.REAL:
         return pc.add(values, 0.0)
@@ -135,17 +131,17 @@ def _typed(values: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
 
 
 def _constant(value: Any) -> Any:
-    """A released value as literals of a question are held: finite reals as fractions."""
+    """Convert a released value to the form of literals in a plan: finite reals are fractions."""
     return Fraction(value) if isinstance(value, float) and isfinite(value) else value
 
 
 def _check_unique(table: pa.Table, names: tuple[str, ...]) -> None:
-    """What stability was computed from, looked at once more in the rows (they are public)."""
+    """Check in the released (public) rows that keys are unique, as stability assumes."""
     if not names:
         rows, different = table.num_rows, 1
     else:
         listed = zip(*(table.column(name).to_pylist() for name in names), strict=True)
-        known = [row for row in listed if None not in row]
-        rows, different = len(known), len(set(known))
+        complete = [row for row in listed if None not in row]
+        rows, different = len(complete), len(set(complete))
     if rows > different:
         raise refuse("internal", what="a released key is not unique")

@@ -1,4 +1,4 @@
-"""Statements that are no question about data: EXPLAIN, SET, RESET, SHOW, SHOW TABLES, DESCRIBE, BEGIN and the like.
+"""Statements that read no data: EXPLAIN, SET, RESET, SHOW, SHOW TABLES, DESCRIBE, BEGIN and the like.
 
 Their answers come from the policy, the options and the ledger; nothing is charged and data is not touched.
 """
@@ -41,11 +41,12 @@ _SCHEMAS: dict[str, pa.Schema] = {
     "none": pa.schema([]),
 }  # fmt: skip
 _ARROW = {"str": _TEXT, "int": pa.int64(), "float": pa.float64(), "float | None": pa.float64()}
-_SCHEMAS["explain"] = pa.schema([(field.name, _ARROW[str(field.type)]) for field in fields(PlannedOutput)])
+_SCHEMAS["explain"] = pa.schema([("privacy_plan", _TEXT)])
+_SCHEMAS["explain_verbose"] = pa.schema([(field.name, _ARROW[str(field.type)]) for field in fields(PlannedOutput)])
 
 
 class StatementContext(Protocol):
-    """What a statement that is no question may ask of, and change in, the session that it was sent to."""
+    """The part of a session that statements other than queries may read and change."""
 
     options: Options
 
@@ -68,7 +69,7 @@ class StatementContext(Protocol):
         """Return the priced plan of a query."""
 
     def explain_planned(self, planned: Planned) -> PrivacyPlan:
-        """Return the privacy plan of what is planned."""
+        """Return the privacy plan of a planned question."""
 
 
 def answer_statement(session: StatementContext, statement: Statement) -> Release:
@@ -86,7 +87,7 @@ def answer_statement(session: StatementContext, statement: Statement) -> Release
     elif kind == "show":
         rows = _show(session, statement.name)
     elif kind == "show_tables":
-        rows = [_table_row(table) for table in session.policy.tables.values()]
+        rows = [_table_row(table) for table in session.policy.visible.values()]
     elif kind == "describe":
         rows = _describe(session.policy, statement)
     else:
@@ -97,7 +98,7 @@ def answer_statement(session: StatementContext, statement: Statement) -> Release
 
 
 def statement_columns(session: StatementContext, statement: Statement) -> tuple[OutputColumn, ...]:
-    """The columns that `answer_statement` returns, without doing anything."""
+    """Return the columns of the statement's answer without executing it."""
     schema = _SCHEMAS[_schema_of(statement)]
     return _plain(session, schema.empty_table(), ()).columns
 
@@ -105,6 +106,8 @@ def statement_columns(session: StatementContext, statement: Statement) -> tuple[
 def _schema_of(statement: Statement) -> str:
     if statement.kind == "show" and statement.name == "dp.budget":
         return "budget"
+    if statement.kind == "explain" and statement.name:
+        return "explain_verbose"
     return statement.kind if statement.kind in _SCHEMAS else "none"
 
 
@@ -113,20 +116,25 @@ def _turned(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> list[list[Any
 
 
 def _plain(session: StatementContext, table: pa.Table, notices: tuple[str, ...]) -> Release:
-    """A table without noise as a release that cost nothing."""
+    """Return a table without noise as a release at no cost."""
+    receipt = Receipt("", PrivacyLoss.nothing(), {}, "nothing", False, notices)
+    return plain_release(table, receipt, session.sandbox, session.options)
+
+
+def plain_release(table: pa.Table, receipt: Receipt, sandbox: Sandbox, options: Options) -> Release:
+    """Return a table whose values are shown without error bars as a release."""
     names = tuple(table.column_names)
     remainder = Remainder(exp.select("1"), names, (), {})
-    confidence = float(session.options.confidence)
-    answered = Answer(remainder, table, (False,) * len(names), None, confidence, {})
-    receipt = Receipt("", PrivacyLoss.nothing(), {}, "nothing", False, notices)
-    return Release(answered, receipt, session.sandbox)
+    return Release(
+        Answer(remainder, table, (False,) * len(names), None, float(options.confidence), {}), receipt, sandbox
+    )
 
 
 def _set(session: StatementContext, statement: Statement) -> None:
     if not statement.name.startswith("dp."):
-        raise refuse("option_unknown", name=statement.name, hint="options start with dp., SHOW dp.all lists them").at(
-            statement.sql, 1
-        )
+        raise refuse(
+            "option_unknown", name=statement.name, hint="options start with dp., SHOW dp.all lists them"
+        ).placed_in(statement.sql, 1)
     value = statement.value
     if value.lower() == "default":
         session.options = session.options.reset(statement.name, session.first_options)
@@ -158,7 +166,7 @@ def _describe(policy: Policy, statement: Statement) -> list[tuple[Any, ...]]:
     table = policy.table(statement.name)
     if table is None:
         position = statement.sql.find(statement.name) + 1
-        raise refuse("unknown_table", name=statement.name, hint=suggestion(statement.name, policy.tables)).at(
+        raise refuse("unknown_table", name=statement.name, hint=suggestion(statement.name, policy.visible)).placed_in(
             statement.sql, position
         )
     unit = None if policy.unit_joins(table.name) else policy.unit_column(table.name)
@@ -176,6 +184,8 @@ def _describe(policy: Policy, statement: Statement) -> list[tuple[Any, ...]]:
 
 def _explain(session: StatementContext, statement: Statement) -> tuple[list[tuple[Any, ...]], list[str]]:
     plan = session.explain_planned(session.plan(statement))
+    if not statement.name:
+        return [(line,) for line in plan.lines], []
     notices = [f"price: {plan.price}"]
     if plan.stored:
         notices.append(f"stored releases answer {', '.join(plan.stored)} for free")

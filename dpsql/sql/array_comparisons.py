@@ -15,14 +15,14 @@ _NUMERIC = (*exp.DataType.INTEGER_TYPES, *exp.DataType.FLOAT_TYPES, exp.DType.DE
 
 
 def lists_as_in(tree: exp.Query) -> exp.Query:
-    """The tree with IN for every comparison with any item, or with no item, of a list of literals."""
+    """Replace each `= ANY (list)` and `<> ALL (list)` of a list of literals by IN and NOT IN; return the tree."""
     for node in list(tree.find_all(exp.EQ, exp.NEQ)):
         every = isinstance(node, exp.NEQ)
         items = _items(_listed(node.expression, "ALL" if every else "SOME"))
         if items is None:
             continue
-        found = _member(node.this, items)
-        node.replace(exp.Paren(this=exp.Not(this=found) if every else found))
+        membership = _member(node.this, items)
+        node.replace(exp.Paren(this=exp.Not(this=membership) if every else membership))
     return tree
 
 
@@ -35,7 +35,7 @@ def _member(value: exp.Expr, items: list[exp.Expr] | exp.Null) -> exp.Expr:
 
 
 def _listed(node: exp.Expr, word: str) -> exp.Expr | None:
-    """What stands in the brackets of ANY, or of SOME or ALL, which the parser takes for functions."""
+    """Return the argument of ANY, SOME or ALL (the parser reads the last two as functions); None for other nodes."""
     if isinstance(node, exp.Any):
         return node.this.unnest() if word == "SOME" else None
     named = isinstance(node, exp.Anonymous) and str(node.this).upper() == word and len(node.expressions) == 1
@@ -43,7 +43,7 @@ def _listed(node: exp.Expr, word: str) -> exp.Expr | None:
 
 
 def _items(node: exp.Expr | None) -> list[exp.Expr] | exp.Null | None:
-    """The items of a list; None for what is no list of literals, which is judged as it stands."""
+    """Return the items of a list of literals; None for any other expression, which stays as it is."""
     numeric = False
     while isinstance(node, exp.Cast) and node.to.is_type(exp.DType.ARRAY):
         numeric = any(inner.is_type(*_NUMERIC) for inner in node.to.expressions)
@@ -60,7 +60,7 @@ def _items(node: exp.Expr | None) -> list[exp.Expr] | exp.Null | None:
 
 
 def _number(item: exp.Expr) -> exp.Expr:
-    """'3' in a list of numbers is 3."""
+    """Read the text of a number in a list of numbers as that number."""
     if not (isinstance(item, exp.Literal) and item.is_string and _NUMBER.fullmatch(item.name)):
         return item
     number = exp.Literal.number(item.name.lstrip("-"))
@@ -74,7 +74,7 @@ _ITEM = re.compile(
 
 
 def read_list(text: str) -> list[str | None] | None:
-    """The items of PostgreSQL's text of a list, {a,"b c",NULL}; None for what is no such text.
+    """Return the items of PostgreSQL's text of a list, {a,"b c",NULL}; None for any other text.
 
     Source: PostgreSQL 16 documentation, section 8.15.2 (Array Value Input).
     """
@@ -83,12 +83,12 @@ def read_list(text: str) -> list[str | None] | None:
         return []
     if not text.startswith("{"):
         return None
-    found, at = list[str | None](), 1
-    while (item := _ITEM.match(text, at)) is not None:
+    items, position = list[str | None](), 1
+    while (item := _ITEM.match(text, position)) is not None:
         quoted, bare, end = item.groups()
         null = quoted is None and bare.upper() == "NULL"
-        found.append(None if null else re.sub(r"\\(.)", r"\1", bare if quoted is None else quoted, flags=re.DOTALL))
+        items.append(None if null else re.sub(r"\\(.)", r"\1", bare if quoted is None else quoted, flags=re.DOTALL))
         if end == "}":
-            return found
-        at = item.end()
+            return items
+        position = item.end()
     return None

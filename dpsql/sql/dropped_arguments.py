@@ -52,18 +52,18 @@ def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
 @lru_cache(maxsize=4096)
 def _forgotten(dialect: str, name: str, count: int) -> tuple[int, ...]:
     """Positions of the arguments that are not in the tree of name(a0, a1, ...); none when that is no call of SQL."""
-    known = sqlglot.Dialect.get_or_raise(dialect)
-    parser = known.parser()
+    read_dialect = sqlglot.Dialect.get_or_raise(dialect)
+    parser = read_dialect.parser()
     if name not in parser.FUNCTIONS and name not in parser.FUNCTION_PARSERS:
         return ()  # kept whole, as exp.Anonymous
     text = f"SELECT {name}({', '.join(f'a{index}' for index in range(count))})"
     try:
-        (tree,) = parser.parse(known.tokenize(text), text)
+        (tree,) = parser.parse(read_dialect.tokenize(text), text)
     except SqlglotError:
         return ()
     # Names may end as columns, units of time (Var) or types (CONVERT).
-    there = set() if tree is None else {word for node in tree.walk() for word in _words(node)}
-    return tuple(index for index in range(count) if f"a{index}" not in there)
+    names_in_tree = set() if tree is None else {word for node in tree.walk() for word in _words(node)}
+    return tuple(index for index in range(count) if f"a{index}" not in names_in_tree)
 
 
 def _words(node: exp.Expr) -> Iterator[str]:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 import sqlglot
@@ -22,9 +21,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.privacy.loss import MOST_EXPONENT
 from dpsql.sql.array_comparisons import lists_as_in
+from dpsql.sql.bigquery import in_plain_sql
 from dpsql.sql.dropped_arguments import check_arguments
+from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
+from dpsql.sql.other_spellings import in_own_spelling, with_top, without_top
 
-DIALECT = "duckdb"
 MOST_CHARACTERS = 200_000
 MOST_TOKENS = 20_000
 MOST_BRACKETS = 60
@@ -38,8 +39,8 @@ class Statement:
     """One statement. `kind`: query, explain, set, reset, show, show_tables, describe, transaction.
 
     `query` is the parsed tree of a query or of what is explained, `kinds` the types of its nodes as the text has them;
-    `name` and `value` belong to set, reset, show and describe; `options` are those of SELECT WITH DIFFERENTIAL_PRIVACY
-    OPTIONS (...) as texts.
+    `name` and `value` belong to set, reset, show and describe (`name` is "verbose" of EXPLAIN VERBOSE); `options` are
+    those of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...) as texts.
     """
 
     kind: str
@@ -51,59 +52,73 @@ class Statement:
     kinds: frozenset[type[exp.Expr]] = frozenset()
 
     def has(self, *types: type[exp.Expr]) -> bool:
-        """Whether a node of one of these types stands in the text: a look that spares a walk through the tree."""
+        """Return whether a node of one of these types stands in the text: a look that spares a walk through the tree."""
         return _has(self.kinds, *types)
+
+    @property
+    def reads_the_clock(self) -> bool:
+        """Return whether the meaning of the text depends on when it is asked."""
+        if self.has(exp.CurrentDate, exp.CurrentTimestamp):
+            return True
+        if self.query is None or not self.has(exp.Anonymous):
+            return False
+        named = (str(node.this).lower() for node in self.query.find_all(exp.Anonymous))
+        return not {"now", "today"}.isdisjoint(named)
 
 
 def _has(kinds: Iterable[type[exp.Expr]], *types: type[exp.Expr]) -> bool:
     return any(issubclass(kind, types) for kind in kinds)
 
 
-@cache
 def dialect() -> sqlglot.Dialect:
-    """The dialect that texts are read and written in, made once: by its name it is made anew at every use."""
-    return sqlglot.Dialect.get_or_raise(DIALECT)
+    """The dialect that texts are read and written in."""
+    return parser_dialect(DIALECT)
 
 
 _BAD_CHARACTER = re.compile("[\0\ud800-\udfff]")
-_EXPLAIN = re.compile(r"\s*EXPLAIN(\s+PRIVACY)?(?![\w.])", re.IGNORECASE | re.ASCII)
 
 
-def parse(sql: str, parameters: Parameters = None) -> Statement:
-    """Read one statement. Raises a refusal with the place in `sql` for everything else."""
+def parse(text: SqlText, parameters: Parameters = None) -> Statement:
+    """Read one statement. Raises a refusal with the place in the text for everything else."""
+    if not isinstance(text, (str, Piece)):
+        raise refuse("not_text", kind=type(text).__name__)
+    piece = as_piece(text)
     try:
-        return _parse(sql, parameters)
+        return _parse(piece, parameters)
     except Error as error:
-        raise error.at(sql) from None
+        raise error.placed_in(piece.sql) from None
 
 
-def _parse(sql: str, parameters: Parameters) -> Statement:
-    if not isinstance(sql, str):
-        raise refuse("not_text", kind=type(sql).__name__)
+def _parse(piece: Piece, parameters: Parameters) -> Statement:
+    sql = piece.sql
     if len(sql) > MOST_CHARACTERS:
         raise refuse("too_long", most=MOST_CHARACTERS)
     bad = _BAD_CHARACTER.search(sql)
     if bad is not None:
         raise refuse("bad_character", position=bad.start() + 1, code=f"U+{ord(bad[0]):04X}")
-    explained = _EXPLAIN.match(sql)
-    # The tokenizer takes the rest of an EXPLAIN for one string: the word is blanked, so that places stay what they are.
-    tokens = _tokens(sql if explained is None else " " * explained.end() + sql[explained.end() :])
+    tokens = _checked(piece.tokens(DIALECT))
+    explained = _explained(tokens)
+    if explained:
+        tokens = tokens[explained:]
     if not tokens:
         raise refuse("empty")
-    if explained is not None:
-        inner = _query(sql, tokens, parameters)
-        return replace(inner, kind="explain")
-    words = [token.text.upper() for token in tokens[:3]]
-    simple = _simple(sql, tokens, words)
-    return simple or _query(sql, tokens, parameters)
+    if explained:
+        verbose = "verbose" if word(piece.tokens(DIALECT)[explained - 1]) == "VERBOSE" else ""
+        return replace(_query(sql, tokens, parameters), kind="explain", name=verbose)
+    return _simple(sql, tokens) or _query(sql, tokens, parameters)
 
 
-def _tokens(sql: str) -> list[Token]:
+def _explained(tokens: list[Token]) -> int:
+    """Return how many words of EXPLAIN, EXPLAIN PRIVACY or EXPLAIN VERBOSE a statement begins with (0 to 2)."""
+    words = [word(token) for token in tokens[:2]]
+    if words[:1] != ["EXPLAIN"]:
+        return 0
+    return 2 if words[1:] in (["PRIVACY"], ["VERBOSE"]) else 1
+
+
+def _checked(lexed: Sequence[Token]) -> list[Token]:
     """Tokens without the closing semicolon; refuses what is too much or too deep before any recursion."""
-    try:
-        tokens = dialect().tokenize(sql)
-    except SqlglotError as error:
-        raise refuse("syntax", detail=_first_line(str(error))) from None
+    tokens = list(lexed)
     if len(tokens) > MOST_TOKENS:
         raise refuse("too_many_tokens", most=MOST_TOKENS, position=tokens[MOST_TOKENS].start + 1)
     depth = subscripts = 0
@@ -139,16 +154,16 @@ def _first_line(text: str) -> str:
     return re.sub(r"\.? Line \d+, Col: \d+\.?.*$", "", line).strip() or "it is not SQL"
 
 
-def _incomplete(found: re.Match[str]) -> str:
-    return f"{found[1].upper()} lacks a part"
+def _incomplete(match: re.Match[str]) -> str:
+    return f"{match[1].upper()} lacks a part"
 
 
 _TRANSACTION = {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
 
 
-def _simple(sql: str, tokens: list[Token], words: list[str]) -> Statement | None:
+def _simple(sql: str, tokens: list[Token]) -> Statement | None:
     """Statements about the session; read from tokens, because sqlglot turns most of them into opaque commands."""
-    first = words[0]
+    first = word(tokens[0])
     rest = [token.text for token in tokens[1:]]
     if first in _TRANSACTION:
         if len(tokens) > 8:
@@ -171,7 +186,7 @@ def _simple(sql: str, tokens: list[Token], words: list[str]) -> Statement | None
 
 def _option_name(words: list[str], tokens: list[Token]) -> str:
     name = "".join(words).lower()
-    if not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", name):
+    if len(words) not in (1, 3) or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", name):
         raise refuse("syntax", detail="expected the name of one option, like dp.epsilon", position=tokens[0].start + 1)
     return name
 
@@ -201,7 +216,9 @@ COMMANDS = frozenset({
 
 
 def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
-    tokens, options = _privacy_options(tokens)
+    tokens, options = in_plain_sql(tokens)
+    position = tokens[0].start + 1
+    tokens, top = without_top(tokens)
     first = tokens[0].text.upper()
     if first not in ("SELECT", "WITH", "FROM", "(", "VALUES"):
         if first not in COMMANDS:
@@ -210,9 +227,9 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     try:
         trees = dialect().parser().parse(tokens, sql)
     except SqlglotError as error:
-        found = getattr(error, "errors", None)
-        place = _error_place(sql, found[0]) if found else None
-        detail = _first_line(found[0].get("description") or str(error) if found else str(error))
+        details = getattr(error, "errors", None)
+        place = _error_place(tokens, details[0]) if details else None
+        detail = _first_line(details[0].get("description") or str(error) if details else str(error))
         raise refuse("syntax", detail=detail, position=place) from None
     except RecursionError:
         raise refuse("too_deep", most=MOST_BRACKETS) from None
@@ -229,18 +246,17 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         tree = _bind_parameters(tree, parameters)
     if parameters or _has(kinds, exp.EQ, exp.NEQ):
         tree = _lists(tree)
+    if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery):
+        tree = in_own_spelling(tree)
+    if top is not None:
+        tree = with_top(tree, top, position)
     return Statement("query", sql, tree, options=options, kinds=kinds)
 
 
-def _error_place(sql: str, found: dict[str, Any]) -> int | None:
-    line, column = found.get("line"), found.get("col")
-    highlight = found.get("highlight") or ""
-    if not isinstance(line, int) or not isinstance(column, int):
-        return None
-    start = 0
-    for _ in range(line - 1):
-        start = sql.find("\n", start) + 1
-    return max(1, min(len(sql) + 1, start + column - max(len(highlight), 1) + 1))
+def _error_place(tokens: Sequence[Token], error: dict[str, Any]) -> int | None:
+    """The place of the token that the parser names by the line and the column of its end."""
+    named = (error.get("line"), error.get("col"))
+    return next((token.start + 1 for token in tokens if (token.line, token.col) == named), None)
 
 
 def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
@@ -257,40 +273,16 @@ def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
     return frozenset(kinds)
 
 
-def _privacy_options(tokens: list[Token]) -> tuple[list[Token], tuple[tuple[str, str], ...]]:
-    """Cut BigQuery's WITH DIFFERENTIAL_PRIVACY OPTIONS (name = value, ...) out of the token list."""
-    for index, token in enumerate(tokens[:-3]):
-        if token.text.upper() == "WITH" and tokens[index + 1].text.upper() == "DIFFERENTIAL_PRIVACY":
-            break
-    else:
-        return tokens, ()
-    if index == 0 or tokens[index - 1].text.upper() != "SELECT" or tokens[index + 2].text.upper() != "OPTIONS":
-        raise refuse(
-            "syntax", detail="expected SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...)", position=token.start + 1
-        )
-    end = index + 3
-    while end < len(tokens) and tokens[end].token_type is not TokenType.R_PAREN:
-        end += 1
-    inside = tokens[index + 4 : end]
-    options: list[tuple[str, str]] = []
-    for start in range(0, len(inside), 4):
-        part = inside[start : start + 4]
-        if len(part) < 3 or part[1].token_type is not TokenType.EQ or (part[3:] and part[3].text != ","):
-            raise refuse("syntax", detail="options are written name = value, ...", position=token.start + 1)
-        options.append((part[0].text.lower(), part[2].text))
-    return tokens[:index] + tokens[end + 1 :], tuple(options)
-
-
 def place(node: exp.Expr | None) -> int | None:
-    """The first 1-based character of the text that `node` came from, as far as sqlglot remembers it."""
+    """Return the position (from 1) of the first character of `node` in the text; None where sqlglot has not recorded it."""
     if node is None:
         return None
-    starts = [found.meta["start"] for found in node.walk() if "start" in found.meta]
+    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
     return min(starts) + 1 if starts else None
 
 
 def has_values(parameters: Parameters) -> bool:
-    """Whether values were given. Refuses what is neither a sequence of values nor a mapping of names to them."""
+    """Return whether there are parameter values. Refuses anything but a sequence of values or a mapping of names to values."""
     if parameters is None:
         return False
     if isinstance(parameters, (str, bytes, bytearray, memoryview)) or not isinstance(parameters, (Sequence, Mapping)):
@@ -312,11 +304,11 @@ def _bind_parameters(tree: exp.Query, parameters: Parameters) -> exp.Query:
     if isinstance(parameters, Mapping):
         values = parameters
     else:
-        given = list(parameters or ())
-        values = {str(number): value for number, value in enumerate(given, 1)}
+        listed = list(parameters or ())
+        values = {str(number): value for number, value in enumerate(listed, 1)}
         want = len(plain) or max((int(n.name) for n in holders if n.name.isdigit()), default=0)
-        if want != len(given):
-            raise refuse("parameter_count", want=want, got=len(given), position=place(holders[0]))
+        if want != len(listed):
+            raise refuse("parameter_count", want=want, got=len(listed), position=place(holders[0]))
     for number, node in enumerate(plain, 1):
         node.set("this", str(number))
     for node in holders:
@@ -352,9 +344,9 @@ def _literal(value: Any) -> exp.Expr:
                 raise refuse("parameter_value", kind=f"text with U+{ord(character):04X}")
         return exp.Literal.string(str(value))
     if isinstance(value, (list, tuple)) and not any(isinstance(item, (list, tuple)) for item in value):
-        found = exp.Array(expressions=[_item(item) for item in value])
-        found.meta["parameter"] = type(value).__name__
-        return found
+        array = exp.Array(expressions=[_item(item) for item in value])
+        array.meta["parameter"] = type(value).__name__
+        return array
     raise refuse("parameter_value", kind=type(value).__name__)
 
 
@@ -373,5 +365,5 @@ def _lists(tree: exp.Query) -> exp.Query:
 
 
 def _item(value: Any) -> exp.Expr:
-    """An item of a list, always a plain literal: the text of a date beside a date is that date."""
+    """Return a list item as a plain literal; a date as its text, which is read as a date where it is compared with one."""
     return _literal(str(value) if isinstance(value, date) else value)

@@ -1,25 +1,13 @@
-"""Cutting a text into statements at its semicolons, as the SQL lexer sees strings, names and comments."""
+"""Cutting a text into statements at its semicolons: those that are tokens, not those in strings, names and comments."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from sqlglot.tokenizer_core import Token, TokenType
+
 from dpsql.errors.exceptions import refuse
-
-_TOKEN = re.compile(r"(?<![\w$])[eE]'|'|\"|--|/\*|(?<![\w$])\$(?:[A-Za-z_]\w*)?\$|;|\S")
-_CLOSING = {"'": re.compile(r"(?:[^']|'')*'"), '"': re.compile(r'(?:[^"]|"")*"')}
-_ESCAPED = re.compile(r"(?:[^'\\]|\\.|'')*'", re.DOTALL)
-_COMMENT_EDGE = re.compile(r"/\*|\*/")
-_WORDS = {"'": "string", '"': "quoted name", "/*": "comment"}
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One statement without its semicolon; `line` is the line of the text on which it starts, from 1."""
-
-    sql: str
-    line: int
+from dpsql.sql.lexer import DIALECT, Piece, cut, lex
 
 
 @dataclass(frozen=True)
@@ -34,66 +22,33 @@ class Script:
     unfinished: str = ""
     position: int = 0
 
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All statements, the last one with or without its semicolon."""
+        return self.statements if self.rest is None else (*self.statements, self.rest)
 
-def read_script(text: str) -> Script:
+
+def read_script(text: str, dialect: str = DIALECT) -> Script:
     """Cut `text` into statements. Never raises: a prompt asks for more when something is unfinished."""
+    lexed = lex(text, dialect)
     statements: list[Piece] = []
-    start: int | None = None
-    end = at = 0
-    while (match := _TOKEN.search(text, at)) is not None:
-        token = match.group()
-        if token == ";":
-            if start is not None:
-                statements.append(_piece(text, start, end))
-            start, at = None, match.end()
-            continue
-        after = _after(text, token, match.end())
-        if start is None and token not in ("--", "/*"):
-            start = match.start()
-        if after is None:
-            opened = _WORDS.get(token.lstrip("eE"), "string")
-            rest = _piece(text, match.start() if start is None else start, len(text))
-            return Script(tuple(statements), rest, opened, match.start() + 1)
-        at = after
-        if token not in ("--", "/*"):
-            end = at
-    return Script(tuple(statements), None if start is None else _piece(text, start, end))
+    waiting: list[Token] = []
+    for token in lexed.tokens:
+        if token.token_type is not TokenType.SEMICOLON:
+            waiting.append(token)
+        elif waiting:
+            statements.append(cut(text, waiting, dialect))
+            waiting = []
+    if lexed.stop is None:
+        return Script(tuple(statements), cut(text, waiting, dialect) if waiting else None)
+    start = waiting[0].start if waiting else lexed.stop
+    rest = Piece(text[start:], text.count("\n", 0, start) + 1, start, dialect)
+    return Script(tuple(statements), rest, lexed.unfinished, lexed.stop + 1 if lexed.unfinished else 0)
 
 
 def split_file(text: str) -> tuple[Piece, ...]:
-    """Every statement of a file; the last one needs no semicolon. Refuses what is unfinished (text_unfinished)."""
+    """Return every statement of a file; the last one needs no semicolon. Refuses an unfinished text (text_unfinished)."""
     script = read_script(text)
     if script.unfinished:
-        raise refuse("text_unfinished", what=script.unfinished, position=script.position).at(text)
-    return script.statements if script.rest is None else (*script.statements, script.rest)
-
-
-def _piece(text: str, start: int, end: int) -> Piece:
-    return Piece(text[start:end], text.count("\n", 0, start) + 1)
-
-
-def _after(text: str, token: str, index: int) -> int | None:
-    """The place after what `token` opens at `at`, None when it is not closed."""
-    if token == "--":
-        found = text.find("\n", index)
-        return len(text) if found < 0 else found
-    if token == "/*":
-        return _after_comment(text, index)
-    if token[0] == "$" and len(token) > 1:
-        found = text.find(token, index)
-        return None if found < 0 else found + len(token)
-    closing = _ESCAPED if token in ("e'", "E'") else _CLOSING.get(token)
-    if closing is None:
-        return index
-    match = closing.match(text, index)
-    return None if match is None else match.end()
-
-
-def _after_comment(text: str, index: int) -> int | None:
-    """Comments nest, as in PostgreSQL and DuckDB."""
-    depth = 1
-    for edge in _COMMENT_EDGE.finditer(text, index):
-        depth += 1 if edge.group() == "/*" else -1
-        if depth == 0:
-            return edge.end()
-    return None
+        raise refuse("text_unfinished", what=script.unfinished, position=script.position).placed_in(text)
+    return script.pieces

@@ -1,4 +1,8 @@
-"""Directories of this user that hold dpsql's state, as the XDG base directory specification names them."""
+"""Directories of this user that hold dpsql's state, as the XDG base directory specification names them.
+
+They are the same on every system, and not those of the package platformdirs: it names others on macOS and passes over an
+XDG variable that is not absolute, and a ledger whose witness is looked for elsewhere is one that was never seen.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ class NoHomeDirectory(OSError):
 
 def state_directory() -> Path:
     """Return `$DPSQL_STATE`, else `$XDG_STATE_HOME/dpsql`, else `~/.local/state/dpsql`. Raises NoHomeDirectory."""
-    own = os.environ.get("DPSQL_STATE")
-    if own:
-        return Path(own)
+    named = os.environ.get("DPSQL_STATE")
+    if named:
+        return Path(named)
     base = os.environ.get("XDG_STATE_HOME")
     try:
         return (Path(base) if base else Path.home() / ".local" / "state") / "dpsql"

@@ -1,7 +1,7 @@
-"""Which contribution bounds suit a question: measured privately, charged, and told with the bias and noise of each.
+"""Recommend contribution bounds for a question, from private measurements that are charged.
 
-A bound that is too small loses what people really have, one that is too large buys noise for people who do not exist.
-How much people have is private, so it is measured: small histograms (`histograms`), one question, paid like any other.
+A bound that is too small cuts off real contributions; one that is too large adds noise for contributions that nobody makes.
+How much people contribute is private, so it is measured by small histograms (`histograms`): one question, paid like any other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Norm
-from dpsql.tuning.choices import ChoiceTable, Seen, choice, least_seen, table
+from dpsql.tuning.choices import ChoiceTable, NoisyHistogram, expected_error, least_count, marked_table
 from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from dpsql.session.session import Session
 
 MOST_DOUBLINGS = 20
-"""Rows of one unit are looked at up to 2**20; less where several tables multiply, within MOST_ROWS_PER_UNIT."""
+"""Histograms of rows reach 2**20 rows of one unit, fewer where several tables multiply (MOST_ROWS_PER_UNIT)."""
 MOST_CHOICES = 12
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What came out. `tables`: one for each bound that matters; `price`: what was charged; `people`: how many there are,
-    about; `rows`: the end of the last bin of rows where somebody was seen; `notes` for the reader."""
+    """A recommendation. `tables`: one for each bound that matters; `price`: the loss that was charged; `people`: the estimated
+    number of units; `rows`: the upper edge of the last bin of rows that is not empty; `notes`: sentences for the reader."""
 
     tables: tuple[ChoiceTable, ...]
     price: str
@@ -53,15 +53,17 @@ class Advice:
     def settings(self) -> dict[str, float]:
         """The recommended value of each setting; where several outputs share one, the largest.
 
-        Beside a clip max_rows costs no noise: twice the most rows that were seen, so that nobody's are dropped.
+        With a clip, max_rows adds no noise: it is twice the largest number of rows in the histogram, so that no rows are dropped.
         """
-        found: dict[str, float] = {}
-        for one in self.tables:
-            if one.recommended is not None:
-                found[one.setting] = max(found.get(one.setting, 0.0), one.recommended.value)
-        if self.rows and not found.keys().isdisjoint(("max_count", "max_total")):
-            found["max_rows"] = 2 * self.rows
-        return found
+        values: dict[str, float] = {}
+        for choice_table in self.tables:
+            if choice_table.recommended is not None:
+                values[choice_table.setting] = max(
+                    values.get(choice_table.setting, 0.0), choice_table.recommended.value
+                )
+        if self.rows and not values.keys().isdisjoint(("max_count", "max_total")):
+            values["max_rows"] = 2 * self.rows
+        return values
 
 
 class Tuning:
@@ -70,26 +72,26 @@ class Tuning:
     def __init__(
         self, session: Session, sql: str, *, epsilon: Fraction | None = None, groups: int | None = None
     ) -> None:
-        """`epsilon`: what the histograms may cost, the session's own when it is not said; `groups`: how many groups the answer
-        has, where keys are private. Raises Refusal tune_blocks, tune_results, tune_distinct, tune_rows, tune_nothing, and
+        """`epsilon`: the price of the histograms, by default the session's option; `groups`: the number of groups of the answer,
+        where keys are private. Raises Refusal tune_blocks, tune_results, tune_distinct, tune_rows, tune_nothing, and
         what a question raises."""
         statement = session.planner.parse(sql, None)
         if statement.query is None:
-            raise refuse("not_a_query", word=statement.kind.upper(), position=1).at(sql)
+            raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(sql)
         if session.policy.privacy_unit is None:
-            raise refuse("tune_rows").at(sql)
+            raise refuse("tune_rows").placed_in(sql)
         planned = session.plan(statement)
         if len(planned.plan.blocks) != 1:
-            raise refuse("tune_blocks", count=len(planned.plan.blocks)).at(sql)
+            raise refuse("tune_blocks", count=len(planned.plan.blocks)).placed_in(sql)
         (self.block,) = planned.plan.blocks
         if planned.plan.results:
-            raise refuse("tune_results").at(sql)
+            raise refuse("tune_results").placed_in(sql)
         if not owned(self.block.source, session.policy):
-            raise refuse("tune_distinct").at(sql)
-        self.asked = planned
+            raise refuse("tune_distinct").placed_in(sql)
+        self.question = planned
         self.session = session
         if rows_per_unit(self.block.source, session.policy) == 1:
-            raise refuse("tune_nothing").at(sql)
+            raise refuse("tune_nothing").placed_in(sql)
         self._groups = groups
         policy = _with_rows(session.policy, self.block)
         self.rows = rows_per_unit(self.block.source, policy)
@@ -104,13 +106,13 @@ class Tuning:
 
     @cached_property
     def plan(self) -> PrivacyPlan:
-        """What the histograms cost; nothing is charged, data is not touched."""
+        """The price of the histograms; nothing is charged and no data is read."""
         return self.measuring.explain_planned(self.planned)
 
     def measure(self, request_id: str | None = None) -> Advice:
-        """Measure the histograms (charged) and work out the advice (free).
+        """Measure the histograms (charged) and return the advice computed from them (free).
 
-        What fails after the measurement is a fault and says that it was charged, never a refusal.
+        A failure after the measurement is raised as a Fault that says that it was charged, never as a refusal.
         """
         release = self.measuring.answer(self.planned, request_id)
         try:
@@ -122,47 +124,51 @@ class Tuning:
 
     def _advice(self, release: Release) -> Advice:
         counts: dict[int, list[float]] = {}
-        for at, _, units in release.rows():
-            counts.setdefault(int(at), []).append(float(units))
-        seen = [self._seen(index, counts[index]) for index in range(len(self.histograms))]
-        rows = seen[0]
-        groups = next((one for one in seen if one.histogram.what == "groups"), None)
+        for histogram, _, units in release.rows():
+            counts.setdefault(int(histogram), []).append(float(units))
+        measured = [self._noisy_histogram(index, counts[index]) for index in range(len(self.histograms))]
+        rows = measured[0]
+        groups = next((entry for entry in measured if entry.histogram.counted == "groups"), None)
         spread = groups.mean() if groups is not None else 1.0
         count, why = self._number_of_groups(groups)
         work = _Work(self, rows, max(1.0, spread), count)
-        found = [*work.counts(), *(total for s in seen if s.histogram.summed is not None for total in work.totals(s))]
+        tables = [
+            *work.counts(),
+            *(total for s in measured if s.histogram.summed is not None for total in work.totals(s)),
+        ]
         if groups is not None:
-            found += work.groups(groups)
+            tables += work.groups(groups)
         notes = [
             *why,
             f"a bin of a histogram counts from {rows.least:.3g} privacy units on; fewer with more are not seen",
         ]
-        notes += [_margin(choices) for choices in found if choices.recommended is not None]
-        notes.append(_hidden(seen))
+        notes += [_margin(choices) for choices in tables if choices.recommended is not None]
+        notes.append(_hidden(measured))
         notes.append("error bars of answers hold the noise alone, not the bias")
         return Advice(
-            tuple(found), release.receipt.charged, release.receipt_id, rows.people(), rows.largest(), tuple(notes)
+            tuple(tables), release.receipt.charged, release.receipt_id, rows.people(), rows.largest(), tuple(notes)
         )
 
-    def _seen(self, index: int, counts: list[float]) -> Seen:
+    def _noisy_histogram(self, index: int, counts: list[float]) -> NoisyHistogram:
         noise = self.planned.price.blocks[index].noise.terms[0].noise
-        least = least_seen(noise, len(counts))
-        return Seen(
+        least = least_count(noise, len(counts))
+        return NoisyHistogram(
             self.histograms[index],
             tuple(count if count >= least else 0.0 for count in counts),
             least,
             noise.standard_deviation(),
         )
 
-    def _number_of_groups(self, groups: Seen | None) -> tuple[float, list[str]]:
-        """How many groups the answer has: known for public keys, else told, else at most as many as can be shown."""
+    def _number_of_groups(self, groups: NoisyHistogram | None) -> tuple[float, list[str]]:
+        """Return the number of groups of the answer, with a note if it is a guess: exact for public keys, else the caller's, else
+        the most groups that partition selection can release."""
         if groups is None:
             return 1.0, []
         if self._groups is not None:
             return float(self._groups), []
         if all(key.values is not None for key in self.block.keys):
             return float(group_count([key.values for key in self.block.keys], self.block.combinations)), []
-        selection = self.asked.price.blocks[0].noise.selection
+        selection = self.question.price.blocks[0].noise.selection
         least = 1 if selection is None else max(1, selection.half_point())
         count = max(1.0, groups.total() / least)
         return count, [
@@ -171,19 +177,21 @@ class Tuning:
 
 
 def _margin(table: ChoiceTable) -> str:
-    """The error bar of a recommendation: what the noise of the histogram leaves open of its bias."""
+    """Return a sentence with the error bar of a recommendation's bias, from the noise of the histogram."""
     best = table.recommended
     assert best is not None
-    margin = 1.96 * best.doubt
-    return f"{table.setting} {best.value:.6g} for {table.of}: its bias of {best.bias:.3g} is known within +/- {margin:.3g} (95 %)"
+    return (
+        f"{table.setting} {best.value:.6g} for {table.of}: its bias of {best.bias:.3g} is known within +/- {best.margin:.3g} "
+        "(95 %), as far as nobody is beyond the next bin"
+    )
 
 
-def _hidden(seen: Sequence[Seen]) -> str:
-    """What no estimate holds: a few units that have very much are no more than noise in their bins."""
-    widest = max(seen, key=lambda part: part.unseen())
+def _hidden(measured: Sequence[NoisyHistogram]) -> str:
+    """Return a sentence on what no estimate includes: a few units with large contributions look like noise in their bins."""
+    widest = max(measured, key=lambda part: part.unseen())
     most = float(widest.histogram.edges[-1])
     return (
-        f"up to about {widest.least:.3g} privacy units beyond {widest.largest():.4g} {widest.histogram.what} may be hidden "
+        f"up to about {widest.least:.3g} privacy units beyond {widest.largest():.4g} {widest.histogram.counted} may be hidden "
         f"by noise; each may have up to {most:.4g}, which no bias here holds: one unit with very much is not seen"
     )
 
@@ -214,7 +222,7 @@ def _many_rows(policy: Policy, block: Block) -> list[str]:
 class _Work:
     """Tables of choices for one tuned question."""
 
-    def __init__(self, tuning: Tuning, rows: Seen, spread: float, groups: float) -> None:
+    def __init__(self, tuning: Tuning, rows: NoisyHistogram, spread: float, groups: float) -> None:
         """`spread`: groups of an average unit; `groups`: of the answer."""
         self.tuning = tuning
         self.rows = rows
@@ -227,37 +235,39 @@ class _Work:
             return []
         return [*self._clip("max_count", "COUNT", self.rows, None), *self._rows("COUNT", None, 1.0)]
 
-    def totals(self, seen: Seen) -> list[ChoiceTable]:
+    def totals(self, measured: NoisyHistogram) -> list[ChoiceTable]:
         """max_total and max_rows for one SUM."""
-        summed = seen.histogram.summed
+        summed = measured.histogram.summed
         assert summed is not None
-        of = f"SUM({expression_text(summed.value)})"
+        output = f"SUM({expression_text(summed.value)})"
         rows = self.rows.total()
         return [
-            *self._clip("max_total", of, seen, summed),
-            *self._rows(of, summed, seen.total() / rows if rows else 0.0),
+            *self._clip("max_total", output, measured, summed),
+            *self._rows(output, summed, measured.total() / rows if rows else 0.0),
         ]
 
-    def _clip(self, setting: str, of: str, seen: Seen, summed: Summed | None) -> list[ChoiceTable]:
+    def _clip(self, setting: str, output: str, measured: NoisyHistogram, summed: Summed | None) -> list[ChoiceTable]:
         """A unit in `spread` groups whose L1 norm is t has an L2 norm between t / sqrt(spread), where its groups are equal, and
-        t, where one group has nearly all; the geometric mean of the two is taken."""
+        t, where one group has nearly all; the geometric mean of the two is taken. Empty where the engine does not clip."""
+        if self.tuning.session.context.engine.dialect.without_clipping:
+            return []
         choices = []
-        for edge in _around(seen):
+        for edge in _around(measured):
             bounds = ContributionBounds(max_count=int(edge)) if summed is None else ContributionBounds(max_total=edge)
             try:
-                found = self._noise(self.tuning.session.policy, bounds, summed, widened=True)
+                priced = self._noise(self.tuning.session.policy, bounds, summed, widened=True)
             except Error as error:
                 if error.slug != "max_total_small":
                     raise
-                found = None  # no bound that a question could ask for
-            if found is None:
+                priced = None  # no bound that a question could ask for
+            if priced is None:
                 continue
-            term, noise = found
+            term, noise = priced
             wide = self.spread**0.25 if term.clip is not None and term.clip.norm is Norm.L2 else 1.0
-            choices.append(choice(float(edge), float(edge) * wide, seen, self.number, 1.0, noise))
-        return [table(setting, of, choices, None, seen)] if choices else []
+            choices.append(expected_error(float(edge), float(edge) * wide, measured, self.number, 1.0, noise))
+        return [marked_table(setting, output, choices, None, measured)] if choices else []
 
-    def _rows(self, of: str, summed: Summed | None, each: float) -> list[ChoiceTable]:
+    def _rows(self, output: str, summed: Summed | None, each: float) -> list[ChoiceTable]:
         """Rows that are dropped take their share of the sum with them; `each`: what a row adds."""
         policy = self.tuning.session.policy
         if len(_many_rows(policy, self.tuning.block)) != 1:
@@ -265,22 +275,22 @@ class _Work:
         now = rows_per_unit(self.tuning.block.source, policy)
         choices = []
         for edge in sorted({*map(int, _around(self.rows)), *([now] if now <= self.rows.histogram.edges[-1] else [])}):
-            found = self._noise(_with_rows(policy, self.tuning.block, edge), UNBOUNDED, summed)
-            if found is not None:
-                choices.append(choice(edge, edge, self.rows, self.number, each, found[1]))
-        return [table("max_rows", of, choices, now, self.rows)] if choices else []
+            priced = self._noise(_with_rows(policy, self.tuning.block, edge), UNBOUNDED, summed)
+            if priced is not None:
+                choices.append(expected_error(edge, edge, self.rows, self.number, each, priced[1]))
+        return [marked_table("max_rows", output, choices, now, self.rows)] if choices else []
 
-    def groups(self, seen: Seen) -> list[ChoiceTable]:
+    def groups(self, measured: NoisyHistogram) -> list[ChoiceTable]:
         """max_groups for COUNT(DISTINCT unit), the one aggregate that it gives less noise."""
         if not any(measure.aggregate == "count_units" for measure in self.tuning.block.measures):
             return []
         choices = []
-        for edge in _around(seen):
+        for edge in _around(measured):
             blocks = self._priced(self.tuning.session.policy, ContributionBounds(max_groups=int(edge)))
             noise = _noise_of(blocks, lambda term: term.kind is TermKind.UNITS)
             if noise is not None:
-                choices.append(choice(float(edge), float(edge), seen, self.number, 1.0, noise[1]))
-        return [table("max_groups", "COUNT(DISTINCT unit)", choices, None, seen)] if choices else []
+                choices.append(expected_error(float(edge), float(edge), measured, self.number, 1.0, noise[1]))
+        return [marked_table("max_groups", "COUNT(DISTINCT unit)", choices, None, measured)] if choices else []
 
     def _noise(
         self, policy: Policy, bounds: ContributionBounds, summed: Summed | None, widened: bool = False
@@ -288,37 +298,37 @@ class _Work:
         """The term that COUNT (`summed` None) or a SUM is made of, and E|noise| in the unit of the answer."""
         policy = _with_rows(policy, self.tuning.block) if widened else policy
 
-        one = self._priced(policy, bounds)
+        priced = self._priced(policy, bounds)
         if summed is None:
-            return _noise_of(one, lambda term: _counts_rows(term, one))
-        return _noise_of(one, lambda term: term.kind is TermKind.SUM
+            return _noise_of(priced, lambda term: _counts_rows(term, priced))
+        return _noise_of(priced, lambda term: term.kind is TermKind.SUM
                          and (term.value, term.filter) == (summed.value, summed.filter))  # fmt: skip
 
     def _priced(self, policy: Policy, bounds: ContributionBounds) -> PricedBlock:
-        """The tuned question under other bounds, at its own epsilon."""
-        options = replace(self.tuning.asked.options, target_error=None)
+        """Return the tuned question's block, priced under other bounds at its own epsilon."""
+        options = replace(self.tuning.question.options, target_error=None)
         block = bounded(self.tuning.block, policy, bounds)
         return price((block,), options, policy, self.tuning.session.planner.accountant).blocks[0]
 
 
-def _noise_of(priced: PricedBlock, wanted: Callable[[Term], bool]) -> tuple[Term, float] | None:
-    """The term, and E of the absolute error of what it stands for, in the unit of the answer."""
+def _noise_of(priced: PricedBlock, matches: Callable[[Term], bool]) -> tuple[Term, float] | None:
+    """Return the first term that matches, and the expected absolute error of its measure in the unit of the answer."""
     errors = term_errors(priced.block, priced.noise.terms, 0.5)
-    return next(((term, errors[term.name].expected) for term in priced.block.terms if wanted(term)), None)
+    return next(((term, errors[term.name].expected) for term in priced.block.terms if matches(term)), None)
 
 
 def _counts_rows(term: Term, priced: PricedBlock) -> bool:
-    """Whether a term stands for COUNT(*): where terms share each row, the last of them does."""
+    """Return whether a term stands for COUNT(*): where terms share each row, the last of them does."""
     if not term.shares:
         return term.kind is TermKind.COUNT and term.filter is None
-    own = [other for other in priced.block.terms if other.shares == term.shares]
-    return term is own[-1] and own[0].filter is None
+    set_terms = [other for other in priced.block.terms if other.shares == term.shares]
+    return term is set_terms[-1] and set_terms[0].filter is None
 
 
-def _around(seen: Seen) -> list[Fraction]:
-    """Choices worth a look: ends of bins from where the first people are to one beyond the last."""
-    edges = seen.histogram.edges
-    inside = [index for index, units in enumerate(seen.units) if units]
+def _around(measured: NoisyHistogram) -> list[Fraction]:
+    """Return the candidate bounds: upper edges of bins from the first that is not empty to one beyond the last."""
+    edges = measured.histogram.edges
+    inside = [index for index, units in enumerate(measured.units) if units]
     if not inside:
         return list(edges[:: max(1, len(edges) // MOST_CHOICES)])
     last = min(len(edges) - 1, inside[-1] + 1)

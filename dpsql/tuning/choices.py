@@ -1,7 +1,7 @@
-"""What a bound would cost: the bias of what it takes away, estimated from noisy histograms, beside the noise it needs.
+"""The expected error of each value of a contribution bound: bias, estimated from noisy histograms, and noise.
 
 Everything here is post-processing of released histograms and of prices. The estimates are averages over the groups of the
-answer: bias is how much of the sum all units lose, over the number of groups; noise is E|noise| of one group.
+answer: bias is the part of the sum that all units lose, divided by the number of groups; noise is E|noise| of one group.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.tuning.histograms import Histogram, middle
 
 CHANCE = 0.001
-"""That noise alone makes any bin of a histogram look as if somebody were in it. A bin far out weighs as much as its edge, so
-one that is noise moves every recommendation."""
+"""Probability that noise alone lifts any empty bin of a histogram above `least_count`. A bin far out weighs as much as its edge,
+so one that holds noise alone would move every recommendation."""
 
 
-def least_seen(noise: Noise, bins: int) -> float:
-    """From how many noisy units on a bin of a histogram of `bins` is taken to have some."""
+HALF_WIDTH = 2.12
+"""Of a 95 % bar in standard deviations: of Laplace noise, which is wider than that of Gaussian noise (1.96) and of sums."""
+
+
+def least_count(noise: Noise, bins: int) -> float:
+    """Return the noisy count from which a bin, in a histogram of `bins`, is taken not to be empty."""
     return noise.half_width(1 - CHANCE / bins)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A measured histogram. `units`: noisy numbers, 0 where they could be noise alone (below `least`); `deviation` of
-    the noise of one bin."""
+class NoisyHistogram:
+    """A measured histogram. `units`: noisy counts of units, 0 below `least`, where they could be noise alone; `deviation`:
+    the standard deviation of the noise of one bin."""
 
     histogram: Histogram
     units: tuple[float, ...]
@@ -33,33 +37,44 @@ class Seen:
     deviation: float
 
     def total(self) -> float:
-        """The sum over all units of what the histogram is about."""
+        """Return the sum over all units of the quantity that the histogram counts."""
         return self.beyond(0.0)
 
     def beyond(self, bound: float) -> float:
-        """How much units have beyond `bound` each, all together."""
+        """Return the sum over all units of the part beyond `bound`."""
         return sum(n * over for n, over in zip(self.units, self._overs(bound), strict=True))
 
     def doubt(self, bound: float) -> float:
-        """The standard deviation of `beyond`, as far as it comes from bins where somebody was seen."""
+        """Return the standard deviation of `beyond`, as far as it comes from bins that are not empty."""
         overs = zip(self.units, self._overs(bound), strict=True)
         return self.deviation * math.sqrt(sum(over * over for n, over in overs if n))
 
+    def margin(self, bound: float) -> float:
+        """Return the half width within which `beyond` is known (95 %), as far as no unit has more than twice `largest`.
+
+        A bin that is not empty errs by its noise; one that counts as empty may hide `least` units. Errors of bins are
+        independent, so their squares add up.
+        """
+        near = 2 * self.largest()
+        bins = zip(self.units, self._overs(bound), self.histogram.edges, strict=True)
+        widths = ((HALF_WIDTH * self.deviation if n else self.least) * over for n, over, edge in bins if edge <= near)
+        return math.sqrt(sum(width * width for width in widths))
+
     def people(self) -> float:
-        """How many units there are."""
+        """Return the estimated number of units."""
         return sum(self.units)
 
     def mean(self) -> float:
-        """What one unit has on average; 0 where nobody is seen."""
+        """Return the mean of one unit; 0 where every bin is empty."""
         people = self.people()
         return self.total() / people if people else 0.0
 
     def largest(self) -> float:
-        """The end of the last bin where somebody was seen; 0 where nobody was."""
+        """Return the upper edge of the last bin that is not empty; 0 where every bin is."""
         return max((float(edge) for n, edge in zip(self.units, self.histogram.edges, strict=True) if n), default=0.0)
 
     def unseen(self) -> float:
-        """The most that as many units as a bin hides could have beyond the last bin where somebody was seen, all together."""
+        """Return the most that the units which one bin can hide could have beyond the last bin that is not empty."""
         return self.least * (float(self.histogram.edges[-1]) - self.largest())
 
     def _overs(self, bound: float) -> list[float]:
@@ -69,25 +84,27 @@ class Seen:
 @dataclass(frozen=True)
 class Choice:
     """One value of a bound. `lost`: share of the sum that is lost; `bias` and `noise`: expected size in one group, in the
-    unit of the answer; `doubt`: standard deviation of the estimate of the bias."""
+    unit of the answer; `doubt`: standard deviation of the estimate of the bias, as far as bins are not empty; `margin`: within
+    which the bias is known (95 %)."""
 
     value: float
     lost: float
     bias: float
     noise: float
     doubt: float
+    margin: float
     recommended: bool = False
 
     @property
     def together(self) -> float:
-        """Bias and noise."""
+        """The expected error: bias plus noise."""
         return self.bias + self.noise
 
 
 @dataclass(frozen=True)
 class ChoiceTable:
-    """Choices for one bound. `setting`: its name in SQL or in the policy; `of`: the output it is about; `now`: the value
-    that applies without a change; `why` tells why nothing is recommended."""
+    """Choices for one bound. `setting`: its name in SQL or in the policy; `of`: the output that it bounds; `now`: the value
+    in force; `why`: the reason if nothing is recommended."""
 
     setting: str
     of: str
@@ -101,23 +118,26 @@ class ChoiceTable:
         return next((choice for choice in self.choices if choice.recommended), None)
 
 
-def choice(value: float, bound: float, seen: Seen, groups: float, unit: float, noise: float) -> Choice:
-    """What it costs that each unit keeps at most `bound` of what `seen` counts; `unit`: what one of it adds to a sum."""
-    total, beyond = seen.total(), seen.beyond(bound)
+def expected_error(
+    value: float, bound: float, measured: NoisyHistogram, groups: float, unit: float, noise: float
+) -> Choice:
+    """Return the errors when each unit keeps at most `bound` of what `measured` counts; `unit`: what one of it adds to a sum."""
+    total, beyond = measured.total(), measured.beyond(bound)
     lost = beyond / total if total else 0.0
-    return Choice(value, lost, beyond * unit / groups, noise, seen.doubt(bound) * unit / groups)
+    doubt, margin = measured.doubt(bound) * unit / groups, measured.margin(bound) * unit / groups
+    return Choice(value, lost, beyond * unit / groups, noise, doubt, margin)
 
 
-def table(setting: str, of: str, choices: list[Choice], now: float | None, seen: Seen) -> ChoiceTable:
-    """Marks the choice of the least expected error, unless noise drowns what it would rest on."""
-    if seen.people() < 3 * seen.least:
-        why = (
-            f"noise drowns the histogram (a bin counts from {seen.least:.3g} privacy units): give it a larger --epsilon"
-        )
-        return ChoiceTable(setting, of, tuple(choices), now, why)
-    best = min(range(len(choices)), key=lambda at: choices[at].together)
+def marked_table(
+    setting: str, output: str, choices: list[Choice], now: float | None, measured: NoisyHistogram
+) -> ChoiceTable:
+    """Return the choices with the one of the least expected error marked, unless noise drowns the histogram."""
+    if measured.people() < 3 * measured.least:
+        why = f"noise drowns the histogram (a bin counts from {measured.least:.3g} privacy units): give it a larger --epsilon"
+        return ChoiceTable(setting, output, tuple(choices), now, why)
+    best = min(range(len(choices)), key=lambda number: choices[number].together)
     if choices[best].doubt > choices[best].together:
         why = "noise drowns the estimate of the bias: give it a larger --epsilon"
-        return ChoiceTable(setting, of, tuple(choices), now, why)
-    marked = (replace(one, recommended=index == best) for index, one in enumerate(choices))
-    return ChoiceTable(setting, of, tuple(marked), now)
+        return ChoiceTable(setting, output, tuple(choices), now, why)
+    marked = (replace(entry, recommended=index == best) for index, entry in enumerate(choices))
+    return ChoiceTable(setting, output, tuple(marked), now)

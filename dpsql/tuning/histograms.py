@@ -19,16 +19,16 @@ from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Block, Column, Expr, Filter, Key, Literal, Measure, Plan, Relation, UnitAggregate
-from dpsql.sql.parse import DIALECT
+from dpsql.sql.lexer import DIALECT
 
 DOUBLINGS = 20
-"""Totals are told apart from 2**-20 to 2**20 times the largest value of one row."""
+"""Bins of totals reach from 2**-20 to 2**20 times the largest value of one row."""
 MOST_LISTED = 1_000
 
 
 @dataclass(frozen=True)
 class Summed:
-    """What a SUM or AVG of the tuned question adds up, and its words there."""
+    """The summed expression and filter of a SUM or AVG of the tuned question."""
 
     value: Expr
     filter: Expr | None
@@ -36,38 +36,38 @@ class Summed:
 
 @dataclass(frozen=True)
 class Histogram:
-    """`what`: "rows", "groups" or "total"; bin i holds units above `edges[i - 1]` (0 for the first) up to `edges[i]`."""
+    """`counted`: "rows", "groups" or "total"; bin i holds units above `edges[i - 1]` (0 for the first) up to `edges[i]`."""
 
-    what: str
+    counted: str
     edges: tuple[Fraction, ...]
     summed: Summed | None = None
 
 
 def sums_of(block: Block) -> tuple[Summed, ...]:
-    """The distinct things that SUM and AVG add up in a block."""
-    found = [
+    """Return the distinct summed expressions of SUM and AVG in a block."""
+    summed = [
         Summed(measure.arguments[0], measure.filter)
         for measure in block.measures
         if SharedPart.SUM in (aggregate_of(measure.aggregate).shared or SharedPart(0)) and not measure.distinct
     ]
-    return tuple(dict.fromkeys(one for one in found if _largest(one.value) > 0))
+    return tuple(dict.fromkeys(part for part in summed if _largest(part.value) > 0))
 
 
 def histograms_of(block: Block, rows: int) -> tuple[Histogram, ...]:
-    """What is measured for a block whose units have at most `rows` rows: rows, groups where there are keys, totals."""
+    """Return the histograms to measure for a block whose units have at most `rows` rows: rows, groups (with keys), totals."""
     counts = tuple(Fraction(2**index) for index in range((rows - 1).bit_length() + 1))
-    found = [Histogram("rows", counts)]
+    histograms = [Histogram("rows", counts)]
     if block.keys:
-        found.append(Histogram("groups", counts))
+        histograms.append(Histogram("groups", counts))
     for summed in sums_of(block):
         largest = Fraction(float(_largest(summed.value)))
         steps = range(-DOUBLINGS, min(DOUBLINGS, len(counts) - 1) + 1)
-        found.append(Histogram("total", tuple(largest * Fraction(2) ** step for step in steps), summed))
-    return tuple(found)
+        histograms.append(Histogram("total", tuple(largest * Fraction(2) ** step for step in steps), summed))
+    return tuple(histograms)
 
 
 def histogram_plan(sql: str, block: Block, histograms: tuple[Histogram, ...], rows: int) -> Plan:
-    """One question for all histograms: rows (number of the histogram, bin, noisy number of units), bins ascending."""
+    """Return one plan for all histograms; its rows are (histogram number, bin, noisy count of units), bins ascending."""
     units = _units(block, histograms, rows)
     blocks, selects = [], []
     for index, histogram in enumerate(histograms):
@@ -80,7 +80,7 @@ def histogram_plan(sql: str, block: Block, histograms: tuple[Histogram, ...], ro
 
 
 def _units(block: Block, histograms: tuple[Histogram, ...], rows: int) -> Relation:
-    """One row for each unit: how many groups it is in, how many rows it has there, and its |sum| over all groups."""
+    """Return a relation of one row for each unit: its number of groups, of rows there, and its |sum| over all groups."""
     whole = Facts(Type.INTEGER, Fraction(1), Fraction(rows), nullable=False)
     columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [("n", "count", None, None, whole)]
     totals: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [
@@ -100,7 +100,7 @@ def _units(block: Block, histograms: tuple[Histogram, ...], rows: int) -> Relati
 
 
 def _inside(block: Block) -> Relation:
-    """The rows that are in a group of the answer, as far as public keys have short lists."""
+    """Return the rows that are in a group of the answer, as far as the public keys have short domains."""
     relation = block.source
     for key in block.keys:
         if key.values is None or not len(key.values) <= MOST_LISTED:
@@ -115,7 +115,7 @@ def _inside(block: Block) -> Relation:
 
 
 def _bin(value: Expr, edges: tuple[Fraction, ...]) -> Expr:
-    """The number of the bin; the last one takes all that is larger, and what is NULL (no row has a value) is in the first."""
+    """Return the number of the bin; larger values fall into the last one, NULL (a unit without values) into the first."""
     cases: list[Expr] = [call("is_null", value), _number(0)]
     for index, edge in enumerate(edges[:-1]):
         last = int(edge) if value.facts.type is Type.INTEGER else edge
@@ -128,7 +128,7 @@ def _number(value: int) -> Literal:
 
 
 def _name(histogram: Histogram, index: int) -> str:
-    return f"total{index}" if histogram.summed is not None else histogram.what
+    return f"total{index}" if histogram.summed is not None else histogram.counted
 
 
 def _facts(histogram: Histogram, rows: int) -> Facts:
@@ -138,15 +138,15 @@ def _facts(histogram: Histogram, rows: int) -> Facts:
 
 
 def _largest(value: Expr) -> Fraction:
-    """The largest absolute value of one row."""
+    """Return the largest absolute value of one row."""
     return max(abs(Fraction(value.facts.lower)), abs(Fraction(value.facts.upper)))
 
 
 def middle(histogram: Histogram, index: int) -> float:
-    """The typical size of a unit in a bin: the mean of values whose logarithms are spread evenly."""
+    """Return the typical size of a unit in a bin: the mean of a log-uniform distribution over it."""
     high = float(histogram.edges[index])
     low = float(histogram.edges[index - 1]) if index else high / 2
-    if histogram.what != "total":
+    if histogram.counted != "total":
         low, high = (low + 0.5 if index else 0.5), high + 0.5
         return float(histogram.edges[index]) if high - low <= 1 else (high - low) / math.log(high / low)
     return (high - low) / math.log(high / low)

@@ -112,7 +112,7 @@ WHERE status IN ('paid', 'shipped') AND status NOT IN ('refunded') AND channel I
 -- query: superset_table_samples
 -- what: samples of a data set
 -- refused: rows_clause
--- why: rows of people as they are
+-- why: protected rows as they are
 SELECT * FROM public.orders LIMIT 1000 OFFSET 0
 
 -- query: superset_calculated_column
@@ -243,7 +243,7 @@ GROUP BY "public"."users"."plan" ORDER BY "public"."users"."plan" ASC LIMIT 1000
 -- query: metabase_fingerprint
 -- what: first rows, to learn what a column holds
 -- refused: rows_clause
--- why: rows of people as they are
+-- why: protected rows as they are
 SELECT "source"."email" AS "email" FROM (SELECT SUBSTRING("public"."users"."email", 1, 1234) AS "email"
   FROM "public"."users") AS "source" LIMIT 10000
 
@@ -263,13 +263,13 @@ SELECT MIN("public"."orders"."created_at") AS "min", MAX("public"."orders"."crea
 -- query: metabase_table_browse
 -- what: browsing a table
 -- refused: rows_clause
--- why: rows of people as they are
+-- why: protected rows as they are
 SELECT "public"."users"."user_id" AS "user_id", "public"."users"."country" AS "country" FROM "public"."users" LIMIT 2000
 
 -- query: metabase_drill_through
 -- what: rows behind a bar
 -- refused: rows_clause
--- why: rows of people as they are
+-- why: protected rows as they are
 SELECT "public"."orders"."order_id" AS "order_id", "public"."orders"."price" AS "price" FROM "public"."orders"
 WHERE "public"."orders"."status" = 'paid' ORDER BY "public"."orders"."created_at" DESC LIMIT 2000
 
@@ -337,7 +337,7 @@ SELECT * FROM "public"."orders" "orders" WHERE 1 = 0
 -- query: tableau_probe_one
 -- what: first row, to see that the table can be read
 -- refused: rows_clause
--- why: rows of people as they are
+-- why: protected rows as they are
 SELECT "orders"."status" AS "status" FROM "public"."orders" "orders" LIMIT 1
 
 -- query: tableau_probe_constant
@@ -402,7 +402,7 @@ SELECT percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms) AS p95 FROM eve
 -- query: grafana_raw
 -- what: logs panel
 -- refused: rows_clause
--- why: rows of people as they are
+-- why: protected rows as they are
 SELECT occurred_at AS time, page AS body FROM events ORDER BY occurred_at DESC LIMIT 100
 
 -- query: grafana_variable

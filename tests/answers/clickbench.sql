@@ -71,25 +71,25 @@ GROUP BY SearchEngineID, SearchPhrase ORDER BY c DESC LIMIT 10
 -- query: q16
 -- what: most active visitors
 -- refused: unit_key
--- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
+-- why: one row for each visitor, chosen by looking at the others: protected rows are never returned
 SELECT UserID, COUNT(*) FROM hits GROUP BY UserID ORDER BY COUNT(*) DESC LIMIT 10
 
 -- query: q17
 -- what: most active visitors and what they searched
 -- refused: unit_key
--- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
+-- why: one row for each visitor, chosen by looking at the others: protected rows are never returned
 SELECT UserID, SearchPhrase, COUNT(*) FROM hits GROUP BY UserID, SearchPhrase ORDER BY COUNT(*) DESC LIMIT 10
 
 -- query: q18
 -- what: some visitors and what they searched
 -- refused: unit_key
--- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
+-- why: one row for each visitor, chosen by looking at the others: protected rows are never returned
 SELECT UserID, SearchPhrase, COUNT(*) FROM hits GROUP BY UserID, SearchPhrase LIMIT 10
 
 -- query: q19
 -- what: visitors by minute
 -- refused: unit_key
--- why: one row for each visitor, chosen by looking at the others: rows of people do not leave
+-- why: one row for each visitor, chosen by looking at the others: protected rows are never returned
 SELECT UserID, extract(minute FROM EventTime) AS m, SearchPhrase, COUNT(*) FROM hits
 GROUP BY UserID, m, SearchPhrase ORDER BY COUNT(*) DESC LIMIT 10
 
@@ -105,14 +105,14 @@ SELECT COUNT(*) FROM hits WHERE URL LIKE '%google%'
 
 -- query: q22
 -- what: phrases and an example address
--- refused: wrong_arguments
+-- refused: not_listed
 -- why: MIN of a text is somebody's text as it is
 SELECT SearchPhrase, MIN(URL), COUNT(*) AS c FROM hits WHERE URL LIKE '%google%' AND SearchPhrase <> ''
 GROUP BY SearchPhrase ORDER BY c DESC LIMIT 10
 
 -- query: q23
 -- what: phrases and an example title
--- refused: wrong_arguments
+-- refused: not_listed
 -- why: MIN of a text is somebody's text as it is
 SELECT SearchPhrase, MIN(URL), MIN(Title), COUNT(*) AS c, COUNT(DISTINCT UserID) FROM hits
 WHERE Title LIKE '%Google%' AND URL NOT LIKE '%.google.%' AND SearchPhrase <> ''
@@ -121,25 +121,25 @@ GROUP BY SearchPhrase ORDER BY c DESC LIMIT 10
 -- query: q24
 -- what: rows as they are
 -- refused: rows_clause
--- why: rows of people as they are, chosen by LIMIT
+-- why: protected rows as they are, chosen by LIMIT
 SELECT * FROM hits WHERE URL LIKE '%google%' ORDER BY EventTime LIMIT 10
 
 -- query: q25
 -- what: first phrases by time
 -- refused: rows_clause
--- why: rows of people as they are, chosen by LIMIT
+-- why: protected rows as they are, chosen by LIMIT
 SELECT SearchPhrase FROM hits WHERE SearchPhrase <> '' ORDER BY EventTime LIMIT 10
 
 -- query: q26
 -- what: first phrases by text
 -- refused: rows_clause
--- why: rows of people as they are, chosen by LIMIT
+-- why: protected rows as they are, chosen by LIMIT
 SELECT SearchPhrase FROM hits WHERE SearchPhrase <> '' ORDER BY SearchPhrase LIMIT 10
 
 -- query: q27
 -- what: first phrases by time and text
 -- refused: rows_clause
--- why: rows of people as they are, chosen by LIMIT
+-- why: protected rows as they are, chosen by LIMIT
 SELECT SearchPhrase FROM hits WHERE SearchPhrase <> '' ORDER BY EventTime, SearchPhrase LIMIT 10
 
 -- query: q28

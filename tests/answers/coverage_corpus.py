@@ -58,11 +58,12 @@ def cases(theme: str) -> list[Case]:
 def document() -> str:
     """docs/coverage.md."""
     lines = [
-        "# What of SQL as people write it is answered",
+        "# SQL coverage: TPC-H, ClickBench and BI tools",
         "",
-        "Generated from `tests/answers/*.sql`, whose test asks every query here: an answered one gives the",
-        "engine's own value when no noise is drawn, a refused one the refusal named. *Inherent* refusals protect",
-        "people, *gaps* are ours to close.",
+        "Look up here whether dpsql answers a query of a public benchmark or of a BI tool, and why not if it does not.",
+        "*Inherent* refusals protect people; *gaps* are missing features. The page is generated from",
+        "`tests/answers/*.sql`. A test runs every query: an answered one must give the engine's own value when no",
+        "noise is drawn, and a refused one the named refusal.",
         "",
         "| theme | queries | answered | refused, inherent | refused, gap |",
         "| --- | --- | --- | --- | --- |",

@@ -79,7 +79,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.Duc
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ROWS, st.lists(aggregates(), min_size=3, max_size=6, unique=True), st.sampled_from(CONDITIONS), st.booleans())
-def test_aggregates(
+def test_aggregates_without_noise_are_the_engines(
     world: tuple[duckdb.DuckDBPyConnection, Session],
     rows: list[Any],
     wanted: list[Aggregate],

@@ -39,7 +39,7 @@ KINDS: dict[str, Callable[[random.Random], Questions]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whole_answers(world: World, kind: str) -> None:
+def test_generated_answers_without_noise_are_the_engines(world: World, kind: str) -> None:
     connection, session = world
     seen: Counter[str] = Counter()
     for name, source in examples(f"answers/{kind}", 100):

@@ -26,6 +26,15 @@ STARS = (
     "SELECT code, label, COUNT(*) FROM (SELECT * FROM a LEFT JOIN codes c USING (code)) GROUP BY ALL",
     "SELECT COUNT(DISTINCT uid) FROM (SELECT * FROM b RIGHT JOIN a USING (uid))",
 )
+CHANGED_STARS = (
+    "SELECT * EXCLUDE (n) FROM (SELECT code, COUNT(*) n, SUM(x) s FROM a GROUP BY code) q",
+    "SELECT q.* EXCLUDE (n), 1 AS k FROM (SELECT code, COUNT(*) n, SUM(x) s FROM a GROUP BY code) q ORDER BY 1",
+    "SELECT * RENAME (n AS m) FROM (SELECT code, COUNT(*) n FROM a GROUP BY code) q",
+    "SELECT * EXCLUDE (s) REPLACE (n * 2 AS n) FROM (SELECT code, COUNT(*) n, SUM(x) s FROM a GROUP BY code) q",
+    "SELECT * EXCLUDE (label) FROM codes ORDER BY code",
+    "SELECT weight, COUNT(*) FROM a JOIN (SELECT * EXCLUDE (label) FROM codes) c USING (code) GROUP BY weight",
+    "SELECT COUNT(*) FROM a JOIN (SELECT * REPLACE (upper(label) AS label) FROM codes) c USING (code) WHERE label <> 'x'",
+)
 SETS = (
     "SELECT n, COUNT(*) FROM (SELECT uid, code, COUNT(*) n FROM a GROUP BY GROUPING SETS ((uid, code), (uid))) GROUP BY n",
     "SELECT code, COUNT(*), SUM(n) FROM (SELECT uid, code, COUNT(code) n FROM a GROUP BY uid, ROLLUP(code)) GROUP BY code",
@@ -35,7 +44,32 @@ SETS = (
 )
 
 
-@pytest.mark.parametrize("sql", [*PUBLIC, *STARS, *SETS])
+@pytest.mark.parametrize("change", ["REPLACE ('p' AS code)", "EXCLUDE (code) RENAME (label AS code)"])
+def test_a_star_that_gives_a_key_other_values_promises_nothing_of_them(world: World, change: str) -> None:  # noqa: F811
+    """Rows that all match one key would be counted once each."""
+    with pytest.raises(Error) as caught:
+        world[1].execute(f"SELECT COUNT(*) FROM a JOIN (SELECT * {change} FROM codes) c USING (code)")
+    assert caught.value.slug == "join" and not caught.value.charged
+    with pytest.raises(Error) as caught:
+        world[1].execute(f"SELECT COUNT(*) FROM a WHERE code IN (SELECT * {change} FROM codes)")
+    assert caught.value.slug == "clause" and not caught.value.charged
+
+
+@pytest.mark.parametrize(
+    ("change", "slug"),
+    [
+        ("EXCLUDE (nobody)", "unknown_column"),
+        ("RENAME (nobody AS m)", "unknown_column"),
+        ("EXCLUDE (code, n)", "clause"),
+    ],
+)
+def test_a_star_changed_where_it_has_no_column_is_refused(world: World, change: str, slug: str) -> None:  # noqa: F811
+    with pytest.raises(Error) as caught:
+        world[1].execute(f"SELECT * {change} FROM (SELECT code, COUNT(*) n FROM a GROUP BY code) q")
+    assert caught.value.slug == slug and not caught.value.charged
+
+
+@pytest.mark.parametrize("sql", [*PUBLIC, *STARS, *CHANGED_STARS, *SETS])
 def test_answers_are_those_of_the_engine(world: World, sql: str) -> None:  # noqa: F811
     connection, session = world
     expected = connection.execute(sql).fetchall()

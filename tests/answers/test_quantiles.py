@@ -16,11 +16,15 @@ from support.gates import NoiselessGate
 
 import dpsql
 from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import load_policy
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import Neighbours
+from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.rank_histogram import ChoiceLevel
 
 POLICIES = Path(__file__).parent.parent / "policies"
 
@@ -122,6 +126,9 @@ def test_a_number_beside_a_date_that_was_chosen_has_its_bar(
         ("SELECT MEDIAN(cost) FROM visits", 20, 400),
         ("SELECT ward, QUANTILE_CONT(cost, 0.9), MAX(nights) FROM visits GROUP BY ward", 20, 400),
         ("SELECT diagnosis, MEDIAN(cost) FROM visits GROUP BY diagnosis", 20, 400),
+        ("SELECT MODE(sex) FROM patients", 1, 1),
+        ("SELECT ward, MODE(nights), ARG_MAX(ward, cost) FROM visits GROUP BY ward", 20, 400),
+        ("SELECT diagnosis, MODE(ward) FROM visits GROUP BY diagnosis", 20, 400),
     ],
 )
 def test_charges_are_those_that_the_definition_gives(
@@ -133,7 +140,12 @@ def test_charges_are_those_that_the_definition_gives(
     planner = Planner(policy, DuckDBEngine(duckdb.connect(), policy, "test", owned=True))
     statement = planner.parse(sql, None)
     (block,) = planner.plan(statement, Options.of_policy(policy), True).price.blocks
-    laws = [law for law in block.noise.laws if isinstance(law, Choice)]
+    laws = [
+        law
+        for step in block.noise.charged
+        for law in (step.laws[:1] if isinstance(step, ChoiceLevel) else [step])
+        if isinstance(law, (Choice, EndKey, MostFrequent))
+    ]
     factor = 2 if neighbours is Neighbours.CHANGE_ONE else 1
     total = Fraction(0)
     for law in laws:
@@ -173,3 +185,78 @@ def test_dates_and_times_come_back_as_such(tmp_path: Path, monkeypatch: pytest.M
     assert [c.type.value for c in release.columns] == ["date", "date", "date", "timestamp", "timestamp"]
     step = timedelta(seconds=1024)  # 366 days in 2**16 cells or fewer, each a power of two of seconds
     assert abs(row[4] - datetime(2024, 2, 1, 6)) <= step / 2
+
+
+MONTHS = (
+    "date_trunc('month', seen)", "date_trunc('month', day)", "date_trunc('quarter', day)",
+    "CASE WHEN day < DATE '2024-05-20' THEN DATE '2024-02-01' ELSE DATE '2024-07-15' END",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", MONTHS)
+def test_quantiles_of_months_are_months_and_those_outside_the_bounds_count_at_the_ends(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without noise the engine's own; with it the start of some month, where a day or a second in it was shown before."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    data = visits_in_february()
+    data.execute(
+        "UPDATE visits SET day = day + 29 * CAST(visit_id % 6 AS INTEGER), seen = seen + to_days(CAST(29 * (visit_id % 6) AS INTEGER))"
+    )
+    data.execute("UPDATE visits SET day = DATE '2031-05-05', seen = TIMESTAMP '2031-05-05' WHERE visit_id % 50 = 0")
+    shares = "MIN({0}), MAX({0}), QUANTILE_DISC({0}, 0.3), QUANTILE_DISC({0}, 0.9)".format
+    exact = exact_session("hospital", data, tmp_path / "ledger.db", NoiselessGate(1))
+    last = "2024-10-01" if "quarter" in value else "2024-12-01"
+    within = f"least({value}, TIMESTAMP '{last}')" if "seen" in value else f"least({value}, DATE '{last}')"
+    (expected,) = data.execute(f"SELECT {shares(within)} FROM visits").fetchall()
+    (row,) = exact.execute(f"SELECT {shares(value)} FROM visits").rows()
+    assert [f"{moment:%F}" for moment in row] == [f"{moment:%F}" for moment in expected] and len(set(row)) >= 2
+    noisy = exact_session("hospital", data, tmp_path / "noisy.db", Gate())
+    noisy.set_option("dp.epsilon", "0.05")
+    (row,) = noisy.execute(f"SELECT {shares(value)}, MEDIAN({value}) FROM visits").rows()
+    assert all(moment.day in (1, 15) for moment in row) and isinstance(row[-1], datetime)
+
+
+def test_error_bars_of_quantiles_are_measured_where_the_question_asks_for_them(connection: dpsql.Connection) -> None:
+    """Two more parts of the budget; beside 1,000 ages in equal parts from 20 to 79 the bar is a few years wide."""
+    sql = "SELECT MEDIAN(age) AS m, DP_INTERVAL_LOW(MEDIAN(age)) AS l, DP_ERROR(MEDIAN(age)) AS e, COUNT(*) AS n FROM patients"
+    assert connection.execute(sql).release.low.to_pylist()[0]["m"] is None
+    connection.execute("SET dp.quantile_bars = on")
+    connection.execute("SET dp.epsilon = 4")
+    release = connection.execute(sql).release
+    ((middle, low, error, _),) = release.rows()
+    ((bar_low, *_),), ((bar_high, *_),) = (
+        list(zip(*end.to_pydict().values(), strict=True)) for end in (release.low, release.high)
+    )
+    assert bar_low == low <= 49 <= bar_high and bar_high - bar_low < 8 and low <= middle <= bar_high
+    assert error == max(middle - bar_low, bar_high - middle)
+    assert len(connection.explain(sql).outputs) == 4
+    assert connection.execute(sql).release.reused
+    connection.execute("SET dp.confidence = 0.99")
+    assert not connection.execute(sql).release.reused
+
+
+def test_lists_and_dates_have_no_bars_and_pay_for_none() -> None:
+    policy = load_policy(POLICIES / "hospital.yaml")
+    planner = Planner(policy, DuckDBEngine(duckdb.connect(), policy, "test", owned=True))
+    options = Options.of_policy(policy).with_value("quantile_bars", "on", policy)
+    for sql, numbers in (
+        ("SELECT QUANTILE_DISC(age, [0.25, 0.5]) FROM patients", 2),
+        ("SELECT MEDIAN(day), MAX(seen) FROM visits", 2),
+        ("SELECT MEDIAN(age) FROM patients", 3),
+        ("SELECT MEDIAN(age), QUANTILE_DISC(age, [0.5]) FROM patients", 3),
+    ):
+        (block,) = planner.plan(planner.parse(sql, None), options, True).price.blocks
+        assert len(block.noise.charged) == numbers
+
+
+def test_bars_of_rows_that_noise_chose_are_not_claimed_at_a_confidence_they_do_not_have(
+    connection: dpsql.Connection,
+) -> None:
+    connection.execute("SET dp.quantile_bars = on")
+    sql = "SELECT region, MEDIAN(age) AS m FROM patients GROUP BY region ORDER BY m DESC LIMIT 1"
+    release = connection.execute(sql).release
+    assert release.low.to_pylist() == [{"region": None, "m": None}]
+    assert any("noise decides which rows are shown" in note for note in release.bars.notes)
+    connection.execute("SET dp.simultaneous = off")
+    assert connection.execute(sql).release.low.to_pylist()[0]["m"] is not None

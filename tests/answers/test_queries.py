@@ -34,7 +34,7 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, World
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_query(worlds: dict[str, World], name: str) -> None:
+def test_each_query_has_its_answer_or_refusal(worlds: dict[str, World], name: str) -> None:
     case = CASES[name]
     connection, session = worlds[case.theme]
     if case.refused:
@@ -48,7 +48,7 @@ def test_query(worlds: dict[str, World], name: str) -> None:
     assert_equal(case.sql, release, expected)
 
 
-def test_marks() -> None:
+def test_each_refusal_has_a_reason() -> None:
     """A refusal has its reason, inherent or a gap; an answer is not a gap; names are used once."""
     for case in CASES.values():
         assert case.what and case.sql
@@ -57,12 +57,12 @@ def test_marks() -> None:
     assert len(CASES) == sum(len(corpus.cases(theme)) for theme in corpus.THEMES)
 
 
-def test_sizes() -> None:
+def test_the_corpus_has_all_of_its_queries() -> None:
     """All of TPC-H, all of ClickBench, and what BI tools send."""
     assert [len(corpus.cases(theme)) for theme in ("tpch", "clickbench")] == [22, 43]
     assert len(corpus.cases("bi")) >= 60
 
 
-def test_document() -> None:
+def test_the_page_is_that_of_the_corpus() -> None:
     """docs/coverage.md is that of the corpus; `python tests/answers/coverage_corpus.py` writes it anew."""
     assert Path(corpus.DOCUMENT).read_text(encoding="utf-8") == corpus.document()

@@ -46,7 +46,7 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, World
 
 
 @pytest.mark.parametrize(("database", "sql"), SUITE, ids=[f"{database}-{at}" for at, (database, _) in enumerate(SUITE)])
-def test_statement(worlds: dict[str, World], database: str, sql: str) -> None:
+def test_statements_without_noise_are_the_engines(worlds: dict[str, World], database: str, sql: str) -> None:
     connection, session = worlds[database]
     expected = connection.execute(sql).fetchall()
     release = session.execute(sql)
@@ -62,5 +62,5 @@ def test_statement(worlds: dict[str, World], database: str, sql: str) -> None:
             assert all(same(left[at], right[at]) for at in shown)
 
 
-def test_size() -> None:
+def test_the_suite_repeats_no_statement() -> None:
     assert len(SUITE) >= 100 and len(set(SUITE)) == len(SUITE)

@@ -91,7 +91,7 @@ GROUP BY nation, o_year ORDER BY nation, o_year DESC
 -- query: q10
 -- what: returned item reporting
 -- refused: unit_key
--- why: one row for each customer: rows of people do not leave
+-- why: one row for each customer: protected rows are never returned
 SELECT c_custkey, c_name, sum(l_extendedprice * (1 - l_discount)) AS revenue, c_acctbal, n_name, c_address, c_phone,
   c_comment
 FROM customer, orders, lineitem, nation
@@ -159,7 +159,7 @@ WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
 -- query: q18
 -- what: large volume customer
 -- refused: rows_clause
--- why: one row for each customer and order: rows of people do not leave
+-- why: one row for each customer and order: protected rows are never returned
 SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, sum(l_quantity) FROM customer, orders, lineitem
 WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300)
   AND c_custkey = o_custkey AND o_orderkey = l_orderkey

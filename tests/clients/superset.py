@@ -71,7 +71,7 @@ def running(programs: Path, folder: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
-            server.wait(30)
+            server.wait(240)
 
 
 def _wait(address: str, server: subprocess.Popen[bytes]) -> None:

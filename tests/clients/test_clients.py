@@ -73,7 +73,7 @@ def psql(served: Served, *commands: str, options: tuple[str, ...] = ()) -> subpr
 )  # fmt: skip
 @needs("psql")
 @tries("psql 15", connects="TLS", looks_around=r"`\d \dt \l \dn \du \df \dv \di \dp \dT \dx \dt+ \d TABLE \d+ TABLE`")
-def test_psql_looks_around(served: Served, command: str, wanted: str) -> None:
+def test_psql_looks_around_with_its_commands(served: Served, command: str, wanted: str) -> None:
     found = psql(served, command)
     assert found.returncode == 0, found.stderr
     assert wanted in found.stdout + found.stderr
@@ -82,7 +82,7 @@ def test_psql_looks_around(served: Served, command: str, wanted: str) -> None:
 
 @needs("psql")
 @tries("psql 15", asks=r"`-At`, `\gdesc`", in_pieces="`FETCH_COUNT`", errors_and_notices="place, price")
-def test_psql_asks(served: Served) -> None:
+def test_psql_asks_whole_and_in_pieces(served: Served) -> None:
     whole = psql(served, GROUPED, options=("-At",))
     assert [line.split("|")[0] for line in whole.stdout.splitlines()] == ["female", "male"]
     assert "NOTICE" in whole.stderr
@@ -105,7 +105,7 @@ def test_psql_asks(served: Served) -> None:
     "psycopg2", connects="TLS", asks="literals, parameters", in_pieces="named cursor", COPY="text",
     errors_and_notices="SQLSTATE, place",
 )  # fmt: skip
-def test_psycopg2(served: Served) -> None:
+def test_psycopg2_queries_cursors_and_errors(served: Served) -> None:
     connection = psycopg2.connect(sslmode="require", **served.place)
     cursor = connection.cursor()
     cursor.execute(GROUPED)
@@ -131,7 +131,7 @@ def test_psycopg2(served: Served) -> None:
     "psycopg 3", connects="channel binding", asks="text, binary, prepared, pipeline", in_pieces="named cursor",
     COPY="binary",
 )  # fmt: skip
-def test_psycopg(served: Served) -> None:
+def test_psycopg_text_binary_and_pipelines(served: Served) -> None:
     with psycopg.connect(sslmode="require", channel_binding="require", **served.place) as connection:
         assert connection.info.server_version == 160014
         rows = connection.execute(GROUPED).fetchall()
@@ -178,7 +178,7 @@ def test_psycopg_transactions_and_notices(served: Served) -> None:
     "asyncpg", connects="TLS, pool", looks_around="information_schema", asks="binary, parameters, prepared, types",
     in_pieces="cursor", errors_and_notices="SQLSTATE",
 )  # fmt: skip
-def test_asyncpg(served: Served) -> None:
+def test_asyncpg_pools_types_and_cursors(served: Served) -> None:
     place = {**served.place, "database": served.place["dbname"], "ssl": "require"}
     del place["dbname"]
 
@@ -216,7 +216,7 @@ def test_asyncpg(served: Served) -> None:
     asks="Core, pandas",
 )  # fmt: skip
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
-def test_sqlalchemy(served: Served, driver: str) -> None:
+def test_sqlalchemy_reflects_tables_and_asks(served: Served, driver: str) -> None:
     engine = sqlalchemy.create_engine(f"postgresql+{driver}://{served.url}")
     seen = sqlalchemy.inspect(engine)
     assert seen.get_table_names() == ["patients", "labs", "events"]
@@ -245,7 +245,7 @@ def test_sqlalchemy(served: Served, driver: str) -> None:
 
 
 @tries("SQLAlchemy 2 on asyncpg", connects="engine", looks_around="inspector", asks="text")
-def test_sqlalchemy_over_asyncpg(served: Served) -> None:
+def test_sqlalchemy_over_asyncpg_reflects_and_asks(served: Served) -> None:
     engine = create_async_engine(f"postgresql+asyncpg://{served.url}")
 
     async def ask() -> None:

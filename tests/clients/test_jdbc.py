@@ -36,7 +36,7 @@ def jdbc(served: Served) -> dict[str, dict[str, str | None]]:
 
 
 @pytest.mark.parametrize(("mode", "step"), TRIED)
-def test_jdbc(jdbc: dict[str, dict[str, str | None]], mode: str, step: str) -> None:
+def test_jdbc_passes_each_step(jdbc: dict[str, dict[str, str | None]], mode: str, step: str) -> None:
     assert jdbc[mode][step] is None, jdbc[mode][step]
 
 

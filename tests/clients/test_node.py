@@ -37,7 +37,7 @@ def node(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_node(node: dict[str, str | None], step: str) -> None:
+def test_node_passes_each_step(node: dict[str, str | None], step: str) -> None:
     assert node[step] is None, node[step]
 
 

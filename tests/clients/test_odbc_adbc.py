@@ -16,7 +16,7 @@ from clients.programs import needs
     asks="with and without server-side prepare, parameters", in_pieces="UseDeclareFetch", errors_and_notices="SQLSTATE",
 )  # fmt: skip
 @pytest.mark.parametrize("options", ["", "UseServerSidePrepare=0;", "UseDeclareFetch=1;Fetch=2;"])
-def test_odbc(served: Served, options: str) -> None:
+def test_odbc_reads_tables_and_asks(served: Served, options: str) -> None:
     import pyodbc  # needs unixODBC's library to be imported
 
     place = (
@@ -41,7 +41,7 @@ def test_odbc(served: Served, options: str) -> None:
 
 
 @tries("ADBC 1", connects="URL", looks_around="objects, table schema", asks="parameters", COPY="binary (its default)")
-def test_adbc(served: Served) -> None:
+def test_adbc_reads_objects_and_asks(served: Served) -> None:
     with adbc.connect(f"postgresql://{served.url}") as connection, connection.cursor() as cursor:
         cursor.execute(GROUPED)
         assert cursor.fetch_arrow_table().column("sex").to_pylist() == ["female", "male"]

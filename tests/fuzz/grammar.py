@@ -185,12 +185,24 @@ class Writer:
         else:
             choices += [(f"VAR_POP({number})", "real"), (f"STDDEV({number})", "real"), (f"COVAR_POP({number}, {other})", "real"),
                         (f"BOOL_OR({self._expression('boolean', depth - 1)})", "boolean"), (f"REGR_COUNT({number}, {other})", "integer")]  # fmt: skip
+            choices += self._chosen(number, depth)
         call, type_ = self.rng.choice(choices)
         if self._oddly(0.3):
             return self._filled("{a}", depth - 1), "real"
         if self.rng.random() < 0.15:
             call += f" FILTER (WHERE {self._expression('boolean', depth - 1)})"
         return call, type_
+
+    def _chosen(self, number: str, depth: int) -> Columns:
+        """Aggregates whose result is chosen among values: quantiles, the most frequent value, the key of an extreme row."""
+        whole = f"clamp({self._expression('integer', depth - 1)}, 0, {self.rng.choice([1, 9, 300])})"
+        truth = self._expression("boolean", depth - 1)
+        share = self.rng.choice(["0", "0.25", "0.5", "0.9", "1"])
+        return [
+            (f"QUANTILE_DISC({whole}, {share})", "integer"), (f"MIN({whole})", "integer"), (f"MAX({whole})", "integer"),
+            (f"MEDIAN({number})", "real"), (f"MODE({whole})", "integer"), (f"MODE({truth})", "boolean"),
+            (f"ARG_MAX({truth}, {number})", "boolean"), (f"MIN({truth})", "boolean"),
+        ]  # fmt: skip
 
     def _bounded(self, depth: int) -> str:
         """A number with bounds: clamped, where it is not a column that has them."""

@@ -36,7 +36,7 @@ def tried(name: str, sql: object, attempt: Callable[[], object]) -> None:
     ("policy", "count"),
     [("hospital", 10), ("hospital_rows", 12), ("shop", 6), ("tpch", 3), ("numbers", 5), ("clickbench", 3)],
 )
-def test_questions(policy: str, count: int) -> None:
+def test_generated_questions_are_answered_as_the_engine_does(policy: str, count: int) -> None:
     """Questions that are meant to be answered, so that answers are compared; most of them are."""
     here = trial(policy)
     compared = here.compared
@@ -49,7 +49,7 @@ def test_questions(policy: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("policy", "count"), [("hospital", 45), ("hospital_rows", 20), ("shop", 25), ("tpch", 8), ("numbers", 15)]
 )
-def test_odd_questions(policy: str, count: int) -> None:
+def test_odd_questions_are_answered_or_refused(policy: str, count: int) -> None:
     """Questions with shapes in them that are not answered, or not anywhere."""
     here = trial(policy)
     for name, rng in examples(f"odd/{policy}", count):
@@ -58,14 +58,14 @@ def test_odd_questions(policy: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(("policy", "count"), [("hospital", 200), ("shop", 60), ("tpch", 30), ("clickbench", 30)])
-def test_mutated_corpus(policy: str, count: int) -> None:
+def test_mutated_queries_are_answered_or_refused(policy: str, count: int) -> None:
     here = trial(policy)
     for name, rng in examples(f"mutated/{policy}", count):
         sql = mutations.mutated(rng, CORPUS[policy])
         tried(name, sql, lambda sql=sql: here.check(sql))  # type: ignore[misc]
 
 
-def test_rubbish() -> None:
+def test_random_text_is_refused_in_our_words() -> None:
     here = trial("hospital")
     for name, rng in examples("rubbish", 1_500):
         sql = texts.random_text(rng)
@@ -82,25 +82,25 @@ def test_rubbish() -> None:
 @given(
     st.text(max_size=60), st.sampled_from(["", "SELECT ", "SELECT COUNT(*) FROM visits WHERE ", "SET dp.epsilon = "])
 )
-def test_any_text(text: str, before: str) -> None:
+def test_any_unicode_is_refused_in_our_words(text: str, before: str) -> None:
     trial("hospital").check(before + text)
 
 
-def test_options() -> None:
+def test_any_settings_are_taken_or_refused() -> None:
     here = trial("hospital")
     for name, rng in examples("options", 60):
         lines, sql = values.settings(rng)
         tried(name, (lines, sql), lambda sql=sql, lines=lines: here.check(sql, None, lines))  # type: ignore[misc]
 
 
-def test_parameters() -> None:
+def test_any_parameters_are_taken_or_refused() -> None:
     here = trial("hospital")
     for name, rng in examples("parameters", 400):
         sql, given_values = values.parameters(rng)
         tried(name, sql, lambda sql=sql, v=given_values: here.check(sql, v))  # type: ignore[misc]
 
 
-def test_cursor() -> None:
+def test_a_cursor_raises_its_own_errors() -> None:
     """A cursor raises PEP 249's classes, and goes on after any of them."""
     place = trial("hospital").places[0]
     cursor = Connection(place.session).cursor()
@@ -111,15 +111,15 @@ def test_cursor() -> None:
 
 
 def _fetched(place: Place, cursor: Cursor, sql: str, given_values: Any) -> None:
-    place.engine.asked, place.ledger.charges = [], []
+    place.engine.queries, place.ledger.charges = [], []
     try:
         cursor.execute(sql, given_values).fetchall()
     except dpsql.Error as error:
-        law_of_outcome(sql, Seen(error.text(), (), place.ledger.charges, place.engine.asked, error))
+        law_of_outcome(sql, Seen(error.text(), (), place.ledger.charges, place.engine.queries, error))
 
 
 @pytest.mark.parametrize("sql", [None, 1, b"SELECT 1", ["SELECT 1"], object(), float("nan")])
-def test_no_text(sql: object) -> None:
+def test_what_is_no_text_is_refused(sql: object) -> None:
     session = trial("hospital").places[0].session
     for look in (session.execute, session.explain, session.describe):
         with pytest.raises(Error) as refusal:

@@ -38,13 +38,13 @@ def outcome(sql: str, charges: list[dict[str, int]] | None = None, **facts: Any)
         {"hint": "x" * 5_000},
     ],
 )
-def test_bad_refusals(facts: dict[str, Any]) -> None:
+def test_bad_refusals_break_the_law(facts: dict[str, Any]) -> None:
     outcome(COUNT)
     with pytest.raises(Broken):
         outcome(COUNT, **facts)
 
 
-def test_data_that_shows() -> None:
+def test_a_refusal_that_depends_on_rows_is_noticed() -> None:
     """A refusal that depends on rows is told from the same question on neighbours."""
     here = Trial(trial("numbers").policy)
     place = here.places[1]
@@ -52,7 +52,7 @@ def test_data_that_shows() -> None:
 
     def refusing(sql: str, parameters: Any = None) -> Any:
         if place.connection.execute("SELECT COUNT(*) FROM t").fetchone() != (0,):
-            raise refuse("unknown_column", name="x").at(sql, 1)
+            raise refuse("unknown_column", name="x").placed_in(sql, 1)
         return ask(sql, parameters)
 
     here.check("SELECT COUNT(*) FROM t")
@@ -61,7 +61,7 @@ def test_data_that_shows() -> None:
         here.check("SELECT COUNT(*) FROM t")
 
 
-def test_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """One too many is noticed; so is a group too few."""
     here = trial("numbers")
     compared = here.compared
@@ -84,11 +84,11 @@ def test_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert here.compared == compared + 3
 
 
-def test_doors_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doors_that_disagree_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     here = trial("numbers")
 
     def refusing(sql: str, parameters: Any = None) -> Any:
-        raise refuse("unknown_column", name="x").at(sql, 1)
+        raise refuse("unknown_column", name="x").placed_in(sql, 1)
 
     for door in ("describe", "explain"):
         with monkeypatch.context() as patch:
@@ -108,7 +108,7 @@ def test_other_exceptions_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
         here.check("SELECT COUNT(*) FROM t")
 
 
-def test_policies() -> None:
+def test_databases_of_tests_keep_their_promises() -> None:
     """All policies of the tests are opened, and their databases keep the promises they are read with."""
     for file in sorted(POLICIES.glob("*.yaml")):
         here = trial(file.stem)

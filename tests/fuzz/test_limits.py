@@ -13,7 +13,7 @@ from fuzz import heavy
 SLOW_REFUSALS = {"sandbox_time", "stopped", "unexpected", "engine_failed", "sandbox_broken"}
 
 
-def test_heavy_texts() -> None:
+def test_heavy_texts_end_within_their_limits() -> None:
     """One process asks them all: where memory runs out or a text takes too much processor time, it ends before the last."""
     asked = subprocess.run(
         [sys.executable, "-m", "fuzz.heavy"], capture_output=True, text=True, cwd=ROOT / "tests", check=False,

@@ -19,8 +19,8 @@ from support.recording_session import World
 
 from dpsql.audit.distances import compare, moves
 from dpsql.audit.observation import Measured
-from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
+from dpsql.engine.duckdb.dialect import DUCKDB, DuckDBDialect
+from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Clip, Column, Term, TermKind
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, LEAST_FINER, UNIT_BITS, clipped
@@ -49,7 +49,7 @@ def engine(vectors: list[Vector], most: int, norm: Norm, finer: int) -> Vector:
     signs = {value >= 0 for _, _, value in given}
     ends = (0 if signs == {True} else -(2**62), 0 if signs == {False} else 2**62)
     term = Term("t0", TermKind.SUM, None, None, 1, finer, *ends, clip=Clip(most, norm), finer=finer)
-    one = Counted(term, "v", "")
+    one = RowTerm(term, "v", "")
     found, every = shares(Grouped("r", ("k0",), "unit"), (one,), DUCKDB)
     assert every == (norm is Norm.L1 and 0 in ends)
     text = f"SELECT k0, {shared_sum(one, DUCKDB)} FROM r LEFT JOIN ({found}) USING (unit) GROUP BY k0"
@@ -73,7 +73,7 @@ def vectors(rng: random.Random, bits: int) -> Iterator[Vector]:
 @pytest.mark.parametrize("norm", Norm)
 @pytest.mark.parametrize("finer", [0, 1, FINER_BITS])
 @pytest.mark.parametrize("most", [1_000, 1_001, 3_145_727, 2**31 - 1, 2**41 + 1, 2**UNIT_BITS - 1])
-def test_one_unit(norm: Norm, finer: int, most: int) -> None:
+def test_one_unit_is_scaled_to_the_bound(norm: Norm, finer: int, most: int) -> None:
     """Each unit alone, up to the largest that fits: the largest share of it that is within the norm, and no more."""
     for vector in vectors(random.Random(f"{norm} {most}"), UNIT_BITS - finer):
         found = engine([vector], most, norm, finer)
@@ -94,7 +94,7 @@ def test_at_the_bound_nothing_is_taken_away(norm: Norm) -> None:
 
 
 @pytest.mark.parametrize("norm", Norm)
-def test_many_units(norm: Norm) -> None:
+def test_units_are_clipped_one_by_one(norm: Norm) -> None:
     """Units are clipped one by one, whatever the others are, and then added up."""
     rng = random.Random(7)
     each = [next(vectors(rng, 40)) if at == 0 else list(vectors(rng, 40))[at % 35] for at in range(20)]
@@ -107,7 +107,7 @@ def test_many_units(norm: Norm) -> None:
 
 
 @pytest.mark.parametrize("norm", Norm)
-def test_without_keys(norm: Norm) -> None:
+def test_without_keys_a_total_is_cut_at_both_ends(norm: Norm) -> None:
     """One number for each unit: it is cut off at both ends."""
     values = [5, -5, 2_000, -2_000, 1_000, -1_001, 2**UNIT_BITS]
     term = Term("t0", TermKind.SUM, None, None, 1, clip=Clip(1_000, norm))
@@ -120,7 +120,7 @@ def test_without_keys(norm: Norm) -> None:
 
 @pytest.mark.parametrize("rows", [1, 60, 2**12, 2**12 + 1, 10**6, 10**9])
 @pytest.mark.parametrize("value", [("real", 0, 500), ("real", -1e15, 3), ("integer", -9, 20), ("integer", 0, 2**50)])
-def test_grids_leave_room(rows: int, value: tuple[str, float, float]) -> None:
+def test_grids_leave_room_in_64_bits(rows: int, value: tuple[str, float, float]) -> None:
     """All that the engine multiplies is within 64 bits (128 for squares), whatever the bounds and the number of rows."""
     kind, low, high = value
     column = Column("x", Facts(Type(kind), Fraction(low), Fraction(high)))
@@ -153,7 +153,7 @@ SETTINGS = (
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_law(seed: int) -> None:
+def test_a_unit_moves_clipped_sums_within_the_norms(seed: int) -> None:
     """Taking one patient away moves every exact vector within the claimed norms, whatever the question sets."""
     place = Place(seed)
     for settings in SETTINGS:
@@ -194,7 +194,9 @@ def measured(data: Data, sql: str, settings: tuple[str, ...]) -> Measured:
     ("max_count", "COUNT(*)", 2), ("max_total", "SUM(cost)", 777), ("max_total", "SUM(nights)", 53),
 ])  # fmt: skip
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
-def test_sensitivity_is_reached(visits: list[str], option: str, aggregate: str, most: int, mechanism: str) -> None:
+def test_the_claimed_sensitivity_is_reached(
+    visits: list[str], option: str, aggregate: str, most: int, mechanism: str
+) -> None:
     """The newcomer who exceeds the bound moves the vector by the claimed norm: not more, and hardly less."""
     settings = (f"dp.{option} = {most}", f"dp.mechanism = {mechanism}")
     sql = f"SELECT ward, {aggregate} FROM visits GROUP BY ward"
@@ -240,7 +242,9 @@ def test_wide_bounds_change_nothing(seed: int) -> None:
     wanted = {row[0]: row[1:] for row in world.connection.sql(plain).fetchall()}
     asked = "SELECT ward, COUNT(*), SUM(cost), AVG(cost), COUNT(DISTINCT patient_id), COUNT(DISTINCT code) FROM visits GROUP BY ward"
     for mechanism in ("laplace", "gaussian"):
-        with world.options(["dp.max_total = 19999.99", "dp.max_count = 19", f"dp.mechanism = {mechanism}"]):
+        with world.options(
+            ["dp.max_total = 19999.99", "dp.max_count = 19", f"dp.mechanism = {mechanism}", "dp.shrinkage = off"]
+        ):
             plan = world.session.explain(asked)
             answer = rows(world.session.execute(asked).table)
         assert "#shares" in plan.engine_sql[0][1]
@@ -277,3 +281,17 @@ def test_bounds_of_the_policy() -> None:
             outputs = world.session.explain(sql).outputs
         assert [output.l1_sensitivity for output in outputs] == wanted
     assert outputs[0].bound == "20 rows per unit, clipped to max_total 300 in L1"
+
+
+@pytest.mark.parametrize("question", [
+    "SELECT COUNT(*) FROM visits", "SELECT ward, SUM(cost) FROM visits GROUP BY ward",
+    "SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis", "SELECT ward, COUNT(DISTINCT cost), COUNT(*) FROM visits GROUP BY ward",
+    "SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)", "SELECT ward, QUANTILE_CONT(cost, 0.5), COUNT(*) FROM visits GROUP BY ward",
+])  # fmt: skip
+def test_an_engine_that_does_not_clip_refuses_before_the_charge(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+    monkeypatch.setattr(DuckDBDialect, "without_clipping", "its rows change")
+    world = World(policy("hospital"))
+    world.load({})
+    with world.options(["dp.max_count = 2", "dp.max_total = 100"]):
+        observed = world.observe(question)
+    assert "engine_function" in observed.outcome and not observed.charged and observed.engine_sql == []

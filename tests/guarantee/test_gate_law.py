@@ -55,7 +55,7 @@ def drawn(noise: Noise, cells: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_law(name: str) -> None:
+def test_noise_fits_its_scale_and_no_other(name: str) -> None:
     noise = NOISES[name]
     values, scale = drawn(noise, CELLS), asked(noise, REQUESTS[name])
     cdf = laplace_cdf if noise.mechanism == "laplace" else gaussian_cdf
@@ -65,7 +65,7 @@ def test_law(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["laplace, epsilon 0.1", "gaussian, rho 1e-3 of rows"])
-def test_cells_are_independent(name: str) -> None:
+def test_noise_of_cells_is_independent(name: str) -> None:
     """First, last and middle cells alike; no cell repeats another, within a draw or between draws."""
     noise = NOISES[name]
     draws = np.array([drawn(noise, 50) for _ in range(400)], dtype=float)

@@ -195,7 +195,7 @@ def problems(price: Price, pair: Pair) -> list[str]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_law(kind: Kind, seed: int, tmp_path: Path) -> None:
+def test_sources_without_a_unit_move_within_the_claim(kind: Kind, seed: int, tmp_path: Path) -> None:
     place = Place(kind, seed, tmp_path)
     base = place.side(None, "base")
     planner = base.world.session.planner
@@ -229,5 +229,5 @@ def test_law(kind: Kind, seed: int, tmp_path: Path) -> None:
     assert pairs == UNITS * QUESTIONS
 
 
-def test_size() -> None:
+def test_enough_neighbouring_sources_are_compared() -> None:
     assert len(SEEDS) * len(KINDS) * UNITS * QUESTIONS >= PAIRS

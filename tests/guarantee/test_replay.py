@@ -56,7 +56,7 @@ def replay(place: Hospital, case: Case, enough: Fraction) -> Verdict:
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
-def test_entity(case: Case) -> None:
+def test_one_entity_moves_sums_within_the_claim(case: Case) -> None:
     enough = wanted(case)
     verdict = replay(hospital("hospital"), case, enough)
     assert verdict.problems == []
@@ -66,6 +66,6 @@ def test_entity(case: Case) -> None:
 @pytest.mark.parametrize(
     "case", [c for c in ACCEPTED if not (c.mark("rows") or "refused").startswith("refused")], ids=lambda case: case.id
 )
-def test_rows(case: Case) -> None:
+def test_one_row_moves_sums_within_the_claim(case: Case) -> None:
     verdict = replay(hospital("hospital_rows"), case, wanted(case))
     assert verdict.problems == []

@@ -60,7 +60,7 @@ def test_statements_about_the_session() -> None:
     ):
         answers = {world.observe(sql).answer for world in worlds()}
         assert len(answers) == 1
-        assert all(world.engine.asked == [] and world.ledger.charges == [] for world in worlds())
+        assert all(world.engine.queries == [] and world.ledger.charges == [] for world in worlds())
 
 
 def test_a_broken_promise_gives_no_answer() -> None:

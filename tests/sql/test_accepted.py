@@ -11,7 +11,9 @@ from support.corpus_neighbours import Hospital
 
 from dpsql.errors.exceptions import Error
 from dpsql.pricing.pricing import Price
+from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from sql.corpus import ACCEPTED, Case
 
 
@@ -32,22 +34,28 @@ def sensitivities(price: Price) -> str:
     """L1 of every measured term in the unit of the answer, then of the rows behind every number that is chosen."""
     terms = [term for one in price.blocks for term in one.noise.terms]
     summed = [term.noise.sensitivity.l1 * Fraction(2) ** -term.grid for term in terms]
-    chosen = [Fraction(law.sensitivity.l1) for one in price.blocks for law in one.noise.laws if isinstance(law, Choice)]
+    chosen = [
+        Fraction(law.sensitivity.l1)
+        for one in price.blocks
+        for plan in one.noise.measurements
+        for _, law in plan.laws
+        if isinstance(law, (Choice, EndKey, MostFrequent))
+    ]
     return ", ".join(f"{float(moved):.12g}" for moved in [*summed, *chosen]) or "nothing"
 
 
-def test_size() -> None:
+def test_enough_queries_are_accepted() -> None:
     assert len(ACCEPTED) >= 120
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
-def test_entity(case: Case) -> None:
+def test_each_query_has_its_keys_and_sensitivities(case: Case) -> None:
     price = hospital("hospital").prices(case)["pure"]
     assert (keys(price), sensitivities(price)) == (case.mark("keys"), case.mark("l1"))
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
-def test_rows(case: Case) -> None:
+def test_under_row_privacy_sensitivities_are_as_marked(case: Case) -> None:
     try:
         found = sensitivities(hospital("hospital_rows").prices(case)["pure"])
     except Error as error:
@@ -56,7 +64,7 @@ def test_rows(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
-def test_change_one(case: Case) -> None:
+def test_change_one_doubles_every_norm(case: Case) -> None:
     """Replacing a unit is a removal and an addition: every norm doubles, whatever the accountant."""
     prices = hospital("hospital").prices(case)
     for kind in ("pure", "zcdp"):

@@ -17,7 +17,7 @@ LISTS: list[Any] = [[], [1], [1, 2], [1, None], [None], None]
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("listed", LISTS)
 @pytest.mark.parametrize("test", ["= ANY", "<> ALL"])
-def test_in_is_any(value: Any, listed: Any, test: str) -> None:
+def test_in_means_the_same_as_any(value: Any, listed: Any, test: str) -> None:
     """The rewritten text and the engine's own ANY give the same of TRUE, FALSE, NULL."""
     sql = f"SELECT x {test}($1) IS NOT DISTINCT FROM TRUE, (x {test}($1)) IS NULL FROM t"
     query = parse(sql, [listed]).query
@@ -43,5 +43,5 @@ def test_in_is_any(value: Any, listed: Any, test: str) -> None:
         ("a", None), ("{a", None), ("{a,}", None), ("{{a}}", None), ('{"a" b}', None), ("{a}b", None), ("{" + " a" * 90_000, None),
     ],
 )  # fmt: skip
-def test_texts_of_lists(text: str, wanted: Any) -> None:
+def test_texts_of_lists_are_read(text: str, wanted: Any) -> None:
     assert read_list(text) == wanted

@@ -29,15 +29,22 @@ ROOMS = (
 )
 """Where a question is refused; the words of other rooms are about policies, ledgers, engines and doors, and tested there."""
 NOT_HERE = {
-    "text_unfinished": "a script's mistake: tests/unit/sql/test_split",
     "not_text": "a door's mistake",
+    "policy_invalid": "a filter of the policy: tests/unit/session/test_access.py",
     "no_max_rows": "`dpsql check` finds it first",
-    "public_grid": "needs a policy without delta (test_public_grid)",
+    "public_grid": "needs a policy without delta (test_a_long_public_grid_is_refused)",
     "noise_too_large": "no question spends so little: tests/unit/privacy",
+    "watch_grids": "of several questions of one watch: tests/unit/session/test_watches.py",
     "selection_epsilon": "the threshold answers where the table would be too long",
     "price_disagrees": "our own mistake",
     "internal": "our own mistake",
     "sandbox_time": "after the charge: tests/unit/release",
+    "export_public": "no query but a command: tests/unit/session/test_row_export.py",
+    "export_column": "no query but a command: tests/unit/session/test_row_export.py",
+    "export_epsilon": "no query but a command: tests/unit/session/test_row_export.py",
+    "export_columns": "no query but a command: tests/unit/session/test_row_export.py",
+    "export_unit_key": "no query but a command: tests/unit/session/test_row_export.py",
+    "export_count": "no query but a command: tests/unit/session/test_row_export.py",
     "sandbox_memory": "after the charge: tests/unit/release",
     "sandbox_rows": "after the charge: tests/unit/release",
     "sandbox_value": "after the charge: tests/unit/release",
@@ -81,7 +88,7 @@ def test_every_slug_is_said() -> None:
     assert set(REGISTER) - said == set()
 
 
-def test_public_grid() -> None:
+def test_a_long_public_grid_is_refused() -> None:
     """Without a delta for private keys, a grid that is too long is refused."""
     known = policy("hospital")
     world = World(replace(known, per_query=replace(known.per_query, delta=Fraction(0), max_public_groups=1000)))
@@ -91,7 +98,7 @@ def test_public_grid() -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
-def test_words(case: Case) -> None:
+def test_each_refusal_has_its_words_and_place(case: Case) -> None:
     world = worlds(case.mark("policy") == "rows")[0]
     with world.options(case.marks.get("set", [])), pytest.raises(Error) as refusal:
         world.session.execute(case.sql, case.parameters)
@@ -106,7 +113,7 @@ def test_words(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
-def test_before_data(case: Case) -> None:
+def test_refusals_do_not_depend_on_data(case: Case) -> None:
     """One text for D, D' and no data at all; the engine was not asked and nothing was charged."""
     texts = set()
     for world in worlds(case.mark("policy") == "rows"):

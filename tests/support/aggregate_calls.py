@@ -21,6 +21,10 @@ ARGUMENTS = {
     Arguments.PAIR: ("y, x", "z, y"),
     Arguments.UNIT_VALUE: ("x", "y"),
     Arguments.QUANTILE: ("x",),
+    # No two values are equally frequent in the rows below: the engine would answer any of them.
+    Arguments.MODE: ("x > 30", "CASE WHEN x < -20 THEN 'low' ELSE 'high' END"),
+    Arguments.END_ROW: ("grp, y", "flag, y"),
+    Arguments.SAMPLES: ("CORR(y, x), -1, 1, 20", "AVG(y) / AVG(z), -50, 100"),
 }
 """How each way of reading arguments is tried. A rule that is added needs a line."""
 BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {
@@ -38,6 +42,8 @@ BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {
         "MAX(x)",
         "PERCENTILE_DISC(0.1) WITHIN GROUP (ORDER BY y)",
     ),
+    "listed_quantile_cont": ("QUANTILE_CONT(x, [0])",),
+    "listed_quantile_disc": ("QUANTILE_DISC(x, [1])",),
     "count_units": ("COUNT(DISTINCT person)",),
     "count_distinct": ("COUNT(DISTINCT x)", "COUNT(DISTINCT y)"),
 }

@@ -13,7 +13,8 @@ from dpsql.audit.observation import Observed
 from dpsql.audit.replay import same_outcome, same_stages
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
-from dpsql.pricing.pricing import Price
+from dpsql.pricing.options import Options
+from dpsql.pricing.pricing import Price, price
 from dpsql.privacy.accounting.pure import Pure
 from dpsql.privacy.loss import Neighbours
 from support.neighbouring_hospitals import (
@@ -76,7 +77,12 @@ class Hospital:
             statement = self.planner.parse(case.sql, case.parameters)
             options = self.none.session.options
             cacheable = not case.parameters
-            return {name: one.plan(statement, options, cacheable).price for name, one in self.priced.items()}
+            own = self.planner.plan(statement, options, cacheable).price
+            prices = {
+                name: _admitting_alike(planner.plan(statement, options, cacheable).price, own, planner, options)
+                for name, planner in self.priced.items()
+            }
+            return {name: found for name, found in prices.items() if found is not None}
 
     def observe(self, case: Case, world: World) -> Observed:
         """One run under the options of the case."""
@@ -127,6 +133,19 @@ class Hospital:
         return self._loaded[key]
 
 
+def _admitting_alike(other: Price, own: Price, planner: Planner, options: Options) -> Price | None:
+    """`other` with the counts that admit private keys in `own`, under which the runs were observed: rows or units, whichever shows
+    more keys at a price. None where `planner` takes the other count whatever it is given."""
+    columns = [priced.block.selection_term for priced in own.blocks]
+    if [priced.block.selection_term for priced in other.blocks] == columns:
+        return other
+    blocks = [
+        replace(priced.block, selection_term=column) for priced, column in zip(other.blocks, columns, strict=True)
+    ]
+    again = price(tuple(blocks), options, planner.policy, planner.accountant)
+    return again if [priced.block.selection_term for priced in again.blocks] == columns else None
+
+
 def _changing(known: Policy) -> Policy:
     return replace(known, neighbours=Neighbours.CHANGE_ONE)
 
@@ -140,9 +159,9 @@ def judge(prices: dict[str, Price], pairs: Iterator[Pair]) -> Verdict:
         charged = [Pure(Fraction(1), Fraction(0)).units(prices["pure"].loss)]
         found.expect(pair.left.charges == charged, f"charged {pair.left.charges}, the price is {charged}")
         same = not found.problems
-        for name, price in prices.items():
+        for name, priced in prices.items():
             if ("change" in name) == pair.changed and same:
-                one = compare(price, pair.left.blocks, pair.right.blocks)
+                one = compare(priced, pair.left.blocks, pair.right.blocks)
                 found.problems += [f"{name}: {problem}" for problem in one.problems]
                 if name == "pure":
                     verdict.reach(one.reached)

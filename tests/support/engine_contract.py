@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dpsql.disclosure import PersonRows, generalisations, measure_risk
 from dpsql.engine.contract import Engine
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import EngineQuery, View
@@ -110,7 +111,7 @@ class EngineContract:
 
     def test_sums_beyond_64_bits_are_exact(self, source: Loaded) -> None:
         values = " UNION ALL ".join([f"SELECT {source.engine.dialect.constant(2**63 - 1)} AS v"] * 3)
-        sums = f"SELECT coalesce(sum(v), 0) AS m0 FROM {source.engine.dialect.derived(values)}"
+        sums = f"SELECT coalesce({source.engine.dialect.exact_sum('v')}, 0) AS m0 FROM {source.engine.dialect.derived(values)}"
         table = source.engine.run(EngineQuery(sums, (), ("m0",))).unseal()
         assert int(table.column("m0")[0].as_py()) == 3 * (2**63 - 1)
 
@@ -186,11 +187,19 @@ class EngineContract:
         sql = f"SELECT {source.engine.dialect.identifier('beds')} AS b FROM {source.engine.source('wards').sql}"
         assert sorted(source.engine.public_table(sql).column("b").to_pylist(), key=repr) == [10, None]
 
+    def test_disclosure_risk_is_counted_on_the_source_itself(self, source: Loaded) -> None:
+        with PersonRows(source.policy, source.engine, "visits", ("ward", "day", "cost")) as rows:
+            report = measure_risk(rows, ("ward",), ("day",))
+            assert (report.persons, report.rows, report.ownerless) == (3, 5, 1)
+            assert report.sizes.persons_by_size == ((1, 2), (3, 1))
+            assert (report.diversity[0].distinct, report.diversity[0].disclosed) == (1, 2)
+            assert [entry.information for entry in generalisations(rows, ("ward", "cost"), 3)] == [0.0]
+
     def test_a_look_finds_a_table_that_is_gone(self, source: Loaded) -> None:
-        source.engine.look(("visits", "wards"))
+        source.engine.check_readable(("visits", "wards"))
         source.execute("DROP TABLE visits")
         with pytest.raises(Fault) as fault:
-            source.engine.look(("visits",))
+            source.engine.check_readable(("visits",))
         assert fault.value.slug == "source_table_missing" and source.engine.columns("visits") is None
 
     def test_nothing_can_be_written(self, source: Loaded) -> None:

@@ -35,17 +35,25 @@ POLICIES = TESTS / "policies"
 
 
 def exact_session(
-    policy: Policy | str, connection: duckdb.DuckDBPyConnection, ledger: Path, gate: Gate | None = None
+    policy: Policy | str,
+    connection: duckdb.DuckDBPyConnection,
+    ledger: Path,
+    gate: Gate | None = None,
+    analyst: str | None = None,
 ) -> Session:
     """A session without noise on `connection`; `policy` may be the name of a file in tests/policies."""
     known = load_policy(POLICIES / f"{policy}.yaml") if isinstance(policy, str) else policy
     budget = replace(known.budget, epsilon=Fraction(10**6), delta=Fraction(1, 10**4), accountant="pure")
     per_query = replace(known.per_query, epsilon=Fraction(1000), max_epsilon=None, delta=Fraction(1, 10**9))
-    generous = replace(known, budget=budget, per_query=per_query, ledger=f"sqlite:///{ledger}")
+    analysts = {name: replace(limit, epsilon=budget.epsilon) for name, limit in known.analysts.items()}
+    generous = replace(known, budget=budget, per_query=per_query, ledger=f"sqlite:///{ledger}", analysts=analysts)
     book = open_ledger(generous.ledger_url(), generous.dataset, create=True)
-    return Session(
-        generous, open_duckdb(generous, connection), book, open_releases(book), gate=gate or NoiselessGate(2)
-    )
+    session = Session(
+        generous, open_duckdb(generous, connection), book, open_releases(book), gate=gate or NoiselessGate(2),
+        analyst=analyst,
+    )  # fmt: skip
+    session.execute("SET dp.shrinkage = off")  # the laws of noise still claim that of the policy's epsilon
+    return session
 
 
 def plain(value: Any) -> Any:

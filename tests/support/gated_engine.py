@@ -10,11 +10,11 @@ from typing import Any
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.cli.serve import open_house
+from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire.limits import Limits
 from support.served_clinic import Served, serving
 
-PATIENCE = 20
+PATIENCE = 240
 
 
 class Gated(DuckDBEngine):
@@ -58,10 +58,10 @@ class Gated(DuckDBEngine):
 @contextmanager
 def gated(clinic: Served, policy: Path | None = None, limits: Limits | None = None) -> Iterator[int]:
     """The port of the clinic, served from this process."""
-    house = open_house(policy or clinic.policy)
-    house.engine.__class__ = Gated
+    state = open_server_state(policy or clinic.policy)
+    state.engine.__class__ = Gated
     Gated.reset()
-    with serving(house, limits) as port:
+    with serving(state, limits) as port:
         try:
             yield port
         finally:

@@ -14,7 +14,9 @@ from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, Selection
+from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 
 
 class NoiselessGate(Gate):
@@ -42,6 +44,7 @@ class NoiselessGate(Gate):
         law = replace(
             law, rank=min(law.rank, 1)
         )  # a huge epsilon leaves nothing out of the smallest and the largest value
+        histograms = histograms.taken_apart()
         found = np.zeros(groups.count, dtype=np.int64)
         for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
             through = np.cumsum(histograms.count[start:end])
@@ -50,6 +53,24 @@ class NoiselessGate(Gate):
                 at = min(np.searchsorted(through * law.denominator, wanted), through.size - 1)
                 found[group] = histograms.cell[start + at]
         return found
+
+    def choose_most(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """The first of the cells with the most rows; the first of all in a group without rows."""
+        assert isinstance(law, MostFrequent)
+        chosen = np.zeros(groups.count, dtype=np.int64)
+        for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
+            if end > start:
+                chosen[group] = histograms.cell[start + np.argmax(histograms.count[start:end])]
+        return chosen
+
+    def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """The key of the row at the end; the first key in a group without rows."""
+        assert isinstance(law, EndKey)
+        chosen = np.zeros(groups.count, dtype=np.int64)
+        for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
+            if end > start:
+                chosen[group] = histograms.cell[end - 1 if law.last else start] % law.keys
+        return chosen
 
     def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
         return None if isinstance(noise, Constant) else np.zeros(count, np.int64)

@@ -195,7 +195,11 @@ def _specs() -> list[Spec]:
             (name, B, (D, S)),
             (name, B, (S, D)),
         ]
-    specs += [("in", B, (a, _literal_of(a), _literal_of(a))) for a in (I, R, T, B, D, S)]
+    specs += [
+        (word, result, (a, _literal_of(a), _literal_of(a)))
+        for word, result in (("in", B), ("place_in", I))
+        for a in (I, R, T, B, D, S)
+    ]
     specs += [
         ("in", B, (I, _literal_of(R), _literal_of(I))),
         ("in", B, (R, _literal_of(I))),
@@ -265,3 +269,11 @@ def apply(rng: random.Random, spec: Spec, depth: int, columns: dict[str, Column]
         )
         if typed and (made := functions.call(name, *arguments)).facts.type is result:
             return made
+
+
+def same(ours: Any, theirs: Any, relative: float = 0.0) -> bool:
+    """Equal values and types; NaN equals NaN, the two zeros are equal."""
+    if isinstance(ours, float) and isinstance(theirs, float):
+        both = math.isnan(ours) and math.isnan(theirs)
+        return ours == theirs or both or math.isclose(ours, theirs, rel_tol=relative)
+    return type(ours) is type(theirs) and bool(ours == theirs)

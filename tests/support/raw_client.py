@@ -24,10 +24,17 @@ def parse(sql: str, name: str = "", oids: tuple[int, ...] = ()) -> bytes:
     return framed(b"P", text(name, sql) + struct.pack(f"!H{len(oids)}I", len(oids), *oids))
 
 
-def bind(values: tuple[bytes | None, ...] = (), portal: str = "", name: str = "", binary: bool = False) -> bytes:
+def bind(
+    values: tuple[bytes | None, ...] = (),
+    portal: str = "",
+    name: str = "",
+    binary: bool = False,
+    formats: tuple[int, ...] = (),
+) -> bytes:
     parts = [struct.pack("!i", -1) if v is None else struct.pack("!i", len(v)) + v for v in values]
-    formats = struct.pack("!HH", 1, 1) if binary else struct.pack("!H", 0)
-    return framed(b"B", text(portal, name) + b"\0\0" + struct.pack("!H", len(values)) + b"".join(parts) + formats)
+    formats = formats or (1,) * binary
+    behind = struct.pack(f"!H{len(formats)}H", len(formats), *formats)
+    return framed(b"B", text(portal, name) + b"\0\0" + struct.pack("!H", len(values)) + b"".join(parts) + behind)
 
 
 def describe(kind: bytes, name: str = "") -> bytes:
@@ -49,7 +56,7 @@ def free_port() -> int:
 
 class Client:
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=240)
         self.key: bytes = b""
         self._buffer = b""
 

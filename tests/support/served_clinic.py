@@ -20,7 +20,7 @@ from clients.programs import left_out
 from dpsql.frontends.demo.data import build_demo
 from dpsql.frontends.pgwire.limits import Limits
 from dpsql.frontends.pgwire.logins import open_logins
-from dpsql.frontends.pgwire.server import House, Server
+from dpsql.frontends.pgwire.server import Server, ServerState
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
@@ -63,7 +63,7 @@ class Served:
     def stop(self, how: int = signal.SIGTERM) -> int:
         assert self.process is not None
         self.process.send_signal(how)
-        status = self.process.wait(timeout=40)
+        status = self.process.wait(timeout=240)
         assert self.process.stderr is not None
         self.process.stderr.close()
         return status
@@ -118,11 +118,11 @@ def build_clinic(folder: Path) -> Served:
 
 
 @contextmanager
-def serving(house: House, limits: Limits | None = None) -> Iterator[int]:
-    """The house served from this process, where its parts can be replaced, and closed at the end; the port."""
-    house.logins.prepare()
+def serving(state: ServerState, limits: Limits | None = None) -> Iterator[int]:
+    """The state served from this process, where its parts can be replaced, and closed at the end; the port."""
+    state.logins.prepare()
     loop = asyncio.new_event_loop()
-    server = Server(house, limits=limits)
+    server = Server(state, limits=limits)
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
@@ -136,9 +136,9 @@ def serving(house: House, limits: Limits | None = None) -> Iterator[int]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-        house.engine.close()
-        house.store.close()
-        house.ledger.close()
+        state.engine.close()
+        state.store.close()
+        state.ledger.close()
 
 
 @pytest.fixture(scope="session")

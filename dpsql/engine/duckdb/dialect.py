@@ -65,13 +65,24 @@ class DuckDBDialect(Dialect):
     def derived(self, select: str, alias: str = "#rows") -> str:
         return f"({select})"
 
-    def semi_join(self, rows: str, others: str, column: str) -> str:
-        return f"{rows} SEMI JOIN ({others}) USING ({column})"
+    def semi_join(self, rows: str, listed: str, column: str) -> str:
+        return f"{rows} SEMI JOIN ({listed}) USING ({column})"
 
     def keyed_order(self, key: str, content: list[str]) -> str:
         """The engine folds arguments into a hash by XOR, which leaves units few orders of given values, so the result is
         hashed once more."""
         return f"hash(hash({', '.join([self.constant(key), *content])}))"
+
+    def sample_number(self, key: str, content: list[str], samples: int) -> str:
+        return f"CAST({self.keyed_order(key, content)} % CAST({samples} AS UBIGINT) AS BIGINT)"
+
+    def entropy(self, value: str) -> str:
+        """log2(n) less the mean of log2 of each row's count: the parts of the sum are integers, whose sum has no order."""
+        part = "CAST(round(CAST(c AS DOUBLE) * log2(CAST(c AS DOUBLE)) * 1048576e0) AS HUGEINT)"
+        counts = f"map_values(histogram({value}))"
+        total = f"list_sum(list_transform({counts}, lambda c: {part}))"
+        rows = f"CAST(count({value}) AS DOUBLE)"
+        return f"CASE WHEN count({value}) > 0 THEN log2({rows}) - CAST({total} AS DOUBLE) / 1048576e0 / {rows} END"
 
     def distinct_sum(self, value: str, condition: str, integer: Callable[[str], str]) -> str:
         return f"list_sum(list_transform(list(DISTINCT {value}){condition}, lambda e: {integer('e')}))"

@@ -78,11 +78,11 @@ class DuckDBEngine:
         return self._sources.source(table, total)
 
     def broken(self, table: str) -> Broken | None:
-        """What is wrong with the lines of a table's CSV files, None for other sources. For the owner's eyes."""
+        """Return what is wrong with the lines of a table's CSV files, None for other sources. For the owner's eyes."""
         return self._sources.broken(table)
 
     def advice(self) -> tuple[str, ...]:
-        """Nothing: files are opened read-only, and a connection given in Python is its owner's."""
+        """Return no advice: files are opened read-only, and a connection given in Python is the owner's."""
         return ()
 
     def data_version(self, tables: tuple[str, ...]) -> str:
@@ -93,17 +93,17 @@ class DuckDBEngine:
         """Number, size and times of the files that a table and those on its way to the unit are read from."""
         return self._sources.identity(table)
 
-    def look(self, tables: tuple[str, ...]) -> None:
+    def check_readable(self, tables: tuple[str, ...]) -> None:
         """Make sure that tables can be read, as far as that shows without reading rows. Raises Fault."""
-        self._sources.look(tables)
+        self._sources.check_readable(tables)
 
     def rehearse(self, query: EngineQuery) -> None:
-        """Nothing: every text is DuckDB's own, run over the whole corpus of questions, and its tables were looked at."""
+        """Do nothing: every generated text is tested on DuckDB, and `look` has checked the tables."""
 
     # --- work ---------------------------------------------------------------------------------------------------------
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        """Run one aggregation. Whatever the engine says in an error may quote data: one fixed text leaves."""
+        """Run one aggregation. The engine's error texts may quote data, so they are replaced by one fixed text."""
         with self._cursor(timeout_seconds) as cursor:
             for result, rows in query.released.items():
                 cursor.register(result, rows)
@@ -115,20 +115,20 @@ class DuckDBEngine:
             return answer
 
     def holds(self, query: str) -> bool:
-        """Whether a check of a promise finds no row; asked once for each version of the data."""
-        known = (query, self.data_version(tuple(self._policy.tables)))
+        """Return whether a check of a promise finds no row; it runs once for each version of the data."""
+        check = (query, self.data_version(tuple(self._policy.tables)))
         with self._lock:
-            if known in self._checked:
-                return self._checked[known]
+            if check in self._checked:
+                return self._checked[check]
         with self._cursor(None) as cursor:
-            found = cursor.execute(query).fetchone() is None
+            holds = cursor.execute(query).fetchone() is None
         with self._lock:
-            self._checked[known] = found
-        return found
+            self._checked[check] = holds
+        return holds
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Values of the columns of a public table that have few of them, NULL (last) among them."""
-        source, found = self.source(table), {}
+        source, domains = self.source(table), {}
         with self._cursor(None) as cursor:
             for column in self._policy.tables[table].columns.values():
                 if column.type in ("real", "timestamp"):
@@ -137,20 +137,24 @@ class DuckDBEngine:
                 listed = f"SELECT DISTINCT {value} AS v FROM {source.sql} ORDER BY v NULLS LAST"
                 rows = cursor.execute(f"{listed} LIMIT {most + 1}").fetchall()
                 if len(rows) <= most:
-                    found[column.name] = tuple(row[0] for row in rows)
-        return found
+                    domains[column.name] = tuple(row[0] for row in rows)
+        return domains
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
         """Names of the columns and all rows of a public table with few rows."""
         source = self.source(table)
         columns = self._policy.tables[table].columns.values()
-        values = (cast_column(name(one.name), Type(one.type), source.types[one.name]) for one in columns)
+        values = (cast_column(name(column.name), Type(column.type), source.types[column.name]) for column in columns)
         with self._cursor(None) as cursor:
             rows = cursor.execute(f"SELECT {', '.join(values)} FROM {source.sql} LIMIT {most + 1}").fetchall()
-        return (tuple(one.name for one in columns), tuple(rows)) if len(rows) <= most else None
+        return (tuple(column.name for column in columns), tuple(rows)) if len(rows) <= most else None
 
     def public_table(self, sql: str) -> Any:
         """Rows of a generated query over public tables."""
+        return self.exact_rows(sql)
+
+    def exact_rows(self, sql: str) -> Any:
+        """Rows of a generated query over protected tables, for the owner's eyes."""
         with self._cursor(None) as cursor:
             return self._statements.table(cursor, sql)
 
@@ -168,14 +172,14 @@ class DuckDBEngine:
         finally:
             if timeout_seconds:
                 watchdog().leave(cursor)
-            with suppress(duckdb.Error):  # nothing but our own text leaves, whatever state an interrupt left
+            with suppress(duckdb.Error):  # only our own text is raised, whatever state an interrupt left
                 cursor.close()
             with self._lock:
                 self._running.discard(cursor)
                 self._left.notify_all()
 
     def another(self) -> DuckDBEngine:
-        """The same database for another session: all that is remembered is shared, `interrupt` stops its own alone."""
+        """Return the same database for another session: caches are shared, `interrupt` stops only its own queries."""
         other = copy.copy(self)
         other._running, other._owned = set(), False
         return other
@@ -190,15 +194,15 @@ class DuckDBEngine:
             cursor.interrupt()
 
     def close(self) -> None:
-        """Close the database if it was opened here, once what runs has been stopped."""
+        """Stop running queries, then close the database if it was opened here."""
         if not self._owned:
             return
         deadline = time.monotonic() + _CLOSING_SECONDS
         with self._left:
             while self._running and time.monotonic() < deadline:
-                self._interrupt()  # again and again: an interrupt between two statements is lost
+                self._interrupt()  # repeated, since an interrupt between two statements is lost
                 self._left.wait(0.02)
-        with suppress(duckdb.Error):  # sessions that share the database may still use it; the last of them lets it go
+        with suppress(duckdb.Error):  # sessions that share the database may still use it; the last one closes it
             self._connection.close()
 
 
@@ -210,7 +214,7 @@ _KINDS_OF_QUESTIONS = frozenset({
 
 
 def engine_fault(error: Exception) -> Error:
-    """The one fixed text for an error of DuckDB's or of Arrow's readers."""
+    """Return the fault with a fixed text for an error of DuckDB's or of Arrow's readers."""
     kind = str(error).partition(" Error:")[0]  # in the middle of a stream Arrow's OSError has DuckDB's words
     return fault_of(error, of_source=not isinstance(error, MemoryError) and kind not in _KINDS_OF_QUESTIONS)
 

@@ -53,9 +53,9 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     files, where it raises (duckdb/duckdb issue 23818). A text is compared byte by byte from here on: under a collation of
     its column (which the engine's type does not tell), rows of one unit could decide in which group those of others are.
     """
-    wanted = TYPES[type_]
-    same = engine_type.upper() == wanted
-    value = source if same else f"TRY_CAST({_castable(source, engine_type)} AS {wanted})"
+    target = TYPES[type_]
+    same = engine_type.upper() == target
+    value = source if same else f"TRY_CAST({_castable(source, engine_type)} AS {target})"
     value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
     value = in_calendar(type_, value) if type_.temporal else value
     return value if same else f"(CASE WHEN {source} IS NOT NULL THEN {value} END)"

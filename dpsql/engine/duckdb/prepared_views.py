@@ -1,4 +1,4 @@
-"""Prepared bounded views inside DuckDB: writing one into a file of its own, and reading it under one lasting name.
+"""Prepared bounded views in DuckDB: writing one into its own file, and reading it under a stable name.
 
 A question says `memory."#bounded"."TABLE"` whether the rows come from an index file or from the source itself, and
 counts units by a function of the same name: its text, which EXPLAIN shows, does not tell which of the two it is.
@@ -36,7 +36,7 @@ class Views:
     engine: str = f"duckdb {duckdb.__version__}"
 
     def __init__(self, new_cursor: Callable[[], duckdb.DuckDBPyConnection]) -> None:
-        """`new_cursor`: a cursor that knows everything the views are made of."""
+        """`new_cursor` returns a cursor that can read the tables of the views."""
         self._new_cursor = new_cursor
         self._tokens: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -125,7 +125,7 @@ class Views:
                 if in_place and cursor.execute(_ALL_STAY.format(every=view.every)).fetchall()[0][0]:
                     return False
                 with _watched(cursor, "writing", progress):
-                    cursor.execute(_kept(view, key))
+                    cursor.execute(_bounded_rows(view, key))
                 cursor.execute('CREATE TABLE "#new".main.about AS SELECT count(*) AS units FROM "#new".main.units')
                 cursor.execute('DROP TABLE "#new".main.units; CHECKPOINT "#new"')
                 return True
@@ -148,33 +148,34 @@ _ALL_STAY = (
 """No unit has too many rows, and no row is without a unit: the source can be read as it is, without a condition."""
 
 
-def _kept(view: BoundedView, key: str) -> str:
-    """All rows of units that have few, and of the others those that the window keeps at query time: the same rows."""
+def _bounded_rows(view: BoundedView, key: str) -> str:
+    """Return a SELECT of all rows of units with few rows, and of other units the rows that the window keeps at query
+    time."""
     unit, number = name(UNIT), name(UNIT_ID)
     numbered = (
         f'SELECT r.*, u.{number} FROM ({view.rows}) AS r JOIN "#new".main.units AS u ON r.{unit} = u.{unit} WHERE '
     )
     light = f"SELECT {', '.join(view.names)}, {unit}, {number} FROM ({numbered} NOT u.heavy)"
-    heavy = view.kept(f"{numbered} u.heavy", key, (unit, number))
+    heavy = view.within_max_rows(f"{numbered} u.heavy", key, (unit, number))
     columns = ", ".join([*view.names, *view.narrow, unit, number])
     return _BOUNDED.format(columns=columns, rows=f"{light} UNION ALL {heavy}") + f" ORDER BY {number}"
 
 
 @contextmanager
-def _watched(cursor: duckdb.DuckDBPyConnection, what: str, progress: Progress) -> Iterator[None]:
-    """Tell `progress` while the statement inside runs, and when it is done."""
+def _watched(cursor: duckdb.DuckDBPyConnection, activity: str, progress: Progress) -> Iterator[None]:
+    """Report to `progress` while the statement in the block runs, and when it is done."""
     done = threading.Event()
 
     def watch() -> None:
         while not done.wait(_POLL_SECONDS):
-            progress(what, max(0.0, cursor.query_progress() / 100))
+            progress(activity, max(0.0, cursor.query_progress() / 100))
 
     watcher = threading.Thread(target=watch, daemon=True)
-    progress(what, 0.0)
+    progress(activity, 0.0)
     watcher.start()
     try:
         yield
     finally:
         done.set()
         watcher.join()
-    progress(what, 1.0)
+    progress(activity, 1.0)

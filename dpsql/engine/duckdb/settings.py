@@ -1,7 +1,7 @@
-"""Settings of DuckDB that change what our texts mean, and functions of the owner's that would.
+"""Settings of DuckDB, and functions of the owner, that change the meaning of generated text.
 
-A connection given in Python is its owner's: what it holds at other values is set for our own cursors alone (SET SESSION),
-so the owner notices nothing. What cannot be set is refused before data is touched.
+A connection given in Python belongs to the owner: settings with other values are changed for our own cursors alone
+(SET SESSION). A setting that cannot be changed is refused before data is touched.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _OWN_FUNCTIONS = (
 )
 
 
-class Settings:
+class PinnedSettings:
     """The settings of one connection's database that are pinned."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool) -> None:
         """`owned`: the database is ours, so it is set for all its cursors now. Raises Fault source_setting,
         source_function."""
-        known = {str(row[0]) for row in connection.execute("SELECT name FROM duckdb_settings()").fetchall()}
-        self._meanings = {name: value for name, value in MEANINGS.items() if name in known}
+        offered = {str(row[0]) for row in connection.execute("SELECT name FROM duckdb_settings()").fetchall()}
+        self._meanings = {name: value for name, value in MEANINGS.items() if name in offered}
         self._values = "SELECT " + ", ".join(f"current_setting('{name}')" for name in self._meanings)
         self._owned = owned
         if owned:
@@ -80,4 +80,4 @@ class Settings:
     def _different(self, cursor: duckdb.DuckDBPyConnection) -> list[str]:
         (values,) = cursor.execute(self._values).fetchall()
         pairs = zip(self._meanings.items(), values, strict=True)
-        return [name for (name, wanted), value in pairs if _SPELLINGS.get(value, value) != wanted]
+        return [name for (name, meaning), value in pairs if _SPELLINGS.get(value, value) != meaning]

@@ -1,6 +1,6 @@
-"""Where a policy's tables are in DuckDB, and what is known of them: structure, identity, whether they can be read.
+"""Tables of a policy in DuckDB: their location, structure, identity and readability.
 
-Shared by all sessions of one engine. What was learnt of a source holds until its files are others; then it is looked at
+Shared by all sessions of one engine. Facts about a source are cached until its files change; then they are read
 again, before anything is charged.
 """
 
@@ -23,7 +23,7 @@ from dpsql.engine.csv_files import CsvFiles
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.duckdb.prepared_views import Views
-from dpsql.engine.duckdb.settings import Settings
+from dpsql.engine.duckdb.settings import PinnedSettings
 from dpsql.engine.files import identity_of, matching, stamp
 from dpsql.engine.query import Identity, Source
 from dpsql.errors.exceptions import Error, refuse
@@ -56,7 +56,7 @@ class Sources:
     ) -> None:
         """As `DuckDBEngine`."""
         self.connection = connection
-        self._settings = Settings(connection, owned=owned)
+        self._settings = PinnedSettings(connection, owned=owned)
         self.views: PreparedViews = Views(self.cursor)
         self._policy = policy
         self._version = version
@@ -80,13 +80,13 @@ class Sources:
         self._lock = threading.Lock()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A cursor of its own, with what a cursor does not inherit: objects given in Python, and CSV files."""
+        """Return a new cursor with objects given in Python and CSV files, which cursors do not inherit."""
         cursor = self.connection.cursor()
         self._settings.pin(cursor)
         for table, value in self._objects.items():
             cursor.register(table, value)
         for table, files in self._csv.items():
-            if (dataset := files.known) is not None:
+            if (dataset := files.current) is not None:
                 cursor.register(_scan_name(table), dataset)
         for table, files in tuple(self._total.items()):
             cursor.register(_scan_name(table), files)
@@ -124,10 +124,10 @@ class Sources:
         self._check_parquet(table)
         if self._is_parquet(table):
             self._choose_reader(table)
-        found = self.columns(table)
-        if found is None:
+        present = self.columns(table)
+        if present is None:
             raise refuse("source_table_missing", table=table)
-        folded = {column.lower(): (column, type_) for column, type_ in found.items()}
+        folded = {column.lower(): (column, type_) for column, type_ in present.items()}
         types: dict[str, str] = {}
         for column in self._policy.tables[table].columns:
             if column.lower() not in folded:
@@ -145,18 +145,20 @@ class Sources:
         source = self._policy.table_source(table)
         if is_file(source):
             united = ", union_by_name = true" if table in self._united else ""
-            return f"read_parquet({constant(source)}{united})"
+            # Without this DuckDB concludes from a file's statistics, which leave NaN out, that no row has one: then what is
+            # counted of the rows with NaN depends on whether another row makes the statistics.
+            return f"read_parquet({constant(source)}{united}, can_have_nan = true)"
         parts = source.split(".")
         if self._file is not None:
             parts = [catalog(self._file), *(["main"] if len(parts) == 1 else []), *parts][-3:]
         return ".".join(name(part) for part in parts)
 
     def broken(self, table: str) -> Broken | None:
-        """What is wrong with the lines of a table's CSV files, None for other sources. Reads every row."""
+        """Return the counts of malformed lines in a table's CSV files, None for other sources. Reads every row."""
         return self._csv[table].broken() if table in self._csv else None
 
     def is_base_table(self, table: str) -> bool:
-        """Whether the database itself stores the rows of a table: it is no view."""
+        """Return whether the database stores the rows of the table itself, so that it is no view."""
         if table not in self._base_tables:
             place = self.place(table).lower()
             listed = "SELECT database_name, schema_name, table_name FROM duckdb_tables()"
@@ -194,18 +196,18 @@ class Sources:
                 paths.append(self._file)
             else:
                 return None
-        found = identity_of(paths)
+        identity = identity_of(paths)
         if self._file in paths:
-            whole = found if set(paths) == {self._file} else identity_of([self._file])
+            whole = identity if set(paths) == {self._file} else identity_of([self._file])
             if whole is None or whole != self._opened:
                 return None
-        return found
+        return identity
 
     # --- looking before anything is charged ---------------------------------------------------------------------------
 
-    def look(self, tables: tuple[str, ...]) -> None:
-        """Make sure that tables (and those on their way to the unit) are there and can be read, as far as that shows
-        without reading rows. Costs little unless a file is another one than at the last look. Raises Fault.
+    def check_readable(self, tables: tuple[str, ...]) -> None:
+        """Check that tables (and those on their way to the unit) exist and can be read, as far as that is possible
+        without reading rows. Cheap unless a file changed since the last call. Raises Fault.
         """
         try:
             self._attach_anew()
@@ -216,9 +218,9 @@ class Sources:
             raise refuse("source_missing", source=self._policy.source or "")
         for table in tables:
             for read in [table, *(parent for _, _, parent, _ in self._policy.unit_joins(table))]:
-                self._look_at(read)
+                self._check_table(read)
 
-    def _look_at(self, table: str) -> None:
+    def _check_table(self, table: str) -> None:
         if table in self._csv:
             self._csv[table].dataset()
             return
@@ -243,13 +245,13 @@ class Sources:
         return table not in self._csv and is_file(self._policy.table_source(table))
 
     def _choose_reader(self, table: str) -> None:
-        """DuckDB's own for Parquet files, pyarrow's where DuckDB's may raise at a value."""
+        """Choose DuckDB's reader for Parquet files, or pyarrow's where DuckDB's may raise at a value."""
         paths, columns = matching(self._policy.table_source(table)), tuple(self._policy.tables[table].columns)
-        wanted = {column.lower() for column in columns}
+        read = {column.lower() for column in columns}
         self._total.pop(table, None)
         try:
             schema = pyarrow.parquet.read_schema(paths[0])
-            risky = any(field.name.lower() in wanted and is_risky(field.type) for field in schema)
+            risky = any(field.name.lower() in read and is_risky(field.type) for field in schema)
             if risky or table in self._whatever:
                 self._total[table] = TotalParquet(paths, columns)
         except (OSError, pa.ArrowException) as error:
@@ -260,8 +262,8 @@ class Sources:
         return refuse("source_table_unreadable", table=table)
 
     def _check_parquet(self, table: str) -> None:
-        """Every file ends as a Parquet file does, and has the columns of the policy, or none has (they may be in the
-        path). Of different types the one that holds all is read: the first file's would raise at another's values.
+        """Check that every file is complete and has the columns of the policy, or none has (they may be in the path).
+        If types differ between files, the widest is read: the first file's would raise at values of others.
         """
         path = self._policy.table_source(table)
         if not is_file(path):
@@ -282,7 +284,7 @@ class Sources:
         (self._united.add if types > 1 else self._united.discard)(table)
 
     def _attach_anew(self) -> None:
-        """Open the DuckDB file that has been put in place of the one that is open. Raises duckdb.Error."""
+        """Open the DuckDB file again if it was replaced. Raises duckdb.Error."""
         if self._file is None or identity_of([self._file]) == self._opened:
             return
         with self._lock:
@@ -294,7 +296,7 @@ class Sources:
                 return  # another thread has opened it
             self._opened = None
             self.connection, self._version, self._opened = attached(self._file)
-            self._settings = Settings(self.connection, owned=True)
+            self._settings = PinnedSettings(self.connection, owned=True)
             self.views = Views(self.cursor)
             self._base_tables.clear()
             self._sources.clear()

@@ -1,7 +1,7 @@
 """Running one SELECT on a DuckDB cursor: its text parsed once, its rows as an Arrow table.
 
-DuckDB takes longer to parse a generated text than to answer it over a thousand rows, and a dashboard asks the same
-texts all day. What is kept is the parsed text alone: names are bound, and the plan is made, anew at every run.
+DuckDB takes longer to parse a generated text than to answer it over a thousand rows, and a dashboard repeats the same
+texts. Only the parsed text is cached: names are bound and plans are made at every run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Structure of a DuckDB, Parquet or CSV file, read by DuckDB. Values are never looked at."""
+"""Structure of a DuckDB, Parquet or CSV file, read by DuckDB. Values are never read."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _described(scan: str) -> dict[str, str]:
 def _database(source: Path) -> dict[str, SourceTable]:
     tables: dict[str, SourceTable] = {}
     with duckdb.connect(str(source), read_only=True) as connection:
-        here = "database_name = current_database() AND schema_name = 'main'"
+        in_file = "database_name = current_database() AND schema_name = 'main'"
         columns = "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns()"
-        columns += f" WHERE {here} AND NOT internal ORDER BY table_oid, column_index"
+        columns += f" WHERE {in_file} AND NOT internal ORDER BY table_oid, column_index"
         for table, column, type_, nullable in connection.execute(columns).fetchall():
             entry = tables.setdefault(table, SourceTable({}))
             entry.columns[column] = type_
@@ -50,7 +50,7 @@ def _database(source: Path) -> dict[str, SourceTable]:
                 entry.filled.add(column)
         keys = "SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names"
         for table, kind, names, parent, parents in connection.execute(
-            f"{keys} FROM duckdb_constraints() WHERE {here} ORDER BY constraint_index"
+            f"{keys} FROM duckdb_constraints() WHERE {in_file} ORDER BY constraint_index"
         ).fetchall():
             if kind == "PRIMARY KEY":
                 tables[table].primary_key = list(names)

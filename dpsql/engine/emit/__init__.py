@@ -1,1 +1,1 @@
-"""From bounded blocks to engine text: few nodes of our own, every row expression total."""
+"""Write bounded blocks as SQL of an engine: from few node types, every row expression total."""

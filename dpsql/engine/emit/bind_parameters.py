@@ -1,12 +1,13 @@
-"""The constants that a question compares with, handed to the engine beside its text.
+"""Pass the constants of comparisons to the engine as parameters.
 
-A dashboard asks the same question with another date or another name. DuckDB takes as long to parse a generated text as
-to plan it, and keeps what it parsed (`engines.duckdb_statements`): questions that differ in such constants alone share
-one text. DuckDB binds a parameter as the constant that it is before it plans, so filters reach the scan and row groups
+A dashboard asks the same question with another date or another name. DuckDB takes as long to parse a generated text
+as to plan it, and parsed texts are cached (`engine.duckdb.statements`): questions that differ in such constants alone
+share one text. DuckDB binds a parameter as the constant that it is before it plans, so filters reach the scan and row groups
 are skipped as they are with the constant in the text. Each parameter stands in a CAST to the type of its literal.
 
-Taken out are constants on a side of a comparison, and in the list of an IN, of WHERE and FILTER over rows. What functions
-are given (units of time, patterns, formats) stays text, and so do bounds and grids, which are the policy's.
+Parameters replace constants on a side of a comparison and in the list of an IN, in WHERE and FILTER over rows.
+Arguments of functions (units of time, patterns, formats) stay text, and so do bounds and grids, which are the
+policy's.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-from dpsql.engine.dialect import Dialect, Parameter
+from dpsql.engine.dialect import Dialect, Parameter, is_always_null
 from dpsql.plan.plan import (
     BoundedBlock,
     Call,
@@ -49,8 +50,8 @@ class Parametrised:
 
 
 def parametrised(block: BoundedBlock, dialect: Dialect) -> Parametrised:
-    """`block` with parameters instead of the constants that it compares with. Equal constants are one parameter, so that
-    expressions that were equal stay equal."""
+    """Return `block` with parameters in place of the constants of comparisons. Equal constants share one parameter,
+    so that equal expressions stay equal."""
     work = _Constants(dialect)
     source = work.relation(block.source)
     terms = tuple(
@@ -61,17 +62,17 @@ def parametrised(block: BoundedBlock, dialect: Dialect) -> Parametrised:
 
 
 def _follows(term: Term) -> bool:
-    """Whether a term is computed from the value of its set (`emit.joint_sums`), so that its own filter is never written."""
+    """Return whether a term is computed from the value of its set (`emit.joint_sums`); its own filter is never written then."""
     return bool(term.shares) and term.kind is TermKind.COUNT
 
 
 class _Constants:
-    """The constants found so far."""
+    """The parameters collected so far."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self.values: list[Any] = []
-        self._known: dict[str, Parameter] = {}
+        self._parameters: dict[str, Parameter] = {}
 
     def relation(self, node: Relation) -> Relation:
         if isinstance(node, Filter):
@@ -85,8 +86,8 @@ class _Constants:
         return node
 
     def expression(self, node: Expr) -> Expr:
-        if not isinstance(node, Call):
-            return node
+        if not isinstance(node, Call) or is_always_null(node):
+            return node  # what is not written takes no parameter
         comparing = node.function in _COMPARING and len(node.arguments) <= MOST_LISTED
         arguments = tuple(
             self._constant(part) if comparing and isinstance(part, Literal) else self.expression(part)
@@ -99,14 +100,14 @@ class _Constants:
         if not _handed_over(value):
             return node
         written = self._dialect.constant(value)
-        if written not in self._known:
+        if written not in self._parameters:
             self.values.append(value)
-            self._known[written] = Parameter(len(self.values), node.facts.type)
-        return Literal(self._known[written], node.facts)
+            self._parameters[written] = Parameter(len(self.values), node.facts.type)
+        return Literal(self._parameters[written], node.facts)
 
 
 def _handed_over(value: Any) -> bool:
-    """Whether the engine's own value is this very one. Truth values and NULL change what a text means; before DuckDB 2 a
+    """Return whether the engine's own value is this very one. Truth values and NULL change what a text means; before DuckDB 2 a
     text ended at its first NUL."""
     if isinstance(value, str):
         return "\0" not in value

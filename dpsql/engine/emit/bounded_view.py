@@ -3,8 +3,8 @@
 Rows stay in the order of a keyed hash of their unit and their own content, ties broken by the content itself. Which
 rows stay depends on nothing but the unit's own rows and the key, so adding a unit never changes what another unit
 contributes; rows that tie are equal in everything a question can see. Content is every column of the policy, whatever
-the question reads: one view for all questions, the same whether a window makes it now or the contribution index has
-kept it.
+the question reads: one view for all questions, the same whether a window computes it now or the contribution index
+has stored it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class BoundedView:
     units: bool
     dialect: Dialect
 
-    def kept(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
-        """Those of `rows` that stay, with their `hidden` columns. Of a unit `rows` holds all rows or none."""
+    def within_max_rows(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
+        """Return a SELECT of the rows within max_rows, with their `hidden` columns. `rows` holds all rows of a unit
+        or none."""
         columns = ", ".join([*self.names, *hidden])
         text = self.dialect
         position = rank(text, key, [text.identifier(UNIT)], self.content)
@@ -72,23 +73,23 @@ def keyed_order(dialect: Dialect, key: str, content: tuple[str, ...]) -> str:
 
 
 def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Source], table: str) -> BoundedView:
-    """The texts of a protected table."""
+    """Return the texts of a protected table."""
     columns, most = policy.tables[table].columns.values(), policy.tables[table].bounds.max_rows
-    own = source(table)
+    scanned = source(table)
     items = [
-        f"{_typed(dialect, policy, 's0', table, column.name, own)} AS {dialect.identifier(column.name)}"
+        f"{_typed(dialect, policy, 's0', table, column.name, scanned)} AS {dialect.identifier(column.name)}"
         for column in columns
     ]
     names = tuple(dialect.identifier(column.name) for column in columns)
-    kept = [(dialect.identifier(name), term) for column in columns for name, term in kept_integers(column).items()]
-    row = [row_integer(term, f"({value_text(term, dialect)})", dialect) for _, term in kept]
-    integers = tuple(f"{one} AS {name}" for one, (name, _) in zip(row, kept, strict=True))
+    stored = [(dialect.identifier(name), term) for column in columns for name, term in kept_integers(column).items()]
+    row = [row_integer(term, f"({value_text(term, dialect)})", dialect) for _, term in stored]
+    integers = tuple(f"{value} AS {name}" for value, (name, _) in zip(row, stored, strict=True))
     # In range by construction: no cast of these can fail.
     narrow = tuple(
-        f"CAST({one} AS {integer_type(term)}) AS {name}" for one, (name, term) in zip(row, kept, strict=True)
+        f"CAST({value} AS {integer_type(term)}) AS {name}" for value, (name, term) in zip(row, stored, strict=True)
     )
     if policy.privacy_unit is None:
-        every = f"SELECT {', '.join(items)} FROM {own.sql} AS s0"
+        every = f"SELECT {', '.join(items)} FROM {scanned.sql} AS s0"
         return BoundedView(table, every, every, names, names, 1, False, integers, narrow, False, dialect)
     assert most is not None
     tables, unit = _unit_path(dialect, policy, source, table)
@@ -106,19 +107,19 @@ def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source]
     Parent keys are unique (declared, and checked against the data), so a row meets at most one parent; a row
     without a parent belongs to nobody and is dropped (privacy.md 2).
     """
-    table, last, here = start, "s0", source(start)
-    tables = f"{here.sql} AS s0"
+    table, last, reached = start, "s0", source(start)
+    tables = f"{reached.sql} AS s0"
     for number, (child, column, parent, parent_column) in enumerate(policy.unit_joins(start), 1):
         above, alias = source(parent), f"s{number}"
         keys = [
-            _typed(dialect, policy, last, child, column, here),
+            _typed(dialect, policy, last, child, column, reached),
             _typed(dialect, policy, alias, parent, parent_column, above),
         ]
         tables += f" JOIN {above.sql} AS {alias} ON {keys[0]} = {keys[1]}"
-        last, here, table = alias, above, parent
+        last, reached, table = alias, above, parent
     key = policy.unit_column(start)
     assert key is not None
-    return tables, _typed(dialect, policy, last, table, key, here)
+    return tables, _typed(dialect, policy, last, table, key, reached)
 
 
 def _typed(dialect: Dialect, policy: Policy, alias: str, table: str, column: str, source: Source) -> str:

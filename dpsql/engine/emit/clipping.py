@@ -37,7 +37,7 @@ from dpsql.privacy.mechanisms.contract import Norm
 
 @dataclass(frozen=True)
 class Grouped:
-    """What is aggregated: `rows` (a SELECT), names of `keys`, and the `unit` column that tells units apart."""
+    """The input of an aggregation: `rows` (a SELECT), names of `keys`, and the `unit` column that identifies units."""
 
     rows: str
     keys: tuple[str, ...]
@@ -45,26 +45,26 @@ class Grouped:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """A term and what it takes of a row: `row` is the integer (of a COUNT what must be there, "" for any row),
-    `condition` the rows that take part ("" for all)."""
+class RowTerm:
+    """A term and its part of a row: `row` is the integer (for COUNT the value that must not be NULL, "" for any row),
+    `condition` its filter ("" for none)."""
 
     term: Term
     row: str
     condition: str
 
 
-def clipped_total(of: Grouped, terms: tuple[tuple[Term, str], ...], dialect: Dialect) -> str:
+def clipped_total(grouped: Grouped, terms: tuple[tuple[Term, str], ...], dialect: Dialect) -> str:
     """Without keys: one row with every term (COUNT, SUM or UNITS). Each comes with its aggregate over rows (of UNITS: the
     count of rows). A unit has one sum, every norm is its absolute value, and C is its ends."""
     parts = [f"{_partial(term, aggregate, dialect)} AS {term.name}" for term, aggregate in terms]
-    units = f"SELECT {', '.join([of.unit, *parts])} FROM {dialect.derived(of.rows)} GROUP BY {of.unit}"
+    units = f"SELECT {', '.join([grouped.unit, *parts])} FROM {dialect.derived(grouped.rows)} GROUP BY {grouped.unit}"
     sums = [f"coalesce(sum({_ends(term, dialect)}), 0) AS {term.name}" for term, _ in terms]
     return f"SELECT {', '.join(sums)} FROM {dialect.derived(units)}"
 
 
 def _partial(term: Term, aggregate: str, dialect: Dialect) -> str:
-    """What one unit adds, in grid units. Only a clipped term is within 64 bits."""
+    """Return what one unit adds, in grid units. Only a clipped term is within 64 bits."""
     if term.kind is TermKind.UNITS:
         return dialect.truth_value(f"{aggregate} > 0")
     return dialect.wide(aggregate) if term.clip is None else f"CAST({aggregate} AS BIGINT)"
@@ -77,30 +77,33 @@ def _ends(term: Term, dialect: Dialect) -> str:
     return f"least(greatest({term.name}, {dialect.constant(-most)}), {dialect.constant(most)})"
 
 
-def shares(of: Grouped, counted: tuple[Counted, ...], dialect: Dialect) -> tuple[str, bool]:
-    """A SELECT of units and their shares of each clipped term (`share_name`), and whether every unit of `of` is there.
-    If not, a unit that is missing has all of each."""
-    every = all(_by_unit(one.term) for one in counted)
+def shares(grouped: Grouped, counted: tuple[RowTerm, ...], dialect: Dialect) -> tuple[str, bool]:
+    """Return a SELECT of units and their shares of each clipped term (`share_name`), and whether it has every unit of
+    `grouped`. If not, the share of a missing unit is 1."""
+    every = all(_by_unit(clipped.term) for clipped in counted)
     if every:
-        parts = [f'{_size(one)} AS "n.{one.term.name}"' for one in counted]
-        found = f"SELECT {', '.join([of.unit, *parts])} FROM {of.rows} GROUP BY {of.unit}"
+        parts = [f'{_size(clipped)} AS "n.{clipped.term.name}"' for clipped in counted]
+        norms_by_unit = f"SELECT {', '.join([grouped.unit, *parts])} FROM {grouped.rows} GROUP BY {grouped.unit}"
     else:
-        keys = [*of.keys, of.unit]
-        parts = [f"{_sum(one)} AS {one.term.name}" for one in counted]
+        keys = [*grouped.keys, grouped.unit]
+        parts = [f"{_sum(clipped)} AS {clipped.term.name}" for clipped in counted]
         exceed = " OR ".join(
-            f"{_size(one)} > {dialect.constant(_clip(one.term).most >> one.term.finer)}" for one in counted
+            f"{_size(clipped)} > {dialect.constant(_clip(clipped.term).most >> clipped.term.finer)}"
+            for clipped in counted
         )
-        units = f"SELECT {of.unit} FROM {of.rows} GROUP BY {of.unit} HAVING {exceed}"
-        rows = dialect.semi_join(of.rows, units, of.unit)
+        units = f"SELECT {grouped.unit} FROM {grouped.rows} GROUP BY {grouped.unit} HAVING {exceed}"
+        rows = dialect.semi_join(grouped.rows, units, grouped.unit)
         sums = f"SELECT {', '.join([*keys, *parts])} FROM {rows} GROUP BY {', '.join(keys)}"
-        norms = [item for one in counted for item in _norms(one.term, dialect)]
-        found = f"SELECT {', '.join([of.unit, *norms])} FROM {dialect.derived(sums)} GROUP BY {of.unit}"
-    items = [f"{_share(one.term, dialect)} AS {share_name(one.term)}" for one in counted]
-    return f"SELECT {', '.join([of.unit, *items])} FROM {dialect.derived(found)}", every
+        norms = [item for clipped in counted for item in _norms(clipped.term, dialect)]
+        norms_by_unit = (
+            f"SELECT {', '.join([grouped.unit, *norms])} FROM {dialect.derived(sums)} GROUP BY {grouped.unit}"
+        )
+    items = [f"{_share(clipped.term, dialect)} AS {share_name(clipped.term)}" for clipped in counted]
+    return f"SELECT {', '.join([grouped.unit, *items])} FROM {dialect.derived(norms_by_unit)}", every
 
 
 def _by_unit(term: Term) -> bool:
-    """Whether the norm of a unit's sums is the sum of its rows' absolute values."""
+    """Return whether the norm of a unit's sums is the sum of its rows' absolute values."""
     return _clip(term).norm is Norm.L1 and _one_sign(term)
 
 
@@ -109,36 +112,36 @@ def share_name(term: Term) -> str:
     return f'"share.{term.name}"'
 
 
-def shared_sum(one: Counted, dialect: Dialect) -> str:
-    """What the rows of a group add to a clipped term, their units' shares beside them."""
-    share = f"coalesce({share_name(one.term)}, {dialect.constant(1 << one.term.finer)})"
-    if one.term.kind is TermKind.COUNT:
-        return f"coalesce(sum({share}){_filter(one)}, 0)"
-    return f"coalesce(sum(CAST({one.row} AS BIGINT) * {share}){_filter(one)}, 0)"
+def shared_sum(clipped: RowTerm, dialect: Dialect) -> str:
+    """Return the sum of a clipped term over the rows of a group, weighted by the shares of their units."""
+    share = f"coalesce({share_name(clipped.term)}, {dialect.constant(1 << clipped.term.finer)})"
+    if clipped.term.kind is TermKind.COUNT:
+        return f"coalesce(sum({share}){_filter(clipped)}, 0)"
+    return f"coalesce(sum(CAST({clipped.row} AS BIGINT) * {share}){_filter(clipped)}, 0)"
 
 
-def _size(one: Counted) -> str:
-    """The sum of |q| over all rows of a unit: its norm where they have one sign, in L1 and without the finer grid."""
-    if one.term.kind is TermKind.COUNT or _one_sign(one.term):
-        return f"abs({_sum(one)})"
-    return f"CAST(coalesce(sum(abs({one.row})){_filter(one)}, 0) AS BIGINT)"
+def _size(clipped: RowTerm) -> str:
+    """Return the sum of |q| over all rows of a unit: its norm where they have one sign, in L1 and without the finer grid."""
+    if clipped.term.kind is TermKind.COUNT or _one_sign(clipped.term):
+        return f"abs({_sum(clipped)})"
+    return f"CAST(coalesce(sum(abs({clipped.row})){_filter(clipped)}, 0) AS BIGINT)"
 
 
-def _sum(one: Counted) -> str:
-    """The sum of a unit's rows, of one group or of all, before the grid is made finer."""
-    if one.term.kind is TermKind.COUNT:
-        return f"count(*){_filter(one)}"
-    return f"CAST(coalesce(sum({one.row}){_filter(one)}, 0) AS BIGINT)"
+def _sum(clipped: RowTerm) -> str:
+    """Return the sum of a unit's rows, of one group or of all, before the grid is made finer."""
+    if clipped.term.kind is TermKind.COUNT:
+        return f"count(*){_filter(clipped)}"
+    return f"CAST(coalesce(sum({clipped.row}){_filter(clipped)}, 0) AS BIGINT)"
 
 
-def _filter(one: Counted) -> str:
-    there = [f"{one.row} IS NOT NULL"] if one.term.kind is TermKind.COUNT and one.row else []
-    conditions = [*there, one.condition] if one.condition else there
+def _filter(clipped: RowTerm) -> str:
+    present = [f"{clipped.row} IS NOT NULL"] if clipped.term.kind is TermKind.COUNT and clipped.row else []
+    conditions = [*present, clipped.condition] if clipped.condition else present
     return f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
 
 
 def _one_sign(term: Term) -> bool:
-    """Whether the values of all rows are on one side of zero: then a unit's sums add up without cancelling."""
+    """Return whether the values of all rows have one sign: then a unit's sums add up without cancelling."""
     return term.kind is TermKind.COUNT or term.lower - term.centre >= 0 or term.upper - term.centre <= 0
 
 

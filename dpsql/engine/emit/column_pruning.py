@@ -1,8 +1,8 @@
-"""Columns that nobody reads are not written: the engine need not parse, bind and throw away what a wide table holds.
+"""Leave out unused columns, so that the engine need not parse, bind and discard the columns of a wide table.
 
-Which rows there are, and how often, does not depend on them: a column is left out of a SELECT over the same rows. It stays
-wherever rows are told apart by all that they hold: below DISTINCT and UNION, and below window functions, whose ties the
-content breaks. The bounded view is made from all columns of the policy in any case (`bounded_view`).
+The rows and their multiplicity do not depend on them: a column is left out of a SELECT over the same rows. It stays
+wherever rows are distinguished by all their columns: below DISTINCT and UNION, and below window functions, whose ties
+the content breaks. The bounded view is made from all columns of the policy in any case (`bounded_view`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Needed = frozenset[str] | None
 
 
 def narrowed(block: BoundedBlock) -> BoundedBlock:
-    """The block over relations with the columns that it reads."""
+    """Return the block over relations that have only the columns it reads."""
     read: list[Expr | None] = [key.expression for key in block.keys]
     for term in block.terms:
         read += [term.value, term.filter]
@@ -41,17 +41,19 @@ def narrowed(block: BoundedBlock) -> BoundedBlock:
 
 def _narrowed(node: Relation, needed: Needed) -> Relation:
     if isinstance(node, Scan):
-        columns = node.columns if needed is None else tuple(one for one in node.columns if one.name in needed)
+        columns = node.columns if needed is None else tuple(column for column in node.columns if column.name in needed)
         return Scan(node.table, columns or node.columns[:1])
     if isinstance(node, Filter):
         return Filter(_narrowed(node.source, _with(needed, [node.predicate])), node.predicate)
     if isinstance(node, Project):
-        items = node.columns if needed is None else tuple(one for one in node.columns if one[0] in needed)
+        items = node.columns if needed is None else tuple(item for item in node.columns if item[0] in needed)
         items = items or node.columns[:1]
         return Project(_narrowed(node.source, _names(expression for _, expression in items)), items)
     if isinstance(node, Join):
         below = _with(needed, [part for pair in node.keys for part in pair])
-        left, right = (_narrowed(side, _of_side(below, at)) for at, side in (("a.", node.left), ("b.", node.right)))
+        left, right = (
+            _narrowed(side, _of_side(below, prefix)) for prefix, side in (("a.", node.left), ("b.", node.right))
+        )
         return replace(node, left=left, right=right)
     if isinstance(node, SemiJoin):
         return _semi_join(node, needed)
@@ -68,10 +70,10 @@ def _narrowed(node: Relation, needed: Needed) -> Relation:
 def _semi_join(node: SemiJoin, needed: Needed) -> Relation:
     """The condition names columns of both sides, those of the right one behind OTHER."""
     both = _names([node.condition])
-    there = frozenset(name.removeprefix(OTHER) for name in both if name.startswith(OTHER))
+    of_right = frozenset(name.removeprefix(OTHER) for name in both if name.startswith(OTHER))
     left = _with(needed, [key for key, _ in node.keys])
     left = None if left is None else left | both
-    right = _names(key for _, key in node.keys) | there
+    right = _names(key for _, key in node.keys) | of_right
     return replace(node, left=_narrowed(node.left, left), right=_narrowed(node.right, right))
 
 
@@ -84,12 +86,12 @@ def _with(needed: Needed, expressions: Iterable[Expr | None]) -> Needed:
 
 
 def _names(expressions: Iterable[Expr | None]) -> frozenset[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = list(expressions)
     while waiting:
         node = waiting.pop()
         if isinstance(node, Column):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, Call):
             waiting += node.arguments
-    return frozenset(found)
+    return frozenset(names)

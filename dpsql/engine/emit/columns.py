@@ -1,7 +1,9 @@
-"""What columns a relation has in the engine's text, what tells its rows apart, and which rows are in public groups."""
+"""Columns of a relation in the engine's text, the columns that distinguish its rows, and the condition for public
+groups."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +31,16 @@ MOST_LISTED = 1_000
 
 @dataclass(frozen=True)
 class RowsOf:
-    """Rows with their keys (a SELECT), the text of a row's integer, NULL without a value, and the rows' condition ("": all)."""
+    """Rows with their keys (a SELECT), and those of them that are inside the domains of public keys ("": all). For each term
+    the text of a row's value, NULL without one (of a SUM the row's integer), and the term's condition ("": all rows). `unit`:
+    the column of the unit's key ("": rows belong to no unit); `order_key`: the secret of keyed orders."""
 
     sql: str
-    integer: str
-    condition: str
+    inside: str
+    values: Mapping[str, str]
+    conditions: Mapping[str, str]
+    unit: str
+    order_key: str
 
 
 def columns_of(node: Relation) -> list[str]:
@@ -63,7 +70,8 @@ def types_of(node: Relation) -> dict[str, Type | None]:
 
 
 def content_of(node: Relation, dialect: Dialect) -> list[str]:
-    """What tells the rows of one unit apart: every column, and the signs of zeros and NaN, which are equal in order."""
+    """Return the columns that distinguish rows of one unit: every column, and the signs of zeros and NaN, which are
+    equal in order."""
     types = types_of(node)
     signs = [dialect.sign_of(dialect.identifier(name)) for name, type_ in types.items() if type_ is Type.REAL]
     return [*map(dialect.identifier, types), *signs]
@@ -84,19 +92,23 @@ def group_key(expression: Expr, dialect: Dialect) -> str:
 
 
 def strict(key: Key) -> bool:
-    """Whether `in_domain` leaves no other groups than the key's values."""
+    """Return whether `in_domain` leaves no other groups than the key's values."""
     return key.values is not None and len(key.values) <= MOST_LISTED
 
 
 def in_groups(block: BoundedBlock, dialect: Dialect) -> str:
-    """Rows that belong to a group, as far as that is written: those inside the domains of public keys, and where HAVING leaves
-    out combinations that rows may have, those of the others. No row has one that is missing for another reason."""
+    """Return the condition for rows that belong to a group: keys inside the domains of public keys, and, where HAVING
+    excludes combinations that rows may have, one of the others. No row has a combination that is missing for another
+    reason."""
     parts = [condition for key in block.keys if (condition := in_domain(key, dialect))]
     listed = block.combinations
     if listed is not None and not listed.whole and len(listed.numbers) <= MOST_LISTED:
         values = [key.values or () for key in block.keys]
-        places = listed.positions([len(one) for one in values])
-        rows = zip(*([one[at] for at in position] for one, position in zip(values, places, strict=True)), strict=True)
+        places = listed.positions([len(domain) for domain in values])
+        rows = zip(
+            *([domain[index] for index in position] for domain, position in zip(values, places, strict=True)),
+            strict=True,
+        )
         names = [key.name for key in block.keys]
         cells = (
             " AND ".join(_is(name, value, dialect) for name, value in zip(names, row, strict=True)) for row in rows
@@ -110,14 +122,15 @@ def _is(name: str, value: Any, dialect: Dialect) -> str:
 
 
 def in_domain(key: Key, dialect: Dialect) -> str:
-    """Rows outside a public key's domain belong to no group, so they must not use up a cap. A range where it is one."""
+    """Return the condition that a public key is inside its domain (a range if it is one): other rows belong to no
+    group, so they must not use up a cap."""
     if key.values is None:
         return ""
-    known = [value for value in key.values if value is not None]
-    if not known:
+    values = [value for value in key.values if value is not None]
+    if not values:
         inside = "false"
-    elif len(known) <= MOST_LISTED:
-        inside = f"{key.name} IN ({', '.join(map(dialect.constant, known))})"
+    elif len(values) <= MOST_LISTED:
+        inside = f"{key.name} IN ({', '.join(map(dialect.constant, values))})"
     else:
-        inside = f"{key.name} BETWEEN {dialect.constant(min(known))} AND {dialect.constant(max(known))}"
+        inside = f"{key.name} BETWEEN {dialect.constant(min(values))} AND {dialect.constant(max(values))}"
     return f"({inside} OR {key.name} IS NULL)" if None in key.values else inside

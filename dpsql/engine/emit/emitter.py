@@ -1,7 +1,7 @@
-"""From a bounded block to the one aggregation that an engine runs. Only our own few nodes are ever written.
+"""Write a bounded block as the one aggregation that an engine runs, from few node types.
 
 Protected tables are read through their bounded view: as the contribution index has prepared it, else through the
-window that makes it now (`dpsql.engine.emit.bounded_view`). Both hold the same rows.
+window that computes it (`dpsql.engine.emit.bounded_view`). Both hold the same rows.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from math import prod
 
 from dpsql.engine.emit.bind_parameters import parametrised
 from dpsql.engine.emit.bounded_view import rank
-from dpsql.engine.emit.clipping import Counted, Grouped, clipped_total, shared_sum, shares
+from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.engine.emit.column_pruning import narrowed
 from dpsql.engine.emit.columns import RowsOf, group_key, in_groups, strict
-from dpsql.engine.emit.joint_sums import beside, lower_part
+from dpsql.engine.emit.joint_sums import companion_sum, lower_part
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.engine.emit.relations import RelationText
 from dpsql.engine.query import UNIT_ID, EngineQuery
@@ -24,6 +24,7 @@ from dpsql.plan.plan import (
     BoundedBlock,
     Filter,
     Project,
+    Relation,
     Scan,
     Term,
     TermKind,
@@ -47,12 +48,14 @@ class Emitter(RelationText):
         """`block` for the engine: constants that rows are compared with are parameters, if the engine takes any."""
         if not self.dialect.takes_parameters:
             return self.block(block)
-        asked = parametrised(block, self.dialect)
-        return replace(self.block(asked.block), parameters=asked.values)
+        split = parametrised(block, self.dialect)
+        return replace(self.block(split.block), parameters=split.values)
 
     def block(self, block: BoundedBlock) -> EngineQuery:
-        """The exact integer sums of a block: one row per group, term columns never NULL."""
+        """The exact integer sums of a block: one row per group, term columns never NULL. Raises Refusal engine_function."""
         block = narrowed(block)
+        if _clips(block):
+            self.dialect.require_clipping()
         rows, values = self._rows(block)
         keys = [key.name for key in block.keys]
         names = [term.name for term in block.terms]
@@ -62,16 +65,23 @@ class Emitter(RelationText):
         if any(key.values is None for key in block.keys):
             # Rows leave in key order (`cells` sees to it); the engine's cores sort a million of them faster.
             statement += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
-        return EngineQuery(statement, tuple(keys), tuple(names), self._unchanged(block))
+        return EngineQuery(statement, tuple(keys), tuple(names), self.unchanged(block.source))
 
     def rows_of(self, block: BoundedBlock) -> tuple[RowsOf, tuple[tuple[str, str], ...]]:
-        """The rows that the only term of a block reads, inside the domains of public keys; and what must not change meanwhile."""
-        block, (term,) = narrowed(block), block.terms
-        rows, values = self._rows(block)
-        value, condition = values[term.name]
+        """The rows that the terms of a block read; and what must not change meanwhile."""
+        block = narrowed(block)
+        rows, texts = self._rows(block)
+        sums = {term.name: term for term in block.terms if term.kind is TermKind.SUM}
+        values = {
+            name: self._integer(sums[name], block, value) if name in sums else value
+            for name, (value, _) in texts.items()
+        }
+        conditions = {name: condition for name, (_, condition) in texts.items()}
         inside = "" if self._strictly_inside(block) else in_groups(block, self.dialect)
-        passed = " AND ".join(filter(None, (inside, condition)))
-        return RowsOf(rows, self._integer(term, block, value), passed), self._unchanged(block)
+        unit = self._name(UNIT) if self._has_unit_column(block.source) else ""
+        return RowsOf(rows, inside, values, conditions, unit, self._order_key(block.source)), self.unchanged(
+            block.source
+        )
 
     def _plain(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term summed over the rows of a group."""
@@ -95,16 +105,17 @@ class Emitter(RelationText):
         ]
         if block.selection_term == SELECTION:
             terms.append(f"{self._selection_count(block)} AS {SELECTION}")
-        # Rows of no group take nothing of a bound away, but in the sums they only make groups that nobody sees.
+        # Exclude rows outside the public domain from the norm: they belong to no released group and must not use up a
+        # unit's clipping bound.
         inside = in_groups(block, self.dialect)
-        own = '"#rows"'
+        rows_in_groups = '"#rows"'
         if inside and not self._strictly_inside(block):
-            own = self.dialect.derived(f'SELECT * FROM "#rows" WHERE {inside}', "#inside")
-        found, every = shares(Grouped(own, tuple(keys), unit), tuple(counted.values()), self.dialect)
-        kept = "NOT MATERIALIZED" if self._read_again(block) else "MATERIALIZED"
+            rows_in_groups = self.dialect.derived(f'SELECT * FROM "#rows" WHERE {inside}', "#inside")
+        unit_shares, every = shares(Grouped(rows_in_groups, tuple(keys), unit), tuple(counted.values()), self.dialect)
+        materialized = "NOT MATERIALIZED" if self._read_again(block) else "MATERIALIZED"
         sums = _grouped(keys, terms, f'"#rows" {"" if every else "LEFT "}JOIN "#shares" USING ({unit})')
         sums = self.dialect.derived(sums)
-        return f'WITH "#rows" AS {kept} ({rows}), "#shares" AS ({found}) SELECT * FROM {sums}'
+        return f'WITH "#rows" AS {materialized} ({rows}), "#shares" AS ({unit_shares}) SELECT * FROM {sums}'
 
     def _clipped_total(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term summed over the (clipped) sums of the units; distinct values, which no unit owns, beside them."""
@@ -119,23 +130,24 @@ class Emitter(RelationText):
         if not apart:
             return clipped
         counts = [f"{self._term(term, block, values, '')} AS {term.name}" for term in apart]
-        others = _grouped([], counts, '"#rows"')
-        return f'WITH "#rows" AS MATERIALIZED ({rows}) SELECT * FROM ({clipped}) AS a, ({others}) AS b'
+        unclipped = _grouped([], counts, '"#rows"')
+        return f'WITH "#rows" AS MATERIALIZED ({rows}) SELECT * FROM ({clipped}) AS a, ({unclipped}) AS b'
 
-    def _counted(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> Counted:
-        """What a clipped term takes of a row."""
+    def _counted(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> RowTerm:
+        """Return a clipped term with its part of a row."""
         value, condition = values[term.name]
         if term.kind is TermKind.SUM:
-            return Counted(term, self._integer(term, block, value), condition)
+            return RowTerm(term, self._integer(term, block, value), condition)
         summed_too = _summed_too(term, block)
         if summed_too is not None:
-            return Counted(term, self._integer(summed_too, block, value), condition)
+            return RowTerm(term, self._integer(summed_too, block, value), condition)
         if term.value is not None and term.value.facts.type is Type.REAL:
             condition = f"NOT {self.dialect.is_nan(value)}{f' AND {condition}' if condition else ''}"
-        return Counted(term, value, condition)
+        return RowTerm(term, value, condition)
 
     def _read_again(self, block: BoundedBlock) -> bool:
-        """Whether the rows cost no more to read twice than to keep: those of a prepared view without joins and caps.
+        """Return whether reading the rows twice is as cheap as storing them: those of a prepared view without joins
+        and caps.
 
         Both readings are of one snapshot of the file, or of a source that must not have changed meanwhile.
         """
@@ -145,11 +157,11 @@ class Emitter(RelationText):
         prepared = isinstance(node, Scan) and self._prepared(node) is not None
         return prepared and not block.caps.bounds.drops_rows_by_group
 
-    def _unchanged(self, block: BoundedBlock) -> tuple[tuple[str, str], ...]:
-        """What must not have changed while the query ran: tables that are their own bounded view."""
+    def unchanged(self, source: Relation) -> tuple[tuple[str, str], ...]:
+        """Return the tables that must not change while the query runs: those that are their own bounded view."""
         if self.policy.privacy_unit is None:
             return ()
-        protected = [table for table in sorted(tables(block.source)) if self.policy.is_protected(table)]
+        protected = [table for table in sorted(tables(source)) if self.policy.is_protected(table)]
         return tuple((table, view.identity) for table in protected if (view := self.view(table)).identity)
 
     def _unit_sets(self, block: BoundedBlock) -> str:
@@ -167,7 +179,7 @@ class Emitter(RelationText):
         return prepared.count_units if groups * sets <= MOST_UNIT_SETS else ""
 
     def _selection_count(self, block: BoundedBlock) -> str:
-        """What partition selection looks at: a number that one unit moves by at most 1 in each group.
+        """Return the count for partition selection, which one unit changes by at most 1 in each group.
 
         Under row privacy one row may have become several (a join): n rows count as ceil(n / c), and adding up to c rows
         to n adds at most 1 to that.
@@ -187,10 +199,10 @@ class Emitter(RelationText):
             items[key.name] = group_key(key.expression, self.dialect)
         values: dict[str, tuple[str, str]] = {}
         for term in block.terms:
-            of = lower_part(term, block) or _summed_too(term, block) or term
-            passed = of.filter if term.shares else term.filter
-            value = "" if of.value is None else _shared(items, "v", self._value(of, block))
-            condition = "" if passed is None else _shared(items, "f", self.dialect.expression(passed))
+            row_term = lower_part(term, block) or _summed_too(term, block) or term
+            passed = row_term.filter if term.shares else term.filter
+            value = "" if row_term.value is None else _shared(items, "v", self._value(row_term, block))
+            condition = "" if passed is None else _shared(items, "f", self.dialect.condition(passed))
             values[term.name] = (value, condition)
         columns = [f"{expression} AS {name}" for name, expression in items.items()]
         columns += self._hidden(block.source)
@@ -201,13 +213,13 @@ class Emitter(RelationText):
 
     def _value(self, term: Term, block: BoundedBlock) -> str:
         """The text from which a term's integer is computed, before the clamp; or the integer itself, where it is kept."""
-        kept = self._kept(term, block)
-        return value_text(term, self.dialect) if kept is None else self._name(kept)
+        column = self._stored_column(term, block)
+        return value_text(term, self.dialect) if column is None else self._name(column)
 
     def _integer(self, term: Term, block: BoundedBlock, value: str) -> str:
-        return row_integer(term, value, self.dialect) if self._kept(term, block) is None else value
+        return row_integer(term, value, self.dialect) if self._stored_column(term, block) is None else value
 
-    def _kept(self, term: Term, block: BoundedBlock) -> str | None:
+    def _stored_column(self, term: Term, block: BoundedBlock) -> str | None:
         """The column of a prepared view that holds the row's integer. Caps rank rows by their values as they are
         computed without a prepared view, so that the same rows stay."""
         if term.kind is not TermKind.SUM or block.caps.bounds.drops_rows_by_group:
@@ -241,18 +253,19 @@ class Emitter(RelationText):
         return rows
 
     def _strictly_inside(self, block: BoundedBlock) -> bool:
-        """Whether rows outside the domains of public keys are left out of all that is read."""
+        """Return whether rows outside the domains of public keys are left out of all that is read."""
         return block.caps.bounds.drops_rows_by_group or bool(self._unit_sets(block))
 
     def _term(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]], units: str) -> str:
         value, condition = values[term.name]
         if (low := lower_part(term, block)) is not None:
             value, condition = values[low.name]
-            return beside(term, low, self._integer(low, block, value), condition, self.dialect)
+            return companion_sum(term, low, self._integer(low, block, value), condition, self.dialect)
         if term.kind is TermKind.SUM:
             row = self._integer(term, block, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
-            return self._finer(term, f"coalesce(sum({row}){filtered}, 0)")
+            total = self.dialect.exact_sum(row, filtered, term.magnitude >> term.finer)
+            return self._finer(term, f"coalesce({total}, 0)")
         if term.kind is TermKind.UNITS and units:
             unit = self._name(UNIT_ID)
             return f"coalesce({units}({f'CASE WHEN {condition} THEN {unit} END' if condition else unit}), 0)"
@@ -266,8 +279,8 @@ class Emitter(RelationText):
         if term.kind is TermKind.COUNT:
             counted = value if summed_too is None else self._integer(summed_too, block, value)
             return self._finer(term, f"count({counted or '*'}){filtered}")
-        of = self._name(UNIT) if term.kind is TermKind.UNITS else value
-        return f"count(DISTINCT {of}){filtered}"
+        counted_values = self._name(UNIT) if term.kind is TermKind.UNITS else value
+        return f"count(DISTINCT {counted_values}){filtered}"
 
     def _finer(self, term: Term, total: str) -> str:
         """A count or a sum in steps of the term's grid, which is finer than that of the rows where it may be clipped."""
@@ -292,9 +305,9 @@ def _summed_too(term: Term, block: BoundedBlock) -> Term | None:
 
 
 def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
-    """The name under which an expression is computed once per row."""
-    for name, known in items.items():
-        if known == expression:
+    """Return the name under which an expression is computed once for each row."""
+    for name, present in items.items():
+        if present == expression:
             return name
     name = f"{prefix}{len(items)}"
     items[name] = expression

@@ -1,4 +1,4 @@
-"""Terms that share each row: the others of a set from what the sum around the lower end adds (`sharing.Shared`)."""
+"""Joint sums: the companion terms of a set, computed from the sum around the lower end (`sharing.Shared`)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dpsql.plan.plan import BoundedBlock, Term, TermKind
 
 
 def lower_part(term: Term, block: BoundedBlock) -> Term | None:
-    """The sum around `lower` of the set in which `term` is another one."""
+    """Return the sum around `lower` of the set of joint sums to which `term` belongs; None if `term` is that sum or in no set."""
     if not term.shares or (term.kind is TermKind.SUM and term.centre == term.lower):
         return None
-    own = (other for other in block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
-    return next(other for other in own if other.centre == other.lower)
+    sums = (other for other in block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
+    return next(other for other in sums if other.centre == other.lower)
 
 
-def beside(term: Term, low: Term, row: str, condition: str, dialect: Dialect) -> str:
-    """What shares each row with the sum `low` around `lower`, whatever is rounded there.
+def companion_sum(term: Term, low: Term, row: str, condition: str, dialect: Dialect) -> str:
+    """Return the companion term of a joint sum (privacy.md 4), computed from the same rounded row value as `low`.
 
     Where a row has q, the sum around `upper` has exactly q - W, and with `absent` -W for a row without a value; the count
     has W for such a row alone. The engine computes q (`row`), its sum and its count once.
@@ -24,4 +24,5 @@ def beside(term: Term, low: Term, row: str, condition: str, dialect: Dialect) ->
     if term.kind is TermKind.COUNT:
         return f"({dialect.wide(f'count(*){filtered} - count({row}){filtered}')} * {term.magnitude})"
     counted = dialect.wide(f"count({'*' if term.absent else row}){filtered}")
-    return f"(coalesce(sum({row}){filtered}, 0) - {counted} * {low.magnitude})"
+    total = dialect.exact_sum(row, filtered, low.magnitude)
+    return f"(coalesce({total}, 0) - {counted} * {low.magnitude})"

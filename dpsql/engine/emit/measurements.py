@@ -1,4 +1,4 @@
-"""What the engine is asked for of a block: its sums, and beside them one query for each measurement of another kind.
+"""The engine queries of a block: one for its sums, and one for each measurement of another kind.
 
 Every query reads the same bounded relation under the same bounds on contributions, so that each of them moves with one unit
 by no more than its own sensitivity says.
@@ -8,51 +8,73 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bind_parameters import parametrised
 from dpsql.engine.emit.columns import RowsOf
 from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.emit.sample_values import row_terms, sample_values
 from dpsql.engine.query import EngineQuery
 from dpsql.plan.measurements import Register
-from dpsql.plan.plan import BoundedBlock, Measurement
+from dpsql.plan.plan import BoundedBlock, Measurement, Term
+from dpsql.privacy.mechanisms.end_rows import END_ROWS
+from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES
 
 SUMS = ""
 """The name of the query for the sums of a block and for what selects its private keys."""
 
 
 @dataclass(frozen=True)
-class Counted:
-    """An aggregation over rows as text: its SELECT, and the columns that it adds to the keys (integers, never NULL)."""
+class MeasurementText:
+    """How a measurement is written. `terms`: what it reads of rows. `counted`: its SELECT, which adds the columns of
+    `COUNTED` to the keys."""
 
-    sql: str
-    columns: tuple[str, ...]
+    terms: Callable[[Any], tuple[Term, ...]]
+    counted: Callable[[Any, Sequence[str], RowsOf, Dialect], str]
 
 
-def rank_histogram(keys: Sequence[str], rows: RowsOf, dialect: Dialect) -> Counted:
-    """How many rows of each group are in each cell that is not empty. A row without a value is in none."""
-    passed = f" WHERE {rows.condition}" if rows.condition else ""
-    cells = f"SELECT {', '.join([*keys, f'{rows.integer} AS cell'])} FROM {dialect.derived(rows.sql)}{passed}"
+COUNTED = ("cell", "rows")
+"""Integers, never NULL: the number of a cell, and how many rows (or samples) are in it."""
+
+
+def cell_counts(measurement: Measurement, keys: Sequence[str], rows: RowsOf, dialect: Dialect) -> str:
+    """Return the query that counts the rows of each group in each non-empty cell. A row without a value is in no
+    cell."""
+    ((name, integer),) = rows.values.items()
+    condition = " AND ".join(filter(None, (rows.inside, rows.conditions[name])))
+    passed = f" WHERE {condition}" if condition else ""
+    cells = f"SELECT {', '.join([*keys, f'{integer} AS cell'])} FROM {dialect.derived(rows.sql)}{passed}"
     names = ", ".join([*keys, "cell"])
-    sql = f"SELECT {names}, count(*) AS rows FROM {dialect.derived(cells)} WHERE cell IS NOT NULL GROUP BY {names}"
-    return Counted(sql, ("cell", "rows"))
+    return f"SELECT {names}, count(*) AS rows FROM {dialect.derived(cells)} WHERE cell IS NOT NULL GROUP BY {names}"
 
 
-PARTS: Register[Callable[[Sequence[str], RowsOf, Dialect], Counted]] = Register(
-    "engine", {RANK_HISTOGRAM: rank_histogram}
+_CELLS = MeasurementText(lambda measurement: (measurement.term,), cell_counts)
+PARTS: Register[MeasurementText] = Register(
+    "engine",
+    {
+        RANK_HISTOGRAM: _CELLS,
+        MOST_FREQUENT: _CELLS,
+        END_ROWS: _CELLS,
+        SAMPLE_VALUES: MeasurementText(row_terms, sample_values),
+    },
 )
 
 
 def queries(emitter: Emitter, block: BoundedBlock) -> dict[str, EngineQuery]:
-    """Everything that `block` asks for, by the name of the measurement. A block without sums or keys to select has none of
-    those: its groups are public. Constants that rows are compared with are parameters."""
+    """Return the queries of `block` by the name of the measurement. A block without sums and without keys to select
+    has no query for sums: its groups are public. Constants that rows are compared with are parameters."""
     sums = {SUMS: emitter.measurement(block)} if _has_sums(block) else {}
-    return sums | {one.name: _parametrised(emitter, _alone(block, one), one) for one in block.measurements}
+    return sums | {
+        measurement.name: _parametrised(emitter, _alone(block, measurement), measurement)
+        for measurement in block.measurements
+    }
 
 
 def texts(emitter: Emitter, block: BoundedBlock) -> tuple[str, ...]:
-    """The text of every query of `queries`, constants included, for people."""
+    """Return the text of every query of `queries` for display, constants included."""
     sums = (emitter.block(block).sql,) if _has_sums(block) else ()
     return (
         *sums,
@@ -64,19 +86,20 @@ def _has_sums(block: BoundedBlock) -> bool:
     return bool(block.terms) or block.selection_term is not None or not block.measurements
 
 
-def _alone(block: BoundedBlock, one: Measurement) -> BoundedBlock:
-    return replace(block, terms=(one.term,), measurements=(), selection_term=None)
+def _alone(block: BoundedBlock, measurement: Measurement) -> BoundedBlock:
+    terms = PARTS.of(measurement.word).terms(measurement)
+    return replace(block, terms=terms, measurements=(), selection_term=None)
 
 
-def _parametrised(emitter: Emitter, block: BoundedBlock, one: Measurement) -> EngineQuery:
+def _parametrised(emitter: Emitter, block: BoundedBlock, measurement: Measurement) -> EngineQuery:
     if not emitter.dialect.takes_parameters:
-        return _query(emitter, block, one)
-    asked = parametrised(block, emitter.dialect)
-    return replace(_query(emitter, asked.block, one), parameters=asked.values)
+        return _query(emitter, block, measurement)
+    split = parametrised(block, emitter.dialect)
+    return replace(_query(emitter, split.block, measurement), parameters=split.values)
 
 
-def _query(emitter: Emitter, block: BoundedBlock, one: Measurement) -> EngineQuery:
+def _query(emitter: Emitter, block: BoundedBlock, measurement: Measurement) -> EngineQuery:
     keys = tuple(key.name for key in block.keys)
     rows, unchanged = emitter.rows_of(block)
-    counted = PARTS.of(one.word)(keys, rows, emitter.dialect)
-    return EngineQuery(counted.sql, keys, counted.columns, unchanged)
+    counted = PARTS.of(measurement.word).counted(measurement, keys, rows, emitter.dialect)
+    return EngineQuery(counted, keys, COUNTED, unchanged)

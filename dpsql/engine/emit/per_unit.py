@@ -15,12 +15,12 @@ from dpsql.pricing.sum_terms import GRID_BITS, summed
 
 
 def unit_window(window: Window, ties: list[str], dialect: Dialect) -> str:
-    """A window function of one unit's rows. Where a tie would be the engine's to break, `ties` does (the rows' keyed hash,
-    then their content): which row is first must not depend on whose rows are beside, nor favour a value for all units."""
+    """A window function of one unit's rows. Where the engine would break ties, `ties` does (the rows' keyed hash,
+    then their content): which row is first must not depend on rows of other units, nor favour a value for all units."""
     parts = ", ".join([dialect.identifier(UNIT), *(group_key(key, dialect) for key in window.keys)])
     order = [
-        f"{group_key(one.by, dialect)} {'DESC' if one.descending else 'ASC'} NULLS {'FIRST' if one.nulls_first else 'LAST'}"
-        for one in window.order
+        f"{group_key(item.by, dialect)} {'DESC' if item.descending else 'ASC'} NULLS {'FIRST' if item.nulls_first else 'LAST'}"
+        for item in window.order
     ]
     aggregate = window.word in AGGREGATES
     if not aggregate and window.word not in ("rank", "dense_rank"):
@@ -42,7 +42,7 @@ def per_unit_aggregate(
     """
     if word not in AGGREGATES:
         raise refuse("internal", what=f"an aggregate of one unit without text: {word}")
-    filtered = ("" if condition is None else f" FILTER (WHERE {dialect.expression(condition)})") + over
+    filtered = ("" if condition is None else f" FILTER (WHERE {dialect.condition(condition)})") + over
     return f"count(*){filtered}" if argument is None else AGGREGATES[word](_Call(argument, filtered, facts, dialect))
 
 
@@ -70,7 +70,10 @@ class _Call:
         """The sum of the argument's integers on its grid, and one step of the grid."""
         term = summed(self.argument, None, False, GRID_BITS)[0]
         value = summand(term, self.argument, self.dialect.expression(self.argument), self.dialect)
-        return f"sum({row_integer(term, value, self.dialect)}){self.filtered}", self.dialect.constant(2.0**-term.grid)
+        total = self.dialect.exact_sum(
+            row_integer(term, value, self.dialect), self.filtered, term.magnitude >> term.finer
+        )
+        return total, self.dialect.constant(2.0**-term.grid)
 
 
 def _sum(call: _Call) -> str:

@@ -1,4 +1,4 @@
-"""The integer of a row: what a SUM term adds, and the same integers kept in the columns of a prepared copy."""
+"""The integer of a row that a SUM term adds, and the same integers stored in the columns of a prepared copy."""
 
 from __future__ import annotations
 
@@ -49,10 +49,12 @@ def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callabl
         return None
     if not policy.is_protected(source.table) or not prepared(source.table):
         return None
-    wanted = (term.lower, term.upper, term.centre, term.grid - term.finer)
-    kept = kept_integers(policy.tables[source.table].columns[term.value.name])
-    found = (name for name, one in kept.items() if (one.lower, one.upper, one.centre, one.grid) == wanted)
-    return next(found, None)
+    summed = (term.lower, term.upper, term.centre, term.grid - term.finer)
+    integers = kept_integers(policy.tables[source.table].columns[term.value.name])
+    names = (
+        name for name, stored in integers.items() if (stored.lower, stored.upper, stored.centre, stored.grid) == summed
+    )
+    return next(names, None)
 
 
 def row_integer(term: Term, value: str, dialect: Dialect) -> str:
@@ -66,7 +68,7 @@ def row_integer(term: Term, value: str, dialect: Dialect) -> str:
 
 
 def value_text(term: Term, dialect: Dialect) -> str:
-    """What a term reads of a row, computed once: for a SUM the value on its grid, not yet clamped."""
+    """Return what a term reads of a row, computed once: for a SUM the value on its grid, not yet clamped."""
     assert term.value is not None
     written = dialect.expression(term.value)
     return summand(term, term.value, written, dialect) if term.kind is TermKind.SUM else written
@@ -75,10 +77,10 @@ def value_text(term: Term, dialect: Dialect) -> str:
 def distinct_sum(term: Term, value: str, condition: str, dialect: Dialect) -> str:
     """The integers of a DISTINCT_SUM over the different values of a group, added up. (A sum of distinct integers would
     count values once that are rounded to the same integer.) `condition`: a FILTER, or ""."""
-    of = term.value
-    assert of is not None
+    summed = term.value
+    assert summed is not None
     return dialect.distinct_sum(
-        value, condition, lambda element: row_integer(term, summand(term, of, element, dialect), dialect)
+        value, condition, lambda element: row_integer(term, summand(term, summed, element, dialect), dialect)
     )
 
 
@@ -116,4 +118,4 @@ def grid_real(value: str, low: float, high: float, dialect: Dialect, type_: str 
     )
     outside = f"abs({value}) > {last}" if low == -high else f"{value} NOT BETWEEN {first} AND {last}"
     clamped = f"CASE WHEN {value} < {first} THEN {ends[0]} WHEN NOT {dialect.is_nan(value)} THEN {ends[1]} END"
-    return f"CASE WHEN {outside} THEN {clamped} ELSE CAST({value} AS {type_}) END"
+    return f"CASE WHEN {outside} THEN {clamped} ELSE {dialect.nearest_integer(value, type_)} END"

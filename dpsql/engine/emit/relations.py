@@ -55,7 +55,7 @@ class RelationText:
         if isinstance(node, Scan):
             return self._scan(node)
         if isinstance(node, Filter):
-            return f"SELECT * FROM {self._rows_of(node.source)} WHERE {self.dialect.expression(node.predicate)}"
+            return f"SELECT * FROM {self._rows_of(node.source)} WHERE {self.dialect.condition(node.predicate)}"
         if isinstance(node, Project):
             columns = [f"{self.dialect.expression(e)} AS {self._name(label)}" for label, e in node.columns]
             return f"SELECT {', '.join(columns + self._hidden(node.source))} FROM {self._rows_of(node.source)}"
@@ -86,10 +86,10 @@ class RelationText:
         on = [f"{self.dialect.expression(a)} = {self.dialect.expression(b)}" for a, b in node.keys]
         if node.on_unit:
             on.append(f"{self._name('a.' + UNIT)} = {self._name('b.' + UNIT)}")
-        kept = [self._name(c) for c in columns_of(node)]
-        kept += [f"{self._name('a.' + c)} AS {self._name(c)}" for c in self._hidden_names(node)]
+        columns_out = [self._name(c) for c in columns_of(node)]
+        columns_out += [f"{self._name('a.' + c)} AS {self._name(c)}" for c in self._hidden_names(node)]
         join = "LEFT JOIN" if node.kind == "left" else "JOIN"
-        return f"SELECT {', '.join(kept)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on) or 'true'}"
+        return f"SELECT {', '.join(columns_out)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on) or 'true'}"
 
     def _semi_join(self, node: SemiJoin) -> str:
         """The right side's columns are prefixed, so that no name of the left side is captured."""
@@ -105,9 +105,9 @@ class RelationText:
             on.append(f'"s.unit" = {self._name(UNIT)}')
         if node.condition is not None:
             columns += [f"{self._name(c)} AS {self._name(OTHER + c)}" for c in columns_of(node.right)]
-            on.append(self.dialect.expression(node.condition))
-        others = f"SELECT {', '.join(columns)} FROM {self._rows_of(node.right)}"
-        exists = f"{no}EXISTS (SELECT 1 FROM {self.dialect.derived(others)} WHERE {' AND '.join(on)})"
+            on.append(self.dialect.condition(node.condition))
+        listed_rows = f"SELECT {', '.join(columns)} FROM {self._rows_of(node.right)}"
+        exists = f"{no}EXISTS (SELECT 1 FROM {self.dialect.derived(listed_rows)} WHERE {' AND '.join(on)})"
         return f"SELECT * FROM {self._rows_of(node.left)} WHERE {exists}"
 
     def _per_unit(self, node: UnitAggregate) -> str:
@@ -124,11 +124,11 @@ class RelationText:
 
     def _windows(self, node: UnitWindow) -> str:
         """Rows with their window columns. Every window is over one unit, whatever the question wrote."""
-        kept = [*map(self._name, columns_of(node.source)), *self._hidden(node)]
+        columns = [*map(self._name, columns_of(node.source)), *self._hidden(node)]
         content = content_of(node.source, self.dialect)
         ties = [keyed_order(self.dialect, self._order_key(node.source), tuple(content)), *content]
         items = [f"{unit_window(window, ties, self.dialect)} AS {self._name(window.name)}" for window in node.windows]
-        return f"SELECT {', '.join([*kept, *items])} FROM {self._rows_of(node.source)}"
+        return f"SELECT {', '.join([*columns, *items])} FROM {self._rows_of(node.source)}"
 
     def _order_key(self, node: Relation) -> str:
         """The secret of the order in which caps keep rows and windows break ties: the keys of all bounded views read."""
@@ -166,8 +166,8 @@ class RelationText:
             return f"SELECT {', '.join(columns)} FROM {source.sql} AS s0"
         names = ", ".join([*(self._name(column.name) for column in node.columns), *self._hidden(node)])
         table = bounded_view(self.dialect, self.policy, self.source, node.table)
-        kept = table.kept(table.rows, view.key, (self._name(UNIT),))
-        return f"SELECT {names} FROM {self.dialect.derived(kept)}"
+        bounded = table.within_max_rows(table.rows, view.key, (self._name(UNIT),))
+        return f"SELECT {names} FROM {self.dialect.derived(bounded)}"
 
     def _cast(self, column: Column, source: Source) -> str:
         return self.dialect.cast_column(f"s0.{self._name(column.name)}", column.facts.type, source.types[column.name])
@@ -182,8 +182,8 @@ class RelationText:
         ]
         keys = ", ".join(f"{value} AS c{index}" for index, value in enumerate(values))
         names = [f"c{index}" for index in range(len(values))]
-        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        not_null = " AND ".join(f"{name} IS NOT NULL" for name in names)
         cast = self.dialect.derived(f"SELECT {keys} FROM {source.sql}")
-        rows = f"SELECT {', '.join(names)} FROM {cast} WHERE {there}"
+        rows = f"SELECT {', '.join(names)} FROM {cast} WHERE {not_null}"
         rows = self.dialect.derived(rows)
         return f"SELECT 1 AS broken FROM {rows} GROUP BY {', '.join(names)} HAVING count(*) > {promise.most} LIMIT 1"

@@ -1,4 +1,4 @@
-"""What dpsql reads of a server's catalog: the columns of a table, what the role may do, and what the owner should mend."""
+"""A server's catalog: the columns of a table, the rights of the role, and advice on them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DEFAULT_SCHEMA = "public"
 
 
 @dataclass(frozen=True)
-class Place:
+class ServerTable:
     """A table of the server."""
 
     schema: str
@@ -57,60 +57,62 @@ class Place:
         return ".".join('"' + part.replace('"', '""') + '"' for part in (self.schema, self.table))
 
 
-def place_of(policy: Policy, table: str, database: str) -> Place:
-    """Where a policy's table is: `table`, `schema.table` or `database.schema.table`. Raises Fault source_table_missing."""
+def place_of(policy: Policy, table: str, database: str) -> ServerTable:
+    """Return where a policy's table is: `table`, `schema.table` or `database.schema.table`. Raises Fault source_table_missing."""
     parts = policy.table_source(table).split(".")
     if len(parts) > 3 or (len(parts) == 3 and parts[0] != database):
         raise refuse("source_table_missing", table=table)
-    return Place(parts[-2] if len(parts) > 1 else DEFAULT_SCHEMA, parts[-1])
+    return ServerTable(parts[-2] if len(parts) > 1 else DEFAULT_SCHEMA, parts[-1])
 
 
-def columns_of(connection: psycopg.Connection[Any], place: Place) -> dict[str, tuple[str, bool]]:
+def columns_of(connection: psycopg.Connection[Any], place: ServerTable) -> dict[str, tuple[str, bool]]:
     """Columns with their types (of domains the type below) and whether the role may read them; none without a table."""
     text = _COLUMNS.format(schema=quoted(place.schema), table=quoted(place.table))
     return {str(name): (str(type_), bool(may)) for name, type_, may in connection.execute(text).fetchall()}
 
 
-def checked_source(connection: psycopg.Connection[Any], policy: Policy, table: str, place: Place) -> Source:
+def checked_source(connection: psycopg.Connection[Any], policy: Policy, table: str, place: ServerTable) -> Source:
     """The source of a policy's table. Raises Fault source_table_missing, source_column_missing, source_column_type,
     source_rights."""
-    given = columns_of(connection, place)
-    if not given:
+    columns = columns_of(connection, place)
+    if not columns:
         raise refuse("source_table_missing", table=table)
     for column in policy.tables[table].columns.values():
-        if column.name not in given:
+        if column.name not in columns:
             raise refuse("source_column_missing", table=table, column=column.name)
-        type_, readable = given[column.name]
+        type_, readable = columns[column.name]
         if type_ not in READABLE[Type(column.type)]:
             raise refuse("source_column_type", table=table, column=column.name, given=type_, wanted=column.type)
         if not readable:
             raise refuse("source_rights", place=f"{table}.{column.name}")
-    return Source(place.sql, {name: type_ for name, (type_, _) in given.items()})
+    return Source(place.sql, {name: type_ for name, (type_, _) in columns.items()})
 
 
-def advice_on(connection: psycopg.Connection[Any], places: dict[str, Place]) -> tuple[str, ...]:
-    """Sentences on rights of the role that reading does not need."""
-    found = []
+def advice_on(connection: psycopg.Connection[Any], places: dict[str, ServerTable]) -> tuple[str, ...]:
+    """Return sentences about rights of the role that reading does not need."""
+    sentences = []
     superuser, bypass, create, _ = connection.execute(_ROLE).fetchall()[0]
     if superuser:
-        found.append("the role that reads the data is a superuser; give dpsql a role of its own that may only SELECT")
+        sentences.append(
+            "the role that reads the data is a superuser; give dpsql a role of its own that may only SELECT"
+        )
     if bypass:
-        found.append("the role that reads the data bypasses row security (BYPASSRLS)")
+        sentences.append("the role that reads the data bypasses row security (BYPASSRLS)")
     if create and not superuser:
-        found.append("the role that reads the data may create schemas in the database")
+        sentences.append("the role that reads the data may create schemas in the database")
     for table, place in places.items():
         text = _TABLE.format(schema=quoted(place.schema), table=quoted(place.table))
         for writes, owns, foreign, makes, secured in connection.execute(text).fetchall():
             if superuser:
                 continue
             if writes:
-                found.append(f"the role that reads the data may write to {table}")
+                sentences.append(f"the role that reads the data may write to {table}")
             if makes:
-                found.append(f"the role that reads the data may create tables in the schema of {table}")
+                sentences.append(f"the role that reads the data may create tables in the schema of {table}")
             if owns:
-                found.append(f"{table} has row security, and the role that reads the data owns it and passes it by")
+                sentences.append(f"{table} has row security, and the role that reads the data owns it and passes it by")
             elif secured:
-                found.append(f"{table} has row security: rows that its policies hide are not counted")
+                sentences.append(f"{table} has row security: rows that its policies hide are not counted")
             if foreign:
-                found.append(f"{table} is a foreign table: rows of people leave its server for this one")
-    return tuple(found)
+                sentences.append(f"{table} is a foreign table: rows of people leave its server for this one")
+    return tuple(sentences)

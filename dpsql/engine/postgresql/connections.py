@@ -56,32 +56,32 @@ class Connections:
             self._give_back(connection)
 
     def interrupt(self, running: set[psycopg.Connection[Any]]) -> None:
-        """Cancel what runs on these connections."""
+        """Cancel the queries on these connections."""
         with self._lock:
-            found = tuple(running)
-        for connection in found:
+            connections = tuple(running)
+        for connection in connections:
             with suppress(psycopg.Error):
                 connection.cancel_safe(timeout=5.0)
 
     def close(self) -> None:
-        """Close every connection that nobody uses."""
+        """Close every idle connection."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def _begun(self, timeout_seconds: float | None) -> psycopg.Connection[Any]:
-        """A connection that was open may have been lost since; a new one is made then."""
+        """Return a connection in a new transaction. An idle connection that was lost is replaced."""
         begin = _BEGIN.format(milliseconds=max(1, round(timeout_seconds * 1000)) if timeout_seconds else 0)
         while True:
             with self._lock:
-                known = self._idle.pop() if self._idle else None
-            connection = known or self._opened()
+                idle = self._idle.pop() if self._idle else None
+            connection = idle or self._opened()
             try:
                 connection.execute(begin)
             except psycopg.Error as error:
                 connection.close()
-                if known is None:
+                if idle is None:
                     raise _unreachable(error) from None
             else:
                 return connection

@@ -93,13 +93,18 @@ class PostgreSQLDialect(Dialect):
     def derived(self, select: str, alias: str = "#rows") -> str:
         return f"({select}) AS {self.identifier(alias)}"
 
-    def semi_join(self, rows: str, others: str, column: str) -> str:
-        return self.derived(f"SELECT * FROM {rows} WHERE {column} IN ({others})", "#semi")
+    def semi_join(self, rows: str, listed: str, column: str) -> str:
+        return self.derived(f"SELECT * FROM {rows} WHERE {column} IN ({listed})", "#semi")
 
     def keyed_order(self, key: str, content: list[str]) -> str:
         """SHA-256 of the key and the row as text, which quotes its parts and so is different for different rows."""
         row = ", ".join([literals.constant(key), *content])
         return f"sha256(convert_to(CAST(ROW({row}) AS text), 'UTF8'))"
+
+    def sample_number(self, key: str, content: list[str], samples: int) -> str:
+        """By the first 56 bits of the hash."""
+        first = f"encode(substring({self.keyed_order(key, content)} FROM 1 FOR 7), 'hex')"
+        return f"CAST(CAST(('x' || {first}) AS bit(56)) AS bigint) % {samples}"
 
     def distinct_sum(self, value: str, condition: str, integer: Callable[[str], str]) -> str:
         return f'(SELECT sum({integer("e")}) FROM unnest(array_agg(DISTINCT {value}){condition}) AS "#e" (e))'

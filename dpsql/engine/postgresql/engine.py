@@ -6,9 +6,8 @@ import copy
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -16,13 +15,13 @@ import psycopg
 from dpsql.engine.contract import ExactAnswer, PreparedViews
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.dialect import Dialect
-from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.faults import fault_of, noted
-from dpsql.engine.postgresql.catalog import Place, advice_on, checked_source, columns_of, place_of
+from dpsql.engine.postgresql.catalog import ServerTable, advice_on, checked_source, columns_of, place_of
 from dpsql.engine.postgresql.connections import Connections
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.rows import copied, with_released
 from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.engine.unprepared import NoPreparedViews
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
@@ -30,25 +29,6 @@ from dpsql.policy.reach import is_file
 
 LEAST_VERSION = 150000
 _CLOSING_SECONDS = 10.0
-
-
-class NoPreparedViews:
-    """A server's tables have no identity that could be told without reading them, so none of their views is prepared."""
-
-    engine = "postgresql"
-
-    def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
-        """No view."""
-        return None
-
-    def write(
-        self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Callable[[str, float], None]
-    ) -> bool:
-        """Never asked for: `PostgreSQLEngine.identity` is None. Raises Fault index_not_written."""
-        raise refuse("index_not_written", table=view.table, incident="")
-
-    def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
-        """The server has limits of its own."""
 
 
 class PostgreSQLEngine:
@@ -75,28 +55,28 @@ class PostgreSQLEngine:
             raise refuse("source_server", what=f"the database's encoding is {encoding}, and UTF8 is needed")
         self._database = database
         self.dialect: Dialect = PostgreSQLDialect(version)
-        self.views: PreparedViews = NoPreparedViews()
+        self.views: PreparedViews = NoPreparedViews("postgresql")
 
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
         """Columns and types of a policy table's source, None where there is none."""
         with self._transaction(None) as connection:
-            given = columns_of(connection, self._place(table))
-        return {name: type_ for name, (type_, _) in given.items()} or None
+            columns = columns_of(connection, self._place(table))
+        return {name: type_ for name, (type_, _) in columns.items()} or None
 
     def source(self, table: str, total: bool = False) -> Source:
         """Qualified name and column types, as they were at the last `look`."""
         with self._lock:
             if table in self._sources:
                 return self._sources[table]
-        self.look((table,))
+        self.check_readable((table,))
         with self._lock:
             return self._sources[table]
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """The owner's own name of the state of the data. Without one every question reads data of its own version: nothing
-        short of reading all rows would tell that they are those of another moment."""
+        """Return the owner's name for the version of the data. Without one, every question has a version of its own,
+        since changes cannot be noticed without reading all rows."""
         declared = self._policy.data_version
         return f"declared:{declared}" if declared is not None else f"moment:{uuid.uuid4().hex}"
 
@@ -104,14 +84,14 @@ class PostgreSQLEngine:
         """None: rows of a server may change at any moment."""
         return None
 
-    def look(self, tables: tuple[str, ...]) -> None:
-        """Make sure that the server answers, and that tables (and those on their way to the unit) have the policy's
-        columns in types that are read, which the role may read. Raises Fault."""
+    def check_readable(self, tables: tuple[str, ...]) -> None:
+        """Check that the server responds, and that tables (and those on their way to the unit) have the policy's
+        columns in supported types, which the role may read. Raises Fault."""
         read = {name for table in tables for name in (table, *(hop[2] for hop in self._policy.unit_joins(table)))}
         with self._transaction(None) as connection:
-            found = {name: checked_source(connection, self._policy, name, self._place(name)) for name in sorted(read)}
+            sources = {name: checked_source(connection, self._policy, name, self._place(name)) for name in sorted(read)}
         with self._lock:
-            self._sources.update(found)
+            self._sources.update(sources)
 
     def rehearse(self, query: EngineQuery) -> None:
         """Let the server plan a query: it refuses wrong types and computes constants, and reads no row. Raises Fault
@@ -124,7 +104,7 @@ class PostgreSQLEngine:
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=incident) from None
 
     def broken(self, table: str) -> Broken | None:
-        """Nothing: the server's tables have no lines."""
+        """Return None: the server's tables have no lines."""
         return None
 
     def advice(self) -> tuple[str, ...]:
@@ -132,32 +112,33 @@ class PostgreSQLEngine:
         with self._transaction(None) as connection:
             return advice_on(connection, {name: self._place(name) for name in self._policy.tables})
 
-    def _place(self, table: str) -> Place:
+    def _place(self, table: str) -> ServerTable:
         return place_of(self._policy, table, self._database)
 
     # --- work ---------------------------------------------------------------------------------------------------------
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        """Run one aggregation. Whatever the server says in an error may quote data: one fixed text leaves."""
+        """Run one aggregation. The server's error texts may quote data, so they are replaced by one fixed text."""
         with self._transaction(timeout_seconds) as connection:
             return ExactAnswer(copied(connection, with_released(query.sql, query.released)))
 
     def holds(self, query: str) -> bool:
-        """Whether a check of a promise finds no row; asked once for each version of the data that the owner names."""
-        known = (query, self.data_version(()))
+        """Return whether a check of a promise finds no row; it runs once for each version of the data that the owner
+        names."""
+        check = (query, self.data_version(()))
         with self._lock:
-            if known in self._checked:
-                return self._checked[known]
+            if check in self._checked:
+                return self._checked[check]
         with self._transaction(None) as connection:
-            found = connection.execute(query).fetchone() is None
+            holds = connection.execute(query).fetchone() is None
         if self._policy.data_version is not None:
             with self._lock:
-                self._checked[known] = found
-        return found
+                self._checked[check] = holds
+        return holds
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Values of the columns of a public table that have few of them, NULL (last) among them."""
-        source, found = self.source(table), {}
+        source, domains = self.source(table), {}
         with self._transaction(None) as connection:
             for column in self._policy.tables[table].columns.values():
                 if column.type in ("real", "timestamp"):
@@ -167,8 +148,8 @@ class PostgreSQLEngine:
                 listed = f"SELECT DISTINCT {value} AS v FROM {source.sql} ORDER BY v NULLS LAST"
                 rows = connection.execute(f"{listed} LIMIT {most + 1}").fetchall()
                 if len(rows) <= most:
-                    found[column.name] = tuple(row[0] for row in rows)
-        return found
+                    domains[column.name] = tuple(row[0] for row in rows)
+        return domains
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
         """Names of the columns and all rows of a public table with few rows."""
@@ -184,6 +165,10 @@ class PostgreSQLEngine:
 
     def public_table(self, sql: str) -> Any:
         """Rows of a generated query over public tables."""
+        return self.exact_rows(sql)
+
+    def exact_rows(self, sql: str) -> Any:
+        """Rows of a generated query over protected tables, for the owner's eyes."""
         with self._transaction(None) as connection:
             return copied(connection, sql)
 
@@ -198,7 +183,7 @@ class PostgreSQLEngine:
             raise _fault(error) from None
 
     def another(self) -> PostgreSQLEngine:
-        """The same database for another session: what is remembered is shared, `interrupt` stops its own alone."""
+        """Return the same database for another session: caches are shared, `interrupt` stops only its own queries."""
         other = copy.copy(self)
         other._running, other._owned = set(), False
         return other
@@ -208,7 +193,7 @@ class PostgreSQLEngine:
         self._connections.interrupt(self._running)
 
     def close(self) -> None:
-        """Close the connections, once what runs has been cancelled."""
+        """Cancel running queries, then close the connections."""
         if not self._owned:
             return
         deadline = time.monotonic() + _CLOSING_SECONDS

@@ -25,8 +25,8 @@ from dpsql.engine.postgresql.literals import (
 )
 from dpsql.engine.postgresql.reals import let, product_of, quotient_of, rounded, sum_of
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.evaluate import FALSE_TEXTS, NUMBER_TEXT, TRUE_TEXTS, WHOLE_TEXT
 from dpsql.functions.numeric import MOST_TEXT, common_type
+from dpsql.functions.values import FALSE_TEXTS, NUMBER_TEXT, TRUE_TEXTS, WHOLE_TEXT
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Expr, Literal
 
@@ -121,6 +121,11 @@ def _case(node: Call, texts: list[str]) -> str:
 def _in(node: Call, texts: list[str]) -> str:
     value, *items = _comparable(node, texts)
     return f"({value} IN ({', '.join(items)}))"
+
+
+def _place_in(node: Call, texts: list[str]) -> str:
+    value, *items = _comparable(node, texts)
+    return f"CAST(array_position(ARRAY[{', '.join(items)}], {value}) - 1 AS bigint)"
 
 
 def _nullif(node: Call, texts: list[str]) -> str:
@@ -294,7 +299,8 @@ FUNCTIONS: Mapping[str, Template] = {
     "greatest": lambda node, texts: f"greatest({', '.join(_alike(node, texts))})",
     "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _nullif, "case": _case,
     "eq": _compare("="), "ne": _compare("<>"), "lt": _compare("<"), "le": _compare("<="), "gt": _compare(">"),
-    "ge": _compare(">="), "not_distinct": _compare("IS NOT DISTINCT FROM"), "in": _in, "and": _infix("AND"),
+    "ge": _compare(">="), "not_distinct": _compare("IS NOT DISTINCT FROM"), "in": _in, "place_in": _place_in,
+    "and": _infix("AND"),
     "or": _infix("OR"), "not": lambda node, texts: f"(NOT {texts[0]})",
     "is_null": lambda node, texts: f"({texts[0]} IS NULL)", "is_true": lambda node, texts: f"({texts[0]} IS TRUE)",
     "is_false": lambda node, texts: f"({texts[0]} IS FALSE)",

@@ -8,7 +8,7 @@ from dpsql.engine.dialect import Template
 from dpsql.engine.postgresql.literals import TYPES, binary, quoted
 from dpsql.engine.postgresql.reals import let
 from dpsql.functions.calendar import microseconds
-from dpsql.functions.evaluate import TIME_TEXT
+from dpsql.functions.values import TIME_TEXT
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Expr, Literal
 
@@ -115,19 +115,19 @@ def _last_day(node: Call, texts: list[str]) -> str:
 def _strftime(node: Call, texts: list[str]) -> str:
     form = node.arguments[1]
     assert isinstance(form, Literal)
-    parts, letters, at = [], str(form.value), 0
-    while at < len(letters):
-        if letters[at] != "%":
-            end = letters.find("%", at)
+    parts, letters, position = [], str(form.value), 0
+    while position < len(letters):
+        if letters[position] != "%":
+            end = letters.find("%", position)
             end = len(letters) if end < 0 else end
-            parts.append(quoted(letters[at:end]))
-            at = end
-        elif letters[at + 1] == "%":
+            parts.append(quoted(letters[position:end]))
+            position = end
+        elif letters[position + 1] == "%":
             parts.append("'%'")
-            at += 2
+            position += 2
         else:
-            parts.append(f"to_char({_time(node.arguments[0], texts[0])}, '{_WRITTEN[letters[at + 1]]}')")
-            at += 2
+            parts.append(f"to_char({_time(node.arguments[0], texts[0])}, '{_WRITTEN[letters[position + 1]]}')")
+            position += 2
     # Begins with a text that is NULL where the time is.
     nothing = f"left(to_char({_time(node.arguments[0], texts[0])}, 'YYYY'), 0)"
     return binary(f"({' || '.join([nothing, *parts])})")

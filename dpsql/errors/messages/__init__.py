@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpsql.errors.messages import (
     binder,
     engine,
+    exports,
     frontends,
     ledger,
     noise,
@@ -15,4 +16,16 @@ from dpsql.errors.messages import (
     sql,
 )
 
-__all__ = ["binder", "engine", "frontends", "ledger", "noise", "pgwire", "policy", "pricing", "release", "sql"]
+__all__ = [
+    "binder",
+    "engine",
+    "exports",
+    "frontends",
+    "ledger",
+    "noise",
+    "pgwire",
+    "policy",
+    "pricing",
+    "release",
+    "sql",
+]

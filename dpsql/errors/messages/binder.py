@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpsql.errors.exceptions import register
 
-register("clause", "0A000", "{what} is not allowed here", "see docs/sql.md for what can be asked")
+register("clause", "0A000", "{what} is not allowed here", "`dpsql help sql` says what can be asked")
 register("unknown_table", "42P01", 'relation "{name}" does not exist', "")
 register("unknown_column", "42703", 'column "{name}" does not exist', "")
 register("ambiguous_column", "42702", 'column reference "{name}" is ambiguous', "write table.{name}")
@@ -16,7 +16,7 @@ register(
 register(
     "raw_rows",
     "ZP001",
-    "rows of people do not leave: this would return protected rows as they are",
+    "this would return protected rows as they are",
     "ask for an aggregate, for example SELECT COUNT(*) ... or SELECT region, AVG(age) ... GROUP BY region",
 )
 register(
@@ -24,6 +24,12 @@ register(
     "ZP002",
     "{what} over protected rows would choose rows by looking at other people's",
     "aggregate first; {what} over the results is allowed",
+)
+register(
+    "window_in_aggregate",
+    "42803",
+    "a window function cannot stand inside an aggregate",
+    "put the window in a subquery: SELECT SUM(p) FROM (SELECT LAG(x) OVER (PARTITION BY unit ORDER BY t) AS p FROM ...)",
 )
 register(
     "window_over_rows",
@@ -41,7 +47,7 @@ register(
 register(
     "correlated",
     "0A000",
-    "this subquery depends on the row around it in a way that is not proven: {reason}",
+    "this subquery depends on the outer row in a way that is not proven: {reason}",
     "compare with = in its WHERE, or group it in FROM and join the result",
 )
 register(
@@ -66,23 +72,23 @@ register(
     "unknown_function",
     "42883",
     "function {name} does not exist or is not allowed here",
-    "docs/sql.md lists the functions that can be used",
+    "`dpsql help sql` lists the functions that can be used",
 )
 register(
     "unknown_expression",
     "0A000",
     "{what} is not allowed in expressions over protected rows",
-    "docs/sql.md lists what can be used",
+    "`dpsql help sql` lists what can be used",
 )
 register("unknown_type", "42704", "type {type} is not allowed", "use integer, double, text, boolean, date or timestamp")
 register(
     "unknown_aggregate",
     "42883",
-    "aggregate {function} is not answered yet",
-    "docs/sql.md lists the aggregates that are",
+    "aggregate {function} is not supported",
+    "`dpsql help sql` lists the aggregates that are",
 )
 register("row_list", "ZP005", "{function} returns rows of people as they are", "count or average them instead")
-register("wrong_arguments", "42883", "{function} {reason}", "docs/sql.md shows how it is called")
+register("wrong_arguments", "42883", "{function} {reason}", "`dpsql help sql` shows how it is called")
 register("not_boolean", "42804", "a condition must be boolean, this is {type}", "compare it with something")
 register("bad_number", "22003", "the number {text} is out of range", "use a smaller number")
 register(
@@ -94,7 +100,7 @@ register(
 register(
     "bad_interval",
     "22007",
-    "this interval is not one that can be added",
+    "this interval cannot be added",
     "write INTERVAL 3 DAY (second to year, literal)",
 )
 register(
@@ -106,7 +112,7 @@ register(
 register(
     "slow_expression",
     "54001",
-    "a row could take longer than a millisecond here, so that one person's row could be told by the time of the answer",
+    "one row could take longer than a millisecond here, so the response time could reveal one person's row",
     "{way}",
 )
 register(
@@ -126,6 +132,18 @@ register(
     "ZP007",
     "{function}({text}) has no bounds: one person could change it without limit",
     "clamp it yourself, for example {clamped}, or ask the owner to state lower and upper in the policy",
+)
+register(
+    "not_listed",
+    "ZP007",
+    "{function}({text}) would name a value of the rows, and the policy lists none",
+    "{few}the owner gives the column a domain (at most {most} values); or count them: {counted}",
+)
+register(
+    "value_spelling",
+    "ZP018",
+    "the policy lists no value '{text}' of {name}, but '{meant}'",
+    "write {name} = '{meant}'; if rows with the spelling '{text}' are meant, write {name} LIKE '{text}'",
 )
 register(
     "not_grouped",

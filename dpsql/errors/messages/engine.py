@@ -15,14 +15,14 @@ register(
     "source_closed",
     "58030",
     "table {table} could not be read a moment ago",
-    "ask again later: until the data can be read again, or are others, nothing is charged; the custodian's log has the reason",
+    "ask again later: nothing is charged until the data can be read again or have changed; the custodian's log has the reason",
     Fault,
 )
 register(
     "source_missing",
     "58P01",
     "the data of this data set are not where the policy says ({source})",
-    "mend `source:` in the policy",
+    "correct `source:` in the policy",
     Fault,
 )
 register(
@@ -36,42 +36,42 @@ register(
     "source_table_missing",
     "42P01",
     "table {table} of the policy is not in the source",
-    "mend the policy or the source",
+    "correct the policy or the source",
     Fault,
 )
 register(
     "source_column_missing",
     "42703",
     "column {table}.{column} of the policy is not in the source",
-    "mend the policy or the source",
+    "correct the policy or the source",
     Fault,
 )
 register(
     "source_setting",
     "55000",
-    "the connection to the data does not let {name} be {value}",
+    "the connection to the data does not allow {name} = {value}",
     "RESET {name} before the configuration is locked, or give a connection that is not locked",
     Fault,
 )
 register(
     "source_function",
     "55000",
-    "the connection to the data has a function of its own in the place of the engine's {name}",
-    "give it another name, or a connection without it",
+    "the connection to the data defines a function {name} that hides the engine's own",
+    "rename that function, or give a connection without it",
     Fault,
 )
 register(
     "source_column_twice",
     "42701",
     "column {table}.{column} of the policy is twice in the header of the source",
-    "mend the policy or the source",
+    "correct the policy or the source",
     Fault,
 )
 register(
     "source_table_unreadable",
     "58030",
     "the files of table {table} cannot be read",
-    "ask again when they are whole; the custodian's log has the reason",
+    "ask again when they are complete; the custodian's log has the reason",
     Fault,
 )
 register(
@@ -92,7 +92,7 @@ register(
     "promise_broken",
     "55000",
     "the data break a promise of the policy: more than {most} rows of {table} agree on ({columns})",
-    "the owner mends the data or the policy (primary_key, unique, max_multiplicity, foreign_keys)",
+    "the owner corrects the data or the policy (primary_key, unique, max_multiplicity, foreign_keys)",
     Fault,
 )
 register(
@@ -105,14 +105,14 @@ register(
 register(
     "engine_literal",
     "22021",
-    "{what} cannot be in data of {engine}",
+    "{what} cannot occur in data of {engine}",
     "leave it out of the question",
 )
 register(
     "engine_function",
     "0A000",
-    "{function} is not answered where the data are in {engine}: {reason}",
-    "docs/engines.md lists what each engine computes exactly",
+    "{function} is not supported for data in {engine}: {reason}",
+    "`dpsql help engines` lists what each engine computes exactly",
 )
 
 register(
@@ -126,7 +126,7 @@ register(
     "index_not_written",
     "58030",
     "table {table} could not be prepared (incident {incident})",
-    "the custodian's log has the reason under this id; questions are answered without it, slower",
+    "the custodian's log has the reason under this id; questions are answered without the prepared copy, only slower",
     Fault,
 )
 register(
@@ -139,8 +139,8 @@ register(
 register(
     "index_limit",
     "22023",
-    "the engine takes no such limits (memory {memory}, jobs {jobs})",
-    "memory is written like 4GB, jobs is a number from 1",
+    "the engine does not accept these limits (memory {memory}, jobs {jobs})",
+    "write memory like 4GB, and jobs as a number of at least 1",
     Fault,
 )
 register(
@@ -148,6 +148,13 @@ register(
     "58000",
     "the driver for the server that holds the data is not installed",
     "pip install 'dpsql[{extra}]'",
+    Fault,
+)
+register(
+    "source_java",
+    "58000",
+    "Spark needs Java, which is not installed where dpsql runs",
+    "install a JDK (17 or later) there and set JAVA_HOME; `dpsql help spark` says what else is needed",
     Fault,
 )
 register(
@@ -160,15 +167,15 @@ register(
 register(
     "source_server",
     "0A000",
-    "the server that holds the data is not one that dpsql can read: {what}",
-    "docs/postgresql.md says what is needed",
+    "dpsql cannot read the server that holds the data: {what}",
+    "`dpsql help engines` says what is needed",
     Fault,
 )
 register(
     "source_column_type",
     "42804",
-    "column {table}.{column} is {given} in the source, which is not read as {wanted}",
-    "give the column the type in the policy that it has, or a view with a CAST to the source",
+    "column {table}.{column} is {given} in the source, which cannot be read as {wanted}",
+    "declare that type in the policy, or read a view that casts the column",
     Fault,
 )
 register(
@@ -189,6 +196,6 @@ register(
     "engine_cannot_run",
     "0A000",
     "{engine} cannot run this question (incident {incident})",
-    "write it another way; the owner finds the reason under this id in the custodian's log, and it is a mistake of dpsql's",
+    "write it another way; this is a bug in dpsql: the owner finds the reason under this id in the custodian's log",
     Fault,
 )

@@ -31,7 +31,7 @@ register("stopped", "57014", "the question was stopped{charge}", "", Operational
 register(
     "answer_late",
     "57014",
-    "the answer was not there at the time at which this policy answers",
+    "the answer was not ready at the time at which this policy responds",
     "ask for less at once, or ask the owner for a longer timing.constant_seconds; asking again is charged again",
     Fault,
 )
@@ -42,9 +42,16 @@ register(
     "the custodian's log has the details under this id; `dpsql budget history` tells what was charged",
     InternalError,
 )
+register(
+    "batch_watch",
+    "0A000",
+    "a batch cannot compare with dp.threshold: what it costs depends on what is above",
+    "use dpsql watch FILE --threshold T, or RESET dp.threshold",
+)
 register("command_unknown", "42601", "there is no command {word}", "", InterfaceError)
+register("topic_unknown", "42704", "the documentation has no page {topic}", "", InterfaceError)
 register("command_argument", "42601", "{command} {problem}", "\\? lists the commands", InterfaceError)
-register("query_unknown", "42704", "no query is kept under the name {name}", "", InterfaceError)
+register("query_unknown", "42704", "no query is saved under the name {name}", "", InterfaceError)
 register("file_read", "58P01", "cannot read {place}: {problem}", "name a text file in UTF-8", InterfaceError)
 register("file_write", "58030", "cannot write {place}: {problem}", "name a place that can be written", Fault)
 register("text_unfinished", "42601", "the {what} that starts here does not end", "close it")
@@ -56,10 +63,17 @@ register(
     BudgetRefusal,
 )
 register(
+    "batch_name",
+    "42602",
+    "the name {name} of this result {problem}",
+    "write `-- name: NAME` before a statement, a name of letters, digits, _ and - that no other result has",
+    InterfaceError,
+)
+register(
     "batch_lost",
     "55000",
     "it was charged before (receipt {receipt}) and its answer is lost",
-    "`--charge-again` asks it anew, which is charged once more",
+    "`--charge-again` asks it again, which is charged again",
     Fault,
 )
 register(
@@ -96,4 +110,48 @@ register(
 )
 register(
     "demo_write", "58030", "cannot write the demo at {place}: {problem}", "name a folder that can be written", Fault
+)
+register("risk_no_table", "42P01", "there is no table {table} in the policy", "", InterfaceError)
+register("risk_no_column", "42703", "there is no column {column} in table {table}", "", InterfaceError)
+register(
+    "risk_public_table",
+    "0A000",
+    "table {table} is public: nobody is in it who could be recognised",
+    "name a table whose rows belong to persons",
+    InterfaceError,
+)
+register(
+    "risk_columns",
+    "22023",
+    "between 1 and {most} columns are compared at a time",
+    "--columns: name those that somebody is most likely to know of a person",
+    InterfaceError,
+)
+register(
+    "risk_combinations",
+    "54000",
+    "there are more than {most} ways to make these columns coarser together",
+    "--columns: name fewer of them",
+    InterfaceError,
+)
+register(
+    "plot_missing",
+    "58P01",
+    "pictures need Altair, which is not installed",
+    "install it with the extra: pip install 'dpsql[plot]'",
+    InterfaceError,
+)
+register(
+    "plot_ending",
+    "22023",
+    "{place} ends in none of {endings}",
+    "its ending says how the picture is written",
+    InterfaceError,
+)
+register(
+    "plot_nothing",
+    "0A000",
+    "this answer cannot be drawn: a picture has noisy numbers over at most two columns of keys",
+    "select one or two keys and the numbers of interest",
+    InterfaceError,
 )

@@ -31,7 +31,7 @@ register(
     "ledger_url",
     "08001",
     "a ledger is named sqlite:///PATH or postgresql://USER@HOST/DATABASE",
-    "mend `ledger:` in the policy",
+    "correct `ledger:` in the policy",
     Fault,
 )
 register(
@@ -45,7 +45,7 @@ register(
     "ledger_known",
     "58P01",
     "data set {dataset} has a ledger at {address}, and it is gone or empty",
-    "put the newest copy back; what it had spent is not forgotten. The note of it is kept in {place}",
+    "restore its newest copy: what it had spent still counts, as recorded in {place}",
     Fault,
 )
 register(
@@ -59,7 +59,7 @@ register(
     "ledger_format",
     "0A000",
     "the ledger has format {found}, this dpsql reads format {known}",
-    "an older format: dpsql migrate; a newer one: the version of dpsql that wrote it",
+    "an older format: run `dpsql migrate`; a newer one: use the version of dpsql that wrote it",
     Fault,
 )
 register(
@@ -73,54 +73,79 @@ register(
     "ledger_unit",
     "55000",
     "the ledger has charges for the privacy unit {known}, and the policy is about {unit}",
-    "losses to different units do not add up: begin another ledger, or say `dpsql check --change-unit` once",
+    "losses to different units do not add up: start another ledger, or run `dpsql check --change-unit` once",
     Fault,
 )
 register(
     "ledger_tampered",
     "XX001",
     "the ledger does not hold at entry {entry}: {problem}",
-    "nothing is charged to it until its newest true copy is put back; `dpsql budget verify` tells more",
+    "nothing is charged to it until its newest intact copy is restored; `dpsql budget verify` says more",
     IntegrityError,
 )
 register(
     "ledger_older",
     "XX001",
     "the ledger is older than its head: it ends before entry {entry}, which has been seen",
-    "put the newest copy back; what it had spent is not forgotten",
+    "restore its newest copy: what it had spent still counts",
     IntegrityError,
 )
-register("ledger_damaged", "XX001", "the ledger cannot be read: {problem}", "put its newest copy back", IntegrityError)
+register(
+    "witness_missing",
+    "58P01",
+    "the place of the policy's witness has no head of this ledger",
+    "the owner writes it once: `dpsql budget witness`",
+    Fault,
+)
+register(
+    "witness_unreachable",
+    "58030",
+    "the witness on another machine cannot be used",
+    "the custodian's log names it; nothing is charged without it",
+    Fault,
+)
+register(
+    "witness_not_written",
+    "58030",
+    "the charge was recorded, but the witness on another machine could not be written",
+    "ask again once it can be reached",
+    Fault,
+)
+register("ledger_damaged", "XX001", "the ledger cannot be read: {problem}", "restore its newest copy", IntegrityError)
 register(
     "ledger_key_missing",
     "58P01",
     "there is no usable ledger key at {place}",
-    "put the key file back; without it no entry can be checked or written",
+    "restore the key file; without it no entry can be checked or written",
     Fault,
 )
 register(
-    "ledger_key_open", "42501", "the ledger key {place} is open to others than its owner", "chmod 600 the file", Fault
+    "ledger_key_open",
+    "42501",
+    "the ledger key {place} is accessible to users other than its owner",
+    "chmod 600 the file",
+    Fault,
 )
 register(
     "ledger_key_wrong",
     "28000",
-    "the ledger key is not the one this ledger was made with",
-    "put the key file back",
+    "the ledger key is not the one this ledger was created with",
+    "restore the key file",
     Fault,
 )
 register(
     "ledger_head_missing",
     "58P01",
-    "the head of the ledger is not in its second place",
-    "the custodian's log names the place, put it back; on a new machine the owner adopts a ledger known to be the newest "
+    "the head of the ledger is missing from the state directory",
+    "restore it (the custodian's log names the file); on a new machine the owner adopts a ledger known to be the newest "
     "copy",
     Fault,
 )
 register(
     "ledger_head_not_written",
     "58030",
-    "the charge was recorded, its head could not be written",
-    "see that the state directory can be written",
+    "the charge was recorded, but the head of the ledger could not be written",
+    "make the state directory writable",
     Fault,
 )
 register(
@@ -142,7 +167,7 @@ register(
     "ledger_read_only",
     "25006",
     "{what} cannot be written",
-    "see that its file and directory (or table) are writable",
+    "make its file and directory (or table) writable",
     Fault,
 )
 register(
@@ -157,7 +182,7 @@ register(
     "ledger_commit_unknown",
     "08007",
     "the ledger could not confirm the charge, which counts as spent if it was recorded",
-    "see the room on its disk and the connection, then ask again",
+    "check the space on its disk and the connection, then ask again",
     Fault,
 )
 register("ledger_format_unknown", "22023", "the ledger is exported as json or csv, not as {format}", "", InterfaceError)
@@ -180,14 +205,14 @@ register(
     "ledger_second",
     "55000",
     "data set {dataset} has a ledger at {address}: another one would be a second full budget over the same people",
-    "name that ledger in the policy; or say why: dpsql check --create-ledger --second-budget 'REASON', which is recorded",
+    "name that ledger in the policy, or give a reason, which is recorded: dpsql check --create-ledger --second-budget 'REASON'",
     Fault,
 )
 register(
     "backup_postgres",
     "0A000",
     "a ledger in PostgreSQL is not backed up by dpsql",
-    "use the tools of the database (pg_dump), and keep the state directory, which has its key, by itself",
+    "use the tools of the database (pg_dump), and back up the state directory, which holds its key, separately",
     Fault,
 )
 register(
@@ -200,8 +225,8 @@ register(
 register(
     "backup_older",
     "55000",
-    "the ledger that is there has entry {last}, the backup ends with entry {entry}",
-    "it knows more than the backup and is not replaced; move it away if it is damaged",
+    "the present ledger has entry {last}, and the backup ends with entry {entry}",
+    "it has entries that the backup lacks, so it is not replaced; move it away if it is damaged",
     Fault,
 )
 register(
@@ -214,7 +239,7 @@ register(
 register(
     "ledger_open",
     "42501",
-    "{place} can be changed by others than its owner",
+    "{place} can be changed by users other than its owner",
     "chmod go-w: the ledger and its state directory are one user's own",
     Fault,
 )

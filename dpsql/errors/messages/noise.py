@@ -7,22 +7,22 @@ from dpsql.errors.exceptions import Fault, InternalError, PolicyRefusal, registe
 register(
     "noise_too_large",
     "ZP201",
-    "the {mechanism} noise this question needs is beyond what is drawn exactly",
+    "the {mechanism} noise that this question needs is too large to be drawn exactly",
     "ask for a larger epsilon, or let each privacy unit touch fewer groups (max_groups)",
 )
 register(
     "noise_guard",
     "XX000",
     "the noise could not be drawn",
-    "try again; if it stays, the custodian's log tells more",
+    "try again; if this repeats, the custodian's log says more",
     Fault,
 )
-register("noise_plan", "XX000", "the noise plan does not hold together: {problem}", "", InternalError)
+register("noise_plan", "XX000", "the noise plan is inconsistent: {problem}", "", InternalError)
 register("noise_answer", "XX000", "the engine's answer does not have the shape that was asked for", "", Fault)
 register(
     "selection_delta",
     "ZP202",
-    "delta {delta} over {keys} keys is out of the range of partition selection",
+    "delta {delta} over {keys} keys is outside the range of partition selection",
     "give partition selection a larger delta, let each privacy unit touch fewer groups, or group by public keys",
 )
 register(
@@ -41,6 +41,6 @@ register(
     "accountant_budget",
     "22023",
     "the accountant {accountant} cannot be opened: {problem}",
-    "mend `budget:` in the policy",
+    "correct `budget:` in the policy",
     PolicyRefusal,
 )

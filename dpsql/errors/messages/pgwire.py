@@ -9,7 +9,7 @@ register("wire_encoding", "22021", 'invalid byte sequence for encoding "UTF8"', 
 register("wire_unknown", "08P01", "invalid frontend message type {kind}", "", OperationalError)
 register("wire_length", "08P01", "invalid message length", "a message has at most {most} bytes here", OperationalError)
 register("wire_protocol", "0A000", "unsupported frontend protocol {version}: server supports 3.0", "", OperationalError)
-register("wire_state", "08P01", "a message came that cannot come here", "", OperationalError)
+register("wire_state", "08P01", "unexpected protocol message in this state", "", OperationalError)
 register(
     "wire_formats", "08P01", "bind message has {got} result formats but query has {want} columns", "", InterfaceError
 )
@@ -67,14 +67,14 @@ register(
 register(
     "login_wait",
     "28P01",
-    'too many failed logins of user "{user}" from here',
+    'too many failed logins of user "{user}" from this address',
     "try again in {seconds} seconds",
     OperationalError,
 )
 register(
     "owner_only",
     "58030",
-    "something of the owner's cannot be used now (incident {incident})",
+    "something that only the owner sees cannot be used now (incident {incident})",
     "the owner finds the reason in the custodian's log under this id",
     Fault,
 )
@@ -102,7 +102,7 @@ register("statement_unknown", "26000", 'prepared statement "{name}" does not exi
 register("statement_known", "42P05", 'prepared statement "{name}" already exists', "")
 register("portal_unknown", "34000", 'cursor "{name}" does not exist', "")
 register("portal_known", "42P03", 'cursor "{name}" already exists', "")
-register("portal_broken", "55000", "this portal has failed and is not run again", "bind it anew, which may be charged")
+register("portal_broken", "55000", "this portal has failed and is not run again", "bind it again, which may be charged")
 register("cursor_forward", "55000", "cursor can only scan forward", "FETCH [FORWARD] n or ALL")
 register("read_only", "25006", "cannot execute {word} in a read-only transaction", "only questions are answered here")
 register("read_write", "25006", "transactions are read-only here", "")
@@ -116,10 +116,10 @@ register(
 register("setting_fixed", "55P02", 'parameter "{name}" cannot be changed', "")
 register("setting_value", "22023", 'invalid value for parameter "{name}": "{value}"', "")
 register(
-    "copy_table",
+    "copy_columns",
     "0A000",
-    "COPY of a table would return protected rows as they are",
-    "COPY (SELECT ... GROUP BY ...) TO STDOUT",
+    "COPY of some columns of a table is not read",
+    "COPY (SELECT a, b FROM a_public_table) TO STDOUT",
 )
 register("copy_target", "0A000", "COPY writes to STDOUT only", "COPY (SELECT ...) TO STDOUT")
 register(
@@ -161,11 +161,18 @@ register(
 register(
     "serve_descriptors",
     "53000",
-    "this process may hold {most} files and sockets, and so many connections need {wanted}",
+    "this process may hold {most} files and sockets, and this many connections need {wanted}",
     "allow fewer with --connections, or raise the limit (ulimit -n, LimitNOFILE)",
     InterfaceError,
 )
 register("user_unknown", "22023", "{name} has no login", "logins: {known}", InterfaceError)
+register(
+    "policy_changed",
+    "57P01",
+    "terminating connection because the policy was changed",
+    "connect again: what you may ask, or spend, is not what it was",
+    OperationalError,
+)
 register(
     "login_ended",
     "28000",

@@ -26,14 +26,21 @@ register("target_error", "22023", "dp.target_error cannot be reached: {reason}",
 register(
     "target_error_choice",
     "0A000",
-    "dp.target_error cannot be held for a quantile: how far values of near ranks are apart is not known before they are read",
-    "SET dp.epsilon instead; EXPLAIN shows the rank error in the worst case",
+    "dp.target_error does not apply to quantiles, modes and keys of extreme rows: they are chosen among values, "
+    "and how far apart those are is not known beforehand",
+    "SET dp.epsilon instead; EXPLAIN shows their error in rows in the worst case",
 )
 register(
     "many_cells",
     "54000",
     "a quantile for each of {groups} public groups would need too many cells (at least {least} each, at most {most} in all)",
-    "group by fewer or coarser keys, or ask for fewer of them in WHERE",
+    "group by fewer or coarser keys, or select fewer of them in WHERE",
+)
+register(
+    "many_samples",
+    "54000",
+    "{samples} samples in each of {groups} groups are too many values (at most {most} samples in so many groups)",
+    "name fewer samples as the last argument, or group by fewer keys",
 )
 register("analyst_unknown", "28000", "the policy names no analyst {name}", "the owner adds analysts to the policy")
 register("project_unknown", "28000", "the policy names no project {name}", "the owner adds projects to the policy")
@@ -50,15 +57,13 @@ register(
     "report this as a bug",
     InternalError,
 )
-register(
-    "internal", "XX000", "dpsql found itself inconsistent and stopped ({what})", "report this as a bug", InternalError
-)
+register("internal", "XX000", "an internal check of dpsql failed ({what})", "report this as a bug", InternalError)
 register("option_unknown", "42704", "there is no option {name}", "")
-register("option_value", "22023", "{value} is no value of {name}: {wanted}", "")
+register("option_value", "22023", "{value} is not a value of {name}: {wanted}", "")
 register(
     "clip_rows",
     "22023",
-    "{name} clips what one privacy unit adds up to, and here every row is its own unit",
+    "{name} clips the total of one privacy unit, and here every row is its own unit",
     "bound the values themselves: clamp(x, lower, upper)",
 )
 register(
@@ -82,7 +87,7 @@ register(
 register(
     "tune_distinct",
     "0A000",
-    "rows of SELECT DISTINCT belong to nobody: nothing says how many of them one privacy unit has",
+    "rows of SELECT DISTINCT belong to no privacy unit: there is no bound on rows of a unit to tune",
     "bound the rows below: tune the question without DISTINCT",
 )
 register(
@@ -94,8 +99,14 @@ register(
 register(
     "max_total_small",
     "22023",
-    "max_total {total} is too small to be told from 0 beside {rows} rows of up to {most} that one unit may have",
+    "max_total {total} cannot be distinguished from 0 next to {rows} rows of up to {most} that one unit may have",
     "ask for more, or clamp the values more closely: clamp(x, lower, upper)",
+)
+register(
+    "sum_out_of_range",
+    "22003",
+    "the values may be so large that their squares or products leave the range of numbers",
+    "clamp the values to smaller bounds: clamp(x, lower, upper)",
 )
 register("option_limit", "22023", "{name} = {value} is more than the owner allows ({limit})", "ask for less")
 register(
@@ -119,6 +130,37 @@ register(
 register(
     "project_member",
     "42501",
-    "{analyst} is no member of project {name}",
+    "{analyst} is not a member of project {name}",
     "the owner names the members of a project in the policy",
+)
+register(
+    "watch_question",
+    "0A000",
+    "only one COUNT or one SUM without groups can be compared with a threshold",
+    "write SELECT COUNT(*) FROM ... WHERE ..., or SELECT SUM(x) FROM ...; RESET dp.threshold for other questions",
+)
+register(
+    "watch_option",
+    "22023",
+    "{name} = {value} does not go with dp.threshold: comparisons have noise of their own",
+    "RESET {name}, or RESET dp.threshold",
+)
+register(
+    "watch_grids",
+    "0A000",
+    "sums that are rounded differently cannot be compared in one run",
+    "name another dp.watch for sums of another column",
+)
+register(
+    "watch_law",
+    "0A000",
+    "the run under way in watch {name} has noise for other questions: one person can move this sum further, or in another "
+    "direction",
+    "name another dp.watch for this question, or begin with the sum that one person moves furthest",
+)
+register(
+    "watch_over",
+    "55000",
+    "all {hits} runs of watch {name} have begun (a run that was interrupted counts)",
+    "SET dp.hits to a larger number, or name another dp.watch; each run is charged",
 )

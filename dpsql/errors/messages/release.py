@@ -27,12 +27,12 @@ register(
     "sandbox_query",
     "42000",
     "the part of the query over the released numbers cannot be run ({category} error)",
-    "see that the types on both sides of its operators, joins and set operations agree",
+    "check that the types on both sides of its operators, joins and set operations agree",
 )
 register("sandbox_broken", "58000", "the engine for released numbers failed and was started again", "ask again", Fault)
 register(
     "interval_place",
     "0A000",
     "{function} cannot stand here",
-    "over aggregated, joined or windowed results it is an output column of its own, and ORDER BY does not name it",
+    "over aggregated, joined or windowed results, make it an output column of its own, which ORDER BY does not name",
 )

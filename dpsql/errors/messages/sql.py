@@ -11,9 +11,11 @@ register(
     "the statement is longer than {most} characters",
     "send a shorter one; values belong in parameters",
 )
-register("bad_character", "22021", "the statement holds the character {code}, which no SQL text may", "remove it")
+register(
+    "bad_character", "22021", "the statement contains the character {code}, which SQL text cannot contain", "remove it"
+)
 register("empty", "42601", "there is no statement", "write one, for example SELECT COUNT(*) FROM a_table")
-register("syntax", "42601", "this is not SQL that dpsql reads: {detail}", "see docs/sql.md for what can be asked")
+register("syntax", "42601", "this is not SQL that dpsql reads: {detail}", "`dpsql help sql` says what can be asked")
 register("too_many_tokens", "54000", "the statement has more than {most} words", "split it")
 register(
     "too_deep", "54001", "the statement is nested more than {most} levels deep", "name intermediate results with WITH"
@@ -33,4 +35,17 @@ register(
     "{kind} cannot be a parameter",
     "use numbers, text, booleans, dates or None",
     InterfaceError,
+)
+register(
+    "named_argument",
+    "0A000",
+    "the named argument {name} does not exist here",
+    "clamp values by contribution_bounds_per_row => (low, high) or clamp(x, low, high); bound what one unit adds by "
+    "OPTIONS (max_total = ...); error bars come with every answer",
+)
+register(
+    "named_argument_place",
+    "42601",
+    "{name} stands behind one argument and has two numbers",
+    "write AVG(x, contribution_bounds_per_row => (0, 100))",
 )

@@ -1,1 +1,1 @@
-"""What the owner's commands do before a ledger exists: check a policy, write a starter policy."""
+"""Commands of the owner that need no ledger: check a policy, write a starter policy."""

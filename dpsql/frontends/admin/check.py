@@ -1,4 +1,4 @@
-"""What `dpsql check` finds: the policy's problems with their lines, the source's structure, the ledger's state."""
+"""`dpsql check`: problems of the policy with their lines, the structure of the source, the state of the ledger."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dpsql.ledger import open_ledger
 from dpsql.policy import Policy, load_policy, policy_problems
 from dpsql.policy.load import policy_text
 from dpsql.session.opening import source_fingerprint
+from dpsql.sql.binder.base_tables import check_row_filters
 
 if TYPE_CHECKING:
     from dpsql.engine.csv_lines import Broken
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Findings:
-    """`problems` and `notes` are lines for people; `status` is 0 only when there is no problem."""
+    """`problems` and `notes` are lines of text; `status` is 0 only if there is no problem."""
 
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -34,30 +35,37 @@ class Findings:
 def check_policy_file(
     place: Path, *, create_ledger: bool = False, change_unit: bool = False, second_budget: str | None = None
 ) -> Findings:
-    """Check a policy file, then the structure of its source, then its ledger, which is made when asked and wanting.
+    """Check a policy file, then the structure of its source, then its ledger, which is created if asked and missing.
 
-    `change_unit`: the owner's word that a ledger which has charges goes on with another privacy unit, which is recorded.
-    `second_budget`: why a data set that has a ledger elsewhere gets another one with a budget of its own; recorded too.
+    `change_unit`: the owner accepts that a ledger with charges continues with another privacy unit, which is
+    recorded. `second_budget`: the reason, also recorded, for another ledger with its own budget for a data set that
+    has one elsewhere.
 
-    Rows are not read, but those of CSV files, to count lines that are not as the policy says. Raises PolicyRefusal when
-    the file cannot be read.
+    Rows are not read, except those of CSV files, to count malformed lines. Raises PolicyRefusal if the file cannot be
+    read.
     """
-    found = Findings()
+    findings = Findings()
     wrong = policy_problems(policy_text(place))
     if wrong:
-        found.problems = [_located(place, path, sentence) for path, sentence in wrong]
-        found.problems.append(f"{len(wrong)} problem{'s' if len(wrong) > 1 else ''} in {place}")
-        found.status = Exit.REFUSAL
-        return found
+        findings.problems = [_located(place, path, sentence) for path, sentence in wrong]
+        findings.problems.append(f"{len(wrong)} problem{'s' if len(wrong) > 1 else ''} in {place}")
+        findings.status = Exit.REFUSAL
+        return findings
     policy = load_policy(place)
-    found.notes.append(_summary(place, policy))
-    _check_source(policy, found)
-    _check_ledger(policy, create_ledger, change_unit, second_budget, found)
-    return found
+    try:
+        check_row_filters(policy)
+    except Error as error:
+        findings.fail(error)
+        return findings
+    findings.notes.append(_summary(place, policy))
+    findings.notes += _dropped_rows(policy)
+    _check_source(policy, findings)
+    _check_ledger(policy, create_ledger, change_unit, second_budget, findings)
+    return findings
 
 
 def _located(place: Path, path: str, sentence: str) -> str:
-    """FILE:LINE: PATH: SENTENCE, as editors read it."""
+    """Format as FILE:LINE: PATH: SENTENCE, which editors understand."""
     line = re.match(r"line ([0-9]+): ", sentence)
     where = f"{place}:{line.group(1)}" if line else str(place)
     return f"{where}: {path}: {sentence[line.end() :] if line else sentence}"
@@ -73,48 +81,62 @@ def _summary(place: Path, policy: Policy) -> str:
     )
 
 
-def _check_source(policy: Policy, found: Findings) -> None:
+def _dropped_rows(policy: Policy) -> list[str]:
+    """Return notes on tables that keep one row of each privacy unit, where the policy does not promise that there is one."""
+    notes = []
+    for name, table in policy.tables.items():
+        column = policy.unit_column(name)
+        if column is None or policy.unit_joins(name) or table.bounds.max_rows != 1 or table.is_unique((column,)):
+            continue
+        notes.append(
+            f"note: {name} has max_rows: 1, so that one row of each {column} counts and further ones are left out; if "
+            f"{column} never repeats there, say primary_key: [{column}], else raise max_rows (dpsql tune measures what is lost)"
+        )
+    return notes
+
+
+def _check_source(policy: Policy, findings: Findings) -> None:
     from dpsql.engine.registry import open_engine
 
     if policy.source is None and not any(table.source for table in policy.tables.values()):
-        found.notes.append("source: none in the policy; it is given to dpsql.connect")
+        findings.notes.append("source: none in the policy; it is given to dpsql.connect")
         return
     try:
         engine = open_engine(policy)
     except Error as error:
-        found.fail(error)
+        findings.fail(error)
         return
     try:
         for name, table in policy.tables.items():
             columns = engine.columns(name)
             if columns is None:
-                found.problems.append(f"table {name} of the policy is not in the source")
+                findings.problems.append(f"table {name} of the policy is not in the source")
                 continue
             folded = {column.lower(): type_ for column, type_ in columns.items()}
             for column in table.columns.values():
-                given = folded.get(column.name.lower())
-                if given is None:
-                    found.problems.append(f"column {name}.{column.name} of the policy is not in the source")
-                elif given == "VARCHAR" and column.type != "text":
-                    what = f"{name}.{column.name} is text in the source"
-                    found.notes.append(f"note: {what}; what does not read as {column.type} counts as NULL")
-            if not found.problems:
-                found.notes += _broken_lines(name, engine.broken(name))
+                engine_type = folded.get(column.name.lower())
+                if engine_type is None:
+                    findings.problems.append(f"column {name}.{column.name} of the policy is not in the source")
+                elif engine_type == "VARCHAR" and column.type != "text":
+                    subject = f"{name}.{column.name} is text in the source"
+                    findings.notes.append(f"note: {subject}; what does not read as {column.type} counts as NULL")
+            if not findings.problems:
+                findings.notes += _broken_lines(name, engine.broken(name))
         advice = engine.advice()
     except Error as error:
-        found.fail(error)
+        findings.fail(error)
         return
     finally:
         engine.close()
-    if found.problems:
-        found.status = Exit.FAULT
+    if findings.problems:
+        findings.status = Exit.FAULT
     else:
-        found.notes += [f"note: {sentence}" for sentence in advice]
-        found.notes.append("source: every table and column is there")
+        findings.notes += [f"note: {sentence}" for sentence in advice]
+        findings.notes.append("source: every table and column is there")
 
 
 def _broken_lines(table: str, broken: Broken | None) -> list[str]:
-    """For the owner alone: how many there are is a fact of the data."""
+    """Return notes on malformed lines. Their number depends on the data: for the owner alone."""
     if broken is None:
         return []
     kinds = (
@@ -123,25 +145,33 @@ def _broken_lines(table: str, broken: Broken | None) -> list[str]:
         (broken.open_quote, "a quote that is never closed: it ends with the line"),
         (broken.not_text, "bytes that are no UTF-8 text: such cells count as NULL"),
     )
-    return [f"note: {table} has {n} line{'s' if n > 1 else ''} with {what}" for n, what in kinds if n]
+    return [f"note: {table} has {n} line{'s' if n > 1 else ''} with {fault}" for n, fault in kinds if n]
 
 
-def _check_ledger(policy: Policy, create: bool, change_unit: bool, second_budget: str | None, found: Findings) -> None:
+def _check_ledger(
+    policy: Policy, create: bool, change_unit: bool, second_budget: str | None, findings: Findings
+) -> None:
     source = source_fingerprint(policy)
     try:
         with open_ledger(
-            policy.ledger_url(), policy.dataset, create=create, source=source, first=True, second_budget=second_budget
+            policy.ledger_url(),
+            policy.dataset,
+            create=create,
+            source=source,
+            first=True,
+            second_budget=second_budget,
+            witness=policy.witness,
         ) as ledger:
             ledger.hold_unit(policy.unit_words, change=change_unit)
             verdict = ledger.verify()
     except Error as error:
         if error.slug != "ledger_missing":
-            found.fail(error)
+            findings.fail(error)
             return
-        found.notes.append("ledger: there is none yet; `dpsql check --create-ledger` makes it, once")
+        findings.notes.append("ledger: there is none yet; `dpsql check --create-ledger` makes it, once")
         return
     if verdict.sound:
-        found.notes.append(f"ledger: holds, {verdict.entries} entries")
+        findings.notes.append(f"ledger: holds, {verdict.entries} entries")
     else:
-        found.problems.append(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}")
-        found.status = Exit.FAULT
+        findings.problems.append(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}")
+        findings.status = Exit.FAULT

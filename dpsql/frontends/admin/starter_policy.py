@@ -1,4 +1,4 @@
-"""`dpsql init`: a starter policy from the structure of a source. Values are never looked at.
+"""`dpsql init`: a starter policy from the structure of a source. Values are never read.
 
 What only the owner can know (privacy unit, bounds, domains, max_rows, budget) is marked `#?`; where a wrong guess
 would weaken the promise the place is left empty, so that `dpsql check` refuses the file until it is filled in.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 from dpsql.engine.csv_files import delimiter_of
@@ -16,6 +17,7 @@ from dpsql.engine.registry import structure_of
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
+from dpsql.privacy.accounting.registry import make_accountant
 
 _TYPES = (
     (r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INT[0-9]*)$", "integer"),
@@ -25,6 +27,7 @@ _TYPES = (
     (r"TIMESTAMP.*$", "timestamp"),
     (r"(VARCHAR|UUID|ENUM.*)$", "text"),
 )
+_BUDGET, _DELTA, _EPSILON = "1", "1e-6", "0.03"
 _YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 _BOUNDS = {
     "integer": "  #? lower: , upper: (what can be, not what is)",
@@ -57,10 +60,10 @@ def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] |
     if unit is None or unit == "row":
         return None
     table, _, column = unit.partition(".")
-    known = [f"{name}.{key}" for name, entry in tables.items() for key in entry.columns]
-    if f"{table}.{column}" not in known:
-        way = "write TABLE.COLUMN of the source, or row" + did_you_mean(unit, known)
-        raise refuse("init_unit", unit=unit, problem="the source has no such column", way=way)
+    columns = [f"{name}.{key}" for name, entry in tables.items() for key in entry.columns]
+    if f"{table}.{column}" not in columns:
+        hint = "write TABLE.COLUMN of the source, or row" + did_you_mean(unit, columns)
+        raise refuse("init_unit", unit=unit, problem="the source has no such column", way=hint)
     return table, column
 
 
@@ -83,22 +86,31 @@ def _policy(
     else:
         yield "privacy_unit:  #? {table: ..., column: ...} of the person's key, or: row (each row is somebody else)"
     yield "neighbours: add_remove"
-    yield "budget: {epsilon: 1, delta: 1e-6, accountant: zcdp}  #? all that may ever be learnt from these data"
-    yield "per_query: {epsilon: 0.1}  #? what one question costs unless it says otherwise"
+    yield f"budget: {{epsilon: {_BUDGET}, delta: {_DELTA}, accountant: zcdp}}  #? all that may ever be learnt from these data"
+    yield f"per_query: {{epsilon: {_EPSILON}}}  #? what one question costs; about {_questions()} such questions fit the budget"
     yield f"ledger: {json.dumps(f'sqlite:///{plain_name(source.stem)}-ledger.db')}"
     yield "tables:"
     for name, table in tables.items():
         yield from _table(name, table, tables, unit, rows)
 
 
+def _questions() -> int:
+    """Return how many questions at the starter's price fit the starter's budget."""
+    accountant = make_accountant("zcdp", Fraction(_BUDGET), Fraction(_DELTA))
+    price = accountant.units(accountant.request(Fraction(_EPSILON)))
+    return min(accountant.limit_units()[name] // amount for name, amount in price.items() if amount)
+
+
 def _table(
     name: str, table: SourceTable, tables: dict[str, SourceTable], unit: tuple[str, str] | None, rows: bool
 ) -> Iterator[str]:
     yield f"  {_key(name)}:  #? add `public: true` if nothing in it is about a person"
-    if rows or (unit is not None and unit[0] == name):
+    if rows or (unit is not None and unit[0] == name and tuple(table.primary_key) == (unit[1],)):
         yield "    max_rows: 1"
+    elif unit is not None and unit[0] == name:
+        yield f"    max_rows:  #? 1 if {_key(unit[1])} never repeats (say primary_key, too), else the most rows that one may have"
     else:
-        yield "    max_rows:  #? the most rows that one person has"
+        yield "    max_rows:  #? the most rows that one person may have; further ones are left out of every answer"
     if table.primary_key:
         yield f"    primary_key: [{', '.join(map(_key, table.primary_key))}]"
     links = dict(table.foreign_keys)

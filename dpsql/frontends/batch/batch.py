@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -12,6 +13,8 @@ from typing import Any, Protocol
 
 from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
 from dpsql.frontends.batch.checkpoint import RunRecord
+from dpsql.frontends.batch.names import name_before, name_problem
+from dpsql.frontends.batch.summary import StatementReport, summary_object
 from dpsql.frontends.interruptible import ask, charge_text
 from dpsql.frontends.rendering.formats import as_object, left_text, paid, write_file
 from dpsql.ledger import DECIMALS
@@ -19,30 +22,33 @@ from dpsql.ledger.records import charge_id
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.session import Session
+from dpsql.sql.lexer import Piece
 from dpsql.sql.parse import Statement
-from dpsql.sql.split import Piece, split_file
+from dpsql.sql.split import split_file
 
 Units = dict[str, int]
+_READS = re.compile(r"\(|(select|with|from|values|table|explain|show|describe)\b", re.I)
+"""Statements that change nothing for those after them, by how they begin."""
 
 
 class Watcher(Protocol):
-    """Who is told how a run goes."""
+    """The observer of a run's progress."""
 
     def say(self, text: str) -> None:
-        """One line or more for a person."""
+        """Show one or more lines of text."""
 
     def begin(self, total: int) -> None:
-        """So many statements will be answered."""
+        """Announce how many statements will be answered."""
 
-    def done(self, what: str) -> None:
-        """One of them was."""
+    def done(self, name: str) -> None:
+        """Announce that a statement was answered; `name`: the file of its result."""
 
 
 @dataclass(frozen=True)
 class Step:
     """One statement that returns rows. `state`: ask, done (by an earlier run), lost (charged, and the answer is gone).
 
-    `cost` is what asking it now is charged, in units of the ledger; empty when nothing is.
+    `cost` is the charge of asking it now, in units of the ledger; empty if it is free.
     """
 
     place: str
@@ -53,6 +59,7 @@ class Step:
     request: str
     state: str
     cost: Units
+    report: StatementReport
 
 
 class Batch:
@@ -66,28 +73,46 @@ class Batch:
         format: str,
         *,
         charge_again: bool = False,
+        keep_going: bool = False,
+        bars: bool = False,
     ) -> None:
-        """`scripts`: files with their texts; `charge_again`: ask anew what an earlier run charged and lost."""
+        """`scripts`: files with their texts; `charge_again`: ask statements again whose answers an earlier run
+        charged and lost; `keep_going`: answer the others when statements are refused; `bars`: results have NAME_low
+        and NAME_high."""
         self._session = session
         self._scripts = scripts
         self._out = out
         self._format = format
         self._charge_again = charge_again
+        self._keep_going = keep_going
+        self._bars = bars
+        self._refused = 0
+        self._names: set[str] = set()
+        self._reports: list[StatementReport] = []
+        self._price: str | None = None
+        self._left: Mapping[str, Mapping[str, str]] = {}
         self._used: set[str] = set()
-        self._asked: Counter[str] = Counter()
+        self._repeats: Counter[str] = Counter()
 
     def price(self, watcher: Watcher) -> int:
-        """Tell what the set would cost; nothing is charged or written. Returns the exit status."""
+        """Show the price of the set; nothing is charged or written. Returns the exit status."""
         record = RunRecord(self._out, self._session.policy.dataset, create=False)
         steps = self._steps(record, watcher)
         if steps is None:
             return Exit.REFUSAL
         self._tell(steps, watcher)
         self._require_fit(steps)
-        return Exit.DONE
+        return Exit.REFUSAL if self._refused else Exit.DONE
+
+    def summary(self, status: int, error: Error | None, *, dry_run: bool) -> dict[str, Any]:
+        """Return what became of each statement, as an object for JSON. `error`: what ended the run as a whole."""
+        return summary_object(
+            self._reports, dataset=self._session.policy.dataset, price=self._price, left=self._left, status=status,
+            error=error, dry_run=dry_run,
+        )  # fmt: skip
 
     def run(self, watcher: Watcher) -> int:
-        """Price the set, refuse it whole when it does not fit, then answer what is not answered yet.
+        """Price the set, refuse it as a whole if it does not fit, then answer the statements without results.
 
         Returns the exit status. Raises BudgetRefusal (batch_budget), the error `stopped`, and faults of the folder.
         """
@@ -106,54 +131,91 @@ class Batch:
     # --- before anything is charged -----------------------------------------------------------------------------------
 
     def _steps(self, record: RunRecord, watcher: Watcher) -> list[Step] | None:
-        """Every statement that returns rows; None when one is refused (all refusals are told)."""
-        start, refused = self._session.options, 0
+        """Return every statement that returns rows; None if one is refused (all refusals are shown).
+
+        With `keep_going` the statements that can be answered are returned beside refused ones.
+        """
+        start = self._session.options
         steps: list[Step] = []
         for path, text in self._scripts:
             self._session.options = start
-            number = 0
-            try:
-                pieces = split_file(text)
-            except Error as error:
-                watcher.say(f"{path}: {error.text()}")
-                refused += 1
-                continue
-            for piece in pieces:
-                try:
-                    step = self._step(record, path, piece, number + 1)
-                except Error as error:
-                    watcher.say(f"{path}:{piece.line}: {error.text()}")
-                    refused += 1
-                    continue
-                if step is not None:
-                    number += 1
-                    steps.append(step)
+            steps += self._steps_of(record, watcher, path, text)
         self._session.options = start
-        if refused:
-            watcher.say(f"{refused} of the statements cannot be answered; nothing was run")
-        return None if refused else steps
+        if not self._refused:
+            return steps
+        outcome = "the others are asked" if self._keep_going else "nothing was run"
+        watcher.say(f"{self._refused} of the statements cannot be answered; {outcome}")
+        return steps if self._keep_going else None
 
-    def _step(self, record: RunRecord, path: Path, piece: Piece, number: int) -> Step | None:
-        """The step of one statement; SET and RESET take effect on those after it in the file, and are no steps."""
+    def _steps_of(self, record: RunRecord, watcher: Watcher, path: Path, text: str) -> list[Step]:
+        """Return the steps of one file. A refused statement counts in the numbers of the results after it."""
+        try:
+            pieces = split_file(text)
+        except Error as error:
+            self._refuse(str(path), error, watcher)
+            return []
+        steps: list[Step] = []
+        name, number, end = "", 1, 0
+        for piece in pieces:
+            name = name_before(text, end, piece.offset) or name
+            end = piece.offset + len(piece.sql)
+            place = f"{path}:{piece.line}"
+            try:
+                if problem := name_problem(name) if name else "":
+                    raise refuse("batch_name", name=name, problem=problem)
+                step = self._step(record, place, piece, name or f"{path.stem}-{number:02}")
+            except Error as error:
+                self._refuse(place, error, watcher)
+                if self._keep_going and not _READS.match(piece.sql):
+                    watcher.say(f"{path}: what follows is not asked, as it may depend on line {piece.line}")
+                    break
+            else:
+                if step is None:
+                    continue
+                steps.append(step)
+                self._reports.append(step.report)
+            name, number = "", number + 1
+        return steps
+
+    def _refuse(self, place: str, error: Error, watcher: Watcher) -> None:
+        watcher.say(f"{place}: {error.text()}")
+        self._refused += 1
+        self._reports.append(StatementReport(place, "refused", error=error))
+
+    def _result_name(self, name: str) -> str:
+        """Return the file of a result. Raises InterfaceError batch_name when another result has the name."""
+        if name.lower() in self._names:
+            raise refuse("batch_name", name=name, problem="is that of another result of this run")
+        self._names.add(name.lower())
+        return f"{name}.{self._format}"
+
+    def _step(self, record: RunRecord, place: str, piece: Piece, stem: str) -> Step | None:
+        """Return the step of one statement; SET and RESET affect the statements after them in the file, and are no
+        steps."""
         session = self._session
-        statement = session.planner.parse(piece.sql, None)
+        statement = session.planner.parse(piece, None)
         if statement.kind in ("set", "reset", "transaction"):
-            session.execute(piece.sql)
+            session.execute(piece)
             return None
-        name = f"{path.stem}-{number:02}.{self._format}"
+        name = self._result_name(stem)
         options = session.options
         facts: dict[str, Any] = {"sql": piece.sql, "options": options.show(), "who": session.analyst}
         facts["policy"] = session.policy.version
         facts["data"] = session.data_version(statement)
-        self._asked[repr(facts)] += 1
-        facts["time"] = self._asked[repr(facts)]
+        self._repeats[repr(facts)] += 1
+        facts["time"] = self._repeats[repr(facts)]
         request = record.request(facts)
-        place = f"{path}:{piece.line}"
-        if record.is_done(name, request):
-            return Step(place, piece.sql, name, options, facts, request, "done", {})
+        if record.is_done(name, request, self._bars):
+            return Step(
+                place, piece.sql, name, options, facts, request, "done", {}, StatementReport(place, "priced", name)
+            )
         if statement.kind != "query":
-            session.describe(piece.sql)
-            return Step(place, piece.sql, name, options, facts, request, "ask", {})
+            session.describe(piece)
+            return Step(
+                place, piece.sql, name, options, facts, request, "ask", {}, StatementReport(place, "priced", name)
+            )
+        if options.threshold is not None:
+            raise refuse("batch_watch")
         cost, keys = self._blocks(statement)
         state = "ask"
         if cost and session.ledger.find(charge_id(session.analyst, request)) is not None:
@@ -165,10 +227,14 @@ class Batch:
                 state = "lost"
         if state == "ask":
             self._used.update(keys)
-        return Step(place, piece.sql, name, options, facts, request, state, cost if state == "ask" else {})
+        else:
+            cost = {}
+        return Step(
+            place, piece.sql, name, options, facts, request, state, cost, StatementReport(place, "priced", name)
+        )
 
     def _is_kept(self, sql: str, request: str) -> bool:
-        """Whether a request that was charged before can be answered. A known request is never charged again."""
+        """Return whether a request that was charged before can be answered. A known request is never charged again."""
         try:
             self._session.execute(sql, request_id=request)
         except Error as error:
@@ -178,7 +244,7 @@ class Batch:
         return True
 
     def _blocks(self, statement: Statement) -> tuple[Units, list[str]]:
-        """What a query is charged now, and the keys of the releases it leaves for later statements.
+        """Return the charge of a query now, and the keys of the releases that it stores for later statements.
 
         A block that is stored, or that an earlier statement of the set releases, is not charged again.
         """
@@ -193,13 +259,19 @@ class Batch:
         return session.planner.accountant.units(loss) if charged else {}, list(planned.keys) if reuse else []
 
     def _tell(self, steps: Sequence[Step], watcher: Watcher) -> None:
+        states = {"done": "earlier", "lost": "lost"}
         for step in steps:
-            what = {"done": "answered by an earlier run", "lost": "charged by an earlier run, its answer is lost"}
-            watcher.say(f"{step.place}  {step.name}  {what.get(step.state) or charge_text(step.cost)}")
-        watcher.say(f"the whole set: {charge_text(_total(steps))}; left: {left_text(self._session)}")
+            outcomes = {"done": "answered by an earlier run", "lost": "charged by an earlier run, its answer is lost"}
+            price = charge_text(step.cost)
+            watcher.say(f"{step.place}  {step.name}  {outcomes.get(step.state) or price}")
+            state = states.get(step.state, "priced")
+            step.report.state, step.report.price = state, price if state == "priced" else None
+        self._price = charge_text(_total(steps))
+        self._left = self._session.budget().remaining
+        watcher.say(f"the whole set: {self._price}; left: {left_text(self._session)}")
 
     def _require_fit(self, steps: Sequence[Step]) -> None:
-        """Raise BudgetRefusal when the set as a whole does not fit every scope."""
+        """Raise BudgetRefusal if the set as a whole does not fit every scope."""
         cost = _total(steps)
         left = self._session.budget().remaining
         short = [
@@ -211,24 +283,27 @@ class Batch:
         if short:
             error = refuse("batch_budget", cost=charge_text(cost), short="; ".join(short))
             assert isinstance(error, BudgetRefusal)
-            error.remaining = {scope: ", ".join(f"{d} {a}" for d, a in of.items()) for scope, of in left.items()}
+            error.remaining = {
+                scope: ", ".join(f"{d} {a}" for d, a in amounts.items()) for scope, amounts in left.items()
+            }
             raise error
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def _answer_all(self, record: RunRecord, steps: Sequence[Step], watcher: Watcher) -> int:
-        """Answer what is to be asked. After a refusal the rest goes on; a fault or an empty budget ends the run."""
-        asked = [step for step in steps if step.state == "ask"]
-        status = int(Exit.DONE)
-        watcher.begin(len(asked))
-        for step in asked:
+        """Answer the open steps. After a refusal the run continues; a fault or an exhausted budget ends it."""
+        open_steps = [step for step in steps if step.state == "ask"]
+        status = int(Exit.REFUSAL if self._refused else Exit.DONE)
+        watcher.begin(len(open_steps))
+        for step in open_steps:
             try:
                 self._answer(record, step)
             except Error as error:
                 if error.slug == "stopped":
                     raise
                 watcher.say(f"{step.place}: {error.text()}")
-                status = status or error.exit_status
+                step.report.state, step.report.error = "failed", error
+                status = max(status, int(error.exit_status))
                 if error.exit_status not in (Exit.REFUSAL, Exit.USAGE):
                     watcher.say("the run ends here; run it again to go on")
                     return status
@@ -236,7 +311,8 @@ class Batch:
         for step in steps:
             if step.state == "lost":
                 watcher.say(f"{step.place}: {refuse('batch_lost', receipt=step.request, charged=True).text()}")
-                status = status or Exit.FAULT
+                status = max(status, int(Exit.FAULT))
+        self._left = self._session.budget().remaining
         watcher.say(f"results are in {self._out}; left: {left_text(self._session)}")
         return status
 
@@ -251,13 +327,15 @@ class Batch:
             "dataset": self._session.policy.dataset,
             "policy_version": self._session.policy.version,
             "analyst": self._session.analyst,
+            "bars": self._bars,
             **as_object(release),
         }
         try:
-            record.keep(step.name, partial(write_file, release, format=self._format, bars=False), note)
+            record.keep(step.name, partial(write_file, release, format=self._format, bars=self._bars), note)
         except Error as error:
             error.charged = paid(release)
             raise
+        step.report.state, step.report.receipt = "answered", release.receipt_id
 
 
 def _total(steps: Sequence[Step]) -> Units:

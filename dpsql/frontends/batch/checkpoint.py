@@ -1,13 +1,12 @@
-"""The record of a batch run: what makes a second `dpsql run` in the same folder go on instead of paying twice.
+"""The record of a batch run, by which a second `dpsql run` in the same folder continues without a second charge.
 
-`run.json` holds the run's own random id and how often each lost statement was asked anew. A statement's request id is
-a digest of that id, the statement, its options, the analyst and the policy's version, so that the ledger knows a
-charge again whatever happened to the process that made it. Every file appears whole or not at all.
+`run.json` holds the run's own random id and how often each lost statement was asked again. A statement's request id
+is a digest of that id, the statement, its options, the analyst and the policy's version, so that the ledger knows a
+charge again whatever happened to the process that made it. Every file is written atomically.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -17,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
+from dpsql.storage.durable_files import sync, take_name
+from dpsql.storage.file_locks import open_lock, try_lock
 
 
 class RunRecord:
-    """One run's folder. `create` makes it and holds it against other runs until `close`; else it is only looked at."""
+    """The folder of one run. With `create` it is created and locked against other runs until `close`; otherwise it is
+    only read."""
 
     def __init__(self, folder: Path, dataset: str, *, create: bool) -> None:
         """Raises InterfaceError (batch_record, batch_running) and Fault (file_write)."""
@@ -38,13 +40,13 @@ class RunRecord:
     def _hold(self) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.folder / ".run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.close()
-            raise refuse("batch_running", place=str(self.folder)) from None
+            self._lock = open_lock(self.folder / ".run.lock")
+            alone = try_lock(self._lock)
         except OSError as error:
             raise refuse("file_write", place=str(self.folder), problem=error.strerror or "it failed") from None
+        if not alone:
+            self.close()
+            raise refuse("batch_running", place=str(self.folder))
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -66,24 +68,26 @@ class RunRecord:
         self.put("run.json", lambda part: part.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8"))
 
     def request(self, facts: dict[str, Any]) -> str:
-        """The request id of a statement: 32 hexadecimal digits."""
+        """Return the request id of a statement: 32 hexadecimal digits."""
         base = _digest([self._run, facts])
         return _digest([base, self._attempts.get(base, 0)])[:32]
 
     def ask_anew(self, facts: dict[str, Any]) -> str:
-        """The request id of the next attempt at a statement whose answer is lost."""
+        """Return the request id of the next attempt at a statement whose answer is lost."""
         base = _digest([self._run, facts])
         self._attempts[base] = self._attempts.get(base, 0) + 1
         return self.request(facts)
 
-    def is_done(self, name: str, request: str) -> bool:
-        """Whether `name` and its note are there, whole, and answer this very request."""
+    def is_done(self, name: str, request: str, bars: bool) -> bool:
+        """Return whether `name` and its note exist, are complete, and answer this request, with or without bars."""
         try:
             note = json.loads((self.folder / note_name(name)).read_text(encoding="utf-8"))
-            found = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
+            digest = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
         except (OSError, ValueError):
             return False
-        return isinstance(note, dict) and note.get("request") == request and note.get("sha256") == found
+        if not isinstance(note, dict) or note.get("bars", False) != bars:
+            return False
+        return note.get("request") == request and note.get("sha256") == digest
 
     def keep(self, name: str, write: Callable[[Path], object], note: dict[str, Any]) -> None:
         """Store a result, then the note that says it is done."""
@@ -93,23 +97,21 @@ class RunRecord:
         self.put(note_name(name), lambda part: part.write_text(text + "\n", encoding="utf-8"))
 
     def put(self, name: str, write: Callable[[Path], object]) -> None:
-        """Have a file written beside its place, flushed, and moved there. Raises Fault (file_write)."""
+        """Write a file atomically: beside its place, flushed, then renamed. Raises Fault (file_write)."""
         part = self.folder / f".{name}.part"
         try:
+            take_name(part)
             write(part)
-            for place in (part, self.folder):
-                descriptor = os.open(place, os.O_RDONLY)
-                os.fsync(descriptor)
-                os.close(descriptor)
-                if place == part:
-                    os.replace(part, self.folder / name)
+            sync(part)
+            os.replace(part, self.folder / name)
+            sync(self.folder)
         except OSError as error:
             raise refuse("file_write", place=str(self.folder / name), problem=error.strerror or "it failed") from None
         finally:
             part.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let other runs have the folder."""
+        """Unlock the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -16,10 +16,9 @@ import click
 
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli import ask, audit, budget, owner, prepare, serve, tune
-from dpsql.frontends.cli.shared import analyst_option, policy_option
+from dpsql.frontends.cli import ask, audit, budget, export, help, owner, plot, prepare, risk, serve, tune, watch
+from dpsql.frontends.cli.shared import STOPPED, analyst_option, exit_status, policy_option
 
-STOPPED = 128 + signal.SIGINT
 NO_READER = 128 + signal.SIGPIPE
 
 
@@ -31,7 +30,8 @@ NO_READER = 128 + signal.SIGPIPE
 def cli(context: click.Context, policy: Path | None, analyst: str | None) -> None:
     """Private answers to SQL: every answer is differentially private, with error bars and a price.
 
-    Without a command: the prompt (`dpsql repl`). New here? `dpsql demo` needs nothing else.
+    Without a command: the prompt (`dpsql repl`). New here? `dpsql demo` needs nothing else, and `dpsql help` has the
+    documentation.
     """
     if context.invoked_subcommand is None:
         if policy is None:
@@ -41,7 +41,8 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
 
 for command in (
     ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, budget.migrate, owner.demo,
-    prepare.prepare, tune.tune, serve.serve, serve.user, audit.audit,
+    prepare.prepare, prepare.erased, tune.tune, serve.serve, serve.user, audit.audit, risk.risk, export.export,
+    export.estimate, plot.plot, watch.watch, help.help,
 ):  # fmt: skip
     cli.add_command(command)
 
@@ -53,8 +54,8 @@ def main() -> NoReturn:
 
 
 class _NoPandas:
-    """Finds no pandas. pyarrow imports it with the first array it makes, which takes a third of a second where it is
-    installed; no command hands out frames.
+    """An import hook that hides pandas. pyarrow imports it with its first array, which takes a third of a second; no
+    command needs data frames.
     """
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
@@ -64,13 +65,13 @@ class _NoPandas:
 
 
 def _spare_pandas(arguments: list[str]) -> None:
-    """Let this process do without pandas; only the data sets of the demo come as its frames."""
+    """Hide pandas from this process; only the data sets of the demo use its frames."""
     if "demo" not in arguments:
         sys.meta_path.insert(0, _NoPandas())
 
 
 def status_of(arguments: list[str]) -> int:
-    """Run one command line and return its exit status; whatever goes wrong is told without a traceback."""
+    """Run one command line and return its exit status; every error is shown without a traceback."""
     keep_log()
     try:
         status = cli.main(arguments, prog_name="dpsql", standalone_mode=False)
@@ -81,11 +82,11 @@ def status_of(arguments: list[str]) -> int:
         return Exit.USAGE
     except Error as error:
         click.echo(error.text(), err=True)
-        return STOPPED if error.slug == "stopped" else error.exit_status
+        return exit_status(error)
     except (KeyboardInterrupt, click.Abort):
         click.echo("stopped", err=True)
         return STOPPED
-    except SystemExit:  # so click ends when nobody reads standard output any more
+    except SystemExit:  # so click ends when standard output is closed
         return NO_READER
     except OSError as error:
         return _unwritten(error)
@@ -95,7 +96,7 @@ def status_of(arguments: list[str]) -> int:
 
 
 def _unwritten(error: OSError) -> int:
-    """Standard output is gone or full; what Python still holds for it goes nowhere."""
+    """Discard buffered output: standard output is closed or full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return NO_READER

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import click
 
+from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.shared import (
     analyst_option,
-    open_asking,
+    exit_status,
+    open_session_from_options,
     policy_option,
     project_option,
     read_text,
@@ -34,12 +36,15 @@ _sql = click.argument("sql", required=False)
 @_format
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @click.option("--bars", is_flag=True, help="NAME_low and NAME_high beside noisy columns of csv, parquet and arrow.")
+@click.option(
+    "--plot", "picture", type=click.Path(path_type=Path, dir_okay=False), help="Draw it too: .svg, .png, .html."
+)
 @click.option("--explain", "only_explain", is_flag=True, help="Show plan and price; nothing is charged.")
 @_sql
 def query(
     *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
     confidence: str | None, settings: tuple[str, ...], format: str,
-    out: Path | None, bars: bool, only_explain: bool, sql: str | None,
+    out: Path | None, bars: bool, picture: Path | None, only_explain: bool, sql: str | None,
 ) -> None:  # fmt: skip
     """Answer one statement; without SQL (or with -) it is read from standard input."""
     from dpsql.frontends.interruptible import ask
@@ -51,16 +56,20 @@ def query(
         write_file,
         write_text,
     )
+    from dpsql.frontends.rendering.plots import check_plot, draw_release, require_drawable
 
     text = _statement(sql)
     if format in BINARY_FORMATS and out is None and sys.stdout.isatty():
         raise click.UsageError(f"{format} is no text for a terminal: name a file with --out, or redirect the output")
-    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         if only_explain:
             click.echo(session.explain(text).to_text())
             return
+        if picture is not None:
+            check_plot(picture)
+            require_drawable(session, text)
         release = ask(session, text, waiting=waiting())
-        # The price is told first: it has been paid, even when the answer cannot be written.
+        # The price is shown first: it has been charged, even if the answer cannot be written.
         for line in price_lines(session, release):
             click.echo(line, err=True)
         if out is not None:
@@ -69,6 +78,8 @@ def query(
             write_binary(with_bars(release) if bars else release.table, sys.stdout.buffer, format)
         else:
             write_text(release, sys.stdout, format, bars, terminal_width())
+        if picture is not None:
+            draw_release(release, picture)
 
 
 @click.command()
@@ -77,20 +88,25 @@ def query(
 @project_option
 @setting_options
 @click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How the plan is written.")
-@click.option("--sql", "engine_sql", is_flag=True, help="The engine's SQL of each block too.")
+@click.option("-v", "--verbose", is_flag=True, help="The noise of each measured number too.")
+@click.option("--sql", "engine_sql", is_flag=True, help="The engine's SQL of each block too, for the owner.")
 @_sql
 def explain(
     *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
-    confidence: str | None, settings: tuple[str, ...], format: str, engine_sql: bool, sql: str | None,
+    confidence: str | None, settings: tuple[str, ...], format: str, verbose: bool, engine_sql: bool,
+    sql: str | None,
 ) -> None:  # fmt: skip
     """Show what a query would cost and how exact it would be; nothing is charged, data is not touched."""
     from dpsql.pricing.explain import PlannedOutput
 
-    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+    if engine_sql and analyst is not None:
+        raise click.UsageError("--sql is for the owner: the engine's SQL names what the owner calls the data")
+    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         plan = session.explain(_statement(sql))
     if format == "json":
         names = PlannedOutput.__dataclass_fields__
         facts = {
+            "lines": list(plan.lines),
             "outputs": [dict(zip(names, row, strict=True)) for row in plan.rows()],
             "price": plan.price,
             "stored": list(plan.stored),
@@ -101,6 +117,8 @@ def explain(
         click.echo(json.dumps(facts, ensure_ascii=False))
         return
     click.echo(plan.to_text())
+    if verbose:
+        click.echo(plan.details())
     for block, text in plan.engine_sql if engine_sql else ():
         click.echo(f"{block}: {text}")
 
@@ -114,27 +132,52 @@ def explain(
 @click.option("-f", "--format", type=click.Choice(_FILE_FORMATS), default="csv", help="How the results are written.")
 @click.option("--dry-run", is_flag=True, help="Price the whole set and stop; nothing is charged.")
 @click.option("--charge-again", is_flag=True, help="Ask anew what an earlier run charged and lost.")
+@click.option("--keep-going", is_flag=True, help="Answer the others when statements are refused.")
+@click.option("--bars", is_flag=True, help="NAME_low and NAME_high beside noisy columns of csv, parquet and arrow.")
+@click.option("--json", "as_json", is_flag=True, help="Write what became of each statement to standard output.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.pass_context
 def run(
     context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
     confidence: str | None, settings: tuple[str, ...], out: Path, format: str,
-    dry_run: bool, charge_again: bool, files: tuple[Path, ...],
+    dry_run: bool, charge_again: bool, keep_going: bool, bars: bool, as_json: bool, files: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Answer all statements of SQL files: priced as a whole first, one result file each, safe to run again."""
+    """Answer all statements of SQL files: priced as a whole first, one result file each, safe to run again.
+
+    A folder stands for its .sql files. `-- name: NAME` before a statement names its result; `dpsql help run` has more.
+    """
     from dpsql.frontends.batch.batch import Batch
     from dpsql.frontends.cli.progress import Progress
 
+    scripts = [(file, read_text(file)) for file in _sql_files(files)]
+    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+        batch = Batch(session, scripts, out, format, charge_again=charge_again, keep_going=keep_going, bars=bars)
+        status, failure = int(Exit.FAULT), None
+        try:
+            with Progress() as progress:
+                status = batch.price(progress) if dry_run else batch.run(progress)
+        except Error as error:
+            status, failure = exit_status(error), error
+            raise
+        finally:
+            if as_json:
+                click.echo(json.dumps(batch.summary(status, failure, dry_run=dry_run), ensure_ascii=False, indent=1))
+    context.exit(status)
+
+
+def _sql_files(places: tuple[Path, ...]) -> list[Path]:
+    """Return the files, in place of a folder its .sql files in the order of their names. Raises UsageError."""
+    files: list[Path] = []
+    for place in places:
+        inside = sorted(place.glob("*.sql")) if place.is_dir() else [place]
+        if not inside:
+            raise click.UsageError(f"the folder {place} has no .sql files")
+        files += inside
     stems = [file.stem for file in files]
     for stem in stems:
         if stems.count(stem) > 1:
             raise click.UsageError(f"two files are named {stem}: their results would have the same name")
-    scripts = [(file, read_text(file)) for file in files]
-    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
-        batch = Batch(session, scripts, out, format, charge_again=charge_again)
-        with Progress() as progress:
-            status = batch.price(progress) if dry_run else batch.run(progress)
-    context.exit(status)
+    return files
 
 
 @click.command()
@@ -150,13 +193,13 @@ def repl(
     """Ask at a prompt, or statement by statement from standard input."""
     from dpsql.frontends.repl import run_repl
 
-    with open_asking(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         status = run_repl(session)
     context.exit(status)
 
 
 def terminal_width() -> int | None:
-    """Characters in a line of the terminal, None when the output goes elsewhere."""
+    """Return the width of the terminal in characters, None if the output goes elsewhere."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

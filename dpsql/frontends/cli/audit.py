@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.errors.exceptions import Exit, refuse
-from dpsql.frontends.cli.shared import policy_option
+from dpsql.frontends.cli.shared import FiniteRange, policy_option
 
 if TYPE_CHECKING:
     from dpsql.audit.questions import Question
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
     from dpsql.policy import Policy
 
 
+STOPPED = 128 + signal.SIGINT
+
+
 @click.command()
 @policy_option()
 @click.option(
     "--queries", type=click.Path(path_type=Path), help="A file of questions that are audited too, with their SET."
 )
-@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="How long to try.")
+@click.option("--seconds", type=FiniteRange(min=1), default=60.0, show_default=True, help="How long to try.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses the synthetic databases.")
 @click.option("--report", type=click.Path(path_type=Path), help="A folder for audit.html and audit.json.")
 @click.option("--first", is_flag=True, help="End at the first finding.")
@@ -45,22 +49,29 @@ def audit(
     from dpsql.policy import load_policy
 
     loaded = load_policy(policy)
-    questions = _questions(queries)
+    questions = [*_questions(queries), *_asked_before(loaded)]
+    if report is not None:
+        _write(report, "audit.json", "{}")  # a folder that cannot be written is refused before the time is spent
     with (waiting() or nullcontext)():
         entries = _entries(loaded) if ledger else None
         outcome = run_audit(loaded, questions, seconds=seconds, seed=seed, entries=entries, first=first)
     click.echo(as_text(outcome), nl=False)
     if report is not None:
-        try:
-            report.mkdir(parents=True, exist_ok=True)
-            (report / "audit.html").write_text(as_html(outcome), encoding="utf-8")
-            (report / "audit.json").write_text(
-                json.dumps(as_json(outcome), ensure_ascii=False, indent=1), encoding="utf-8"
-            )
-        except OSError as error:
-            raise refuse("file_write", place=str(report), problem=error.strerror or "it failed") from None
+        _write(report, "audit.html", as_html(outcome))
+        _write(report, "audit.json", json.dumps(as_json(outcome), ensure_ascii=False, indent=1))
         click.echo(f"the report is {report / 'audit.html'}", err=True)
+    if outcome.holds and outcome.interrupted:
+        return STOPPED
     return Exit.DONE if outcome.holds else Exit.REFUSAL
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    """Write one file of the report. Raises InterfaceError file_write."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise refuse("file_write", place=str(folder), problem=error.strerror or "it failed") from None
 
 
 def _questions(place: Path | None) -> list[Question]:
@@ -75,11 +86,28 @@ def _questions(place: Path | None) -> list[Question]:
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or "it is no text in UTF-8"
         raise refuse("file_read", place=str(place), problem=problem) from None
-    return read_statements([piece.sql for piece in split_file(text)])
+    questions = read_statements([piece.sql for piece in split_file(text)])
+    if not questions:
+        click.echo(f"{place} holds no question", err=True)
+    return questions
+
+
+def _asked_before(policy: Policy) -> list[Question]:
+    """Questions of the server's audit log, where the policy keeps their texts. Raises InterfaceError file_read."""
+    from dpsql.audit.questions import past_questions
+    from dpsql.storage.directories import state_directory
+
+    if not policy.log_sql:
+        return []
+    log = state_directory() / "audit.log"
+    try:
+        return past_questions(log)
+    except OSError as error:
+        raise refuse("file_read", place=str(log), problem=error.strerror or "it failed") from None
 
 
 def _entries(policy: Policy) -> list[Entry] | None:
-    """What the policy's ledger holds, None where there is no ledger yet."""
+    """Return what the policy's ledger holds, None where there is no ledger yet."""
     from dpsql.errors.exceptions import Fault
     from dpsql.ledger import open_ledger
 

@@ -33,7 +33,7 @@ def _ledger(place: Path) -> Iterator[tuple[Policy, Ledger]]:
     policy = load_policy(place)
     url = policy.ledger_url()
     try:
-        opened = open_ledger(url, policy.dataset)
+        opened = open_ledger(url, policy.dataset, witness=policy.witness)
     except Error as error:
         if error.slug != "ledger_read_only":
             raise
@@ -45,13 +45,21 @@ def _ledger(place: Path) -> Iterator[tuple[Policy, Ledger]]:
 @budget.command()
 @policy_option()
 @_format
-def show(policy: Path, format: str) -> None:
+@click.option(
+    "--accountant", multiple=True, metavar="NAME",
+    help="What this rule of composition makes of all charges (sequential, advanced, renyi, zcdp, pld, or all).",
+)  # fmt: skip
+@click.option("--delta", metavar="DELTA", help="With --accountant: at which delta; the budget's own if left out.")
+def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | None) -> None:
     """Spent and left, for the data set and each analyst."""
-    from dpsql.frontends.cli.ledger_rows import account_rows
+    from dpsql.frontends.cli.ledger_rows import account_rows, composition_rows
     from dpsql.frontends.rendering.formats import write_rows
 
     with _ledger(policy) as (loaded, ledger):
-        names, rows = account_rows(loaded, ledger)
+        if accountant:
+            names, rows = composition_rows(loaded, ledger, accountant, delta)
+        else:
+            names, rows = account_rows(loaded, ledger)
     write_rows(names, rows, sys.stdout, format)
 
 
@@ -72,12 +80,12 @@ def history(policy: Path, format: str, last: int | None) -> None:
 @budget.command()
 @policy_option()
 def forecast(policy: Path) -> None:
-    """How long each account lasts at the rate of the last 7 days."""
+    """Return how long each account lasts at the rate of the last 7 days."""
     from dpsql.ledger.forecast import forecasts
 
     with _ledger(policy) as (_, ledger):
-        for one in forecasts(ledger):
-            click.echo(one.words())
+        for outlook in forecasts(ledger):
+            click.echo(outlook.words())
 
 
 @budget.command()
@@ -150,7 +158,7 @@ def restore(policy: Path, lost: str | None, folder: Path) -> None:
     loaded = load_policy(policy)
     units = None if lost is None else _units(loaded, lost)
     restored = put_back(folder, loaded.ledger_url(), loaded.dataset, lost=units)
-    audit("owner", act="restore", dataset=loaded.dataset, entry=restored.entry, seen=restored.seen, lost=lost)
+    audit("owner", act="restore", dataset=loaded.dataset, entry=restored.entry, seen=restored.last_seen, lost=lost)
     click.echo(f"the ledger is that of entry {restored.entry} again")
     if not restored.charged:
         click.echo("it is the entry that was seen last: nothing is lost, nothing was charged")
@@ -171,14 +179,33 @@ def adopt(policy: Path, newest_copy: bool) -> None:
     if not newest_copy:
         raise click.UsageError("say --newest-copy when you know that it is; else dpsql budget restore")
     loaded = load_policy(policy)
-    with open_ledger(loaded.ledger_url(), loaded.dataset, adopt=True) as ledger:
+    with open_ledger(loaded.ledger_url(), loaded.dataset, adopt=True, witness=loaded.witness) as ledger:
         entries = ledger.verify().entries
     audit("owner", act="adopt", dataset=loaded.dataset, entry=entries)
     click.echo(f"the ledger with {entries} entries is in use here")
 
 
+@budget.command()
+@policy_option()
+@click.option("--replace", metavar="REASON", help="Why the head that is there may be replaced; recorded in the ledger.")
+def witness(policy: Path, replace: str | None) -> None:
+    """Write the ledger's head to the place that the policy names as `witness`, for the first time or after a restore."""
+    from dpsql.errors.audit_log import audit
+    from dpsql.ledger import open_ledger
+    from dpsql.ledger.off_machine_head import start_second_witness
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    if loaded.witness is None:
+        raise click.UsageError("the policy has no witness: file:///FOLDER or postgresql://... on another machine")
+    with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
+        last = start_second_witness(ledger, loaded.witness, replace)
+    audit("owner", act="witness", dataset=loaded.dataset, entry=last.seq, reason=replace)
+    click.echo(f"the witness has entry {last.seq} and follows from now on")
+
+
 def _units(policy: Policy, epsilon: str) -> dict[str, int]:
-    """What an epsilon amounts to in the ledger's dimensions, delta up to the budget's."""
+    """Return what an epsilon amounts to in the ledger's dimensions, delta up to the budget's."""
     from fractions import Fraction
 
     from dpsql.privacy.accounting.registry import make_accountant

@@ -1,25 +1,33 @@
-"""The ledger for its owner: accounts and charges as rows."""
+"""Accounts and charges of the ledger as rows, for its owner."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from dpsql.errors.suggestions import did_you_mean
 from dpsql.ledger import decimal_text
 from dpsql.ledger.records import from_text, request_of
+from dpsql.privacy.accounting.ledger_units import spent_amount
 from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.loss import exact_number
 
 if TYPE_CHECKING:
     from dpsql.ledger.account import Account
     from dpsql.ledger.ledger import Ledger
     from dpsql.policy import Policy
 
+DELTA = Fraction(1, 10**6)
+"""At which rules of composition are compared where the budget has no delta."""
 Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
 def account_rows(policy: Policy, ledger: Ledger) -> Rows:
-    """Names and rows, one for each account: scope, accountant, epsilon spent and its limit (None for a scope that the
-    policy does not name any more), and exactly what is spent and left."""
+    """Return column names and one row for each account: scope, accountant, epsilon spent and its limit (None for a
+    scope that the policy no longer names), and the exact amounts spent and left."""
     names = ("scope", "accountant", "epsilon_spent", "epsilon_limit", "spent", "left")
     rows = []
     for scope, account in sorted(ledger.accounts().items(), key=lambda item: (item[0] != "dataset", item[0])):
@@ -29,9 +37,10 @@ def account_rows(policy: Policy, ledger: Ledger) -> Rows:
 
 
 def charge_rows(ledger: Ledger) -> Rows:
-    """Names and rows, one for each charge, oldest first.
+    """Return column names and one row for each charge, oldest first.
 
-    One without an outcome was cut short (or another process answered it less than a second ago), and is spent too.
+    A charge without an outcome was interrupted (or answered by another process less than a second ago), and counts as
+    spent.
     """
     names = ("entry", "time", "analyst", "scopes", "charge", "outcome", "receipt")
     charges: dict[int, list[Any]] = {}
@@ -53,13 +62,56 @@ def charge_rows(ledger: Ledger) -> Rows:
     return names, [tuple(row) for row in charges.values()]
 
 
+def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...], delta: str | None) -> Rows:
+    """Names and rows, one for each rule of composition: what it makes of all charges of the data set at `delta`.
+
+    Raises UsageError for a rule or a delta that there is not.
+    """
+    from dpsql.privacy.accounting.comparison import RULES, compared
+
+    chosen = set(RULES) if "all" in accountants else set(accountants)
+    if unknown := sorted(chosen - set(RULES)):
+        raise click.BadParameter(f"no such rule: {', '.join(unknown)}{did_you_mean(unknown[0], RULES)}")
+    try:
+        at_delta = exact_number(delta) if delta is not None else policy.budget.delta or DELTA
+    except ValueError:
+        at_delta = Fraction(0)
+    if not 0 < at_delta < 1:
+        raise click.BadParameter(f"{delta!r} is not between 0 and 1", param_hint="--delta")
+    names = ("accountant", "charges", "epsilon", "delta", "may gate", "why")
+    charges = dataset_charges(ledger)
+    bounds = compared(charges, at_delta, chosen)
+    return names, [
+        (
+            bound.accountant,
+            len(charges),
+            None if bound.epsilon is None else float(f"{bound.epsilon:.6g}"),
+            bound.delta,
+            "yes" if bound.gates else "no",
+            bound.why,
+        )
+        for bound in bounds
+    ]
+
+
+def dataset_charges(ledger: Ledger) -> list[dict[str, Fraction]]:
+    """Every charge of the data set, by dimension. What its account holds beside them (of a restored backup) is one more."""
+    entries = [entry.facts for entry in ledger.history() if entry.kind == "charge"]
+    charges = [from_text(facts["charge"]) for facts in entries if "dataset" in facts["scopes"]]
+    spent = ledger.accounts()["dataset"].spent
+    rest = {name: amount - sum(charge.get(name, 0) for charge in charges) for name, amount in spent.items()}
+    if any(amount > 0 for amount in rest.values()):
+        charges.append(rest)
+    return [{name: spent_amount(charge, name) for name in charge} for charge in charges]
+
+
 def words(amounts: Mapping[str, int]) -> str:
-    """Amounts as exact decimals."""
+    """Return amounts as text with exact decimals."""
     return ", ".join(f"{name} {decimal_text(name, amount)}" for name, amount in amounts.items())
 
 
 def _epsilon(policy: Policy, account: Account) -> tuple[float | None, float | None]:
-    """Spent and limit of a scope in epsilon, as far as the policy names it."""
+    """Return spent and limit of a scope in epsilon, None if the policy does not name it."""
     kind, _, name = account.scope.partition(":")
     limit: Any = {"dataset": policy.budget, "session": policy.session, "project": policy.projects.get(name)}.get(
         kind, policy.analysts.get(name)

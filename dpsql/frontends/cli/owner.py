@@ -27,7 +27,7 @@ def check(
     second_budget: str | None,
     file: Path | None,
 ) -> None:
-    """Check a policy, its data's structure and its ledger; tells everything that is wrong at once."""
+    """Check a policy, its data's structure and its ledger; reports every problem at once."""
     from dpsql.frontends.admin.check import check_policy_file
 
     place = file or policy

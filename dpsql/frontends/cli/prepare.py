@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dpsql.frontends.cli.shared import policy_option
+from dpsql.policy import is_file
+
+if TYPE_CHECKING:
+    from dpsql.engine.contribution_index import ContributionIndex
+    from dpsql.ledger.ledger import Ledger
+    from dpsql.policy import Policy
 
 
-@click.command()
-@policy_option()
-@click.option("--copy", is_flag=True, help="Write the rows even where none is dropped: equal work for every question.")
-@click.option("--memory", metavar="SIZE", help="How much memory may be used, e.g. 4GB; the rest goes to disk.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads at work.")
-def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> None:
-    """Keep the bounded rows of each person, so that questions cost about what they cost without privacy.
-
-    Once for each version of the data; answers stay the same. Safe to stop and to run again. Where each row is somebody
-    else (privacy_unit: row), a copy with bounded columns as integers is written.
-    """
-    from rich.console import Console
-    from rich.progress import Progress
-
+@contextmanager
+def _index(policy: Path) -> Iterator[tuple[Policy, Ledger, ContributionIndex]]:
     from dpsql.engine.contribution_index import ContributionIndex
     from dpsql.engine.registry import open_engine
     from dpsql.ledger import open_ledger
@@ -32,17 +29,64 @@ def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> N
     loaded = load_policy(policy)
     engine = open_engine(loaded)
     try:
-        with (
-            open_ledger(loaded.ledger_url(), loaded.dataset) as ledger,
-            Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars,
-        ):
-            tasks = {name: bars.add_task(name, total=1.0) for name in loaded.tables if loaded.is_protected(name)}
-
-            def told(table: str, what: str, share: float) -> None:
-                bars.update(tasks[table], description=f"{table}: {what}", completed=share)
-
-            index = ContributionIndex(loaded, engine, lambda: ledger.witness.key)
-            for one in index.prepare(copy=copy, memory=memory, jobs=jobs, progress=told):
-                click.echo(f"{one.table}: {one.state}{f', {one.why}' if one.why else ''}", err=True)
+        with open_ledger(loaded.ledger_url(), loaded.dataset, witness=loaded.witness) as ledger:
+            yield loaded, ledger, ContributionIndex(loaded, engine, lambda: ledger.witness.key)
     finally:
         engine.close()
+
+
+@click.command()
+@policy_option()
+@click.option("--copy", is_flag=True, help="Write the rows even where none is dropped: equal work for every question.")
+@click.option("--memory", metavar="SIZE", help="How much memory may be used, e.g. 4GB; the rest goes to disk.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads at work.")
+def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> None:
+    """Prepare the bounded rows of each person, so that queries take about as long as without privacy.
+
+    Run it once for each version of the data; answers stay the same. Safe to stop and to run again. Where each row is
+    another person (privacy_unit: row), a copy with bounded columns as integers is written.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with (
+        _index(policy) as (loaded, _, index),
+        Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars,
+    ):
+        tasks = {name: bars.add_task(name, total=1.0) for name in loaded.tables if loaded.is_protected(name)}
+
+        def report(table: str, activity: str, share: float) -> None:
+            bars.update(tasks[table], description=f"{table}: {activity}", completed=share)
+
+        for prepared in index.prepare(copy=copy, memory=memory, jobs=jobs, progress=report):
+            click.echo(f"{prepared.table}: {prepared.state}{f', {prepared.why}' if prepared.why else ''}", err=True)
+
+
+@click.command()
+@policy_option()
+def erased(policy: Path) -> None:
+    """Run this after rows of a person were erased from the source: copies that may still have them are removed, and
+    written again; it says what stays."""
+    from dpsql.errors.audit_log import audit
+    from dpsql.reuse.store import open_releases
+
+    with _index(policy) as (loaded, ledger, index):
+        removed = index.remove_outdated()
+        if removed:
+            index.prepare()
+        releases = open_releases(ledger)
+        stored = len(releases.notes())
+        releases.close()
+    audit("owner", act="erased", dataset=loaded.dataset, copies=removed, releases=stored)
+    click.echo(
+        f"{removed} prepared copies of other versions of the data were removed{', and written again' * bool(removed)}"
+    )
+    click.echo(
+        f"{stored} stored releases stay: each is differentially private and was charged, with or without any one person; "
+        "those of the earlier data answer no new question unless the policy sets data_version"
+    )
+    if loaded.source_path() is not None and not is_file(loaded.source or ""):
+        click.echo(
+            "a DuckDB file keeps erased rows in free blocks until it is written anew: COPY FROM DATABASE into a new file"
+        )
+    click.echo("not looked at: backups of the source, the custodian's log, exports, files that analysts have")

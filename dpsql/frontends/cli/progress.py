@@ -1,4 +1,4 @@
-"""How a batch run goes, on standard error: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a batch run on standard error: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.progress import Progress as RichProgress
 
 
 class Progress:
-    """Told by `dpsql.frontends.batch.batch.Batch`; a context manager."""
+    """The watcher of `dpsql.frontends.batch.batch.Batch`; a context manager."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -22,7 +22,7 @@ class Progress:
         self._task: TaskID | None = None
 
     def say(self, text: str) -> None:
-        """One line or more, above the bar."""
+        """Show one or more lines above the bar."""
         if self._task is not None:
             self._bar.console.print(text, soft_wrap=True)
         else:
@@ -35,13 +35,13 @@ class Progress:
             self._bar.start()
             self._task = self._bar.add_task("answering", total=total)
 
-    def done(self, what: str) -> None:
-        """Move the bar."""
+    def done(self, name: str) -> None:
+        """Advance the bar; `name`: the file of the result."""
         self._count += 1
         if self._task is not None:
-            self._bar.update(self._task, advance=1, description=what)
+            self._bar.update(self._task, advance=1, description=name)
         else:
-            self.say(f"[{self._count}/{self._total}] {what}")
+            self.say(f"[{self._count}/{self._total}] {name}")
 
     def __enter__(self) -> Progress:
         return self

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from dpsql.errors.audit_log import audit
-from dpsql.errors.exceptions import Exit, refuse
-from dpsql.frontends.cli.shared import policy_option
+from dpsql.errors.exceptions import Error, Exit, refuse
+from dpsql.frontends.cli.shared import FiniteRange, policy_option
 
 if TYPE_CHECKING:
     from dpsql.frontends.pgwire.logins import Logins
-    from dpsql.frontends.pgwire.server import House, Server
+    from dpsql.frontends.pgwire.server import Server, ServerState
     from dpsql.frontends.pgwire.status import StatusServer
     from dpsql.frontends.pgwire.tls import Tls
 
@@ -51,7 +51,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 )
 @click.option("--status", metavar="HOST:PORT", help="Your own port: GET /healthz, /readyz, /metrics. Not for analysts.")
 @click.option(
-    "--drain-seconds", default=30.0, show_default=True, type=click.FloatRange(0, 3600),
+    "--drain-seconds", default=30.0, show_default=True, type=FiniteRange(0, 3600),
     help="How long questions that run are waited for at the end.",
 )  # fmt: skip
 def serve(
@@ -66,12 +66,12 @@ def serve(
     host, port = _address(listen)
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
-    house = open_house(policy)
+    state = open_server_state(policy)
     try:
-        tls = _tls(house, host, tls_cert, tls_key, tls_self_signed)
+        tls = _tls(state, host, tls_cert, tls_key, tls_self_signed)
         if tls is None and host not in _LOOPBACK and not allow_plain:
             raise refuse("serve_plain", address=listen)
-        house.logins.prepare()
+        state.logins.prepare()
         limits = Limits(
             connections,
             concurrency=concurrency,
@@ -79,22 +79,22 @@ def serve(
             drain_seconds=drain_seconds,
         )
         _raise_descriptors(limits.sockets)
-        server = Server(house, tls=tls, allow_plain=allow_plain, limits=limits)
-        left = asyncio.run(_run(server, house, host, port, tls is not None, status))
+        server = Server(state, tls=tls, allow_plain=allow_plain, limits=limits)
+        left = asyncio.run(_run(server, policy, host, port, tls is not None, status))
         if left:
-            _leave(house, left)
+            _leave(state, left)
     finally:
-        house.engine.close()
-        house.store.close()
-        house.ledger.close()
+        state.engine.close()
+        state.store.close()
+        state.ledger.close()
 
 
-def _leave(house: House, left: int) -> NoReturn:
-    """End the process under threads that cannot be stopped, which the end of the interpreter would wait for.
+def _leave(state: ServerState, left: int) -> NoReturn:
+    """End the process although threads run that cannot be stopped; a normal exit would wait for them.
 
-    What they were charged is in the ledger already, as charges without an outcome; they are spent as any others.
+    Their charges are in the ledger already, without an outcome, and count as spent.
     """
-    closing = threading.Thread(target=house.ledger.close, daemon=True)
+    closing = threading.Thread(target=state.ledger.close, daemon=True)
     closing.start()
     closing.join(_CLOSING_SECONDS)
     _say(
@@ -105,21 +105,22 @@ def _leave(house: House, left: int) -> NoReturn:
 
 
 def _raise_descriptors(sockets: int) -> None:
-    """Let this process have as many descriptors as clients may hold sockets, and as many again for data and ledger."""
+    """Raise the limit of descriptors to twice the number of sockets that clients may hold, plus those of data and
+    ledger."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * sockets + _OWN_DESCRIPTORS
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    needed = 2 * sockets + _OWN_DESCRIPTORS
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     if most < sockets + _OWN_DESCRIPTORS:
-        raise refuse("serve_descriptors", most=most, wanted=wanted)
+        raise refuse("serve_descriptors", most=most, wanted=needed)
 
 
-def open_house(place: Path) -> House:
-    """Policy, data, ledger, stored releases and logins, open. Raises PolicyRefusal, Fault, IntegrityError."""
+def open_server_state(place: Path) -> ServerState:
+    """Open policy, data, ledger, stored releases and logins. Raises PolicyRefusal, Fault, IntegrityError."""
     from dpsql.engine.registry import open_engine
     from dpsql.frontends.pgwire.logins import open_logins
-    from dpsql.frontends.pgwire.server import House
+    from dpsql.frontends.pgwire.server import ServerState
     from dpsql.ledger import open_ledger
     from dpsql.policy import load_policy
     from dpsql.reuse.store import open_releases
@@ -127,43 +128,60 @@ def open_house(place: Path) -> House:
     policy = load_policy(place)
     engine = open_engine(policy)
     try:
-        ledger = open_ledger(policy.ledger_url(), policy.dataset)
-        return House(policy, engine, ledger, open_releases(ledger), open_logins(ledger, policy))
+        ledger = open_ledger(policy.ledger_url(), policy.dataset, witness=policy.witness)
+        return ServerState(policy, engine, ledger, open_releases(ledger), open_logins(ledger, policy))
     except BaseException:
         engine.close()
         raise
 
 
-def _tls(house: House, host: str, certificate: Path | None, key: Path | None, own: bool) -> Tls | None:
+def _tls(state: ServerState, host: str, certificate: Path | None, key: Path | None, make_own: bool) -> Tls | None:
     from dpsql.frontends.pgwire.tls import load_tls, self_signed
 
     if certificate is not None and key is not None:
         return load_tls(certificate, key)
-    return self_signed(house.ledger.witness.directory, host) if own else None
+    return self_signed(state.ledger.witness.directory, host) if make_own else None
 
 
-async def _run(server: Server, house: House, host: str, port: int, encrypted: bool, status: str | None = None) -> int:
-    """Serve until SIGTERM or Ctrl-C; a second one ends at once. Returns how many threads could not be stopped."""
-    told = asyncio.Event()
+async def _run(server: Server, place: Path, host: str, port: int, encrypted: bool, status: str | None = None) -> int:
+    """Serve until SIGTERM or Ctrl-C; a second one ends at once; SIGHUP reads the policy at `place` again. Returns how many
+    threads could not be stopped."""
+    stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     host, port = await server.start(host, port)
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stop.set)
+    reloads: set[asyncio.Task[None]] = set()
+    loop.add_signal_handler(signal.SIGHUP, lambda: reloads.add(loop.create_task(_reload(server, place))))
     _say(
-        f"serving {house.policy.dataset} on {host}:{port}{' with TLS' if encrypted else ''}, {len(house.logins)} logins"
+        f"serving {server.policy.dataset} on {host}:{port}{' with TLS' if encrypted else ''}, {len(server.logins)} logins"
     )
-    if not len(house.logins):
+    if not len(server.logins):
         _say("nobody can log in yet: dpsql user add -p POLICY NAME")
-    _say(f'psql "host={host} port={port} dbname={house.policy.dataset} user=NAME"')
+    _say(f'psql "host={host} port={port} dbname={server.policy.dataset} user=NAME"')
     pages = await _open_status(server, status)
-    await told.wait()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    await stop.wait()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.remove_signal_handler(number)
     _say("stopping: questions that run are answered first")
     left = await server.drain()
     if pages is not None:
         pages.close()
     return left
+
+
+async def _reload(server: Server, place: Path) -> None:
+    """Take the policy file over after SIGHUP, or keep the present policy and say why."""
+    from dpsql.policy import load_policy
+
+    try:
+        server.reload(await asyncio.get_running_loop().run_in_executor(None, load_policy, place))
+    except Error as error:
+        audit("reload_refused", slug=error.slug, reason=error.message)
+        _say(f"the policy stays as it was: {error.message}")
+    else:
+        audit("reload", policy=server.policy.version)
+        _say("the policy was read again")
 
 
 async def _open_status(server: Server, address: str | None) -> StatusServer | None:
@@ -245,8 +263,8 @@ def user_list(policy: Path, format: str) -> None:
         write_rows(("user", "login"), list(logins.states().items()), sys.stdout, format)
 
 
-def _changing(word: str, told: str, help: str) -> None:
-    """One of the commands that change a login that is there; a server that runs learns of it with the user's next message."""
+def _changing(word: str, outcome: str, help: str) -> None:
+    """Register a command that changes an existing login; a running server applies it with the user's next message."""
 
     @user.command(word, help=help)
     @policy_option()
@@ -255,7 +273,7 @@ def _changing(word: str, told: str, help: str) -> None:
         with _logins(policy) as logins:
             getattr(logins, word)(name)
         audit("owner", act=f"user {word}", user=name)
-        _say(f"{name} {told}")
+        _say(f"{name} {outcome}")
 
 
 _changing("remove", "has no login any more", "Take the login of NAME away; whoever is logged in is let go.")

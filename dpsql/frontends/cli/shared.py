@@ -1,21 +1,33 @@
-"""Options that several commands share, and opening a session from them."""
+"""Options shared by several commands, and sessions opened from them."""
 
 from __future__ import annotations
 
+import math
+import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy
     from dpsql.session.session import Session
 
 _MOST_CHARACTERS = 64 << 20
+STOPPED = 128 + signal.SIGINT
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class FiniteRange(click.FloatRange):
+    """Numbers of a range. nan is none of them, which click takes for one, nor is infinity."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Raises UsageError for what is not in the range."""
+        number = super().convert(value, param, ctx)
+        return number if math.isfinite(number) else self.fail(f"{value!r} is not a finite number.", param, ctx)
 
 
 def policy_option(required: bool = True) -> Callable[[Command], Command]:
@@ -49,34 +61,39 @@ def setting_options(command: Command) -> Command:
 
 
 def settings_of(epsilon: str | None, confidence: str | None, settings: Iterable[str]) -> list[tuple[str, str]]:
-    """The options as (name, value). Raises UsageError for --set without "="."""
-    found = [(name, value) for name, value in (("epsilon", epsilon), ("confidence", confidence)) if value is not None]
+    """Return the options as (name, value). Raises UsageError for --set without "="."""
+    options = [(name, value) for name, value in (("epsilon", epsilon), ("confidence", confidence)) if value is not None]
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals:
             raise click.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--set")
-        found.append((name.strip(), value.strip()))
-    return found
+        options.append((name.strip(), value.strip()))
+    return options
+
+
+def exit_status(error: Error) -> int:
+    """Return the exit status of a command that ends with this error."""
+    return STOPPED if error.slug == "stopped" else int(error.exit_status)
 
 
 def open_policy(place: Path, analyst: str | None, project: str | None = None) -> Policy:
-    """The policy at `place`; UsageError for an analyst or a project it does not name."""
+    """Return the policy at `place`. Raises UsageError for an analyst or a project that it does not name."""
     from dpsql.errors.suggestions import did_you_mean
     from dpsql.policy import load_policy
 
     policy = load_policy(place)
     for kind, name, named in (("analyst", analyst, policy.analysts), ("project", project, policy.projects)):
         if name is not None and name not in named:
-            known = ", ".join(named) or "none"
-            what = f"the policy names no {kind} {name!r}{did_you_mean(name, named)} (known: {known})"
-            raise click.BadParameter(what, param_hint=f"--{kind}")
+            names = ", ".join(named) or "none"
+            problem = f"the policy names no {kind} {name!r}{did_you_mean(name, named)} (known: {names})"
+            raise click.BadParameter(problem, param_hint=f"--{kind}")
     return policy
 
 
-def open_asking(
+def open_session_from_options(
     place: Path, analyst: str | None, settings: Iterable[tuple[str, str]] = (), project: str | None = None
 ) -> Session:
-    """A session on the policy at `place` with its options set."""
+    """Open a session on the policy at `place` with its options set."""
     from dpsql.session.opening import open_session
 
     session = open_session(open_policy(place, analyst, project), analyst=analyst, project=project)
@@ -90,7 +107,7 @@ def open_asking(
 
 
 def read_text(place: Path) -> str:
-    """A text file in UTF-8 of at most 64 MB. Raises InterfaceError (file_read)."""
+    """Return a text file in UTF-8 of at most 64 MB. Raises InterfaceError (file_read)."""
     try:
         with place.open(encoding="utf-8-sig") as file:
             text = file.read(_MOST_CHARACTERS + 1)

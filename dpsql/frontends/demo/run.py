@@ -1,4 +1,4 @@
-"""`dpsql demo`: a real cohort, a written policy, and what a hospital would ask of it."""
+"""`dpsql demo`: a real cohort, its policy, and questions of a hospital."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ANALYST = "clinic"
 
 
 @dataclass(frozen=True)
-class Question:
-    """What somebody wants to know, and the SQL for it."""
+class DemoQuestion:
+    """A question in plain words, and its SQL."""
 
     words: str
     sql: str
@@ -30,25 +30,27 @@ class Question:
 
 HDL = "SELECT AVG(clamp(value, 20, 120)) AS hdl, COUNT(*) AS measurements FROM labs WHERE test = 'hdl'"
 PATIENT_QUESTIONS = (
-    Question(
+    DemoQuestion(
         "How many people are followed, how old are they, and how heavy?",
         "SELECT sex, COUNT(*) AS people, AVG(age) AS age, STDDEV(age) AS age_sd, AVG(bmi) AS bmi\n"
         "FROM patients GROUP BY sex",
     ),
-    Question(
+    DemoQuestion(
         "Do people with fatty liver die more often than others of their age?",
         "SELECT floor(age / 20) * 20 AS age_from, has_nafld, COUNT(*) AS people,\n"
         "  AVG(CASE WHEN died THEN 1 ELSE 0 END) AS died\n"
         "FROM patients GROUP BY ALL HAVING COUNT(*) > 100",
     ),
-    Question(
+    DemoQuestion(
         "Which diagnoses do people with fatty liver have?",
         "SELECT event, COUNT(*) AS people FROM events JOIN patients USING (patient_id)\n"
         "WHERE has_nafld AND event <> 'nafld' GROUP BY event ORDER BY people DESC LIMIT 5",
     ),
-    Question("What is the mean HDL cholesterol, when a person may have sixty values?", HDL),
+    DemoQuestion("What is the mean HDL cholesterol, when a person may have sixty values?", HDL),
 )
-ROW_QUESTION = Question("The same, when each laboratory value and not each person is protected (nafld_rows.yaml):", HDL)
+ROW_QUESTION = DemoQuestion(
+    "The same, when each laboratory value and not each person is protected (nafld_rows.yaml):", HDL
+)
 ROW_POLICY = """\
 # The laboratory values alone, each row protected by itself (row privacy). That is a weaker promise than nafld.yaml's:
 # a person with 20 values is protected 20 times less. An owner offers one of the two; the demo shows both.
@@ -68,9 +70,9 @@ tables:
 
 
 def run_demo(folder: Path) -> None:
-    """Build the demo in `folder` (or go on with the one that is there) and ask its questions.
+    """Build the demo in `folder` (or continue with an existing one) and ask its questions.
 
-    Raises Fault (demo_missing, demo_write) and what opening and asking raise: a ledger that is gone is not made again.
+    Raises Fault (demo_missing, demo_write) and what opening and asking raise: a lost ledger is not created again.
     """
     again = (folder / "nafld.yaml").exists()
     click.echo(f"{'Going on' if again else 'Building the demo'} in {folder}: a cohort of 17,549 adults, half a million "
@@ -90,7 +92,7 @@ def run_demo(folder: Path) -> None:
     _next(policy)
 
 
-def _ask_all(session: Session, questions: Sequence[Question]) -> None:
+def _ask_all(session: Session, questions: Sequence[DemoQuestion]) -> None:
     for question in questions:
         _say(f"\n{question.words}", bold=True)
         _say(question.sql, dim=True)

@@ -1,1 +1,1 @@
-"""The door for BI tools: PostgreSQL's protocol over a session for each connection. `server.serve` opens it."""
+"""The PostgreSQL protocol, for BI tools: one session for each connection. `server.serve` opens it."""

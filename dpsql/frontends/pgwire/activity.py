@@ -1,7 +1,8 @@
-"""What a server did, for its owner: questions by outcome, and how long stored answers took.
+"""Metrics of a server for its owner: questions by outcome, and times of stored answers.
 
-No number here comes from data: outcomes follow from questions, options and budgets, and times are kept of stored answers alone,
-which read none. What a measured answer took is not kept, as it may tell something of the rows (privacy.md 10).
+No number here comes from data: outcomes follow from questions, options and budgets, and times are recorded for stored
+answers alone, which read no data. The time of a measured answer is not recorded, since it may reveal something about
+the rows (privacy.md 10).
 """
 
 from __future__ import annotations
@@ -26,14 +27,16 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 class Activity:
     """Counts of one server. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, log_sql: bool = False) -> None:
+        """`log_sql`: whether the audit log has the texts of questions, without the values of parameters."""
+        self.log_sql = log_sql
         self._lock = threading.Lock()
         self._outcomes: Counter[str] = Counter()
         self._buckets = [0] * (len(BUCKETS) + 1)
         self._seconds = 0.0
 
-    def answered(self, user: str, release: Release, seconds: float) -> None:
-        """Count an answer about data that took `seconds`."""
+    def answered(self, user: str, release: Release, seconds: float, sql: str | None = None) -> None:
+        """Count an answer about data that took `seconds`; the audit log has a line for each charge."""
         receipt = release.receipt
         with self._lock:
             self._outcomes["stored" if receipt.reused else "measured"] += 1
@@ -41,30 +44,37 @@ class Activity:
                 self._buckets[bisect_left(BUCKETS, seconds)] += 1
                 self._seconds += seconds
         if not receipt.reused:
-            audit("charge", user=user, receipt=receipt.id, charge=receipt.charged)
+            audit("charge", user=user, receipt=receipt.id, charge=receipt.charged, sql=sql if self.log_sql else None)
 
-    def failed(self, user: str, error: Error) -> None:
+    def failed(self, user: str, error: Error, sql: str | None = None) -> None:
         """Count a question that was not answered."""
         outcome = outcome_of(error)
         with self._lock:
             self._outcomes[outcome] += 1
-        audit(outcome.replace(" ", "_"), user=user, slug=error.slug, charged=error.charged)
+        audit(
+            outcome.replace(" ", "_"),
+            user=user,
+            slug=error.slug,
+            charged=error.charged,
+            sql=sql if self.log_sql else None,
+        )
 
     def outcomes(self) -> dict[str, int]:
-        """How many questions had each outcome."""
+        """Return the number of questions by outcome."""
         with self._lock:
             return {name: self._outcomes[name] for name in OUTCOMES}
 
     def stored_seconds(self) -> tuple[list[tuple[str, float]], float]:
-        """Stored answers up to each bucket's end, as Prometheus counts them, and the sum of their seconds."""
+        """Return the cumulative count of stored answers at each bucket's end, as in Prometheus, and the sum of their
+        seconds."""
         with self._lock:
             counts, total = list(self._buckets), self._seconds
         ends = [*map(str, BUCKETS), "+Inf"]
-        return [(end, float(sum(counts[: at + 1]))) for at, end in enumerate(ends)], total
+        return [(end, float(sum(counts[: bucket + 1]))) for bucket, end in enumerate(ends)], total
 
 
 def outcome_of(error: Error) -> str:
-    """The outcome of a question that raised `error`."""
+    """Return the outcome of a question that raised `error`."""
     if isinstance(error, BudgetRefusal):
         return "over budget"
     if error.sqlstate == "57014" and error.slug != "answer_late":
@@ -73,16 +83,16 @@ def outcome_of(error: Error) -> str:
 
 
 class MetricsCollector:
-    """Hands out the counts in the form of `prometheus_client`, which is imported when it is first asked."""
+    """Collects the counts for `prometheus_client`, which is imported on first use."""
 
     def __init__(
         self, activity: Activity, gauges: Callable[[], Mapping[str, float]], budget: Callable[[], Mapping[str, float]]
     ) -> None:
-        """`gauges`: names and values of now; `budget`: the share of each scope's budget that is spent."""
+        """`gauges`: current names and values; `budget`: the spent share of each scope's budget."""
         self._activity, self._gauges, self._budget = activity, gauges, budget
 
     def collect(self) -> list[Any]:
-        """Every family of metrics."""
+        """Yield every family of metrics."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
         questions = CounterMetricFamily("dpsql_questions", "Questions about data by outcome.", labels=["outcome"])
@@ -103,7 +113,7 @@ class MetricsCollector:
 
 
 def metrics_text(collector: MetricsCollector) -> bytes:
-    """The Prometheus text of now. Raises ModuleNotFoundError without the extra `dpsql[metrics]`."""
+    """Return the current metrics as Prometheus text. Raises ModuleNotFoundError without the extra `dpsql[metrics]`."""
     from prometheus_client import CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)

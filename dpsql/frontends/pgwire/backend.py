@@ -1,7 +1,7 @@
 """One logged-in connection: prepared statements, portals, transactions. Messages in, bytes out; no sockets.
 
-A portal is asked once: its rows are kept until it is closed, and pieces of them are handed out (privacy.md 7: what was
-charged is not charged again). `handle` yields bytes piece by piece, so that a slow reader makes us hold one piece.
+A portal runs its statement once: its rows stay until it is closed, and are fetched in pieces (privacy.md 7: no second
+charge). `handle` yields bytes piece by piece, so that a slow reader occupies the memory of one piece.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsql.errors.custodian_log import unexpected
@@ -19,9 +19,10 @@ from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command
 from dpsql.frontends.pgwire.copying import copy_messages, read_options
 from dpsql.frontends.pgwire.encodings import read_parameter
-from dpsql.frontends.pgwire.questions import PreparedStatement, Questions
+from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter
 from dpsql.frontends.pgwire.rows import ResultField, Rows, StatementResult, described, formats_for
 from dpsql.frontends.pgwire.transactions import Transaction
+from dpsql.sql.lexer import Piece
 from dpsql.sql.parse import MOST_CHARACTERS
 from dpsql.sql.split import read_script
 
@@ -33,7 +34,7 @@ MOST_STATEMENTS = 1_000
 
 @dataclass
 class Portal:
-    """A statement with its values. `rows` and `answer` are there once it was asked; one that failed is `broken`."""
+    """A statement with its values. `rows` and `answer` are set once it has run; a failed one is `broken`."""
 
     prepared: PreparedStatement
     values: tuple[Any, ...] = ()
@@ -43,11 +44,11 @@ class Portal:
     broken: bool = False
     answer: StatementResult | None = None
     rows: Rows | None = None
-    told: bool = False
+    notices_sent: bool = False
 
 
 class Backend:
-    """Made after login; `handle` is called for one message at a time."""
+    """Created after login; `handle` is called for one message at a time."""
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
@@ -61,7 +62,7 @@ class Backend:
         }  # fmt: skip
 
     def start(self) -> bytes:
-        """What follows the login: settings, then ready."""
+        """Return the messages after the login: settings, then ready."""
         return b"".join(m.parameter_status(*pair) for pair in self._questions.settings.reported().items())
 
     def ready(self) -> bytes:
@@ -69,7 +70,8 @@ class Backend:
         return m.ready(self._transaction.status)
 
     def handle(self, message: m.Message) -> Iterator[bytes]:
-        """Answer one message. Never raises an Exception: errors become ErrorResponse, and what follows is skipped."""
+        """Answer one message. Never raises an Exception: errors become ErrorResponse, and later messages are skipped
+        until Sync."""
         handler = self._handlers.get(type(message))
         if handler is None or (self._skipping and not isinstance(message, m.Sync)):
             return
@@ -83,39 +85,51 @@ class Backend:
                 self._skipping = True
 
     def rejected(self, kind: bytes, error: Error) -> bytes:
-        """The answer to a message that could be framed and not understood (its text is not UTF-8): as to one that failed."""
+        """Return the answer to a message with valid framing and invalid contents (text that is not UTF-8): that of a
+        failed one."""
         if self._skipping and kind != b"S":
             return b""
-        told = self._failed(error)
+        response = self._failed(error)
         if kind == b"Q":
-            return told + self._end()
+            return response + self._end()
         self._skipping = True
-        return told
+        return response
 
     def _failed(self, error: Exception) -> bytes:
-        """The client learns of a foreseen error its own words, of any other one fixed sentence."""
-        known = error if isinstance(error, Error) else unexpected(error)
+        """Send a registered error with its message; send any other exception as one generic message."""
+        registered = error if isinstance(error, Error) else unexpected(error)
         self._transaction.fail()
-        return error_bytes(known)
+        return error_bytes(registered)
 
     # --- simple queries -----------------------------------------------------------------------------------------------
 
     def _query(self, message: m.Query) -> Iterator[bytes]:
         with self._questions.reading(message.sql):
-            pieces = _statements(message.sql)
+            pieces = self._pieces(message.sql)
         if not pieces:
             yield m.EMPTY_QUERY
-        for sql, offset in pieces:
+        for piece in pieces:
             try:
-                yield from self._simple(sql)
+                yield from self._simple(piece)
             except Error as error:
-                raise moved(error, offset) from error.__cause__
+                raise moved(error, piece.offset) from error.__cause__
         yield self._end()
 
-    def _simple(self, sql: str) -> Iterator[bytes]:
-        prepared = self._prepared(sql, ())
+    def _pieces(self, text: str) -> tuple[Piece, ...]:
+        """Return the statements of a text, lexed once. Raises too_long, text_unfinished, wire_limit."""
+        if len(text) > MOST_CHARACTERS:
+            raise refuse("too_long", most=MOST_CHARACTERS)
+        script = read_script(text, self._questions.dialect_of(text))
+        if script.unfinished:
+            raise refuse("text_unfinished", what=script.unfinished, position=script.position)
+        if len(script.pieces) > MOST_STATEMENTS:
+            raise refuse("wire_limit", most=MOST_STATEMENTS, what="statements")
+        return script.pieces
+
+    def _simple(self, piece: Piece) -> Iterator[bytes]:
+        prepared = self._prepared(piece, ())
         if prepared.oids and prepared.kind != "types":
-            raise refuse("parameter_none", number=1, position=_first_parameter(sql))
+            raise refuse("parameter_none", number=1, position=first_parameter(piece))
         portal = Portal(prepared)
         self._ask(portal)
         yield from self._sent(portal, None, describe=True)
@@ -133,40 +147,41 @@ class Backend:
         if len(self._statements) >= MOST_KEPT:
             raise refuse("wire_limit", most=MOST_KEPT, what="prepared statements")
         with self._questions.reading(message.sql):
-            pieces = _statements(message.sql)
+            pieces = self._pieces(message.sql)
         if len(pieces) > 1:
             raise refuse("wire_many")
-        sql, offset = pieces[0] if pieces else ("", 0)
+        piece = pieces[0] if pieces else Piece("")
         try:
-            prepared = self._prepared(sql, message.oids)
+            prepared = self._prepared(piece, message.oids)
         except Error as error:
-            raise moved(error, offset) from None
+            raise moved(error, piece.offset) from None
         self._statements[message.name] = prepared
         try:
             self._questions.look_at_names(prepared)
         except Error as error:
             del self._statements[message.name]
-            raise moved(error, offset) from None
+            raise moved(error, piece.offset) from None
+        prepared.forget_long()
         yield m.PARSE_COMPLETE
 
-    def _prepared(self, sql: str, oids: Sequence[int]) -> PreparedStatement:
-        """What a statement is. In a failed transaction only its end is understood."""
-        command = read_command(sql) if sql else None
-        if self._transaction.status == "E" and (command is None or command.kind not in Transaction.ENDS) and sql:
+    def _prepared(self, piece: Piece, oids: Sequence[int]) -> PreparedStatement:
+        """Prepare a statement. In a failed transaction only commands that end it are accepted."""
+        command = read_command(piece) if piece.sql else None
+        if self._transaction.status == "E" and (command is None or command.kind not in Transaction.ENDS) and piece.sql:
             raise refuse("transaction_failed")
-        if not sql:
-            return PreparedStatement("", "empty")
+        if not piece.sql:
+            return PreparedStatement(piece, "empty")
         if command is None or (command.kind in ("set", "reset", "show") and command.name.startswith("dp.")):
-            return self._questions.prepare(sql, oids)
-        if command.kind not in ("copy", "declare"):
-            return PreparedStatement(sql, "command", command=command)
+            return self._questions.prepare(piece, oids)
+        if command.query is None:
+            return PreparedStatement(piece, "command", command=command)
         try:
             inner = self._questions.prepare(command.query, oids)
             if command.kind == "declare" and not inner.oids:
                 self._questions.describe(inner)
         except Error as error:
-            raise moved(error, command.offset) from None
-        return PreparedStatement(sql, "command", inner.oids, command, inner.tree)
+            raise moved(error, command.query.offset) from None
+        return PreparedStatement(piece, "command", inner.oids, command, inner=inner)
 
     def _bind(self, message: m.Bind) -> Iterator[bytes]:
         prepared = self._statement(message.statement)
@@ -230,7 +245,7 @@ class Backend:
         self._portals[name] = portal
 
     def _drop_portals(self, held: bool) -> None:
-        """At the end of a transaction; cursors WITH HOLD stay when `held`."""
+        """Drop portals at the end of a transaction; cursors WITH HOLD stay if `held`."""
         self._portals = {name: portal for name, portal in self._portals.items() if held and portal.hold}
 
     @staticmethod
@@ -240,7 +255,7 @@ class Backend:
     # --- columns and rows ---------------------------------------------------------------------------------------------
 
     def _fields(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
-        """The columns of a statement without asking it."""
+        """Return the columns of a statement without running it."""
         command = prepared.command
         if prepared.kind == "empty" or (command is not None and command.kind in ("copy", "declare")):
             return ()
@@ -251,12 +266,13 @@ class Backend:
         return self._transaction.fields(command)
 
     def _ask(self, portal: Portal) -> None:
-        """Ask the statement of a portal, once. A portal that failed is not asked again."""
+        """Run the statement of a portal, once. A failed portal is not run again."""
         if portal.broken:
             raise refuse("portal_broken")
         if portal.answer is not None:
             return
         portal.broken = True
+        self._check_formats(portal)
         prepared = portal.prepared
         if prepared.kind == "empty":
             portal.answer = StatementResult("")
@@ -269,13 +285,18 @@ class Backend:
             portal.rows = Rows(fields, portal.answer.table)
         portal.broken = False
 
+    def _check_formats(self, portal: Portal) -> None:
+        """Raises wire_format and wire_formats before anything is charged or fetched. A statement without columns takes any."""
+        columns = self._fields(portal.prepared, portal.values) if len(portal.formats) > 1 else ()
+        formats_for(portal.formats, len(columns) or len(portal.formats))
+
     def _sent(self, portal: Portal, most: int | None, describe: bool) -> Iterator[bytes]:
-        """The next rows of a portal that was asked, then its tag or PortalSuspended."""
+        """Yield the next rows of a portal that has run, then its tag or PortalSuspended."""
         answer = portal.answer
         assert answer is not None
         command = portal.prepared.command
-        if not portal.told:
-            portal.told = True
+        if not portal.notices_sent:
+            portal.notices_sent = True
             heard = answer.notices if self._questions.settings.hears("NOTICE") else ()
             yield b"".join(m.notice_response(text, detail=detail) for text, detail in heard)
             yield b"".join(m.parameter_status(*pair) for pair in answer.statuses)
@@ -293,9 +314,9 @@ class Backend:
         formats = formats_for(portal.formats, len(portal.rows.fields))
         if describe:
             yield described(portal.rows.fields, formats)
-        before = portal.rows.at
+        before = portal.rows.position
         yield from portal.rows.messages(most, formats)
-        count = portal.rows.at - before
+        count = portal.rows.position - before
         if most is not None and count == most:
             yield m.PORTAL_SUSPENDED
         else:
@@ -310,7 +331,7 @@ class Backend:
             return self._declared(prepared, command, values)
         if command.kind == "copy":
             read_options(command.words)
-            return self._inner(Portal(self._questions.prepare(command.query, prepared.oids), values), command.offset)
+            return self._inner(Portal(self._question_in(prepared), values))
         if command.kind == "close":
             return self._closed(command)
         if command.kind in ("deallocate", "discard"):
@@ -320,12 +341,18 @@ class Backend:
             self._drop_portals(held=command.kind == "commit")
         return answer
 
-    def _inner(self, portal: Portal, offset: int) -> StatementResult:
-        """The answer of the question inside of a command."""
+    @staticmethod
+    def _question_in(prepared: PreparedStatement) -> PreparedStatement:
+        """Return a portal for the query inside a command."""
+        assert prepared.inner is not None
+        return replace(prepared.inner, fields=None)
+
+    def _inner(self, portal: Portal) -> StatementResult:
+        """Return the answer of the query inside a command."""
         try:
             self._ask(portal)
         except Error as error:
-            raise moved(error, offset) from error.__cause__
+            raise moved(error, portal.prepared.piece.offset) from error.__cause__
         assert portal.answer is not None
         return portal.answer
 
@@ -335,13 +362,13 @@ class Backend:
             raise refuse("transaction_none", what="DECLARE CURSOR")
         if command.name in self._portals:
             raise refuse("portal_known", name=command.name)
-        inner = self._questions.prepare(command.query, prepared.oids)
+        inner = self._question_in(prepared)
         formats = (1,) if "BINARY" in command.words else ()
         self._keep(command.name, Portal(inner, values, formats, cursor=True, hold=hold))
         return StatementResult(command.tag)
 
     def _fetched(self, command: Command) -> StatementResult:
-        """The next rows of a cursor; the first FETCH asks its question."""
+        """Return the next rows of a cursor; the first FETCH runs its query."""
         cursor = self._portal(command.name)
         first = cursor.answer is None
         self._ask(cursor)
@@ -349,8 +376,8 @@ class Backend:
         if cursor.rows is None:
             raise refuse("portal_unknown", name=command.name)
         size = cursor.rows.left if command.value == "all" else min(int(command.value[:18]), cursor.rows.left)
-        table = cursor.rows.table.slice(cursor.rows.at, size)
-        cursor.rows.at += size
+        table = cursor.rows.table.slice(cursor.rows.position, size)
+        cursor.rows.position += size
         notices = cursor.answer.notices if first else ()
         if command.kind == "move":
             return StatementResult(f"MOVE {size}", notices=notices)
@@ -376,30 +403,12 @@ class Backend:
         return StatementResult(command.tag)
 
 
-def _statements(text: str) -> list[tuple[str, int]]:
-    """Statements of a text with the place where each starts. Raises too_long, text_unfinished, wire_limit."""
-    if len(text) > MOST_CHARACTERS:
-        raise refuse("too_long", most=MOST_CHARACTERS)
-    script = read_script(text)
-    if script.unfinished:
-        raise refuse("text_unfinished", what=script.unfinished, position=script.position)
-    pieces = [*script.statements, *([script.rest] if script.rest is not None else [])]
-    if len(pieces) > MOST_STATEMENTS:
-        raise refuse("wire_limit", most=MOST_STATEMENTS, what="statements")
-    found, at = [], 0
-    for piece in pieces:
-        at = text.index(piece.sql, at)
-        found.append((piece.sql, at))
-        at += len(piece.sql)
-    return found
-
-
 _OWNERS = re.compile(r"\{(?:place|address|origin|source|problem)\}")
 """Facts that name files, hosts or folders of the owner's machine."""
 
 
 def for_analysts(error: Error) -> Error:
-    """The error, or a fixed sentence instead of one that names something of the owner's machine, which goes to the log."""
+    """Return the error; one that names a path or host of the owner is logged and replaced by `owner_only`."""
     entry = REGISTER.get(error.slug)
     if entry is None or not _OWNERS.search(entry.sentence + entry.hint) or entry.slug in _SHOWN:
         return error
@@ -412,14 +421,8 @@ _SHOWN = frozenset({"noise_plan", "command_argument"})
 """Sentences whose facts come from the question alone."""
 
 
-def _first_parameter(sql: str) -> int | None:
-    """The place of the first $n, for the caret."""
-    found = re.search(r"\$\d", sql)
-    return None if found is None else found.start() + 1
-
-
 def error_bytes(error: Error, severity: str = "ERROR") -> bytes:
-    """ErrorResponse: sentence, place, hint, and whether a charge stays."""
+    """Return ErrorResponse: sentence, position, hint, and whether a charge stays."""
     error = for_analysts(error)
     detail = "" if severity == "FATAL" else "the charge stays" if error.charged else "nothing was charged"
     return m.error_response(

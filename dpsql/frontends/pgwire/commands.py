@@ -1,36 +1,34 @@
-"""Statements about the connection and not about data: read from words, because they are no questions.
+"""Commands of a connection (SET, BEGIN, FETCH, COPY, ...), read from their words.
 
-Whatever is not listed here is a question and goes to the session or the catalog.
+Every other statement is a query for the session or the catalog.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlglot.tokenizer_core import Token, TokenType
+
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.sql.lexer import Piece
 
 MOST_COMMAND = 4_000
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command. `kind` is its first word in lower case, `name` and `value` what it names; `query` the SQL inside of
-    DECLARE and COPY and `offset` where that starts in the text; `words` all further words in upper case."""
+    """One command. `kind` is its first word in lower case, `name` and `value` what it names; `query` the question inside of
+    DECLARE and COPY; `words` all further words in upper case."""
 
     kind: str
     tag: str
     name: str = ""
     value: str = ""
-    query: str = ""
-    offset: int = 0
+    query: Piece | None = None
     words: tuple[str, ...] = ()
 
 
-_WORD = re.compile(
-    r"""\s*(?:--[^\n]*|/\*.*?\*/|("(?:[^"]|"")*"|'(?:[^']|'')*'|[^\W\d][\w$]*|\d+(?:\.\d+)?|\S))""", re.DOTALL
-)
-_KEYWORD = re.compile(r"[A-Za-z]+")
 _WRITES = {
     "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT", "REVOKE", "COMMENT",
     "VACUUM",
@@ -42,29 +40,33 @@ _COMMANDS = {
     "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD",
     "DEALLOCATE", "CLOSE", "LISTEN", "UNLISTEN", "DECLARE", "FETCH", "MOVE", "COPY", "PREPARE", "EXECUTE",
 }  # fmt: skip
-_CURSOR = re.compile(
-    r"""\s*DECLARE\s+("(?:[^"]|"")+"|[^\W\d][\w$]*)\s+((?:(?:BINARY|ASENSITIVE|INSENSITIVE|NO\s+SCROLL|SCROLL)\s+)*)CURSOR
-    (\s+WITH\s+HOLD|\s+WITHOUT\s+HOLD)?\s+FOR\s+(?=\S)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_COPY = re.compile(r"\s*COPY\s*\(", re.IGNORECASE)
+_CURSOR_WORDS = {"BINARY", "ASENSITIVE", "INSENSITIVE", "SCROLL"}
 
 
-def read_command(sql: str) -> Command | None:
-    """The command of a text that starts with its first word; None for a question. Raises refusals with SQLSTATEs."""
-    found = _KEYWORD.match(sql)
-    first = found.group().upper() if found else ""
+def words_of(piece: Piece, tokens: Sequence[Token]) -> list[str]:
+    """Return the tokens as written, with their quotes; a token of several words (GROUP BY) is split."""
+    words: list[str] = []
+    for token in tokens:
+        source = piece.source(token)
+        words += [source] if source[-1] in "\"'" else source.split()
+    return words
+
+
+def read_command(piece: Piece) -> Command | None:
+    """Return the command of a statement; None for a query. Raises refusals with SQLSTATEs."""
+    tokens = piece.tokens()
+    first = piece.source(tokens[0]).upper()
     if first in _WRITES:
-        raise refuse("read_only", word=_write_words(sql, first))
+        raise refuse("read_only", word=_write_words(words_of(piece, tokens[:2])))
     if first not in _COMMANDS:
         return None
     if first == "DECLARE":
-        return _declare(sql)
+        return _declare(piece)
     if first == "COPY":
-        return _copy(sql)
-    if len(sql) > MOST_COMMAND:
+        return _copy(piece)
+    if len(piece.sql) > MOST_COMMAND:
         raise refuse("wire_syntax", word=first)
-    words = [word for word in _WORD.findall(sql) if word][1:]
+    words = words_of(piece, tokens[1:])
     upper = [word.upper() for word in words]
     try:
         return _plain(first, words, upper)
@@ -72,10 +74,10 @@ def read_command(sql: str) -> Command | None:
         raise refuse("wire_syntax", word=first) from None
 
 
-def _write_words(sql: str, first: str) -> str:
-    """CREATE TABLE and the like, as PostgreSQL names it in its message."""
-    second = re.match(r"\w+\s+([A-Za-z]+)", sql)
-    return f"{first} {second.group(1).upper()}" if first in ("CREATE", "ALTER", "DROP") and second else first
+def _write_words(words: list[str]) -> str:
+    """Return the name of a write command such as CREATE TABLE as in PostgreSQL's message."""
+    first, *more = [word.upper() for word in words]
+    return f"{first} {more[0]}" if first in ("CREATE", "ALTER", "DROP") and more and more[0].isalpha() else first
 
 
 def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
@@ -127,10 +129,10 @@ def _set(words: list[str], upper: list[str]) -> Command:
     elif upper[0] == "NAMES":
         name, values = "client_encoding", words[1:]
     else:
-        at = next((index for index, word in enumerate(upper) if word in ("=", "TO")), 0)
-        if at == 0:
+        equals = next((index for index, word in enumerate(upper) if word in ("=", "TO")), 0)
+        if equals == 0:
             raise refuse("wire_syntax", word="SET")
-        name, values = "".join(map(unquoted, words[:at])), words[at + 1 :]
+        name, values = "".join(map(unquoted, words[:equals])), words[equals + 1 :]
     if not values:
         raise refuse("wire_syntax", word="SET")
     value = "".join(", " if word == "," else unquoted(word) for word in values)
@@ -167,43 +169,74 @@ def _fetch(first: str, words: list[str], upper: list[str]) -> Command:
     return Command(first.lower(), first, name, rest[0].lower())
 
 
-def _declare(sql: str) -> Command:
-    match = _CURSOR.match(sql)
-    if match is None:
+def _declare(piece: Piece) -> Command:
+    """DECLARE name [BINARY] [ASENSITIVE | INSENSITIVE] [[NO] SCROLL] CURSOR [WITH HOLD | WITHOUT HOLD] FOR query."""
+    tokens = piece.tokens()
+    head = words_of(piece, tokens[:_MOST_HEAD])
+    upper = [word.upper() for word in head]
+    if "CURSOR" not in upper[2:] or "FOR" not in upper[2:]:
         raise refuse("wire_syntax", word="DECLARE")
-    hold = bool(match.group(3) and "WITHOUT" not in match.group(3).upper())
-    words = ("HOLD",) * hold + ("BINARY",) * ("BINARY" in (match.group(2) or "").upper())
+    cursor, start = upper.index("CURSOR", 2), upper.index("FOR", 2)
+    options = [word for index, word in enumerate(upper[2:cursor], 3) if (word, upper[index]) != ("NO", "SCROLL")]
+    holding = upper[cursor + 1 : start]
+    named = head[1][0] == '"' or head[1].isidentifier() or head[1].replace("$", "_").isidentifier()
+    proper = named and set(options) <= _CURSOR_WORDS and holding in ([], ["WITH", "HOLD"], ["WITHOUT", "HOLD"])
+    if not proper or start + 1 >= len(tokens):
+        raise refuse("wire_syntax", word="DECLARE")
+    words = ("HOLD",) * (holding == ["WITH", "HOLD"]) + ("BINARY",) * ("BINARY" in options)
     return Command(
-        "declare", "DECLARE CURSOR", unquoted(match.group(1)), query=sql[match.end() :], offset=match.end(), words=words
+        "declare", "DECLARE CURSOR", unquoted(head[1]), query=piece.part(start + 1, len(tokens)), words=words
     )
 
 
-def _copy(sql: str) -> Command:
+_MOST_HEAD = 16
+"""Tokens in front of the question of DECLARE."""
+
+
+def _copy(piece: Piece) -> Command:
     """COPY (query) TO STDOUT [WITH] [(FORMAT csv, ...)] or the old words BINARY, CSV, HEADER, DELIMITER, NULL."""
-    match = _COPY.match(sql)
-    if match is None:
-        raise (
-            refuse("copy_table")
-            if re.search(r"\sTO\s", sql[:MOST_COMMAND], re.IGNORECASE)
-            else refuse("read_only", word="COPY FROM")
-        )
-    tail = list(re.finditer(r"\)\s*TO\s+STDOUT\b", sql, re.IGNORECASE))
-    if not tail:
+    tokens = piece.tokens()
+    table = len(tokens) < 2 or tokens[1].token_type is not TokenType.L_PAREN
+    end = _table_end(piece, tokens) if table else _closing(tokens, 1) + 1
+    behind = words_of(piece, tokens[end:][:MOST_COMMAND])
+    if [word.upper() for word in behind[:2]] != ["TO", "STDOUT"]:
         raise refuse("copy_target")
-    end = tail[-1]
-    words = tuple(word for word in _WORD.findall(sql[end.end() :][:MOST_COMMAND]) if word)
-    return Command("copy", "COPY", query=sql[match.end() : end.start()], offset=match.end(), words=words)
+    # COPY and FROM have four letters each: the places of names stay what they are.
+    query = Piece("FROM" + piece.sql[4 : tokens[end - 1].end + 1]) if table else piece.part(2, end - 1)
+    return Command("copy", "COPY", query=query, words=tuple(behind[2:]))
+
+
+def _table_end(piece: Piece, tokens: Sequence[Token]) -> int:
+    """The number of the token behind the name of a table that is copied as a whole. Refuses copying into it, or a part."""
+    words = [piece.source(token).upper() for token in tokens]
+    if "TO" not in words:
+        raise refuse("read_only", word="COPY FROM")
+    end = words.index("TO")
+    if end == 1 or TokenType.L_PAREN in [token.token_type for token in tokens[:end]]:
+        raise refuse("copy_columns")
+    return end
+
+
+def _closing(tokens: Sequence[Token], start: int) -> int:
+    """Return the index of the bracket that closes the one at `start`; of the last token if none does."""
+    depth = 0
+    for index in range(start, len(tokens)):
+        kind = tokens[index].token_type
+        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+        if depth == 0:
+            return index
+    return len(tokens) - 1
 
 
 def unquoted(word: str) -> str:
-    """A name or string without its quotes; a plain name is folded to lower case."""
+    """Return a name or string without its quotes; a plain name is folded to lower case."""
     if len(word) >= 2 and word[0] == word[-1] and word[0] in "\"'":
         return word[1:-1].replace(word[0] * 2, word[0])
     return word.lower() if word.isidentifier() else word
 
 
 def moved(error: Error, offset: int) -> Error:
-    """An error placed in the text inside of a command, placed in the whole text."""
+    """Return an error in the query inside a command with its position in the whole text."""
     if error.position is not None:
         error.position += offset
     return error

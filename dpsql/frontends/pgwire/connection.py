@@ -20,11 +20,12 @@ from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.backend import Backend, error_bytes
 from dpsql.frontends.pgwire.limits import Limits, LoginBackOff
 from dpsql.frontends.pgwire.login import Login
-from dpsql.frontends.pgwire.logins import Logins
+from dpsql.frontends.pgwire.logins import Logins, analyst_of
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.tls import Tls
 from dpsql.policy import Policy
-from dpsql.session.background_work import Room
+from dpsql.policy.narrowing import same_for
+from dpsql.session.background_work import MeasurementQueue
 
 MOST_MESSAGE = 1 << 20
 """Bytes of one message after login; a statement has 200,000 characters at most."""
@@ -76,7 +77,7 @@ class Host(Protocol):
     def logins(self) -> Logins: ...
 
     @property
-    def room(self) -> Room: ...
+    def room(self) -> MeasurementQueue: ...
 
     @property
     def back_off(self) -> LoginBackOff: ...
@@ -85,7 +86,7 @@ class Host(Protocol):
         """Raises wire_busy, wire_busy_user when `user` may have no further connection."""
 
     def may_be_plain(self, peer: str) -> bool:
-        """Whether a connection from `peer` may go without TLS."""
+        """Return whether a connection from `peer` may go without TLS."""
 
     def enter(self, user: str) -> None:
         """Count a login. Raises wire_busy, wire_busy_user."""
@@ -99,7 +100,7 @@ class Host(Protocol):
     def open(self, login: Login, number: int) -> Questions:
         """Return a session and a catalog for one login. Raises refusals of its `dp.` options."""
 
-    def cancel(self, asked: m.Cancel) -> None:
+    def cancel(self, request: m.Cancel) -> None:
         """Stop what the named connection runs."""
 
     async def work(self, function: Any, *arguments: Any) -> Any:
@@ -115,6 +116,7 @@ class Connection:
         self._encrypted = False
         self._idle = True
         self._leaving = False
+        self._policy: Policy | None = None
         task = asyncio.current_task()
         assert task is not None
         self.task: asyncio.Task[Any] = task
@@ -238,8 +240,8 @@ class Connection:
             back_off.succeeded(login.user, self.address)
         return answer
 
-    async def _encrypt(self, asked: m.TlsRequest) -> None:
-        if asked.gss or self._server.tls is None or self._encrypted:
+    async def _encrypt(self, request: m.TlsRequest) -> None:
+        if request.gss or self._server.tls is None or self._encrypted:
             await self._send(_DENIED)
             return
         # Bytes that are here before the handshake came in plain; taking them for encrypted ones would let a stranger
@@ -280,9 +282,21 @@ class Connection:
             if not self._server.logins.may_stay(login.user):
                 audit("login_ended", user=login.user, address=self.address, connection=self._number)
                 raise refuse("login_ended", user=login.user)
+            self._require_policy(login.user)
             pieces = backend.handle(message)
             while (piece := await self._server.work(_gathered, pieces)) is not None:
                 await self._send(piece)
+
+    def _require_policy(self, user: str) -> None:
+        """Raise policy_changed for a session under a policy that says something else to `user` than the one served now."""
+        assert self._questions is not None
+        current, begun = self._server.policy, self._policy or self._questions.session.policy
+        if current is begun:
+            return
+        if not same_for(begun, current, analyst_of(user, begun)):
+            audit("policy_changed", user=user, connection=self._number)
+            raise refuse("policy_changed")
+        self._policy = current
 
     def _tell_positions(self, questions: Questions) -> None:
         """Say how many are before a question that has to wait, once and only where responses come at any time: elsewhere
@@ -293,8 +307,8 @@ class Connection:
 
         def queued(position: int) -> None:
             if questions.settings.hears("NOTICE"):
-                told = m.notice_response(f"waiting for a place at the data, number {position} in the queue")
-                loop.call_soon_threadsafe(self._writer.write, told)
+                notice = m.notice_response(f"waiting for a place at the data, number {position} in the queue")
+                loop.call_soon_threadsafe(self._writer.write, notice)
 
         self._server.room.tell(questions.session.id, queued)
 
@@ -326,10 +340,10 @@ class Connection:
 
 def _gathered(pieces: Iterator[bytes]) -> bytes | None:
     """The next pieces as one, None when there are no more."""
-    found, size = [], 0
+    gathered, size = [], 0
     for piece in pieces:
-        found.append(piece)
+        gathered.append(piece)
         size += len(piece)
         if size >= FLUSH_BYTES:
             break
-    return b"".join(found) if found else None
+    return b"".join(gathered) if gathered else None

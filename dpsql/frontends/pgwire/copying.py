@@ -32,35 +32,35 @@ class CopyOptions:
 def read_options(words: Sequence[str]) -> CopyOptions:
     """Options behind TO STDOUT, in brackets or in the old way. Raises copy_option."""
     plain = [word for word in words if word not in ("(", ")", ",") and word.upper() not in ("WITH", "AS")]
-    given: dict[str, str] = {}
-    at = 0
-    while at < len(plain):
-        word = plain[at].upper()
+    options: dict[str, str] = {}
+    index = 0
+    while index < len(plain):
+        word = plain[index].upper()
         if word in ("CSV", "BINARY"):
-            given["FORMAT"], at = word, at + 1
-        elif word in ("FORMAT", "DELIMITER", "NULL", "ENCODING", "QUOTE", "ESCAPE") and at + 1 < len(plain):
-            given[word], at = unquoted(plain[at + 1]), at + 2
+            options["FORMAT"], index = word, index + 1
+        elif word in ("FORMAT", "DELIMITER", "NULL", "ENCODING", "QUOTE", "ESCAPE") and index + 1 < len(plain):
+            options[word], index = unquoted(plain[index + 1]), index + 2
         elif word == "HEADER":
-            given_value = plain[at + 1].upper() if at + 1 < len(plain) else ""
+            given_value = plain[index + 1].upper() if index + 1 < len(plain) else ""
             has_value = given_value in ("TRUE", "FALSE", "ON", "OFF", "1", "0")
-            given[word], at = given_value if has_value else "TRUE", at + 1 + has_value
+            options[word], index = given_value if has_value else "TRUE", index + 1 + has_value
         else:
-            raise refuse("copy_option", option=plain[at])
-    return _options(given)
+            raise refuse("copy_option", option=plain[index])
+    return _options(options)
 
 
-def _options(given: dict[str, str]) -> CopyOptions:
-    form = given.get("FORMAT", "text").lower()
+def _options(options: dict[str, str]) -> CopyOptions:
+    form = options.get("FORMAT", "text").lower()
     usual = CopyOptions(form, ",", "") if form == "csv" else CopyOptions(form)
-    delimiter = given.get("DELIMITER", usual.delimiter)
-    quotes = given.get("QUOTE", '"') + given.get("ESCAPE", '"')
-    encoding = given.get("ENCODING", "UTF8").upper()
+    delimiter = options.get("DELIMITER", usual.delimiter)
+    quotes = options.get("QUOTE", '"') + options.get("ESCAPE", '"')
+    encoding = options.get("ENCODING", "UTF8").upper()
     if form not in ("text", "csv", "binary"):
         raise refuse("copy_option", option=f"format {form}")
     if len(delimiter) != 1 or quotes != '""' or encoding not in ("UTF8", "UTF-8"):
         raise refuse("copy_option", option="delimiter, quote or encoding")
-    header = given.get("HEADER", "FALSE") in ("TRUE", "ON", "1")
-    return CopyOptions(form, delimiter, given.get("NULL", usual.null), header and form != "binary")
+    header = options.get("HEADER", "FALSE") in ("TRUE", "ON", "1")
+    return CopyOptions(form, delimiter, options.get("NULL", usual.null), header and form != "binary")
 
 
 def copy_messages(rows: Rows, options: CopyOptions) -> Iterator[bytes]:

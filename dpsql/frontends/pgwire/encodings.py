@@ -94,8 +94,8 @@ def _write_float(value: Any) -> str:
 
 
 def _read_float(text: str) -> float:
-    known = _INFINITE.get(text.strip().lower())
-    return float(text) if known is None else known
+    special = _INFINITE.get(text.strip().lower())
+    return float(text) if special is None else special
 
 
 def _write_numeric(value: Any) -> str:
@@ -156,8 +156,8 @@ def _micros(value: timedelta) -> int:
 
 
 def _read_timestamp(text: str) -> datetime:
-    found = datetime.fromisoformat(text.strip())
-    return found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo is not None else found
+    moment = datetime.fromisoformat(text.strip())
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment
 
 
 def _write_timestamptz(value: datetime) -> str:
@@ -232,13 +232,13 @@ def receive_array(data: bytes) -> list[Any]:
         return []
     if dimensions != 1 or element not in CODECS:
         raise ValueError("an array of one dimension")
-    count, at, found = struct.unpack("!i", data[12:16])[0], 20, list[Any]()
+    count, offset, elements = struct.unpack("!i", data[12:16])[0], 20, list[Any]()
     for _ in range(count):
-        size = struct.unpack("!i", data[at : at + 4])[0]
-        at += 4
-        found.append(None if size < 0 else CODECS[element].receive(data[at : at + size]))
-        at += max(size, 0)
-    return found
+        size = struct.unpack("!i", data[offset : offset + 4])[0]
+        offset += 4
+        elements.append(None if size < 0 else CODECS[element].receive(data[offset : offset + size]))
+        offset += max(size, 0)
+    return elements
 
 
 def _vector(name: str, element: int) -> Codec:

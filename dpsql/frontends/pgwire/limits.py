@@ -62,19 +62,19 @@ class LoginBackOff:
     def seconds(self, user: str, address: str) -> float:
         """Return how long `user` has to wait at `address` before a password is looked at; 0 when not at all."""
         with self._lock:
-            known = (self._failures.get(key) for key in _keys(user, address))
-            return max([0.0, *(one.closed_until - self._clock() for one in known if one is not None)])
+            counts = (self._failures.get(key) for key in _keys(user, address))
+            return max([0.0, *(failures.closed_until - self._clock() for failures in counts if failures is not None)])
 
     def failed(self, user: str, address: str) -> None:
         """Count a failure."""
         with self._lock:
             for key, free in zip(_keys(user, address), (self._free, 4 * self._free), strict=True):
-                one = self._failures.setdefault(key, _Failures())
+                failures = self._failures.setdefault(key, _Failures())
                 self._failures.move_to_end(key)
-                one.count += 1
-                if one.count > free:
-                    seconds = self._first * 2.0 ** min(one.count - free - 1, 30)
-                    one.closed_until = self._clock() + min(seconds, LONGEST_SECONDS)
+                failures.count += 1
+                if failures.count > free:
+                    seconds = self._first * 2.0 ** min(failures.count - free - 1, 30)
+                    failures.closed_until = self._clock() + min(seconds, LONGEST_SECONDS)
             while len(self._failures) > MOST_REMEMBERED:
                 self._failures.popitem(last=False)
 

@@ -27,7 +27,7 @@ class Login:
         if not self.user:
             raise refuse("login_user")
         self.settings = Settings(self.user)
-        self._given = _given(startup.parameters)
+        self._requested = _requested_settings(startup.parameters)
         self.done = False
         self._exchange: Exchange | None = None
         self._step = 0
@@ -35,12 +35,12 @@ class Login:
     @property
     def options(self) -> dict[str, str]:
         """The `dp.` options of the startup packet, for the session to judge."""
-        return {name: value for name, value in self._given.items() if name.startswith("dp.")}
+        return {name: value for name, value in self._requested.items() if name.startswith("dp.")}
 
     def begin(self) -> bytes:
         """The first answer: which mechanisms there are."""
-        verifier, known = self._logins.verifier(self.user)
-        self._exchange = Exchange(verifier, known, self._binding)
+        verifier, exists = self._logins.verifier(self.user)
+        self._exchange = Exchange(verifier, exists, self._binding)
         unknown = [name for name in self._startup.parameters if name.startswith("_pq_.")]
         first = m.negotiate(0, unknown) if self._startup.minor > 0 or unknown else b""
         return first + m.sasl_mechanisms(self._exchange.mechanisms())
@@ -65,7 +65,7 @@ class Login:
         """AuthenticationOk; settings of the startup packet are taken over, unknown ones as PostgreSQL would set
         them."""
         notices = []
-        for name, value in self._given.items():
+        for name, value in self._requested.items():
             if name.startswith("dp."):
                 continue
             try:
@@ -75,14 +75,14 @@ class Login:
         return m.AUTHENTICATED + b"".join(notices if self.settings.hears("WARNING") else ())
 
 
-def _given(parameters: Mapping[str, str]) -> dict[str, str]:
+def _requested_settings(parameters: Mapping[str, str]) -> dict[str, str]:
     """Settings by name: those named in the startup packet, then those of its `options` (-c name=value, --name=value)."""
-    given = {
+    requested = {
         name: value for name, value in parameters.items()
         if name not in ("user", "database", "options", "replication") and not name.startswith("_pq_.")
     }  # fmt: skip
-    given |= {name: value.replace("\\ ", " ") for name, value in _OPTION.findall(parameters.get("options", ""))}
-    return {name.lower() if name.lower().startswith("dp.") else name: value for name, value in given.items()}
+    requested |= {name: value.replace("\\ ", " ") for name, value in _OPTION.findall(parameters.get("options", ""))}
+    return {name.lower() if name.lower().startswith("dp.") else name: value for name, value in requested.items()}
 
 
 def _initial(body: bytes) -> tuple[str, bytes]:

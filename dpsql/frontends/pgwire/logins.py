@@ -18,6 +18,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.scram import Verifier, make_verifier, mock_verifier
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy
+from dpsql.storage.durable_files import sync, write_private
 
 LEAST_PASSWORD = 8
 _DISABLED = "!"
@@ -33,8 +34,12 @@ class Logins:
         self._place, self._policy = place, policy
         self._lock = threading.Lock()
         self._stamp: tuple[int, int] | None = None
-        self._known: dict[str, str] = {}
+        self._verifiers: dict[str, str] = {}
         self._secret = b""
+
+    def follow(self, policy: Policy) -> None:
+        """Let in whoever `policy` names, from now on."""
+        self._policy = policy
 
     def names(self) -> tuple[str, ...]:
         """Everybody who may have a login."""
@@ -48,15 +53,15 @@ class Logins:
             raise refuse("user_password", least=LEAST_PASSWORD)
         with self._lock:
             self._read()
-            self._write({**self._known, name: make_verifier(password).text()})
+            self._write({**self._verifiers, name: make_verifier(password).text()})
 
     def states(self) -> dict[str, str]:
         """Everybody who may have a login or has one, and what it is: active, disabled, none, or `not in the policy`."""
         with self._lock:
             self._read()
-            known = dict(self._known)
+            verifiers = dict(self._verifiers)
         words = dict.fromkeys(self.names(), "none")
-        for name, text in known.items():
+        for name, text in verifiers.items():
             disabled = "disabled" if text.startswith(_DISABLED) else "active"
             words[name] = disabled if name in words else "not in the policy"
         return dict(sorted(words.items()))
@@ -74,26 +79,26 @@ class Logins:
         self._change(name, lambda text: text.removeprefix(_DISABLED))
 
     def may_stay(self, name: str) -> bool:
-        """Whether somebody who has logged in as `name` may go on asking. Raises user_file."""
+        """Return whether somebody who has logged in as `name` may go on asking. Raises user_file."""
         with self._lock:
             self._read()
-            text = self._known.get(name)
+            text = self._verifiers.get(name)
         return text is not None and not text.startswith(_DISABLED)
 
     def _change(self, name: str, change: Callable[[str], str | None]) -> None:
         with self._lock:
             self._read()
-            if name not in self._known:
-                raise refuse("user_unknown", name=name, known=", ".join(sorted(self._known)) or "nobody")
-            text = change(self._known[name])
-            others = {known: kept for known, kept in self._known.items() if known != name}
-            self._write(others if text is None else {**others, name: text})
+            if name not in self._verifiers:
+                raise refuse("user_unknown", name=name, known=", ".join(sorted(self._verifiers)) or "nobody")
+            text = change(self._verifiers[name])
+            unchanged = {other: verifier for other, verifier in self._verifiers.items() if other != name}
+            self._write(unchanged if text is None else {**unchanged, name: text})
 
     def verifier(self, name: str) -> tuple[Verifier, bool]:
-        """What checks a login of `name`, and whether it can succeed at all. Raises user_file."""
+        """Return what checks a login of `name`, and whether it can succeed at all. Raises user_file."""
         with self._lock:
             self._read()
-            text = self._known.get(name) if name in self.names() else None
+            text = self._verifiers.get(name) if name in self.names() else None
             if text is None or text.startswith(_DISABLED):
                 return mock_verifier(self._secret, name), False
         try:
@@ -111,45 +116,48 @@ class Logins:
     def __len__(self) -> int:
         with self._lock:
             self._read()
-            return len([name for name in self._known if name in self.names()])
+            return len([name for name in self._verifiers if name in self.names()])
 
     def _read(self) -> None:
         try:
             status = self._place.stat()
         except FileNotFoundError:
-            self._stamp, self._known = None, {}
+            self._stamp, self._verifiers = None, {}
             return
         except OSError as error:
             raise self._failed(error.strerror) from None
         if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise self._failed("it is open to others than its owner; chmod 600")
+            raise self._failed("it is accessible to users other than its owner; chmod 600")
         stamp = (status.st_mtime_ns, status.st_size)
         if stamp == self._stamp:
             return
         try:
             facts = json.loads(self._place.read_text(encoding="utf-8"))
-            self._known, self._secret = dict(facts["logins"]), bytes.fromhex(facts["secret"])
+            self._verifiers, self._secret = dict(facts["logins"]), bytes.fromhex(facts["secret"])
         except (OSError, ValueError, KeyError, TypeError):
             raise self._failed("it cannot be read") from None
         self._stamp = stamp
 
-    def _write(self, known: dict[str, str]) -> None:
+    def _write(self, verifiers: dict[str, str]) -> None:
         """Whole or not at all."""
         self._secret = self._secret or os.urandom(32)
-        text = json.dumps({"secret": self._secret.hex(), "logins": known}, indent=1, sort_keys=True)
+        text = json.dumps({"secret": self._secret.hex(), "logins": verifiers}, indent=1, sort_keys=True)
         draft = self._place.with_name(f"{self._place.name}.{secrets.token_hex(8)}")
         try:
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            write_private(draft, f"{text}\n".encode())
             os.replace(draft, self._place)
+            sync(self._place.parent)
         except OSError as error:
             raise self._failed(error.strerror) from None
-        self._known, self._stamp = known, None
+        self._verifiers, self._stamp = verifiers, None
 
     def _failed(self, problem: str | None) -> Exception:
         return refuse("user_file", place=str(self._place), problem=(problem or "it failed").lower())
+
+
+def analyst_of(user: str, policy: Policy) -> str | None:
+    """Return the analyst that a login asks as; None for the owner."""
+    return None if user == OWNER and user not in policy.analysts else user
 
 
 def open_logins(ledger: Ledger, policy: Policy) -> Logins:

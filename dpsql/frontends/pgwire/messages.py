@@ -127,16 +127,16 @@ class _Reader:
     """Takes fields off the front of a body; whatever does not fit is one refusal (wire_message)."""
 
     def __init__(self, kind: str, body: bytes) -> None:
-        self._kind, self._body, self._at = kind, body, 0
+        self._kind, self._body, self._position = kind, body, 0
 
     def text(self) -> str:
-        end = self._body.find(b"\0", self._at)
+        end = self._body.find(b"\0", self._position)
         if end < 0:
             raise self.bad()
-        found = self._body[self._at : end]
-        self._at = end + 1
+        data = self._body[self._position : end]
+        self._position = end + 1
         try:
-            return found.decode("utf-8")
+            return data.decode("utf-8")
         except UnicodeDecodeError:
             raise refuse("wire_encoding") from None
 
@@ -146,11 +146,11 @@ class _Reader:
         return value
 
     def take(self, size: int) -> bytes:
-        if size < 0 or self._at + size > len(self._body):
+        if size < 0 or self._position + size > len(self._body):
             raise self.bad()
-        found = self._body[self._at : self._at + size]
-        self._at += size
-        return found
+        data = self._body[self._position : self._position + size]
+        self._position += size
+        return data
 
     def numbers(self, form: str) -> tuple[int, ...]:
         """A count and that many numbers."""
@@ -158,14 +158,14 @@ class _Reader:
 
     def values(self) -> tuple[bytes | None, ...]:
         """A count and that many values with their lengths, -1 for NULL."""
-        found: list[bytes | None] = []
+        values: list[bytes | None] = []
         for _ in range(self.number("!H")):
             size = self.number("!i")
-            found.append(None if size == -1 else self.take(size))
-        return tuple(found)
+            values.append(None if size == -1 else self.take(size))
+        return tuple(values)
 
     def end(self) -> None:
-        if self._at != len(self._body):
+        if self._position != len(self._body):
             raise self.bad()
 
     def bad(self) -> Exception:
@@ -195,10 +195,10 @@ def read_startup(body: bytes) -> Startup | TlsRequest | Cancel:
 def read_message(kind: bytes, body: bytes) -> Message:
     """One message after the first, without its type and length. Raises wire_message, wire_encoding, wire_unknown."""
     reader = _Reader(kind.decode("latin-1"), body)
-    found = _read(kind, reader, body)
+    message = _read(kind, reader, body)
     if kind not in (b"p", b"d", b"c", b"f"):
         reader.end()
-    return found
+    return message
 
 
 def _read(kind: bytes, reader: _Reader, body: bytes) -> Message:
@@ -210,10 +210,10 @@ def _read(kind: bytes, reader: _Reader, body: bytes) -> Message:
         portal, statement = reader.text(), reader.text()
         return Bind(portal, statement, reader.numbers("!h"), reader.values(), reader.numbers("!h"))
     if kind in (b"D", b"C"):
-        what = reader.take(1)
-        if what not in (b"S", b"P"):
+        target = reader.take(1)
+        if target not in (b"S", b"P"):
             raise reader.bad()
-        return (Describe if kind == b"D" else Close)(what.decode(), reader.text())
+        return (Describe if kind == b"D" else Close)(target.decode(), reader.text())
     if kind == b"E":
         return Execute(reader.text(), max(0, reader.number("!i")))
     if kind == b"p":

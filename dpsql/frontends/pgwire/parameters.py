@@ -15,6 +15,7 @@ from dpsql.frontends.pgwire.catalog.policy_rows import TYPES
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.catalog.shape import relations, type_names
 from dpsql.policy import Policy
+from dpsql.sql.parse import place
 
 MOST_PARAMETERS = 1_000
 _WIRE = {
@@ -27,6 +28,11 @@ _WIRE = {
     "float8": e.FLOAT8,
 }
 _COMPARED = (exp.Binary, exp.Between, exp.In)
+_ORDERED_SETS = (exp.PercentileCont, exp.PercentileDisc)
+_QUANTILES = {
+    "quantile", "quantile_cont", "quantile_disc", "approx_quantile", "percentile", "percentile_approx",
+    "approx_percentile",
+}  # fmt: skip
 _REG_TYPES = {2205, 2206, 24, 4089, 4096}
 _DUMMIES: dict[int, Any] = {
     e.BOOL: True, e.NUMERIC: Decimal(1), e.FLOAT4: 1.0, e.FLOAT8: 1.0, e.DATE: date(2020, 1, 1), e.TIME: time(0),
@@ -35,22 +41,24 @@ _DUMMIES: dict[int, Any] = {
 
 
 def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Policy) -> tuple[int, ...]:
-    """The OID of each parameter: as declared, else inferred, else text. Raises wire_limit."""
+    """The OID of each parameter: as declared, else inferred, else text. Raises wire_limit and parameter_none."""
     if tree is None:
         return tuple(oid or e.TEXT for oid in declared)
-    found: dict[int, int] = {}
+    inferred: dict[int, int] = {}
     lookup = _columns(tree, policy)
     for node in tree.find_all(exp.Parameter):
-        number = int(node.name) if node.name.isdigit() else 0
-        if not 1 <= number <= MOST_PARAMETERS:
+        number = int(node.name) if node.name.isdecimal() else 0
+        if number == 0:
+            raise refuse("parameter_none", number=node.name, position=place(node))
+        if number > MOST_PARAMETERS:
             raise refuse("wire_limit", most=MOST_PARAMETERS, what="parameters")
         oid = _inferred(node, lookup)
-        if number not in found or found[number] == e.TEXT:
-            found[number] = oid
-    count = max([*found, len(declared)], default=0)
-    given = dict(enumerate(declared, 1))
-    known = [given.get(number) or found.get(number, e.TEXT) for number in range(1, count + 1)]
-    return tuple(e.TEXT if oid in _REG_TYPES or oid == e.UNKNOWN else oid for oid in known)
+        if number not in inferred or inferred[number] == e.TEXT:
+            inferred[number] = oid
+    count = max([*inferred, len(declared)], default=0)
+    by_number = dict(enumerate(declared, 1))
+    oids = [by_number.get(number) or inferred.get(number, e.TEXT) for number in range(1, count + 1)]
+    return tuple(e.TEXT if oid in _REG_TYPES or oid == e.UNKNOWN else oid for oid in oids)
 
 
 def dummies(oids: Sequence[int]) -> list[Any]:
@@ -96,12 +104,12 @@ def _columns(tree: exp.Expr, policy: Policy) -> Callable[[str], int | None]:
     """Type of a column by its bare name among the tables that the tree reads."""
     types: dict[str, int] = {}
     for table in tables_of(tree):
-        schema, own = catalog_schema(table), policy.table(table.name)
+        schema, policy_table = catalog_schema(table), policy.table(table.name)
         if schema is not None and (schema, table.name.lower()) in relations():
             for name, (type_, _) in relations()[schema, table.name.lower()].columns.items():
                 types.setdefault(name, _WIRE.get(type_, e.TEXT))
-        elif own is not None:
-            for column in own.columns.values():
+        elif policy_table is not None:
+            for column in policy_table.columns.values():
                 types.setdefault(column.name.lower(), TYPES[column.type][1])
     return lambda name: types.get(name.lower())
 
@@ -119,11 +127,22 @@ def _inferred(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
         return e.ARRAY_OF.get(_type_of(other, lookup), e.ARRAY_OF[e.TEXT])
     if isinstance(parent, (exp.Like, exp.ILike, exp.DPipe, exp.RegexpLike, exp.RegexpILike)):
         return e.TEXT
+    if _is_share(inner, parent):
+        return e.FLOAT8
     if isinstance(parent, _COMPARED):
-        others = [child for child in parent.iter_expressions() if child is not inner]
-        types = [_type_of(other, lookup) for other in others if not isinstance(other.unnest(), exp.Parameter)]
+        operands = [child for child in parent.iter_expressions() if child is not inner]
+        types = [_type_of(other, lookup) for other in operands if not isinstance(other.unnest(), exp.Parameter)]
         return types[0] if types else e.TEXT
     return e.TEXT
+
+
+def _is_share(node: exp.Expr, parent: exp.Expr | None) -> bool:
+    """Return whether a parameter says which quantile is wanted, in any spelling and in the place where it is said."""
+    if isinstance(parent, exp.Anonymous):
+        return parent.name.lower() in _QUANTILES and node is not parent.expressions[0]
+    if isinstance(parent, _ORDERED_SETS) and isinstance(parent.parent, exp.WithinGroup):
+        return node is parent.this
+    return isinstance(parent, (*_ORDERED_SETS, exp.Quantile, exp.ApproxQuantile)) and node is not parent.this
 
 
 def _is_list_test(node: exp.Expr | None) -> TypeGuard[exp.Expr]:

@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-import re
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import Error, refuse
@@ -30,12 +30,17 @@ from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_dum
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.release.release import Release
+from dpsql.release.value_text import half_width_text
 from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
+from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece
 
-_PARAMETER = re.compile(r"\$\d")
 _VECTORS = {"indkey": e.INT2VECTOR, "indoption": e.INT2VECTOR, "indclass": e.OIDVECTOR, "indcollation": e.OIDVECTOR}
 _NAG_SECONDS = 0.05
+_MOST_BARS = 300
+_MOST_NAMED = 6
+_QUERY_WORDS = {"select", "with", "values", "from", "("}
+_CATALOG_WORDS = ("pg_", "information_schema")
 _NAME_ERRORS = ("unknown_column", "unknown_table", "unknown_function", "ambiguous_column", "syntax", "not_a_query")
 LONG_TEXT = 5_000
 """Characters of a text from which on it is read in turns; reading as many takes some hundredths of a second."""
@@ -43,14 +48,22 @@ LONG_TEXT = 5_000
 
 @dataclass
 class PreparedStatement:
-    """One statement that was understood: where it goes, its parameters' types, and its columns once they are known."""
+    """One statement that was understood: where it goes, its parameters' types, and its columns once they are known.
+    `inner` is the question inside of a command."""
 
-    sql: str
+    piece: Piece
     kind: str
     oids: tuple[int, ...] = ()
     command: Command | None = None
     tree: exp.Expr | None = None
+    inner: PreparedStatement | None = None
     fields: tuple[ResultField, ...] | None = field(default=None)
+
+    def forget_long(self) -> None:
+        """Let the tokens of a long text go, so that many prepared statements do not fill the memory."""
+        for prepared in (self, self.inner):
+            if prepared is not None and len(prepared.piece.sql) > LONG_TEXT:
+                prepared.piece.forget()
 
 
 class Stop:
@@ -60,7 +73,7 @@ class Stop:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._interrupt: Callable[[], None] | None = None
-        self.asked = False
+        self.requested = False
         self.late = False
         self.gone = False
 
@@ -68,7 +81,7 @@ class Stop:
     def running(self, interrupt: Callable[[], None], seconds: float | None) -> Iterator[None]:
         """While this is entered, `interrupt` is what stops; it is called after `seconds` in any case."""
         with self._lock:
-            self._interrupt, self.asked, self.late = interrupt, self.gone, False
+            self._interrupt, self.requested, self.late = interrupt, self.gone, False
         self.check()
         timer = None if seconds is None else threading.Timer(seconds, self._expire, (interrupt,))
         if timer is not None:
@@ -97,7 +110,7 @@ class Stop:
             with self._lock:
                 if self._interrupt is not mine:
                     return
-                self.asked = True
+                self.requested = True
                 mine()
             time.sleep(_NAG_SECONDS)
 
@@ -109,7 +122,7 @@ class Stop:
 
     def check(self) -> None:
         """Raises wire_cancelled or wire_timeout when it was asked for."""
-        if self.asked:
+        if self.requested:
             raise self.refusal()
 
     def check_gone(self) -> None:
@@ -118,7 +131,7 @@ class Stop:
             raise self.refusal()
 
     def refusal(self, charged: bool = False, hint: str = "") -> Error:
-        """What a statement that was stopped says."""
+        """Return what a statement that was stopped says."""
         return refuse("wire_timeout" if self.late else "wire_cancelled", charged=charged, hint=hint)
 
 
@@ -138,7 +151,7 @@ class Questions:
         self.session, self.settings, self.stop = session, settings, Stop()
         self._catalog = catalog
         self._place = CatalogContext(catalog.user, catalog.database, settings, process, catalog.oids)
-        self._tables = {name.lower() for name in session.policy.tables}
+        self._tables = {name.lower() for name in session.policy.visible}
         self._texts = FairQueue(1) if texts is None else texts
         self._activity = Activity() if activity is None else activity
 
@@ -154,24 +167,42 @@ class Questions:
 
     # --- understanding ------------------------------------------------------------------------------------------------
 
-    def prepare(self, sql: str, declared: Sequence[int]) -> PreparedStatement:
-        """Where a question goes and what its parameters are. Raises refusals; nothing is charged."""
-        if TYPE_TREE.match(sql):
-            return PreparedStatement(sql, "types", (1028,))
-        with self.reading(sql):
-            return self._understood(sql, declared)
+    def dialect_of(self, text: str) -> str:
+        """The dialect to lex a message in, so that its tokens serve the parser that will most probably read them."""
+        text = text.lower()
+        if any(word in text for word in _CATALOG_WORDS):
+            return POSTGRESQL
+        about_data = "select" not in text or any(name in text for name in self._tables)
+        return DIALECT if about_data else POSTGRESQL
 
-    def _understood(self, sql: str, declared: Sequence[int]) -> PreparedStatement:
-        words = _words(sql)
+    def prepare(self, piece: Piece, declared: Sequence[int]) -> PreparedStatement:
+        """Return where a question goes and what its parameters are. Raises refusals; nothing is charged."""
+        if TYPE_TREE.match(piece.sql):
+            return PreparedStatement(piece, "types", (1028,))
+        with self._counting_refusals(piece), self.reading(piece.sql):
+            return self._understood(piece, declared)
+
+    @contextmanager
+    def _counting_refusals(self, piece: Piece) -> Iterator[None]:
+        """Count a statement that is refused before it is run, as drivers that prepare statements see most refusals."""
+        try:
+            yield
+        except Error as error:
+            self._activity.failed(self._place.user, error, piece.sql)
+            raise
+
+    def _understood(self, piece: Piece, declared: Sequence[int]) -> PreparedStatement:
+        words = _words(piece)
         about_data = not words.isdisjoint(self._tables)
         about_catalog = any(
             word.startswith("pg_") or word in ("information_schema", "_pg_expandarray") for word in words
         )
-        if about_data and not about_catalog and not _PARAMETER.search(sql):
-            return PreparedStatement(sql, "data", tuple(oid or e.TEXT for oid in declared))
-        tree = read_postgres(sql)
+        plain = about_data and not about_catalog and first_parameter(piece) is None
+        if plain or not _is_query(piece):
+            return PreparedStatement(piece, "data", tuple(oid or e.TEXT for oid in declared))
+        tree = read_postgres(piece)
         kind = self._kind(tree, about_data)
-        return PreparedStatement(sql, kind, parameter_types(tree, declared, self.session.policy), tree=tree)
+        return PreparedStatement(piece, kind, parameter_types(tree, declared, self.session.policy), tree=tree)
 
     def _kind(self, tree: exp.Expr | None, about_data: bool) -> str:
         if tree is None or not isinstance(tree, exp.Query):
@@ -190,6 +221,7 @@ class Questions:
             fields = self._described(prepared, None)
         except Error as error:
             if error.slug in _NAME_ERRORS:
+                self._activity.failed(self._place.user, error, prepared.piece.sql)
                 raise
         else:
             if not prepared.oids:
@@ -198,7 +230,8 @@ class Questions:
     def describe(self, prepared: PreparedStatement, values: Sequence[Any] | None = None) -> tuple[ResultField, ...]:
         """The columns of a question, remembered; `values` stand in for parameters whose values are not known yet."""
         if prepared.fields is None:
-            prepared.fields = self._described(prepared, values)
+            with self._counting_refusals(prepared.piece) if prepared.kind == "data" else nullcontext():
+                prepared.fields = self._described(prepared, values)
         return prepared.fields
 
     def _described(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
@@ -210,9 +243,9 @@ class Questions:
             filled = with_dummies(tree, prepared.oids) if values is None else with_values(tree, values)
             return _fields(self._catalog.describe(filled, self._place))
         try:
-            given = list(dummies(prepared.oids) if values is None else values)
-            with self.reading(prepared.sql):
-                columns = self.session.describe(prepared.sql, given or None)
+            parameters = list(dummies(prepared.oids) if values is None else values)
+            with self.reading(prepared.piece.sql):
+                columns = self.session.describe(prepared.piece, parameters or None)
         except Error as error:
             return _fields(self._probe(prepared, error).schema)
         return tuple(ResultField(column.name, OIDS[column.type]) for column in columns)
@@ -228,27 +261,27 @@ class Questions:
         with self.stop.running(self.session.interrupt, self.settings.statement_seconds()):
             started = time.monotonic()
             try:
-                release = self._execute(prepared.sql, list(values) or None)
+                release = self._execute(prepared.piece, list(values) or None)
             except Error as error:
-                self._activity.failed(self._place.user, error)
-                if self.stop.asked and error.slug == "stopped":
+                self._activity.failed(self._place.user, error, prepared.piece.sql)
+                if self.stop.requested and error.slug == "stopped":
                     raise self.stop.refusal(error.charged, error.hint) from None
                 return self._structure(prepared, error)
             if release.receipt.id:
-                self._activity.answered(self._place.user, release, time.monotonic() - started)
+                self._activity.answered(self._place.user, release, time.monotonic() - started, prepared.piece.sql)
         fields = tuple(ResultField(column.name, OIDS[column.type]) for column in release.columns)
         tag = "SELECT" if fields else "SET"
         return StatementResult(tag, fields, release.table if fields else None, self._notices(release))
 
-    def _execute(self, sql: str, values: list[Any] | None) -> Release:
+    def _execute(self, piece: Piece, values: list[Any] | None) -> Release:
         """As `Session.execute`, with the text read in its turn and the data scanned out of it."""
-        if len(sql) <= LONG_TEXT:
-            return self.session.execute(sql, values)
+        if len(piece.sql) <= LONG_TEXT:
+            return self.session.execute(piece, values)
         pace = Pace(self.session.policy)
-        with self.reading(sql):
-            statement = self.session.planner.parse(sql, values)
+        with self.reading(piece.sql):
+            statement = self.session.planner.parse(piece, values)
             if statement.kind != "query":
-                return self.session.execute(sql, values)
+                return self.session.execute(piece, values)
             planned = self.session.plan(statement, values)
         return self.session.answer(planned, pace=pace)
 
@@ -259,7 +292,7 @@ class Questions:
             try:
                 return self._catalog.run(with_values(prepared.tree, values), self._place, interrupt.set)
             except Error as error:
-                if self.stop.asked and error.slug == "sandbox_time":
+                if self.stop.requested and error.slug == "sandbox_time":
                     raise self.stop.refusal() from None
                 raise
 
@@ -267,11 +300,14 @@ class Questions:
         """A tool that looks at a table's columns through LIMIT 1 gets columns without rows; anything else its
         refusal."""
         table = self._probe(prepared, error)
-        told = ("rows of people are not shown: these are the columns only", "ask for an aggregate: SELECT COUNT(*) ...")
-        return replace(_answer(table), notices=(told,))
+        notice = (
+            "rows of people are not shown: these are the columns only",
+            "ask for an aggregate: SELECT COUNT(*) ...",
+        )
+        return replace(_answer(table), notices=(notice,))
 
     def _probe(self, prepared: PreparedStatement, error: Error) -> pa.Table:
-        tree = prepared.tree or read_postgres(prepared.sql)
+        tree = prepared.tree or read_postgres(prepared.piece)
         if error.slug not in ("raw_rows", "rows_clause"):
             raise error
         if tree is None or not _is_probe(tree):
@@ -286,13 +322,18 @@ class Questions:
 
     def _notices(self, release: Release) -> tuple[tuple[str, str], ...]:
         receipt = release.receipt
-        found = [(text, "") for text in release.notices]
+        notices = [(text, "") for text in release.notices]
         if receipt.remaining:
             left = "; ".join(f"{scope}: {words}" for scope, words in receipt.remaining.items())
-            paid = "nothing charged (answered from stored releases)" if receipt.reused else f"charged {receipt.charged}"
+            paid = (
+                "price: nothing, answered from stored releases"
+                if receipt.reused
+                else f"price: {receipt.price or receipt.charged}"
+            )
+            exact = "" if receipt.reused else f"charged {receipt.charged}, receipt {receipt.id}; "
             # The price comes first: some clients show the first notice alone.
-            found.insert(0, (paid, f"{_error_bars(release)}remaining: {left}"))
-        return tuple(found)
+            notices.insert(0, (paid, f"{_error_bars(release)}{exact}remaining: {left}"))
+        return tuple(notices)
 
 
 class _Interrupt:
@@ -310,24 +351,43 @@ class _Interrupt:
 
 
 def _error_bars(release: Release) -> str:
-    """Half-widths of what was measured, those of the stored release where the answer comes from one."""
-    widths = [
-        (term.output, term.error_95 if term.stored_error_95 is None else term.stored_error_95)
-        for term in release.measured[:6]
-        if term.l1_sensitivity and term.output
-    ]
-    # What is chosen instead of noisy (a maximum) has no half-width before it is released.
-    parts = [f"{output} \N{PLUS-MINUS SIGN} {width:.4g}" for output, width in widths if width is not None]
-    return f"error bars ({release.confidence:.4g}): {', '.join(parts)}; " if parts else ""
+    """Half-widths of the bars of a short answer's outputs, in their own units: the widest of each column's rows.
 
-
-def _words(sql: str) -> set[str]:
-    """The words of a text that are no strings, in lower case."""
+    Long answers are left out, since their bars take time that most clients gain nothing from.
+    """
+    noisy = [(position, column.name) for position, column in enumerate(release.columns) if column.noisy]
+    if not noisy or len(release) * len(noisy) > _MOST_BARS:
+        return ""
+    parts = []
     try:
-        tokens = sqlglot.tokenize(sql, read="postgres")
-    except SqlglotError:
-        return set()
-    return {token.text.lower() for token in tokens if token.token_type is not sqlglot.TokenType.STRING}
+        errors = release.error
+    except Error:
+        return ""
+    for position, name in noisy[:_MOST_NAMED]:
+        widths = [width for width in errors.column(position).to_pylist() if width is not None]
+        if widths and math.isfinite(max(widths)):
+            prefix = "at most " if min(widths) < max(widths) else ""
+            parts.append(f"{name} \N{PLUS-MINUS SIGN} {prefix}{half_width_text(max(widths))}")
+    return f"error bars ({release.confidence * 100:.4g} %): {', '.join(parts)}; " if parts else ""
+
+
+def _words(piece: Piece) -> set[str]:
+    """The words of a statement that are no strings, in lower case."""
+    return {token.text.lower() for token in piece.tokens() if token.token_type is not TokenType.STRING}
+
+
+def _is_query(piece: Piece) -> bool:
+    """Return whether its first word may begin a question to the catalogs; EXPLAIN and options are for the session."""
+    return any(token.text.lower() in _QUERY_WORDS for token in piece.tokens()[:1])
+
+
+def first_parameter(piece: Piece) -> int | None:
+    """The character of the first $n (1-based), None when there is none."""
+    return next((token.start + 1 for token, number in pairwise(piece.tokens()) if _is_parameter(token, number)), None)
+
+
+def _is_parameter(token: Token, number: Token) -> bool:
+    return token.token_type is TokenType.PARAMETER and token.text == "$" and number.token_type is TokenType.NUMBER
 
 
 def _is_probe(tree: exp.Expr) -> bool:
@@ -354,9 +414,10 @@ def _never(condition: exp.Expr) -> bool:
 def _fields(schema: pa.Schema) -> tuple[ResultField, ...]:
     return tuple(
         ResultField(
-            one.name, _VECTORS[one.name] if one.name in _VECTORS and pa.types.is_list(one.type) else oid_of(one.type)
+            column.name,
+            _VECTORS[column.name] if column.name in _VECTORS and pa.types.is_list(column.type) else oid_of(column.type),
         )
-        for one in schema
+        for column in schema
     )
 
 

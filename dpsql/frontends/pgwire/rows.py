@@ -21,7 +21,10 @@ _LENGTH = struct.Struct("!i")
 
 OIDS = {
     Type.INTEGER: e.INT8, Type.REAL: e.FLOAT8, Type.TEXT: e.TEXT, Type.BOOLEAN: e.BOOL, Type.DATE: e.DATE,
-    Type.TIMESTAMP: e.TIMESTAMP, Type.NULL: e.TEXT,
+    Type.TIMESTAMP: e.TIMESTAMP, Type.NULL: e.TEXT, Type.INTEGER_LIST: e.ARRAY_OF[e.INT8],
+    Type.REAL_LIST: e.ARRAY_OF[e.FLOAT8], Type.DATE_LIST: e.ARRAY_OF[e.DATE],
+    Type.TEXT_LIST: e.ARRAY_OF[e.TEXT], Type.BOOLEAN_LIST: e.ARRAY_OF[e.BOOL],
+    Type.TIMESTAMP_LIST: e.ARRAY_OF[e.TIMESTAMP],
 }  # fmt: skip
 
 
@@ -65,31 +68,31 @@ def oid_of(type_: pa.DataType) -> int:
     return next((oid for holds, oid in kinds if holds(type_)), e.TEXT)
 
 
-def formats_for(asked: Sequence[int], width: int) -> tuple[int, ...]:
+def formats_for(requested: Sequence[int], width: int) -> tuple[int, ...]:
     """One format for each column, from none, one for all or one for each. Raises wire_formats."""
-    if len(asked) == width:
-        found = tuple(asked)
-    elif len(asked) <= 1:
-        found = (asked[0] if asked else 0,) * width
+    if len(requested) == width:
+        formats = tuple(requested)
+    elif len(requested) <= 1:
+        formats = (requested[0] if requested else 0,) * width
     else:
-        raise refuse("wire_formats", got=len(asked), want=width)
-    if any(form not in (0, 1) for form in found):
+        raise refuse("wire_formats", got=len(requested), want=width)
+    if any(form not in (0, 1) for form in formats):
         raise refuse("wire_format")
-    return found
+    return formats
 
 
 def described(fields: Sequence[ResultField], formats: Sequence[int]) -> bytes:
     """RowDescription."""
-    return row_description([(one.name, one.oid, e.codec(one.oid).size) for one in fields], formats)
+    return row_description([(column.name, column.oid, e.codec(column.oid).size) for column in fields], formats)
 
 
 def writers(fields: Sequence[ResultField], formats: Sequence[int]) -> list[Any]:
     """For each column what turns a value that is not NULL into bytes."""
-    found: list[Any] = []
-    for one, form in zip(fields, formats, strict=True):
-        kind = e.codec(one.oid)
-        found.append(kind.send if form else _texts(kind))
-    return found
+    senders: list[Any] = []
+    for column, form in zip(fields, formats, strict=True):
+        kind = e.codec(column.oid)
+        senders.append(kind.send if form else _texts(kind))
+    return senders
 
 
 def _texts(kind: e.Codec) -> Any:
@@ -103,20 +106,20 @@ class Rows:
 
     fields: tuple[ResultField, ...]
     table: pa.Table
-    at: int = field(default=0)
+    position: int = field(default=0)
 
     @property
     def left(self) -> int:
         """Rows not fetched yet."""
-        return int(self.table.num_rows) - self.at
+        return int(self.table.num_rows) - self.position
 
     def fetch(self, most: int | None) -> Iterator[list[tuple[Any, ...]]]:
         """The next `most` rows (all that are left for None) in batches of Python values."""
-        end = self.at + (self.left if most is None else min(most, self.left))
-        while self.at < end:
-            size = min(BATCH, end - self.at)
-            columns = [column.to_pylist() for column in self.table.slice(self.at, size).columns]
-            self.at += size
+        end = self.position + (self.left if most is None else min(most, self.left))
+        while self.position < end:
+            size = min(BATCH, end - self.position)
+            columns = [column.to_pylist() for column in self.table.slice(self.position, size).columns]
+            self.position += size
             yield list(zip(*columns, strict=True)) if columns else [()] * size
 
     def messages(self, most: int | None, formats: Sequence[int]) -> Iterator[bytes]:

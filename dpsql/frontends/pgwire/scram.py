@@ -2,6 +2,9 @@
 
 Sources: RFC 5802 (SCRAM), RFC 7677 (SHA-256), RFC 5929 section 4 (tls-server-end-point), and PostgreSQL 16's way of it:
 the user name is the startup packet's, that of the SCRAM exchange is ignored.
+
+This is not the package scramp (1.5): its server refuses an empty user name, which is what libpq and all that is built on it
+send ("n=,r=..."), and it refuses passwords that SASLprep forbids, which PostgreSQL takes as they stand.
 """
 
 from __future__ import annotations
@@ -45,10 +48,15 @@ class Verifier:
         mechanism, head, keys = text.split("$")
         count, salt = head.split(":")
         stored, server = keys.split(":")
-        found = cls(int(count), *(base64.b64decode(part, validate=True) for part in (salt, stored, server)))
-        if mechanism != PLAIN or len(found.stored_key) != 32 or len(found.server_key) != 32 or found.iterations < 4096:
+        verifier = cls(int(count), *(base64.b64decode(part, validate=True) for part in (salt, stored, server)))
+        if (
+            mechanism != PLAIN
+            or len(verifier.stored_key) != 32
+            or len(verifier.server_key) != 32
+            or verifier.iterations < 4096
+        ):
             raise ValueError("not a SCRAM-SHA-256 verifier")
-        return found
+        return verifier
 
 
 def make_verifier(password: str, salt: bytes | None = None, iterations: int = ITERATIONS) -> Verifier:
@@ -96,15 +104,15 @@ class Exchange:
     `binding` is the channel-binding data of this TLS connection (`certificate_hash`), None without TLS.
     """
 
-    def __init__(self, verifier: Verifier, known: bool, binding: bytes | None) -> None:
-        self._verifier, self._known, self._binding = verifier, known, binding
+    def __init__(self, verifier: Verifier, exists: bool, binding: bytes | None) -> None:
+        self._verifier, self._exists, self._binding = verifier, exists, binding
         self._header = b""
         self._first = ""
         self._server_first = ""
         self._nonce = ""
 
     def mechanisms(self) -> tuple[str, ...]:
-        """What to offer, the stronger first."""
+        """Return the mechanisms to offer, the stronger first."""
         return (PLAIN,) if self._binding is None else (PLUS, PLAIN)
 
     def first(self, mechanism: str, data: bytes) -> bytes:
@@ -140,23 +148,23 @@ class Exchange:
             without_proof, proof_text = text.rsplit(",p=", 1)
             channel, nonce = without_proof.split(",")[:2]
             proof = base64.b64decode(proof_text, validate=True)
-            given = base64.b64decode(channel.removeprefix("c="), validate=True)
+            binding = base64.b64decode(channel.removeprefix("c="), validate=True)
         except (ValueError, binascii.Error):
             raise refuse("login_scram") from None
-        wanted = self._header + (self._binding or b"" if self._header.startswith(b"p=") else b"")
-        if not hmac.compare_digest(given, wanted) or not hmac.compare_digest(
+        expected = self._header + (self._binding or b"" if self._header.startswith(b"p=") else b"")
+        if not hmac.compare_digest(binding, expected) or not hmac.compare_digest(
             nonce.encode(), f"r={self._nonce}".encode()
         ):
             raise refuse("login_scram")
-        told = f"{self._first},{self._server_first},{without_proof}".encode()
-        signature = _mac(self._verifier.stored_key, told)
+        message = f"{self._first},{self._server_first},{without_proof}".encode()
+        signature = _mac(self._verifier.stored_key, message)
         if len(proof) != len(signature):
             raise refuse("login_scram")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         proven = hmac.compare_digest(hashlib.sha256(client_key).digest(), self._verifier.stored_key)
-        if not (proven and self._known):
+        if not (proven and self._exists):
             return None
-        return b"v=" + base64.b64encode(_mac(self._verifier.server_key, told))
+        return b"v=" + base64.b64encode(_mac(self._verifier.server_key, message))
 
 
 def _mac(key: bytes, data: bytes) -> bytes:

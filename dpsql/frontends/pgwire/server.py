@@ -14,11 +14,12 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.fair_queue import FairQueue
+from dpsql.errors.audit_log import audit
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.activity import Activity, MetricsCollector, metrics_text
@@ -26,19 +27,22 @@ from dpsql.frontends.pgwire.catalog import Catalog
 from dpsql.frontends.pgwire.connection import FLUSH_BYTES, ClientReader, Connection
 from dpsql.frontends.pgwire.limits import Limits, LoginBackOff
 from dpsql.frontends.pgwire.login import Login
-from dpsql.frontends.pgwire.logins import OWNER, Logins
+from dpsql.frontends.pgwire.logins import OWNER, Logins, analyst_of
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.status import METRICS_TYPE, Response, text
 from dpsql.frontends.pgwire.tls import Tls
 from dpsql.ledger.ledger import Ledger
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from dpsql.policy.narrowing import widened
 from dpsql.release.confinement import ConfinedPool
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches
 from dpsql.reuse.store import ReleaseStore
-from dpsql.session.background_work import Room
+from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.session import Session
+from dpsql.session.watch_register import Watches
+from dpsql.sql.binder.base_tables import check_row_filters
 
 _log = logging.getLogger("dpsql.wire")
 
@@ -48,7 +52,7 @@ _CANCEL_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
-class House:
+class ServerState:
     """What all connections share."""
 
     policy: Policy
@@ -62,22 +66,23 @@ class Server:
     """Made by `cli.serve`; `start`, then `drain`."""
 
     def __init__(
-        self, house: House, *, tls: Tls | None = None, allow_plain: bool = False, limits: Limits | None = None
+        self, state: ServerState, *, tls: Tls | None = None, allow_plain: bool = False, limits: Limits | None = None
     ) -> None:
-        self._house, self._tls, self._allow_plain = house, tls, allow_plain
+        self._state, self._tls, self._allow_plain = state, tls, allow_plain
         self._limits = limits or Limits()
-        self._planner = Planner(house.policy, house.engine)
+        self._planners: dict[str | None, Planner] = {}
         most = self._limits.concurrency
         most_each = self._limits.concurrency_per_user or max(1, most - 1)
-        self._room = Room(most, most_left=max(1, most // 2), most_each=most_each)
+        self._room = MeasurementQueue(most, most_left=max(1, most // 2), most_each=most_each)
         self._texts = FairQueue(1)
-        self.activity = Activity()
+        self.activity = Activity(state.policy.log_sql)
         self._caches = ReuseCaches()
+        self._watches = Watches()
         # A thread for every connection: each does one thing at a time, so a slow question never keeps others waiting.
         self._pool = ThreadPoolExecutor(self._limits.sockets, thread_name_prefix="dpsql-wire")
         self._confined = ConfinedPool()
         self._sandbox = Sandbox(confined=self._confined)
-        self._catalogs: dict[str, Catalog] = {}
+        self._catalogs: dict[str, tuple[str, Catalog]] = {}
         self._catalog_lock = threading.Lock()
         self._users: Counter[str] = Counter()
         self._connections: dict[int, Connection] = {}
@@ -146,12 +151,27 @@ class Server:
     def _let_go(self) -> None:
         """Close the oldest socket before login of the address that has too many, or most where there are too many in all.
         Silent sockets cost whoever opened them, and nobody else."""
-        addresses = Counter(one.address for one in self._before_login.values())
+        addresses = Counter(waiting.address for waiting in self._before_login.values())
         address, most = addresses.most_common(1)[0]
         if most > self._limits.before_login_per_address or len(self._before_login) > self._limits.before_login:
-            number, oldest = next((n, one) for n, one in self._before_login.items() if one.address == address)
+            number, oldest = next(
+                (n, waiting) for n, waiting in self._before_login.items() if waiting.address == address
+            )
             del self._before_login[number]
             oldest.abort()
+
+    def reload(self, policy: Policy) -> None:
+        """Serve another version of the policy. Questions that run end under the one they began with; connections to whom
+        the new one says something else end with their next message. Raises policy_invalid, policy_widened."""
+        wider = widened(self.policy, policy)
+        if wider:
+            raise refuse("policy_widened", places=", ".join(wider))
+        check_row_filters(policy)
+        with self._catalog_lock:
+            self._state = replace(self._state, policy=policy)
+            self._planners, self._catalogs = {}, {}
+        self.logins.follow(policy)
+        self.activity.log_sql = policy.log_sql
 
     # --- what the owner asks ------------------------------------------------------------------------------------------
 
@@ -163,11 +183,11 @@ class Server:
         return text(200, "ok")
 
     async def _ready(self) -> Response:
-        """Whether a question could be answered now: nobody has told the server to end, and the ledger can be read."""
+        """Return whether a question could be answered now: nobody has told the server to end, and the ledger can be read."""
         if self.draining:
             return text(503, "stopping")
         try:
-            await asyncio.get_running_loop().run_in_executor(None, self._house.ledger.accounts)
+            await asyncio.get_running_loop().run_in_executor(None, self._state.ledger.accounts)
         except Error as error:
             return text(503, error.slug)
         return text(200, "ready")
@@ -175,12 +195,12 @@ class Server:
     async def _metrics(self) -> Response:
         collector = MetricsCollector(self.activity, self._gauges, self._spent)
         try:
-            found = await asyncio.get_running_loop().run_in_executor(None, metrics_text, collector)
+            page = await asyncio.get_running_loop().run_in_executor(None, metrics_text, collector)
         except ModuleNotFoundError:
             return text(501, "metrics need the extra dpsql[metrics]")
         except Error as error:
             return text(503, error.slug)
-        return 200, METRICS_TYPE, found
+        return 200, METRICS_TYPE, page
 
     def _gauges(self) -> dict[str, float]:
         queue = self._room.queue
@@ -193,7 +213,7 @@ class Server:
         """Share of each scope's budget that is spent, in the dimension of which most is."""
         return {
             scope: max(account.spent[name] / limit for name, limit in account.limits.items() if limit)
-            for scope, account in self._house.ledger.accounts().items()
+            for scope, account in self._state.ledger.accounts().items()
             if any(account.limits.values()) and not scope.startswith("session:")
         }
 
@@ -202,7 +222,7 @@ class Server:
     @property
     def policy(self) -> Policy:
         """The policy that is served."""
-        return self._house.policy
+        return self._state.policy
 
     @property
     def limits(self) -> Limits:
@@ -216,27 +236,27 @@ class Server:
 
     @property
     def logins(self) -> Logins:
-        """Who may log in."""
-        return self._house.logins
+        """Return who may log in."""
+        return self._state.logins
 
     @property
     def back_off(self) -> LoginBackOff:
-        """Who failed to log in."""
+        """Return who failed to log in."""
         return self._back_off
 
     def require_place(self, user: str) -> None:
         """Raises wire_busy, wire_busy_user when `user` may have no further connection. The owner has places of their own."""
-        others = self._users.total() - self._users[OWNER]
+        analysts = self._users.total() - self._users[OWNER]
         if user == OWNER:
             if self._users[OWNER] >= self._limits.owner_connections and self._users.total() >= self._limits.connections:
                 raise refuse("wire_busy")
-        elif others >= self._limits.connections:
+        elif analysts >= self._limits.connections:
             raise refuse("wire_busy")
         if self._users[user] >= self._limits.connections_per_user:
             raise refuse("wire_busy_user", user=user)
 
     def may_be_plain(self, peer: str) -> bool:
-        """Whether a connection from `peer` may go without TLS."""
+        """Return whether a connection from `peer` may go without TLS."""
         return self._allow_plain or peer in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 
     def enter(self, user: str) -> None:
@@ -256,30 +276,46 @@ class Server:
 
     def open(self, login: Login, number: int) -> Questions:
         """A session and a catalog for one login. Runs in a thread. Raises refusals of its `dp.` options."""
-        user = login.user
-        analyst = None if user == OWNER and user not in self.policy.analysts else user
-        house = self._house
+        user, state = login.user, self._state
+        analyst = analyst_of(user, state.policy)
+        planner = self._planner(state.policy.of_analyst(analyst))
         session = Session(
-            house.policy, house.engine.another(), house.ledger, house.store,
-            analyst=analyst, sandbox=self._sandbox.of(user), planner=self._planner, room=self._room, caches=self._caches,
+            state.policy, state.engine.another(), state.ledger, state.store,
+            analyst=analyst, sandbox=self._sandbox.of(user), planner=planner, room=self._room, caches=self._caches,
+            watch_register=self._watches,
         )  # fmt: skip
         session.start_with(login.options)
-        with self._catalog_lock:
-            catalog = self._catalogs.get(user)
-            if catalog is None:
-                catalog = self._catalogs[user] = Catalog(house.policy, user, self._confined)
-                catalog.load()
+        catalog = self._catalog(user, session.policy)
         return Questions(session, catalog, login.settings, number, texts=self._texts, activity=self.activity)
 
+    def _catalog(self, user: str, policy: Policy) -> Catalog:
+        """Return the catalog of a user, made at their first login under a version of the policy."""
+        with self._catalog_lock:
+            version, catalog = self._catalogs.get(user, ("", None))
+            if catalog is None or version != policy.version:
+                catalog = Catalog(policy, user, self._confined)
+                self._catalogs[user] = policy.version, catalog
+                catalog.load()
+            return catalog
+
+    def _planner(self, policy: Policy) -> Planner:
+        """Return the planner of all who see the same of the policy: shared, since what it keeps depends on names alone."""
+        with self._catalog_lock:
+            planner = self._planners.get(policy.asker)
+            if planner is None or planner.policy.version != policy.version:
+                planner = self._planners[policy.asker] = Planner(policy, self._state.engine)
+            return planner
+
     @property
-    def room(self) -> Room:
-        """Who measures at this moment."""
+    def room(self) -> MeasurementQueue:
+        """Return who measures at this moment."""
         return self._room
 
-    def cancel(self, asked: m.Cancel) -> None:
+    def cancel(self, request: m.Cancel) -> None:
         """Stop what the named connection runs; a wrong key is not told."""
-        connection = self._connections.get(asked.process)
-        if connection is not None and hmac.compare_digest(connection.secret, asked.secret):
+        connection = self._connections.get(request.process)
+        if connection is not None and hmac.compare_digest(connection.secret, request.secret):
+            audit("cancel", connection=request.process)
             connection.cancel()
 
     async def work(self, function: Any, *arguments: Any) -> Any:

@@ -120,7 +120,7 @@ class Settings:
             value = "ISO, MDY"
         if len(key) > LONGEST_NAME:
             raise refuse("setting_value", name=name[:LONGEST_NAME], value=value)
-        if key not in self._values and sum("." in known for known in self._values) >= MOST_OWN:
+        if key not in self._values and sum("." in present for present in self._values) >= MOST_OWN:
             raise refuse("wire_limit", most=MOST_OWN, what="settings of your own")
         self._values = {**self._values, key: value[:LONGEST_VALUE]}
 
@@ -132,7 +132,7 @@ class Settings:
         elif key in self._first:
             self._values = {**self._values, key: self._first[key]}
         elif "." in key:
-            self._values = {known: value for known, value in self._values.items() if known != key}
+            self._values = {other: value for other, value in self._values.items() if other != key}
         else:
             raise refuse("setting_unknown", name=name)
 
@@ -148,7 +148,7 @@ class Settings:
         return dict(sorted(self._values.items()))
 
     def snapshot(self) -> dict[str, str]:
-        """What `restore` takes."""
+        """Return what `restore` takes."""
         return self._values
 
     def restore(self, values: dict[str, str]) -> None:
@@ -156,11 +156,11 @@ class Settings:
         self._values = values
 
     def statement_seconds(self) -> float | None:
-        """How long a statement may take; None for as long as it likes (statement_timeout = 0)."""
+        """Return how long a statement may take; None for as long as it likes (statement_timeout = 0)."""
         return _seconds(self._values["statement_timeout"]) or None
 
     def hears(self, severity: str) -> bool:
-        """Whether messages of a severity (NOTICE or WARNING) are wanted (client_min_messages)."""
+        """Return whether messages of a severity (NOTICE or WARNING) are wanted (client_min_messages)."""
         least = self._values["client_min_messages"]
         return least != "error" and (severity == "WARNING" or least != "warning")
 
@@ -175,8 +175,8 @@ _UNITS = {"us": 1e-6, None: 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0
 
 def _seconds(value: str) -> float | None:
     """Seconds of a duration as PostgreSQL writes it (milliseconds without a unit); None for what is none."""
-    found = _DURATION.fullmatch(value)
-    return None if found is None else float(found[1]) * _UNITS[found[2]]
+    match = _DURATION.fullmatch(value)
+    return None if match is None else float(match[1]) * _UNITS[match[2]]
 
 
 def _key(name: str) -> str:

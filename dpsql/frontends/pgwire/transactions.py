@@ -60,12 +60,12 @@ class Transaction:
 
     def run(self, command: Command) -> StatementResult:
         """Carry out one command. Raises refusals."""
-        told = self._questions.settings.reported()
+        reported = self._questions.settings.reported()
         notices: tuple[tuple[str, str], ...] = ()
         kind = command.kind
         tag = command.tag
         if kind == "show":
-            return self._shown(command)
+            return self._show(command)
         if kind == "begin":
             notices = self._begin(command)
         elif kind == "commit":
@@ -82,9 +82,9 @@ class Transaction:
             if command.name == "all":
                 self._questions.session.options = self._questions.session.first_options
         now = self._questions.settings.reported()
-        return StatementResult(tag, notices=notices, statuses=tuple((k, v) for k, v in now.items() if told[k] != v))
+        return StatementResult(tag, notices=notices, statuses=tuple((k, v) for k, v in now.items() if reported[k] != v))
 
-    def _here(self) -> _Before:
+    def _snapshot(self) -> _Before:
         return _Before(self._questions.settings.snapshot(), self._questions.session.options)
 
     def _restore(self, before: _Before) -> None:
@@ -96,7 +96,7 @@ class Transaction:
             raise refuse("read_write")
         if self.status != "I":
             return (("there is already a transaction in progress", ""),)
-        self.status, self._before = "T", self._here()
+        self.status, self._before = "T", self._snapshot()
         return ()
 
     def _end(self, back: bool) -> tuple[tuple[str, str], ...]:
@@ -116,7 +116,7 @@ class Transaction:
             self._savepoints.pop(command.name, None)
             if len(self._savepoints) >= MOST_SAVEPOINTS:
                 raise refuse("wire_limit", most=MOST_SAVEPOINTS, what="savepoints")
-            self._savepoints[command.name] = self._here()
+            self._savepoints[command.name] = self._snapshot()
             return
         if command.name not in self._savepoints:
             raise refuse("savepoint_unknown", name=command.name)
@@ -135,7 +135,7 @@ class Transaction:
             self._local.setdefault(key, settings.all().get(key, ""))
         settings.set(command.name, command.value)
 
-    def _shown(self, command: Command) -> StatementResult:
+    def _show(self, command: Command) -> StatementResult:
         fields = self.fields(command)
         settings = self._questions.settings
         rows: list[tuple[str, ...]]

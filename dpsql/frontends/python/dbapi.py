@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from dpsql.frontends.watch import Watch
     from dpsql.policy import Policy
     from dpsql.pricing.explain import PrivacyPlan
     from dpsql.release.release import Release
     from dpsql.session.budget import Budget
     from dpsql.session.session import Session
+    from dpsql.sql.lexer import SqlText
     from dpsql.sql.parse import Parameters
     from dpsql.tuning import Advice
 
@@ -176,6 +178,18 @@ class Connection:
 
         cost = None if epsilon is None else exact_number(str(epsilon))
         return tune(self.session, operation, epsilon=cost, groups=groups)
+
+    def watch(
+        self, threshold: float | str, *, hits: int = 1, name: str = "default", questions: Sequence[str] = ()
+    ) -> Watch:
+        """A stream of counts or sums compared with `threshold`: each of at most `hits` runs is charged when it begins, and ends
+        with the first question that is above (docs/watch.md).
+
+        `name`: under which the ledger counts the runs; `questions`: the texts to come, so that a run has noise for all of them.
+        """
+        from dpsql.frontends.watch import Watch
+
+        return Watch(self.session, threshold, hits, name, questions)
 
     @property
     def budget(self) -> Budget:
@@ -329,7 +343,7 @@ class Cursor:
         return self._rows
 
 
-def _adapted(operation: str, parameters: Parameters) -> tuple[str, Parameters]:
+def _adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameters]:
     """Other styles of parameters are read where there are values; the module that reads them is loaded then."""
     if not parameters:
         return operation, parameters

@@ -39,7 +39,7 @@ class Magic:
             self.connection.close()
             self.connection = None
         self.connection = connect(policy, *analyst)
-        print(f"{self.connection.session.policy.dataset}: {', '.join(self.connection.session.policy.tables)}")
+        print(f"{self.connection.session.policy.dataset}: {', '.join(self.connection.session.policy.visible)}")
 
     def _ask(self, name: str, cell: str) -> Release:
         if self.connection is None:

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.sql.parse import Parameters, dialect
+from dpsql.sql.lexer import SqlText, lex, lexed_piece
+from dpsql.sql.parse import Parameters
 
 _NAMED = re.compile(r"%\((\w+)\)s")
 _PLACES = (TokenType.PLACEHOLDER, TokenType.PARAMETER)
 
 
-def adapted(operation: str, parameters: Parameters) -> tuple[str, Parameters]:
+def adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameters]:
     """The operation with ? and :name alone (of the same length, so that places in errors stay), and built-in values.
 
     `%s` counts as a place for a value where there are as many of them as values, outside of quotes and comments, and no
@@ -24,29 +24,28 @@ def adapted(operation: str, parameters: Parameters) -> tuple[str, Parameters]:
     """
     if isinstance(parameters, Mapping):
         values = {name: built_in(value) for name, value in parameters.items()}
-        return _NAMED.sub(lambda found: f":{found[1]}".ljust(len(found[0])), operation), values
+        return _NAMED.sub(lambda match: f":{match[1]}".ljust(len(match[0])), operation), values
     if not isinstance(parameters, Sequence) or isinstance(parameters, (str, bytes, bytearray, memoryview)):
         return operation, parameters
     listed = [built_in(value) for value in parameters]
     return (_with_question_marks(operation, len(listed)) if "%s" in operation else operation), listed
 
 
-def _with_question_marks(operation: str, count: int) -> str:
-    try:
-        tokens = dialect().tokenize(operation)
-    except SqlglotError:
-        return operation
-    places = [
-        token.start
-        for token, following in pairwise(tokens)
+def _with_question_marks(operation: str, count: int) -> SqlText:
+    lexed = lex(operation)
+    places = {
+        token.start: index
+        for index, (token, following) in enumerate(pairwise(lexed.tokens))
         if token.token_type is TokenType.MOD and _is_s(following, token.start + 1)
-    ]
-    if len(places) != count or any(token.token_type in _PLACES for token in tokens):
+    }
+    if lexed.stop is not None or len(places) != count or any(t.token_type in _PLACES for t in lexed.tokens):
         return operation
-    text = list(operation)
-    for start in places:
+    text, tokens = list(operation), list(lexed.tokens)
+    for start, index in reversed(places.items()):
         text[start : start + 2] = "? "
-    return "".join(text)
+        sign = tokens[index]
+        tokens[index : index + 2] = [Token(TokenType.PLACEHOLDER, "?", sign.line, sign.col, start, start)]
+    return lexed_piece("".join(text), tokens)
 
 
 def _is_s(token: Token, start: int) -> bool:

@@ -70,7 +70,7 @@ class DpsqlDialect(DefaultDialect):
         """Nothing was written."""
 
     def do_ping(self, dbapi_connection: Any) -> bool:
-        """Whether the connection is open."""
+        """Return whether the connection is open."""
         return dbapi_connection.session is not None
 
     # --- reflection ---------------------------------------------------------------------------------------------------
@@ -81,14 +81,14 @@ class DpsqlDialect(DefaultDialect):
 
     def get_table_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
         """The policy's tables."""
-        return list(_policy(connection).tables) if schema in (None, SCHEMA) else []
+        return list(_policy(connection).visible) if schema in (None, SCHEMA) else []
 
     def get_view_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
         """There are none."""
         return []
 
     def has_table(self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any) -> bool:
-        """Whether the policy names the table."""
+        """Return whether the policy names the table."""
         return schema in (None, SCHEMA) and _policy(connection).table(table_name) is not None
 
     def get_columns(  # type: ignore[override]

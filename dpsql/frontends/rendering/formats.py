@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.rendering.tables import draw, shown_value, write_table
+from dpsql.release.value_text import value_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,6 +79,10 @@ def _csv_column(values: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if pa.types.is_list(values.type):
+        return pa.array(
+            [_csv_cell(None if items is None else value_text(items)) for items in values.to_pylist()], pa.string()
+        )
     texts = values.cast(pa.string())
     if pa.types.is_floating(values.type):
         texts = _with_points(texts, values)
@@ -100,7 +105,7 @@ def _with_points(texts: Any, values: Any) -> Any:
 
 
 def _unquotable(texts: Any) -> bool:
-    """Whether one of the texts is empty or holds what must be quoted; read from their bytes, which stand in one row."""
+    """Return whether one of the texts is empty or holds what must be quoted; read from their bytes, which stand in one row."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -135,7 +140,7 @@ def write_json(release: Release, out: TextIO) -> None:
 
 
 def as_object(release: Release) -> dict[str, Any]:
-    """What is known of an answer beside its rows: columns, error bars (noisy columns only), price and receipt.
+    """Return what is known of an answer beside its rows: columns, error bars (noisy columns only), price and receipt.
 
     Numbers that JSON lacks are the texts "NaN", "Infinity", "-Infinity"; an end of None is unknown.
     """
@@ -147,6 +152,7 @@ def as_object(release: Release) -> dict[str, Any]:
         **{end: _records(getattr(release, end), noisy) if noisy else [] for end in ("low", "high", "error")},
         "notes": list(release.bars.notes) if noisy else [],
         "charged": release.receipt.charged,
+        "price": release.receipt.price,
         "loss": {name: None if v is None else str(v) for name, v in vars(loss).items()},
         "receipt": release.receipt_id,
         "reused": release.reused,
@@ -157,13 +163,15 @@ def as_object(release: Release) -> dict[str, Any]:
 
 def _records(table: pa.Table, columns: Iterable[int] | None = None) -> list[dict[str, Any]]:
     """Rows as objects; a repeated name gets a number (n, n_1)."""
-    at = list(range(table.num_columns)) if columns is None else list(columns)
+    indices = list(range(table.num_columns)) if columns is None else list(columns)
     names = unique_names(table.column_names)
-    values = [[_json_value(value) for value in table.column(i).to_pylist()] for i in at]
-    return [dict(zip([names[i] for i in at], row, strict=True)) for row in zip(*values, strict=True)]
+    values = [[_json_value(value) for value in table.column(i).to_pylist()] for i in indices]
+    return [dict(zip([names[i] for i in indices], row, strict=True)) for row in zip(*values, strict=True)]
 
 
 def _json_value(value: object) -> object:
+    if isinstance(value, list):
+        return [_json_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, datetime):
@@ -173,14 +181,14 @@ def _json_value(value: object) -> object:
 
 def unique_names(names: Sequence[str]) -> list[str]:
     """Names made different for formats that know no repeated ones: n, n_1, n_2."""
-    found: list[str] = []
+    unique_so_far: list[str] = []
     for name in names:
         number, unique = 0, name
-        while unique in found:
+        while unique in unique_so_far:
             number += 1
             unique = f"{name}_{number}"
-        found.append(unique)
-    return found
+        unique_so_far.append(unique)
+    return unique_so_far
 
 
 def write_binary(table: pa.Table, out: IO[bytes], format: str) -> None:
@@ -234,7 +242,7 @@ def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO,
 
 
 def paid(release: Release) -> bool:
-    """Whether something was charged for an answer."""
+    """Return whether something was charged for an answer."""
     return not release.reused and release.receipt.charged != "nothing"
 
 
@@ -242,7 +250,7 @@ def paid(release: Release) -> bool:
 
 
 def price_lines(session: Session, release: Release) -> list[str]:
-    """What an answer cost and what is left, for people; nothing for statements that are no question."""
+    """Return what an answer cost and what is left, for people; nothing for statements that are no question."""
     lines = [f"notice: {notice}" for notice in release.notices]
     if not release.receipt_id:
         return lines
@@ -253,13 +261,11 @@ def price_lines(session: Session, release: Release) -> list[str]:
         lines.append("price: nothing, answered from stored releases")
     else:
         bars = f"; error bars hold in {release.confidence * 100:g} % of cases" if noisy else ""
-        lines.append(f"price: {release.receipt.charged} (receipt {release.receipt_id}){bars}")
+        exact = f"({f'{release.receipt.charged}; ' if paid(release) else ''}receipt {release.receipt_id})"
+        lines.append(f"price: {release.receipt.price or release.receipt.charged} {exact}{bars}")
     return [*lines, f"left: {left_text(session)}"]
 
 
 def left_text(session: Session) -> str:
-    """What each account has left, in epsilon: "dataset 9.36 of epsilon 10, analyst research 3.36 of 4"."""
-    parts = []
-    for scope, (spent, limit) in session.budget().epsilon.items():
-        parts.append(f"{scope.replace(':', ' ')} {max(0.0, limit - spent):.4g} of epsilon {limit:.4g}")
-    return ", ".join(parts)
+    """Return the part of its budget that each account has left: "dataset 93.6 %, analyst research 61 %"."""
+    return session.budget().shares_text()

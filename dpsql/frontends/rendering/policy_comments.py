@@ -12,14 +12,16 @@ _MOST_LISTED = 12
 
 
 def table_comment(policy: Policy, table: Table) -> str:
-    """What a BI user should know of a table: its description, whether it is protected, and how much of a unit
+    """Return what a BI user should know of a table: its description, whether it is protected, and how much of a unit
     counts."""
     if table.public:
         kind = "public table"
     elif policy.privacy_unit is None:
         kind = "protected table, each row by itself"
     else:
-        unit = f"{policy.privacy_unit.table}.{policy.privacy_unit.column}"
+        unit_table = policy.visible.get(policy.privacy_unit.table)
+        is_visible = unit_table is not None and policy.privacy_unit.column in unit_table.columns
+        unit = f"{policy.privacy_unit.table}.{policy.privacy_unit.column}" if is_visible else "privacy unit"
         kind = f"protected table: up to {table.bounds.max_rows} rows of one {unit} are counted"
     return f"{table.description}; {kind}" if table.description else kind
 
@@ -29,9 +31,9 @@ def column_comment(policy: Policy, table: Table, column: Column) -> str:
     say."""
     parts = [column.description] if column.description else []
     if column.lower is not None:
-        parts.append(f"clamped to {_shown(column.lower)} .. {_shown(column.upper)}")
+        parts.append(f"clamped to {_as_text(column.lower)} .. {_as_text(column.upper)}")
     if column.domain is not None:
-        listed = [_shown(value) for value in column.domain[:_MOST_LISTED]]
+        listed = [_as_text(value) for value in column.domain[:_MOST_LISTED]]
         more = f" ... ({len(column.domain)} in all)" if len(column.domain) > _MOST_LISTED else ""
         parts.append("public keys: " + ", ".join(listed) + more)
     if not policy.unit_joins(table.name) and policy.unit_column(table.name) == column.name:
@@ -39,7 +41,7 @@ def column_comment(policy: Policy, table: Table, column: Column) -> str:
     return "; ".join(parts)
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat(" ")
     if isinstance(value, bool):

@@ -36,6 +36,8 @@ def shown_value(value: object, error: float | None = None) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:.{_decimals(error)}f}" if error and math.isfinite(value) else f"{value:.10g}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(shown_value, value)) + "]"
     return value.isoformat(" ") if isinstance(value, datetime) else printable(str(value))
 
 

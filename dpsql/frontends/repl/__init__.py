@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from dpsql.release.release import Release
     from dpsql.session.session import Session
+    from dpsql.sql.lexer import Piece
 
 
 MOST_NESTED = 10
@@ -35,7 +36,7 @@ def run_repl(session: Session) -> int:
         if sys.stdin.isatty() and sys.stdout.isatty():
             from dpsql.frontends.repl.prompt import typed
 
-            tables = ", ".join(session.policy.tables)
+            tables = ", ".join(session.policy.visible)
             click.echo(f"{session.policy.dataset}: {tables}. {left_text(session)}. \\? helps, \\q leaves.", err=True)
             talk.answer_texts(typed(session))
             return Exit.DONE
@@ -83,10 +84,8 @@ class _Talk:
         word = as_command(text)
         if word is not None:
             return _guarded(partial(command, self.prompt, word))
-        script = read_script(text)
-        pieces = [*script.statements, *([] if script.rest is None else [script.rest])]
-        for piece in pieces:
-            status = _guarded(partial(self._answer, piece.sql))
+        for piece in read_script(text).pieces:
+            status = _guarded(partial(self._answer, piece))
             if status:
                 return status
         return Exit.DONE
@@ -98,7 +97,7 @@ class _Talk:
         _tell_price(session, release)
         return release
 
-    def _answer(self, sql: str) -> None:
+    def _answer(self, sql: Piece) -> None:
         session, screen = self.prompt.session, self.prompt.screen
         release = screen.timed(lambda: ask(session, sql, waiting=waiting()))
         if release.columns:

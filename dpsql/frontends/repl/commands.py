@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
-from dpsql.frontends.rendering.formats import FORMATS, left_text, write_file
+from dpsql.frontends.rendering.columns import column_summary
+from dpsql.frontends.rendering.formats import FORMATS, write_file
 from dpsql.frontends.rendering.tables import Layout
 from dpsql.frontends.repl import named_queries
 from dpsql.frontends.repl.screen import Screen
+from dpsql.privacy.loss import plain_decimal
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
@@ -35,9 +39,9 @@ class Prompt:
 
 
 HELP = {
-    "\\d [TABLE]": "tables, or the columns of one table",
+    "\\d[+] [TABLE]": "tables, or the columns of one table (+: domains, keys, descriptions)",
     "\\dt": "tables",
-    "\\explain SQL": "what a question would cost and how exact it would be; nothing is charged",
+    "\\explain[+] SQL": "what a question would cost and how exact it would be (+: more); nothing is charged",
     "\\budget": "what is spent and left",
     "\\set [NAME [VALUE]]": "all options, one option, or change one (\\set epsilon 0.2; \\set epsilon default)",
     "\\x [on|off|auto]": "one value a line; auto: where a table is wider than the terminal",
@@ -46,10 +50,11 @@ HELP = {
     "\\i FILE": "answer the statements of a file",
     "\\o [FILE]": "write answers to a file; without FILE to the terminal again",
     "\\copy (SQL) TO FILE": "ask, and write the answer as csv, json, parquet or arrow (by the file's ending)",
+    "\\plot (SQL) TO FILE": "ask, and draw the answer with its error bars (.svg, .png, .html; needs the extra plot)",
     "\\n [NAME]": "the queries kept under names, or ask one of them",
     "\\ns NAME SQL": "keep a query under a name",
     "\\nd NAME": "forget the query of that name",
-    "\\?": "this help (so does help)",
+    "\\? [TOPIC]": "this help (so does help), or a page of the documentation, e.g. help sql",
     "\\q": "leave (so do Ctrl-D, quit and exit)",
 }
 WORDS = {"help": "\\?", "?": "\\?", "quit": "\\q", "exit": "\\q"}
@@ -61,16 +66,18 @@ def as_command(text: str) -> str | None:
     stripped = text.strip()
     if stripped.startswith("\\"):
         return stripped
-    return WORDS.get(stripped.rstrip(";").rstrip().lower())
+    topic = re.fullmatch(r"help\s+(\w+)\s*;?", stripped, re.I)
+    return f"\\? {topic[1]}" if topic else WORDS.get(stripped.rstrip(";").rstrip().lower())
 
 
 def command(prompt: Prompt, line: str) -> None:
     """Do what one backslash command says. Raises Leave for \\q and refusals for what is wrong."""
     word, _, rest = line.partition(" ")
     commands: dict[str, Callable[[Prompt, str], None]] = {
-        "\\d": _describe, "\\dt": _tables, "\\explain": _explain, "\\budget": _budget, "\\set": _set, "\\?": _help,
-        "\\q": _leave, "\\h": _help, "\\help": _help, "\\x": _layout, "\\timing": _timing, "\\pager": _pager,
-        "\\i": _include, "\\o": _output, "\\copy": _copy, "\\n": _named, "\\ns": _keep, "\\nd": _forget,
+        "\\d": _describe, "\\d+": _describe_fully, "\\dt": _tables, "\\explain": _explain,
+        "\\explain+": _explain_fully, "\\budget": _budget, "\\set": _set, "\\?": _help, "\\q": _leave,
+        "\\h": _help, "\\help": _help, "\\x": _layout, "\\timing": _timing, "\\pager": _pager, "\\i": _include,
+        "\\o": _output, "\\copy": _copy, "\\plot": _plot, "\\n": _named, "\\ns": _keep, "\\nd": _forget,
     }  # fmt: skip
     if word.rstrip(";") not in commands:
         raise refuse("command_unknown", word=word, hint=f"\\? lists the commands{did_you_mean(word, commands)}")
@@ -79,7 +86,7 @@ def command(prompt: Prompt, line: str) -> None:
 
 def names() -> list[str]:
     """The commands, for completion."""
-    return [usage.split()[0] for usage in HELP]
+    return [usage.split()[0].replace("[+]", "") for usage in HELP]
 
 
 def _show(prompt: Prompt, sql: str) -> None:
@@ -91,6 +98,14 @@ def _tables(prompt: Prompt, rest: str) -> None:
 
 
 def _describe(prompt: Prompt, rest: str) -> None:
+    if rest:
+        release = prompt.session.execute(f"DESCRIBE {rest}")
+        prompt.screen.text(column_summary(release.table.to_pylist(), sys.stdout.encoding or "utf-8"))
+    else:
+        _tables(prompt, rest)
+
+
+def _describe_fully(prompt: Prompt, rest: str) -> None:
     _show(prompt, f"DESCRIBE {rest}" if rest else "SHOW TABLES")
 
 
@@ -98,9 +113,17 @@ def _explain(prompt: Prompt, rest: str) -> None:
     prompt.screen.text(prompt.session.explain(rest).to_text() + "\n")
 
 
+def _explain_fully(prompt: Prompt, rest: str) -> None:
+    plan = prompt.session.explain(rest)
+    prompt.screen.text(f"{plan.to_text()}\n\n{plan.details()}\n")
+
+
 def _budget(prompt: Prompt, rest: str) -> None:
-    prompt.screen.text(left_text(prompt.session) + "\n")
-    _show(prompt, "SHOW dp.budget")
+    session = prompt.session
+    epsilon = plain_decimal(session.options.epsilon)
+    prompt.screen.text(
+        f"{session.budget().text()}\n{session.questions_left():,} questions of epsilon {epsilon} can be asked\n"
+    )
 
 
 def _set(prompt: Prompt, rest: str) -> None:
@@ -133,10 +156,10 @@ def _pager(prompt: Prompt, rest: str) -> None:
     prompt.screen.text(f"pager: {word}\n")
 
 
-def _choice(word: str, given: str, allowed: tuple[str, ...]) -> str:
-    if given.lower() not in allowed:
-        raise refuse("command_argument", command=word, problem=f"takes {', '.join(allowed)}, not {given}")
-    return given.lower()
+def _choice(word: str, argument: str, allowed: tuple[str, ...]) -> str:
+    if argument.lower() not in allowed:
+        raise refuse("command_argument", command=word, problem=f"takes {', '.join(allowed)}, not {argument}")
+    return argument.lower()
 
 
 def _include(prompt: Prompt, rest: str) -> None:
@@ -172,6 +195,20 @@ def _copy(prompt: Prompt, rest: str) -> None:
     prompt.screen.text(f"{len(release)} row{'' if len(release) == 1 else 's'} written to {place}\n")
 
 
+def _plot(prompt: Prompt, rest: str) -> None:
+    """\\plot (SQL) TO FILE: a picture, for which Altair is loaded when it is first asked for."""
+    from dpsql.frontends.rendering.plots import check_plot, draw_release, require_drawable
+
+    match = _COPY.match(rest)
+    if match is None or match["format"]:
+        raise refuse("command_argument", command="\\plot", problem="is written \\plot (SELECT ...) TO FILE.svg")
+    place = Path(_unquoted(match["place"])).expanduser()
+    check_plot(place)
+    require_drawable(prompt.session, match["sql"])
+    draw_release(prompt.ask(match["sql"]), place)
+    prompt.screen.text(f"drawn to {place}\n")
+
+
 def _check_writable(place: Path) -> None:
     """Try the place before the question is asked, so that nothing is charged for an answer that cannot be written."""
     existed = place.exists()
@@ -205,10 +242,20 @@ def _forget(prompt: Prompt, rest: str) -> None:
 
 
 def _help(prompt: Prompt, rest: str) -> None:
+    if rest:
+        _show_topic(prompt, rest)
+        return
     lines = [f"  {usage:<22} {text}\n" for usage, text in HELP.items()]
     prompt.screen.text(
         "".join(lines) + "  a statement ends with ; and may have many lines. Ctrl-C stops a running question.\n"
     )
+
+
+def _show_topic(prompt: Prompt, name: str) -> None:
+    from dpsql.frontends.rendering.topics import drawn_topic, topic_of
+
+    columns = shutil.get_terminal_size().columns
+    prompt.screen.text(drawn_topic(topic_of(name), columns, styled=prompt.screen.styled))
 
 
 def _leave(prompt: Prompt, rest: str) -> None:

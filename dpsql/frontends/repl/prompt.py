@@ -47,8 +47,8 @@ class PolicyCompleter(Completer):
     """Tables, columns, functions, options and backslash commands; nothing that is not in the policy."""
 
     def __init__(self, policy: Policy, options: Iterable[str]) -> None:
-        self._columns = {name.lower(): list(table.columns) for name, table in policy.tables.items()}
-        self._tables = list(policy.tables)
+        self._columns = {name.lower(): list(table.columns) for name, table in policy.visible.items()}
+        self._tables = list(policy.visible)
         self._options = [*options, "dp.budget", "dp.all"]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
@@ -59,9 +59,9 @@ class PolicyCompleter(Completer):
         start = before[: len(before) - len(word)]
         if not word and not complete_event.completion_requested:
             return
-        for found in self._words(start, word, document.text):
-            if found.lower().startswith(word.lower()):
-                yield Completion(found, start_position=-len(word))
+        for continuation in self._words(start, word, document.text):
+            if continuation.lower().startswith(word.lower()):
+                yield Completion(continuation, start_position=-len(word))
 
     def _words(self, start: str, word: str, text: str) -> list[str]:
         if word.startswith("\\"):
@@ -91,7 +91,7 @@ class PolicyCompleter(Completer):
 
 
 def typed(session: Session) -> Iterator[str]:
-    """What the person types, one complete text at a time, until Ctrl-D. Ctrl-C clears the line."""
+    """Yield what the person types, one complete text at a time, until Ctrl-D. Ctrl-C clears the line."""
     who = f"{session.analyst}@" if session.analyst else ""
     prompt = f"{who}{session.policy.dataset}> "
     editor: PromptSession[str] = PromptSession(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 import time
@@ -33,6 +34,11 @@ class Screen:
 
     def __post_init__(self) -> None:
         self._terminal = sys.stdout.isatty()
+
+    @property
+    def styled(self) -> bool:
+        """Return whether text goes to a terminal, so that it may have bold and colour."""
+        return self.file is None and self._terminal and "NO_COLOR" not in os.environ
 
     def show(self, release: Release) -> None:
         """Write an answer to the file or to the terminal, through the pager when it is longer than the terminal."""

@@ -28,14 +28,14 @@ class Accountant(Protocol):
 
     @property
     def epsilon(self) -> Fraction:
-        """Of the budget (nats)."""
+        """Epsilon of the budget (nats)."""
 
     @property
     def limits(self) -> dict[str, Fraction]:
-        """What may be spent, by dimension."""
+        """The limits of the account, by dimension."""
 
     def units(self, loss: PrivacyLoss) -> dict[str, int]:
-        """What a mechanism is charged, in ledger units rounded up. Raises Refusal loss_infinite."""
+        """Return the charge of a loss in ledger units, rounded up. Raises Refusal loss_infinite."""
 
     def limit_units(self) -> dict[str, int]:
         """`limits` in ledger units, rounded down."""
@@ -50,7 +50,7 @@ class Accountant(Protocol):
         """
 
     def spends_delta(self, mechanism: Mechanism) -> bool:
-        """Whether noise of `mechanism` is counted only with a part of the question's delta spent on it."""
+        """Return whether noise of `mechanism` is counted only with a part of the question's delta spent on it."""
 
     def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
         """The least noise of `mechanism` whose `charge` is at most `part` (of a request) and `delta`.
@@ -59,7 +59,7 @@ class Accountant(Protocol):
         """
 
     def charge(self, loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
-        """What is counted for one noise of the loss `loss`, `delta` spent on it where it needs some.
+        """Return the loss that this accountant counts for one noise law of loss `loss`; `delta` is spent where it needs some.
 
         Raises Refusal loss_infinite for a loss that this accountant cannot count.
         """

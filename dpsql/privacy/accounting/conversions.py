@@ -94,5 +94,5 @@ def advanced_composition(losses: Iterable[tuple[float, float]], delta: float) ->
     plain = sum(epsilon for epsilon, _ in pairs)
     drift = sum(epsilon * -expm1(-epsilon) / (1 + exp(-epsilon)) for epsilon, _ in pairs)
     spread = sqrt(2 * -log(delta) * sum(epsilon * epsilon for epsilon, _ in pairs))
-    spent = sum(of for _, of in pairs)
+    spent = sum(spent_delta for _, spent_delta in pairs)
     return (plain, spent) if plain <= drift + spread else (drift + spread, spent + delta)

@@ -30,7 +30,7 @@ def limit_units(limits: Mapping[str, Fraction]) -> dict[str, int]:
 
 
 def spent_amount(spent: Mapping[str, int], dimension: str) -> Fraction:
-    """What `spent` ledger units are of one dimension; 0 where there are none."""
+    """Return `spent` ledger units of one dimension as an exact number; 0 where there are none."""
     return Fraction(spent.get(dimension, 0), UNITS[dimension])
 
 

@@ -53,14 +53,14 @@ class Pure:
         return not mechanism.pure
 
     def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
-        """Of that epsilon, or of the rho that converts to at most (epsilon, delta)."""
+        """Return the least noise of the allowed epsilon, or of the rho that converts to at most (epsilon, delta)."""
         assert part.epsilon is not None
         if mechanism.pure:
             return mechanism.calibrated("epsilon", sensitivity, part.epsilon)
         return mechanism.calibrated("rho", sensitivity, epsilon_to_rho(part.epsilon, delta))
 
     def charge(self, loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
-        """A pure epsilon as it is, and no delta; else rho converted with `delta`. The exact rho stays beside it."""
+        """Return a pure epsilon unchanged, without delta; else rho converted with `delta`. The exact rho is kept as well."""
         if loss.epsilon is not None:
             return loss
         if loss.rho is None:

@@ -12,7 +12,7 @@ from dpsql.privacy.accounting.pure import Pure
 from dpsql.privacy.accounting.zcdp import Zcdp
 from dpsql.privacy.loss import plain_decimal
 
-ACCOUNTANTS: dict[str, type[Any]] = {one.kind: one for one in (Pure, Zcdp)}
+ACCOUNTANTS: dict[str, type[Any]] = {accountant.kind: accountant for accountant in (Pure, Zcdp)}
 """Classes of `Accountant`, made of a budget's epsilon and delta."""
 
 
@@ -22,7 +22,7 @@ def make_accountant(kind: str, epsilon: Fraction, delta: Fraction) -> Accountant
     Raises PolicyRefusal accountant_budget for an unknown kind, epsilon outside (0, 10**6], delta outside [0, 1), or less
     delta than the accountant needs.
     """
-    found = ACCOUNTANTS.get(kind)
+    accountant_type = ACCOUNTANTS.get(kind)
     problem = ""
     if not (isinstance(epsilon, Fraction) and isinstance(delta, Fraction)):
         problem = "epsilon and delta are exact numbers"
@@ -30,16 +30,16 @@ def make_accountant(kind: str, epsilon: Fraction, delta: Fraction) -> Accountant
         problem = f"epsilon must be above 0 and at most {MOST_EPSILON}"
     elif not 0 <= delta < 1:
         problem = "delta must be at least 0 and below 1"
-    elif found is None:
+    elif accountant_type is None:
         problem = f"there are {' and '.join(ACCOUNTANTS)}"
-    elif delta < found.least_delta:
-        problem = f"it needs delta of at least {plain_decimal(found.least_delta)}"
-    if problem or found is None:
+    elif delta < accountant_type.least_delta:
+        problem = f"it needs delta of at least {plain_decimal(accountant_type.least_delta)}"
+    if problem or accountant_type is None:
         raise refuse("accountant_budget", accountant=kind, problem=problem)
-    accountant: Accountant = found(epsilon, delta)
+    accountant: Accountant = accountant_type(epsilon, delta)
     return accountant
 
 
 def needs_delta(kind: str) -> bool:
-    """Whether a budget of this accountant must have a delta."""
+    """Return whether a budget of this accountant must have a delta."""
     return kind in ACCOUNTANTS and bool(ACCOUNTANTS[kind].least_delta > 0)

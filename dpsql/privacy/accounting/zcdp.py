@@ -62,7 +62,7 @@ class Zcdp:
         return PrivacyLoss(None, Fraction(0), positive(epsilon) ** 2 / 2)
 
     def spends_delta(self, mechanism: Mechanism) -> bool:
-        """None does: rho is counted as it is."""
+        """Return False: rho is charged without conversion."""
         return False
 
     def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
@@ -73,5 +73,5 @@ class Zcdp:
         return mechanism.calibrated("rho", sensitivity, part.rho)
 
     def charge(self, loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
-        """The loss as it is."""
+        """Return the loss unchanged."""
         return loss

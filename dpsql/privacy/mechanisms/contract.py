@@ -1,4 +1,4 @@
-"""Mechanisms as data: what is added, what it costs, how far off an answer may be. No randomness lives here."""
+"""Mechanisms as data: noise law, privacy loss and error. No randomness."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Noise(Protocol):
     """
 
     def __hash__(self) -> int:
-        """Of a frozen value: what follows from a law is worked out once."""
+        """Hash of a frozen value, so that results derived from a law can be cached."""
 
     @property
     def mechanism(self) -> str:
@@ -83,7 +83,7 @@ class Noise(Protocol):
 
     @property
     def normal(self) -> bool:
-        """Whether sums with other noise of this kind have the normal quantiles of their variance."""
+        """Return whether sums with other noise of this kind have the normal quantiles of their variance."""
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -241,11 +241,11 @@ class Selection(Protocol):
 
     @property
     def column(self) -> str:
-        """The engine column that is looked at: units per group (entity) or rows per group (row privacy)."""
+        """The engine column that the rule reads: units per group (entity) or rows per group (row privacy)."""
 
     @property
     def loss(self) -> PrivacyLoss:
-        """What admission costs, the noise of a count that is released anyway not included."""
+        """The loss of the selection, without the noise of a count that is released anyway."""
 
     def recomputed_loss(self) -> PrivacyLoss:
         """`loss` again, from the finished table or threshold; pricing compares the two (a difference: fault)."""
@@ -255,7 +255,7 @@ class Selection(Protocol):
 
 
 class Law(Protocol):
-    """By what a measurement beside the sums releases one number of each group, fully determined before data is touched."""
+    """The law of one released number per group of a measurement other than sums, determined before data is touched."""
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -266,7 +266,7 @@ class Law(Protocol):
 
 
 class MeasurementPlan(Protocol):
-    """How one measurement beside the sums is made noisy (`plan.measurements`). `name` is that of the measurement."""
+    """The noise plan of one measurement other than sums (`plan.measurements`). `name` is that of the measurement."""
 
     @property
     def word(self) -> str: ...
@@ -276,7 +276,11 @@ class MeasurementPlan(Protocol):
 
     @property
     def laws(self) -> tuple[tuple[str, Law], ...]:
-        """Name and law of each released number. Each is charged apart."""
+        """Name and law of each released number."""
+
+    @property
+    def charged(self) -> tuple[Law, ...]:
+        """The laws whose losses add up to what the measurement costs."""
 
 
 @dataclass(frozen=True)
@@ -294,9 +298,9 @@ class NoisePlan:
     listed: npt.NDArray[np.int64] | None = field(default=None, compare=False)
 
     @property
-    def laws(self) -> tuple[Law, ...]:
-        """The laws of all numbers that are no sums."""
-        return tuple(law for measurement in self.measurements for _, law in measurement.laws)
+    def charged(self) -> tuple[Law, ...]:
+        """The laws that are charged for all numbers that are no sums."""
+        return tuple(law for measurement in self.measurements for law in measurement.charged)
 
     @property
     def numbers(self) -> tuple[str, ...]:

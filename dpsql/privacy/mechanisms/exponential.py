@@ -29,11 +29,22 @@ and Rogers 2021). Groups are disjoint and chosen independently, so the losses of
 the L1 and the squared L2 norm of the vector of n_g, as of a count of rows. Under change_one n_g rows go and n'_g rows come, so
 the range is epsilon_0 (n_g + n'_g), and the triangle inequality doubles both norms, as it does for counts (the factor is
 inside `Sensitivity`).
+
+Slices. A cell may be cut into k slices, over which its rows are spread evenly, so that a place among rows of one value can be
+chosen too. Then n, t, below and h are counted in units of which a row is k, one in each slice of its cell. All of the above
+holds for units: one unit moves d by M units at most, so n_g rows by M k n_g, and with the rate epsilon_0 / (2 M k) for each
+unit the ranges are the same.
+
+Ends of an error bar (after Drechsler, Globus-Harris, McMillan, Sarathy and Smith 2022). The low end of the bar of quantile q is
+sought D rows below it, among n + D rows: D that are no one's are put into the first cell, and t(n) = q n. For the high end they
+are put into the last cell, and t(n) = q n + D. Rows that are always there move nothing, and the slope is q, so all of the above
+holds. A low end above the cell of the exact quantile has q n rows of the data before it, so a distance of D or more, whatever
+n is: with c cells, that has a chance of at most c exp(-rate D).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, log
 
@@ -56,23 +67,27 @@ class Choice:
     """The choice of the quantile `quantile` of each group: from 0, the smallest value, to 1, the largest. `rank` >= 1 is r of
     these two, and 0 for all others.
 
-    `sensitivity`: of the vector of row counts n_g. `epsilon_0` > 0 is what one row costs.
+    `sensitivity`: of the vector of row counts n_g. `epsilon_0` > 0 is what one row costs. `slices`: of each cell; a row is so
+    many units. `padding` != 0: of an end of an error bar; so many rows are put into the last cell, or, below 0, into the
+    first one.
     """
 
     sensitivity: Sensitivity
     quantile: Fraction
     epsilon_0: Fraction
     rank: int = 0
+    slices: int = 1
+    padding: int = 0
 
     mechanism = "exponential"
 
     def __post_init__(self) -> None:
         if not 0 <= self.quantile <= 1 or self.quantile.denominator > MOST_DENOMINATOR:
             raise ValueError(f"no quantile: {self.quantile}")
-        if self.epsilon_0 <= 0 or self.sensitivity.is_zero:
-            raise ValueError("a choice needs an epsilon above 0, and rows that can move")
-        if (self.rank >= 1) is not (self.quantile in (0, 1)) or self.rank < 0:
-            raise ValueError("the smallest and the largest value have a rank, and no other quantile has")
+        if self.epsilon_0 <= 0 or self.sensitivity.is_zero or self.slices < 1:
+            raise ValueError("a choice needs an epsilon above 0, rows that can move, and cells")
+        if (self.rank >= 1) is not (self.quantile in (0, 1) and not self.padding) or self.rank < 0:
+            raise ValueError("the smallest and the largest value have a rank, and no other quantile or end has")
 
     @property
     def most_move(self) -> Fraction:
@@ -81,21 +96,24 @@ class Choice:
 
     @property
     def rate(self) -> Fraction:
-        """By how much the logarithm of a weight falls for each row of distance: epsilon_0 / (2 M)."""
-        return self.epsilon_0 / (2 * self.most_move)
+        """By how much the logarithm of a weight falls for each unit of distance: epsilon_0 / (2 M k) with k slices."""
+        return self.epsilon_0 / (2 * self.most_move * self.slices)
 
     @property
     def denominator(self) -> int:
-        """What `targets` are multiples of the inverse of."""
+        """Return what `targets` are multiples of the inverse of."""
         return 2 if self.rank else self.quantile.denominator
 
     def targets(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """t(n) times `denominator` for groups of n = `rows` rows. Raises OverflowError beyond `MOST_ROWS`, which do not exist."""
+        """t(n) times `denominator` for groups of n = `rows` units, padding included. Raises OverflowError beyond
+        `MOST_ROWS`, which do not exist."""
         if rows.size and int(rows.max()) > MOST_ROWS:
             raise OverflowError("too many rows")
+        padding = abs(self.padding) * self.slices
         if not self.rank:
-            return np.asarray(rows * self.quantile.numerator)
-        inside = np.minimum(rows, 2 * self.rank - 1)
+            sought = (rows - padding) * self.quantile.numerator
+            return np.asarray(sought + (padding * self.denominator if self.padding > 0 else 0))
+        inside = np.minimum(rows, (2 * self.rank - 1) * self.slices)
         return inside if self.quantile == 0 else np.asarray(2 * rows - inside)
 
     @property
@@ -107,31 +125,45 @@ class Choice:
     def recomputed_loss(self) -> PrivacyLoss:
         """`loss` from the weights: one row moves the logarithm of a weight up or down by at most `rate` times the larger part of
         a row that is before or behind the target, as groups on both sides of every bend of the target show."""
-        sizes = np.array([0, 2 * self.rank, 2 * self.rank + 1], dtype=np.int64)
+        bend = 2 * self.rank * self.slices
+        sizes = np.array([0, bend, bend + 1], dtype=np.int64) + abs(self.padding) * self.slices
         steps = self.targets(sizes + 1) - self.targets(sizes)
         slopes = [Fraction(int(step), self.denominator) for step in steps]
-        span = 2 * self.rate * max(max(slope, 1 - slope) for slope in slopes)
+        span = 2 * self.slices * self.rate * max(max(slope, 1 - slope) for slope in slopes)
         return PrivacyLoss(span * self.sensitivity.l1, Fraction(0), span * span * self.sensitivity.l2_squared / 8)
 
     def rank_error(self, cells: int, beta: float) -> float:
         """A distance d in rows that is exceeded with a probability of at most `beta`, whatever the data.
 
-        The weights of all cells beyond d are at most cells exp(-rate d) in sum, and a cell at distance 0 has the weight 1.
+        The weights of all slices beyond d are at most slices exp(-rate d) in sum, and one at distance 0 has the weight 1.
         """
-        return log(cells / beta) / float(self.rate)
+        return log(cells * self.slices / beta) / float(self.rate * self.slices)
 
 
-def choice_for(sensitivity: Sensitivity, quantile: Fraction, cells: int, part: PrivacyLoss) -> Choice:
-    """The choice among `cells` cells with the largest epsilon_0 that costs at most `part`: its epsilon, or its rho where epsilon
-    is None.
-
-    The smallest and the largest value have the rank from which cells outside the data weigh cells exp(-rate (rank - 1/2)) <=
-    OUTSIDE in sum at most, where one at the target weighs 1.
-    """
+def epsilon_of_a_row(sensitivity: Sensitivity, part: PrivacyLoss) -> Fraction:
+    """The largest epsilon_0 of a choice that costs at most `part`: its epsilon, or its rho where epsilon is None."""
     if part.epsilon is not None:
-        epsilon_0 = part.epsilon / sensitivity.l1
-    else:
-        assert part.rho is not None
-        epsilon_0 = sqrt_lower(8 * part.rho / sensitivity.l2_squared)
-    rank = ceil(ln_upper(cells / OUTSIDE) * 2 / epsilon_0 + Fraction(1, 2)) if quantile in (0, 1) else 0
-    return Choice(sensitivity, quantile, epsilon_0, rank)
+        return part.epsilon / sensitivity.l1
+    assert part.rho is not None
+    return sqrt_lower(8 * part.rho / sensitivity.l2_squared)
+
+
+def choice_for(sensitivity: Sensitivity, quantile: Fraction, cells: int, part: PrivacyLoss, slices: int = 1) -> Choice:
+    """The choice among `cells` cells of `slices` slices with the largest epsilon_0 that costs at most `part`.
+
+    The smallest and the largest value have the rank from which slices outside the data weigh their number times
+    exp(-rate (rank - 1/2)) <= OUTSIDE in sum at most, where one at the target weighs 1.
+    """
+    epsilon_0 = epsilon_of_a_row(sensitivity, part)
+    rank = ceil(ln_upper(cells * slices / OUTSIDE) * 2 / epsilon_0 + Fraction(1, 2)) if quantile in (0, 1) else 0
+    return Choice(sensitivity, quantile, epsilon_0, rank, slices)
+
+
+def end_for(
+    sensitivity: Sensitivity, quantile: Fraction, low: bool, cells: int, part: PrivacyLoss, missed: Fraction
+) -> Choice:
+    """The choice of the `low` or high end of an error bar, which the exact quantile is beyond with a probability of at most
+    `missed`: one row farther than D, as SQL's continuous quantiles lie between neighbouring rows."""
+    bare = Choice(sensitivity, quantile, epsilon_of_a_row(sensitivity, part), padding=1)
+    padding = ceil(ln_upper(cells / missed) / bare.rate) + 1
+    return replace(bare, padding=-padding if low else padding)

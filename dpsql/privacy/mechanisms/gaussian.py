@@ -100,11 +100,11 @@ class Gaussian:
         return self.standard_deviation() * sqrt(2 / pi)
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """That of one, times the Euclidean norm of the weights."""
+        """As for one draw, times the Euclidean norm of the weights."""
         return self.half_width(confidence) * _norm(weights)
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """That of one, times the Euclidean norm of the weights."""
+        """As for one draw, times the Euclidean norm of the weights."""
         return self.expected_error() * _norm(weights)
 
     def summed(self, count: int, whole: bool) -> Noise:
@@ -192,7 +192,7 @@ class SummedGaussian(SummedNoise):
     def noise_scale(self) -> Fraction:
         """Its deviation in noise-grid units; rounding a cell to an integer adds 1/12 to the variance."""
         rounding = self.count / 12 * 4.0**-self.shift if self.whole else 0.0
-        return Fraction(sqrt(self.count * float(self.one.noise_scale) ** 2 + rounding))
+        return Fraction(sqrt(self.count * float(self.summand.noise_scale) ** 2 + rounding))
 
     def upper_tail(self, k: int) -> Fraction:
         """P(N(0, sigma**2) >= k - 1/2), noise-grid units."""

@@ -230,7 +230,7 @@ class SummedLaplace(SummedNoise):
 
     def standard_deviation(self) -> float:
         """sqrt(count) times that of one, in row-grid units."""
-        return sqrt(self.count) * self.one.standard_deviation()
+        return sqrt(self.count) * self.summand.standard_deviation()
 
     def half_width(self, confidence: float) -> float:
         """h in row-grid units with P(|noise| <= h) >= confidence; one step more where the table is coarse."""
@@ -250,11 +250,11 @@ class SummedLaplace(SummedNoise):
     def quantiles(self, uniform: Floats) -> Floats:
         """The noise at the quantiles `uniform`, in noise-grid units."""
         step, cumulated = self._table()
-        at = np.minimum(np.searchsorted(cumulated, uniform), len(cumulated) - 1)
-        return np.asarray(step * (at - len(cumulated) // 2), dtype=np.float64)
+        index = np.minimum(np.searchsorted(cumulated, uniform), len(cumulated) - 1)
+        return np.asarray(step * (index - len(cumulated) // 2), dtype=np.float64)
 
     def _table(self) -> tuple[int, Floats]:
-        return _laplace_table(float(self.one.noise_scale), self.count)
+        return _laplace_table(float(self.summand.noise_scale), self.count)
 
 
 @lru_cache(maxsize=64)

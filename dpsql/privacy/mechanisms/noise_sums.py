@@ -16,22 +16,22 @@ from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 
 @dataclass(frozen=True)
 class SummedNoise:
-    """The law of `count` independent draws of the noise `one`. Units as in `contract.Noise`."""
+    """The law of `count` independent draws of the noise `summand`. Units as in `contract.Noise`."""
 
-    one: Noise
+    summand: Noise
     count: int
 
     mechanism = "summed"
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """That of one cell's noise, which is what was calibrated."""
-        return self.one.sensitivity
+        """That of one summand, which is what was calibrated."""
+        return self.summand.sensitivity
 
     @property
     def shift(self) -> int:
-        """As for one cell."""
-        return self.one.shift
+        """As for one summand."""
+        return self.summand.shift
 
     @property
     def loss(self) -> PrivacyLoss:

@@ -64,7 +64,7 @@ class TruncatedGeometric:
         return PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key).scaled(self.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """The delta that the finished table needs at epsilon_per_key, when it is more than delta_per_key."""
+        """Return the loss with the delta that the finished table needs, or delta_per_key where it needs less."""
         needed = max(self.delta_per_key, _needed_by_table(self.epsilon_per_key, self.delta_per_key))
         epsilon, rho = self.l0 * self.epsilon_per_key, self.l0 * recomputed_rho_of_pure(self.epsilon_per_key)
         return PrivacyLoss(epsilon, self.l0 * needed, rho)
@@ -106,7 +106,7 @@ class Threshold:
         return PrivacyLoss(Fraction(0), self.delta, Fraction(0))
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """What the finished threshold needs, when it is more than the delta it was made for."""
+        """Return the loss with the delta that the finished threshold needs, or `delta` where it needs less."""
         return PrivacyLoss(Fraction(0), max(self.delta, self.l0 * self._lone_tail()), Fraction(0))
 
     def half_point(self) -> int:
@@ -179,9 +179,9 @@ def _keep_table(epsilon: Fraction, delta: Fraction) -> NDArray[np.int64]:
         raise refuse("selection_epsilon", epsilon=f"{float(epsilon):.3g}")
     table = [0]
     while table[-1] < ONE:
-        kept = table[-1]
-        grown = (growth * kept >> _FRACTION_BITS) + share
-        dropped = max(0, ONE - kept - share)
+        last = table[-1]
+        grown = (growth * last >> _FRACTION_BITS) + share
+        dropped = max(0, ONE - last - share)
         shrunk = ONE - -((-dropped << _FRACTION_BITS) // growth)
         table.append(min(grown, shrunk, ONE))
     verify_table(table, epsilon, delta)
@@ -224,7 +224,7 @@ def needed_delta(table: Sequence[int], ratio: Fraction) -> Fraction:
     top, bottom = ratio.numerator, ratio.denominator
     worst = 0
     for before, after in pairwise(table):
-        kept = bottom * after - top * before
-        dropped = bottom * (ONE - before) - top * (ONE - after)
-        worst = max(worst, kept, dropped)
+        keep_excess = bottom * after - top * before
+        drop_excess = bottom * (ONE - before) - top * (ONE - after)
+        worst = max(worst, keep_excess, drop_excess)
     return Fraction(worst, bottom * ONE)

@@ -1,4 +1,4 @@
-"""The mechanisms that there are: each a word, the laws of its noise, and how it is calibrated.
+"""The register of mechanisms: each with its word, the laws of its noise, and its calibration.
 
 A mechanism is one file of this package and one entry of `MECHANISMS`; its sampler is registered on the noise floor
 (`dpsql.noise.noise_samplers`), and the law that the audit holds it to in `dpsql.audit.noise_laws`. What is not registered is
@@ -37,7 +37,7 @@ class Mechanism:
 
     @property
     def pure(self) -> bool:
-        """Whether its loss has a finite epsilon without delta."""
+        """Return whether its loss has a finite epsilon without delta."""
         return self.calibrations is None or "epsilon" in self.calibrations
 
     def calibrated(self, dimension: str, sensitivity: Sensitivity, most: Fraction) -> Noise:
@@ -49,8 +49,8 @@ class Mechanism:
 _LAPLACE = {"epsilon": laplace.noise_for, "rho": laplace.noise_for_rho}
 
 MECHANISMS: dict[str, Mechanism] = {
-    one.word: one
-    for one in (
+    mechanism.word: mechanism
+    for mechanism in (
         Mechanism("laplace", laplace.Laplace, laplace.SummedLaplace, Norm.L1, _LAPLACE),
         Mechanism("gaussian", gaussian.Gaussian, gaussian.SummedGaussian, Norm.L2, {"rho": gaussian.noise_for}),
         Mechanism("constant", Constant),
@@ -61,19 +61,19 @@ MECHANISMS: dict[str, Mechanism] = {
 
 def askable() -> tuple[Mechanism, ...]:
     """The mechanisms that a question may name."""
-    return tuple(one for one in MECHANISMS.values() if one.calibrations)
+    return tuple(mechanism for mechanism in MECHANISMS.values() if mechanism.calibrations)
 
 
 def registered(noise: Noise) -> Noise:
-    """`noise`, whose law is known. Raises InternalError for any other: nothing is said of noise of an unknown law."""
+    """Return `noise` if its law is registered. Raises InternalError for any other: its error is unknown."""
     if not is_registered(noise):
         raise refuse("internal", what=f"noise of a law that is not known: {noise.mechanism}")
     return noise
 
 
 def is_registered(noise: Noise) -> bool:
-    """Whether its law, or the law of its sums, is that of a mechanism."""
-    return any(type(noise) in (one.law, one.sums) for one in MECHANISMS.values())
+    """Return whether its law, or the law of its sums, is that of a mechanism."""
+    return any(type(noise) in (mechanism.law, mechanism.sums) for mechanism in MECHANISMS.values())
 
 
 def summed(noise: Noise, count: int, whole: bool) -> Noise | None:
@@ -92,7 +92,7 @@ def to_json(noise: Noise) -> dict[str, Any]:
     moved = noise.sensitivity
     return {
         "mechanism": noise.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
-        "shift": noise.shift, **{name: getattr(noise, name) for name in _own(mechanism.law)},
+        "shift": noise.shift, **{name: getattr(noise, name) for name in _own_fields(mechanism.law)},
     }  # fmt: skip
 
 
@@ -109,5 +109,5 @@ def from_json(facts: Mapping[str, Any]) -> Noise:
     return noise
 
 
-def _own(law: type[Any]) -> list[str]:
+def _own_fields(law: type[Any]) -> list[str]:
     return [field.name for field in fields(law) if field.name not in ("sensitivity", "shift")]

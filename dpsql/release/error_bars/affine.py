@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from statistics import NormalDist
 
 import numpy as np
@@ -68,33 +69,33 @@ def _product(node: exp.Mul | exp.Div, terms: Mapping[str, ReleasedTerm]) -> list
     return _scaled(left, weight if isinstance(node, exp.Mul) else _call(exp.Div, exp.Literal.number("1.0"), weight))
 
 
-def _scaled(known: list[Part] | None, weight: exp.Expr) -> list[Part] | None:
-    if known is None:
+def _scaled(sums: list[Part] | None, weight: exp.Expr) -> list[Part] | None:
+    if sums is None:
         return None
     return [
         Part(part.weights, _call(exp.Mul, part.factor, weight), True) if part.rounded
         else Part({name: _call(exp.Mul, w, weight) for name, w in part.weights.items()}, part.factor, False)
-        for part in known
+        for part in sums
     ]  # fmt: skip
 
 
-def _merged(known: list[Part]) -> list[Part]:
-    """All parts that are not rounded as one."""
+def _merged(sums: list[Part]) -> list[Part]:
+    """Merge all parts that are not rounded into one."""
     weights: dict[str, exp.Expr] = {}
-    for part in known:
+    for part in sums:
         for name, weight in part.weights.items() if not part.rounded else ():
             weights[name] = _call(exp.Add, weights[name], weight) if name in weights else weight
     straight = [Part(weights, exp.Literal.number(1), False)] if weights else []
-    return [*straight, *(part for part in known if part.rounded)]
+    return [*straight, *(part for part in sums if part.rounded)]
 
 
-def _rounded(known: list[Part] | None, terms: Mapping[str, ReleasedTerm]) -> list[Part] | None:
-    if known is None or len(known) != 1 or known[0].rounded:
+def _rounded(sums: list[Part] | None, terms: Mapping[str, ReleasedTerm]) -> list[Part] | None:
+    if sums is None or len(sums) != 1 or sums[0].rounded:
         return None
-    part = known[0]
+    part = sums[0]
     alone = len(part.weights) == 1 and all(terms[n].whole and w.is_number for n, w in part.weights.items())
     if alone and next(iter(part.weights.values())).name == "1":
-        return known  # a whole number is its own rounding
+        return sums  # a whole number is its own rounding
     return [Part(part.weights, part.factor, True)]
 
 
@@ -112,21 +113,21 @@ class Weighed:
 
 
 def half_widths(
-    known: Sequence[Weighed], terms: Mapping[str, ReleasedTerm], confidence: float, key: str
+    weighed: Sequence[Weighed], terms: Mapping[str, ReleasedTerm], confidence: float, key: str
 ) -> Floats | None:
     """For each row h with P(|error| <= h) >= confidence, in the units of the expression.
 
     Exact for one term (the quantile of its law); normal for sums of Gaussian noise (a sum of independent normal laws
     is normal); else the quantile of a sum of drawn noise, None when the rows have too many different weights.
     """
-    if len(known) == 1:
-        part = known[0]
+    if len(weighed) == 1:
+        part = weighed[0]
         inner = _closed(part, terms, confidence)
         if inner is not None:
             if part.rounded:  # the exact number is whole: |round(e)| <= h if |e| < h + 1/2
                 inner = np.floor(inner + 0.5)
             return np.asarray(np.abs(part.factor) * inner)
-    return _drawn(known, terms, confidence, key)
+    return _drawn(weighed, terms, confidence, key)
 
 
 def _closed(part: Weighed, terms: Mapping[str, ReleasedTerm], confidence: float) -> Floats | None:
@@ -135,29 +136,29 @@ def _closed(part: Weighed, terms: Mapping[str, ReleasedTerm], confidence: float)
         return np.asarray(np.abs(weight) * terms[name].half_width(confidence))
     if not all(terms[name].noise.normal for name in part.weights):
         return None
-    variance = sum(weight**2 * _variance(terms[name]) for name, weight in part.weights.items())
-    return np.asarray(NormalDist().inv_cdf((1 + confidence) / 2) * np.sqrt(variance))
+    deviations = [np.asarray(weight * _deviation(terms[name])) for name, weight in part.weights.items()]
+    return np.asarray(NormalDist().inv_cdf((1 + confidence) / 2) * reduce(np.hypot, deviations))  # no square overflows
 
 
-def _variance(term: ReleasedTerm) -> float:
-    """Of the error of a released term; rounding adds at most 1/12 to noise on a fine grid."""
-    spread = term.standard_deviation() ** 2
-    return spread + 1 / 12 if term.whole and spread > 0 else spread
+def _deviation(term: ReleasedTerm) -> float:
+    """Standard deviation of the error of a released term; rounding adds at most 1/12 to the variance of noise on a fine grid."""
+    spread = term.standard_deviation()
+    return math.hypot(spread, math.sqrt(1 / 12)) if term.whole and spread > 0 else spread
 
 
-def _drawn(known: Sequence[Weighed], terms: Mapping[str, ReleasedTerm], confidence: float, key: str) -> Floats | None:
-    columns = [column for part in known for column in (part.factor, *part.weights.values())]
+def _drawn(weighed: Sequence[Weighed], terms: Mapping[str, ReleasedTerm], confidence: float, key: str) -> Floats | None:
+    columns = [column for part in weighed for column in (part.factor, *part.weights.values())]
     weightings, of_row = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
     if len(weightings) > _MOST_WEIGHTINGS:
         return None
     noise = {name: deviates(terms[name], stratified(f"{key}/{name}", _DRAWS))
-             for name in {name for part in known for name in part.weights}}  # fmt: skip
+             for name in {name for part in weighed for name in part.weights}}  # fmt: skip
     rank = min(math.ceil(confidence * (_DRAWS + 1)), _DRAWS) - 1
     widths = []
     for weighting in weightings:
         numbers = iter(weighting)
         error = np.zeros(_DRAWS)
-        for part in known:
+        for part in weighed:
             factor = next(numbers)
             inner = sum((next(numbers) * noise[name] for name in part.weights), np.zeros(_DRAWS))
             error += factor * (np.rint(inner) if part.rounded else inner)

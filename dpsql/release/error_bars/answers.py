@@ -11,11 +11,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.release.error_bars.bootstrap import Rerun, Unmatched, bootstrap, candidates
+from dpsql.release.error_bars.bootstrap import Rerun, Unmatched, bootstrap, candidates, surely_and_maybe
 from dpsql.release.error_bars.direct import Direct, direct
 from dpsql.release.error_bars.draws import Floats
 from dpsql.release.error_bars.ends import Interval
-from dpsql.release.error_bars.intervals import intervals
+from dpsql.release.error_bars.intervals import intervals, measured_name
 from dpsql.release.error_bars.lineage import Field, Level, Lineage, lineage
 from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
 from dpsql.release.error_bars.simulation import Groups
@@ -28,7 +28,7 @@ from dpsql.storage.recent_values import RecentValues
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
 _MOST_SHAPES = 512
-CHOSEN = "it was chosen among values near the rank; EXPLAIN shows the rank error in the worst case"
+CHOSEN = "it was chosen among values, not computed; EXPLAIN shows its error in rows in the worst case"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +71,17 @@ def answer(
     Raises the refusals of the sandbox and interval_place.
     """
     run = _Run(sandbox, remainder, confidence)
-    table, place = run.directly() or run.in_sandbox()
+    table, place = run.directly() or run.in_sandbox(strict=rehearsal)
     if run.pending and not rehearsal:
-        found, _ = run.replicated(table, place, [at for at in run.pending if at not in run.of_groups | run.chosen])
+        by_position, _ = run.replicated(
+            table, place, [position for position in run.pending if position not in run.of_groups | run.chosen]
+        )
         nothing = Interval.nothing(len(table))
-        for at, word in run.pending.items():
-            found.setdefault(at, nothing)
-            table = table.set_column(at, table.field(at).with_type(pa.float64()), _nullable(_end(found[at], word)))
+        for position, word in run.pending.items():
+            by_position.setdefault(position, nothing)
+            table = table.set_column(
+                position, table.field(position).with_type(pa.float64()), _nullable(_end(by_position[position], word))
+            )
     return Answer(remainder, table, run.noisy, place, confidence, run.extra, run.of_groups, run.chosen, simultaneous)
 
 
@@ -85,38 +89,54 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     """Intervals of every noisy column; NULL with a remark where they cannot be known."""
     run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra)
     table, notes = answered.table, []
-    numbers = [at for at, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(at).type)]
-    asked = [at for at in numbers if at not in answered.of_groups | answered.chosen]
-    for at, noisy in enumerate(answered.noisy):
-        if at in answered.of_groups and len(table):
-            notes.append(f"no error bar for {table.field(at).name}: it depends on which groups exist")
-        elif at in answered.chosen and len(table):
-            notes.append(f"no error bar for {table.field(at).name}: {CHOSEN}")
-        elif noisy and at not in numbers and len(table):
-            notes.append(f"no error bar for {table.field(at).name}: it is no number")
-    if answered.simultaneous and asked:
+    numbers = [
+        position for position, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(position).type)
+    ]
+    barred = [position for position in numbers if position not in answered.of_groups | answered.chosen]
+    for position, noisy in enumerate(answered.noisy):
+        if position in answered.of_groups and len(table):
+            notes.append(f"no error bar for {table.field(position).name}: it depends on which groups exist")
+        elif position in answered.chosen and len(table):
+            notes.append(f"no error bar for {table.field(position).name}: {CHOSEN}")
+        elif noisy and position not in numbers and len(table):
+            notes.append(f"no error bar for {table.field(position).name}: it is no number")
+    if answered.simultaneous and barred:
         notes += run.widen(len(table))
-    found = run.rowwise(asked, answered.place) if len(table) else {}
-    rest = [at for at in asked if at not in found]
+    by_position = run.rowwise(barred, answered.place) if len(table) else {}
+    rest = [position for position in barred if position not in by_position]
     if rest and len(table):
         more, problem = run.replicated(table, answered.place, rest)
-        found |= more
-        notes += [f"no error bar for {table.field(at).name}: {problem}" for at in rest if problem]
+        by_position |= more
+        notes += [f"no error bar for {table.field(position).name}: {problem}" for position in rest if problem]
     nothing = Interval.nothing(len(table))
-    ordered = [found.get(at, nothing) for at in range(len(answered.noisy))]
+    ordered = [by_position.get(position, nothing) for position in range(len(answered.noisy))]
     low, high, error = (
-        pa.Table.from_arrays([_nullable(_end(one, end)) for one in ordered], names=table.column_names)
+        pa.Table.from_arrays([_nullable(_end(interval, end)) for interval in ordered], names=table.column_names)
         for end in ("dp_interval_low", "dp_interval_high", "dp_error")
     )
-    unknown = pa.Table.from_arrays([pa.array(one.unknown) for one in ordered], names=table.column_names)
-    for at, one in enumerate(ordered):
-        if one.unknown.any():
-            notes.append(_unknown_note(table.field(at).name, int(one.unknown.sum()), len(table)))
+    unknown = pa.Table.from_arrays([pa.array(interval.unknown) for interval in ordered], names=table.column_names)
+    for position, interval in enumerate(ordered):
+        if interval.unknown.any():
+            notes.append(_unknown_note(table.field(position).name, int(interval.unknown.sum()), len(table)))
     return Bars(low, high, error, tuple(dict.fromkeys(notes)), unknown)
 
 
-def _unknown_note(name: str, rows: int, of: int) -> str:
-    where = "" if of == 1 else f" in {rows} of {of} rows"
+def likely_rows(sandbox: Sandbox, remainder: Remainder) -> tuple[int, int]:
+    """Return how many rows of a remainder any likely noise would give, and how many some of it, by their exact columns.
+
+    Raises Unmatched where they have none, and the refusals of the sandbox.
+    """
+    noisy = lineage(remainder).noisy
+    keys = tuple(column for column, of_noise in enumerate(noisy) if not of_noise)
+    if not keys or len(noisy) != len(remainder.names):
+        raise Unmatched("the rows have no key")
+    return surely_and_maybe(
+        sandbox, Rerun(remainder, remainder.tree, len(noisy), keys, {}, {}, 0.5, remainder.seed, ())
+    )
+
+
+def _unknown_note(name: str, rows: int, row_count: int) -> str:
+    where = "" if row_count == 1 else f" in {rows} of {row_count} rows"
     return f"{name} is unknown{where}: the noise is so large that the bar is all that its bounds allow"
 
 
@@ -133,21 +153,21 @@ class _Shape:
 
     def __init__(self, remainder: Remainder) -> None:
         width = len(remainder.names)
-        known = lineage(remainder)
-        if len(known.columns) != width:  # a star over JOIN ... USING has fewer columns than its tables
-            known = Lineage((Field("", max([known.rows, *known.levels, Level.NOISE])),) * width, known.rows)
-        self.noisy = known.noisy
+        fields = lineage(remainder)
+        if len(fields.columns) != width:  # a star over JOIN ... USING has fewer columns than its tables
+            fields = Lineage((Field("", max([fields.rows, *fields.levels, Level.NOISE])),) * width, fields.rows)
+        self.noisy = fields.noisy
         self.traced: Traced | None = trace(remainder)
         self.branches: Branches | None = trace_branches(remainder) if self.traced is None else None
         self.tree = self.traced.tree if self.traced is not None else numbered(remainder.tree)
         if self.branches is not None:
             self.tree = self.branches.tree
-        self.extents = tuple(field.extent for field in known.columns)
+        self.extents = tuple(field.extent for field in fields.columns)
         self.pending = _pending(self.tree)
         # The number of a DP_ function is exact as it stands; the error it stands for may not be known.
         inner = lineage(replace(remainder, tree=self.tree, written="")) if self.pending else Lineage((), Level.EXACT)
-        self.of_groups = known.of_groups | (inner.of_groups & self.pending.keys())
-        self.chosen = known.chosen | (inner.chosen & self.pending.keys())
+        self.of_groups = fields.of_groups | (inner.of_groups & self.pending.keys())
+        self.chosen = (fields.chosen | (inner.chosen & self.pending.keys())) - self._with_measured_bars(remainder)
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
         self.direct: Direct | None = direct(remainder, self.traced)
@@ -159,14 +179,23 @@ class _Shape:
             return (self.traced,)
         return () if self.branches is None else self.branches.parts
 
+    def _with_measured_bars(self, remainder: Remainder) -> set[int]:
+        """Positions of columns that show numbers which were chosen together with the ends of their error bars."""
+        blocks = [(part, block) for part in self.parts if (block := remainder.block(part.block)) is not None]
+        barred = [[measured_name(tree, block) is not None for tree in part.outputs] for part, block in blocks]
+        positions = enumerate(zip(*barred, strict=True))
+        return {position for position, parts in positions if all(parts)} - self.pending.keys()
+
     def ordered(self) -> exp.Query:
         """The tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
         tree = self.tree.copy()
         mixes = any(tree.args.get(part) for part in ("group", "distinct", "joins"))
         mixes = mixes or (isinstance(tree, exp.SetOperation) and not isinstance(tree, exp.Union))
-        exact = [at for at, noisy in enumerate(self.noisy, 1) if not noisy]
+        exact = [position for position, noisy in enumerate(self.noisy, 1) if not noisy]
         if self.traced is None and mixes and exact and tree.args.get("order") is None:
-            items = [exp.Ordered(this=exp.Literal.number(at)) for at in exact if at - 1 not in self.pending]
+            items = [
+                exp.Ordered(this=exp.Literal.number(position)) for position in exact if position - 1 not in self.pending
+            ]
             tree.set("order", exp.Order(expressions=items) if items else None)
         return tree
 
@@ -177,7 +206,10 @@ _shapes: RecentValues[_Shape] = RecentValues(_MOST_SHAPES)
 def _shape(remainder: Remainder) -> _Shape:
     """The shape of a remainder; the last `_MOST_SHAPES` are kept, because questions that differ inside their private
     blocks alone share one."""
-    blocks = tuple((block.name, block.columns, block.formulas, block.groups) for block in remainder.blocks)
+    blocks = tuple(
+        (block.name, block.columns, block.formulas, block.groups, frozenset(block.estimates))
+        for block in remainder.blocks
+    )
     public = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items())
     key = (remainder.text, remainder.names, blocks, public)
     return _shapes.get(key, lambda: _Shape(remainder))
@@ -201,9 +233,9 @@ class _Run:
         if self.traced is None or not self.traced.intervals:
             return {}
         columns: dict[str, Floats] = {}
-        for at, (word, tree) in enumerate(self.traced.intervals):  # one may stand inside the next
+        for number, (word, tree) in enumerate(self.traced.intervals):  # one may stand inside the next
             (interval,) = self._intervals([tree], None, columns, self.traced)
-            columns[interval_name(at)] = _end(interval, word)
+            columns[interval_name(number)] = _end(interval, word)
         return {self.traced.block: columns}
 
     def _intervals(
@@ -214,45 +246,59 @@ class _Run:
         with self.sandbox.room() as room:
             return intervals(room, Groups(block, columns, rows, self.confidence, self.remainder.seed), trees)
 
-    def widen(self, shown: int) -> list[str]:
+    def widen(self, row_count: int) -> list[str]:
         """Raise the confidence of bars to what rows that noise selected need: of m rows that might have been among the R
         shown, an interval of confidence 1 - (1 - c) R / m for each keeps the expected share of misses among those shown
         below 1 - c (false coverage rate: Benjamini and Yekutieli 2005, theorem 1)."""
         traced = self.shape.parts
-        if not shown or not any(part.selected for part in traced):
+        if not row_count or not any(part.selected for part in traced):
             return []
-        rerun = self.rerun(self.shape.tree, len(self.noisy), ())
-        try:
-            most = max(shown, candidates(self.sandbox, rerun, len(self.remainder.names)))
-        except (Unmatched, Error):
-            most = max(shown, sum(block.rows for block in self.remainder.blocks))
-        if most == shown:
+        most = max(row_count, self._candidates())
+        if most == row_count:
             return []
-        self.confidence = 1 - (1 - self.confidence) * shown / most
+        self.confidence = 1 - (1 - self.confidence) * row_count / most
         return [
             f"noise decides which rows are shown (of about {most} that might be): error bars are wide enough for those it chose; "
             "SET dp.simultaneous = off for bars of rows named beforehand"
         ]
 
-    def rowwise(self, wanted: list[int], place: npt.NDArray[np.int64] | None) -> dict[int, Interval]:
+    def _candidates(self) -> int:
+        """Return how many rows might have been shown: all of them where replicates of the noise cannot tell, as of numbers that
+        were chosen."""
+        everything = sum(block.rows for block in self.remainder.blocks)
+        if any(block.groups.ends for block in self.remainder.blocks):
+            return everything
+        rerun = self.rerun(self.shape.tree, len(self.noisy), ())
+        try:
+            return min(candidates(self.sandbox, rerun, len(self.remainder.names)), everything)
+        except (Unmatched, Error):
+            return everything
+
+    def rowwise(self, positions: list[int], place: npt.NDArray[np.int64] | None) -> dict[int, Interval]:
         """Intervals of the columns that are expressions over the groups shown, one by one."""
         parts = self.shape.parts
-        known = [at for at in wanted if parts and all(part.outputs[at] is not None for part in parts)]
-        if not known:
+        traced_positions = [
+            position for position in positions if parts and all(part.outputs[position] is not None for part in parts)
+        ]
+        if not traced_positions:
             return {}
         if self.traced is not None:
-            return dict(zip(known, self._traced(self.traced, known, place), strict=True))
+            return dict(zip(traced_positions, self._traced(self.traced, traced_positions, place), strict=True))
         assert place is not None
         branch, group = place_in_branch(place)
-        found: dict[int, list[tuple[npt.NDArray[np.bool_], Interval]]] = {at: [] for at in known}
+        pieces_by_position: dict[int, list[tuple[npt.NDArray[np.bool_], Interval]]] = {
+            position: [] for position in traced_positions
+        }
         for number, part in enumerate(parts):
             rows = branch == number
-            for at, one in zip(known, self._traced(part, known, group[rows]), strict=True):
-                found[at].append((rows, one))
-        return {at: Interval.merged(pieces) for at, pieces in found.items()}
+            for position, interval in zip(
+                traced_positions, self._traced(part, traced_positions, group[rows]), strict=True
+            ):
+                pieces_by_position[position].append((rows, interval))
+        return {position: Interval.merged(pieces) for position, pieces in pieces_by_position.items()}
 
-    def _traced(self, part: Traced, wanted: list[int], rows: npt.NDArray[np.int64] | None) -> list[Interval]:
-        trees = [tree for at in wanted if (tree := part.outputs[at]) is not None]
+    def _traced(self, part: Traced, positions: list[int], rows: npt.NDArray[np.int64] | None) -> list[Interval]:
+        trees = [tree for position in positions if (tree := part.outputs[position]) is not None]
         return self._intervals(trees, rows, self.extra.get(part.block, {}), part)
 
     def directly(self) -> _Rows | None:
@@ -263,9 +309,9 @@ class _Run:
             return None
         return how.run(block, self.remainder.names)
 
-    def in_sandbox(self) -> _Rows:
-        """The rows, and their numbers where they carry some."""
-        result = self.sandbox.query(self.shape.sql, self.tables())
+    def in_sandbox(self, strict: bool = False) -> _Rows:
+        """The rows, and their numbers where they carry some. `strict`: as `Room.query`."""
+        result = self.sandbox.query(self.shape.sql, self.tables(), strict=strict)
         count = len(self.remainder.names)
         place = np.asarray(result.column(count).to_numpy(), dtype=np.int64) if result.num_columns > count else None
         columns = [plain(values) for values in result.columns[:count]]
@@ -284,10 +330,12 @@ class _Run:
         )  # fmt: skip
 
     def replicated(
-        self, table: pa.Table, place: npt.NDArray[np.int64] | None, wanted: list[int]
+        self, table: pa.Table, place: npt.NDArray[np.int64] | None, positions: list[int]
     ) -> tuple[dict[int, Interval], str]:
         """Intervals from replicates of the whole remainder; unknown, and the reason, where rows cannot be matched."""
-        keys = tuple(at for at, noisy in enumerate(self.noisy) if not noisy and at not in self.pending)
+        keys = tuple(
+            position for position, noisy in enumerate(self.noisy) if not noisy and position not in self.pending
+        )
         tree = self.shape.ordered()
         if place is not None:
             keys = (table.num_columns,) if self.traced is not None else (*keys, table.num_columns)
@@ -297,12 +345,12 @@ class _Run:
                 tree.set(part, None)
         rerun = self.rerun(tree, table.num_columns, keys)
         try:
-            return bootstrap(self.sandbox, rerun, table, wanted), ""
+            return bootstrap(self.sandbox, rerun, table, positions), ""
         except Unmatched as reason:
             problem = str(reason)
         except Error as error:
             problem = error.message
-        return {at: Interval.nothing(len(table)) for at in wanted}, problem
+        return {position: Interval.nothing(len(table)) for position in positions}, problem
 
 
 def _pending(tree: exp.Query) -> dict[int, str]:
@@ -310,12 +358,12 @@ def _pending(tree: exp.Query) -> dict[int, str]:
     and word. Refuses the ones that stand anywhere else."""
     pending: dict[int, str] = {}
     names: set[str] = set()
-    for at, item in enumerate(tree.expressions if isinstance(tree, exp.Select) else ()):
+    for position, item in enumerate(tree.expressions if isinstance(tree, exp.Select) else ()):
         node = item.unalias()
         word = interval_function(node)
         if word is not None:
             node.replace(node.expressions[0])
-            pending[at] = word
+            pending[position] = word
             names.add(item.alias_or_name.lower())
     for node in tree.find_all(exp.Anonymous, exp.Column, exp.Ordered):
         word = interval_function(node) or (next(iter(pending.values())) if _refers(node, names, pending) else None)
@@ -325,7 +373,7 @@ def _pending(tree: exp.Query) -> dict[int, str]:
 
 
 def _refers(node: exp.Expr, names: set[str], pending: Mapping[int, str]) -> bool:
-    """Whether an ORDER BY, WHERE or QUALIFY names one of the `pending` columns, which are filled in afterwards."""
+    """Return whether an ORDER BY, WHERE or QUALIFY names one of the `pending` columns, which are filled in afterwards."""
     if isinstance(node, exp.Column):
         return node.name.lower() in names and not node.table
-    return isinstance(node, exp.Ordered) and node.this.is_number and int(node.this.name) - 1 in pending
+    return isinstance(node, exp.Ordered) and node.this.is_int and int(node.this.name) - 1 in pending

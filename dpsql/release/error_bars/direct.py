@@ -41,22 +41,22 @@ class Direct:
 
     def run(self, block: ReleasedBlock, names: tuple[str, ...]) -> tuple[pa.Table, npt.NDArray[np.int64]] | None:
         """The rows, as the sandbox would give them, and the number of the group that each is; None: ask the sandbox."""
-        found = _columns(block, {*self.columns, *(name for name, _ in self.order)})
-        if found is None or any(found[name].null_count or _nan(found[name]) for name, _ in self.order):
+        columns = _columns(block, {*self.columns, *(name for name, _ in self.order)})
+        if columns is None or any(columns[name].null_count or _nan(columns[name]) for name, _ in self.order):
             return None
         rows = np.arange(block.rows, dtype=np.int64)
         if self.order:
-            sorted_by = pa.table({**{name: found[name] for name, _ in self.order}, ROW: rows})
+            sorted_by = pa.table({**{name: columns[name] for name, _ in self.order}, ROW: rows})
             keys = [(name, "descending" if down else "ascending") for name, down in self.order]
             rows = pc.sort_indices(sorted_by, sort_keys=[*keys, (ROW, "ascending")]).to_numpy().astype(np.int64)
         rows = rows[self.first :][: self.most]
-        table = pa.Table.from_arrays([found[name] for name in self.columns], names=list(names))
+        table = pa.Table.from_arrays([columns[name] for name in self.columns], names=list(names))
         whole = not self.order and len(rows) == block.rows
         return (table if whole else table.take(pa.array(rows))), rows
 
 
 def direct(remainder: Remainder, traced: Traced | None) -> Direct | None:
-    """How to compute a remainder without the sandbox; None when it does more than show one block's columns."""
+    """Return how to compute a remainder without the sandbox; None when it does more than show one block's columns."""
     if traced is None or traced.intervals:
         return None
     tree, block = traced.tree, remainder.block(traced.block)
@@ -69,7 +69,7 @@ def direct(remainder: Remainder, traced: Traced | None) -> Direct | None:
         return None
     if not all(terms_of(formula) for _, formula, _ in block.formulas):
         return None
-    columns = tuple(_shown(output, block) for output in traced.outputs)
+    columns = tuple(_plain_column(output, block) for output in traced.outputs)
     order = _order(tree, columns, block)
     first, most = _number(tree.args.get("offset"), 0), _number(tree.args.get("limit"), None)
     if None in columns or order is None or first == -1 or first is None or most == -1:
@@ -77,7 +77,7 @@ def direct(remainder: Remainder, traced: Traced | None) -> Direct | None:
     return Direct(block.name, tuple(name for name in columns if name is not None), order, first, most)
 
 
-def _shown(output: exp.Expr | None, block: ReleasedBlock) -> str | None:
+def _plain_column(output: exp.Expr | None, block: ReleasedBlock) -> str | None:
     """The column of the block that an output is, if it is one as it stands."""
     while isinstance(output, exp.Paren):
         output = output.this
@@ -87,22 +87,22 @@ def _shown(output: exp.Expr | None, block: ReleasedBlock) -> str | None:
 def _order(
     tree: exp.Select, columns: tuple[str | None, ...], block: ReleasedBlock
 ) -> tuple[tuple[str, bool], ...] | None:
-    """What the rows are sorted by before their number; None for anything but columns (names mean outputs first)."""
+    """Return what the rows are sorted by before their number; None for anything but columns (names mean outputs first)."""
     order = tree.args.get("order")
     if order is None:
         return ()
     if any(value for name, value in order.args.items() if name != "expressions"):
         return None
     names = [item.alias_or_name.lower() for item in tree.expressions[: len(columns)]]
-    found: list[tuple[str, bool]] = []
+    sorting: list[tuple[str, bool]] = []
     for item in order.expressions[:-1]:  # the last one is ROW, which breaks ties
         if not isinstance(item, exp.Ordered) or item.args.get("with_fill"):
             return None
         column = _sorted_by(item.this, names, columns, block)
         if column is None:
             return None
-        found.append((column, bool(item.args.get("desc"))))
-    return tuple(found)
+        sorting.append((column, bool(item.args.get("desc"))))
+    return tuple(sorting)
 
 
 def _sorted_by(by: exp.Expr, names: list[str], columns: tuple[str | None, ...], block: ReleasedBlock) -> str | None:
@@ -130,33 +130,35 @@ def _number(clause: exp.Expr | None, absent: int | None) -> int | None:
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
-def _columns(block: ReleasedBlock, wanted: set[str]) -> dict[str, pa.ChunkedArray] | None:
+def _columns(block: ReleasedBlock, names: set[str]) -> dict[str, pa.ChunkedArray] | None:
     """The keys and measures of a block as the sandbox types them; None where a type or a number is not on the list."""
-    found = {}
+    columns = {}
     for name in block.keys.column_names:
-        if name in wanted:
+        if name in names:
             values = block.keys.column(name)
             if not any(holds(values.type) for holds in _KEYS) and values.type != pa.timestamp("us"):
                 return None
-            found[name] = plain(values)
+            columns[name] = plain(values)
     terms = {term.name: np.asarray(term.values, dtype=np.float64) for term in block.terms}
     try:
         with np.errstate(all="raise", under="ignore"):
             for name, formula, _ in block.formulas:
-                if name in wanted:
-                    values = formula_values(formula, terms)
+                if name in names:
+                    values = block.estimates[name] if name in block.estimates else formula_values(formula, terms)
                     if values.dtype == np.float64 and not np.isfinite(values).all():
                         return None
-                    found[name] = pa.chunked_array([pa.array(values)])
+                    columns[name] = pa.chunked_array(
+                        [pa.array(values, pa.string() if values.dtype == object else None)]
+                    )
     except FloatingPointError:
         return None
-    return found
+    return columns
 
 
 def _nan(values: pa.ChunkedArray) -> bool:
     return pa.types.is_floating(values.type) and bool(pc.any(pc.is_nan(values)).as_py())
 
 
-def _only(node: exp.Expr, *others: str) -> bool:
-    """Whether a node says nothing besides its argument and `others`."""
-    return not any(value for name, value in node.args.items() if name not in ("this", *others))
+def _only(node: exp.Expr, *allowed: str) -> bool:
+    """Return whether a node says nothing besides its argument and `others`."""
+    return not any(value for name, value in node.args.items() if name not in ("this", *allowed))

@@ -39,7 +39,7 @@ def stratified(key: str, count: int) -> Floats:
 
 
 def known_law(term: ReleasedTerm) -> bool:
-    """Whether replicates of this term's noise can be drawn."""
+    """Return whether replicates of this term's noise can be drawn."""
     return is_registered(term.noise)
 
 

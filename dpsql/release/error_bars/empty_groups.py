@@ -34,33 +34,35 @@ _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
 }  # fmt: skip
 
 
-def kind(node: exp.Expr, of: Lookup) -> Empty:
-    """What `node` is for a group without rows; `of` tells it of columns."""
+def kind(node: exp.Expr, kind_of_column: Lookup) -> Empty:
+    """Return the value class of `node` for a group without rows; `kind_of_column` gives that of a column."""
     if isinstance(node, exp.Column):
-        return of(node)
+        return kind_of_column(node)
     if isinstance(node, _SAME):
         inner = node.expressions[0] if isinstance(node, exp.Distinct) and node.expressions else node.this
-        return kind(inner, of) if isinstance(inner, exp.Expr) else Empty.OTHER
+        return kind(inner, kind_of_column) if isinstance(inner, exp.Expr) else Empty.OTHER
     if isinstance(node, (exp.Cast, exp.TryCast)):
-        return kind(node.this, of) if node.to.this in exp.DataType.NUMERIC_TYPES else Empty.OTHER
+        return kind(node.this, kind_of_column) if node.to.this in exp.DataType.NUMERIC_TYPES else Empty.OTHER
     if isinstance(node, exp.Max):
-        return Empty.COUNT if kind(node.this, of) is Empty.COUNT else Empty.OTHER
+        return Empty.COUNT if kind(node.this, kind_of_column) is Empty.COUNT else Empty.OTHER
     if isinstance(node, (exp.Neg, exp.Abs)):
-        return min(kind(node.this, of), Empty.ZERO)
+        return min(kind(node.this, kind_of_column), Empty.ZERO)
     if isinstance(node, (exp.Mul, exp.Div)):
-        return _product(node, of)
+        return _product(node, kind_of_column)
     if isinstance(node, (exp.Add, exp.Sub)):
-        both = min(kind(node.this, of), kind(node.expression, of))
+        both = min(kind(node.this, kind_of_column), kind(node.expression, kind_of_column))
         return both if isinstance(node, exp.Add) else min(both, Empty.ZERO)
     if isinstance(node, exp.Coalesce):
-        return kind(node.this, of) if all(_number(other) == 0 for other in node.expressions) else Empty.OTHER
+        return (
+            kind(node.this, kind_of_column) if all(_number(other) == 0 for other in node.expressions) else Empty.OTHER
+        )
     if isinstance(node, exp.Case):
-        return _case(node, of)
+        return _case(node, kind_of_column)
     return Empty.COUNT if _number(node) == 0 or isinstance(node, exp.Null) else Empty.OTHER
 
 
-def _product(node: exp.Binary, of: Lookup) -> Empty:
-    left, right = kind(node.this, of), kind(node.expression, of)
+def _product(node: exp.Binary, kind_of_column: Lookup) -> Empty:
+    left, right = kind(node.this, kind_of_column), kind(node.expression, kind_of_column)
     by = _number(node.expression)
     if by is not None and by > 0:
         return left
@@ -71,29 +73,29 @@ def _product(node: exp.Binary, of: Lookup) -> Empty:
     return Empty.ZERO if max(left, right) > Empty.OTHER else Empty.OTHER
 
 
-def _case(node: exp.Case, of: Lookup) -> Empty:
+def _case(node: exp.Case, kind_of_column: Lookup) -> Empty:
     """CASE WHEN n > 10 THEN x ELSE 0 END: nothing of a group without rows, whatever x is."""
-    if node.this is not None or kind(node.args.get("default") or exp.null(), of) is Empty.OTHER:
+    if node.this is not None or kind(node.args.get("default") or exp.null(), kind_of_column) is Empty.OTHER:
         return Empty.OTHER
     cases = node.args.get("ifs") or []
-    if not all(excludes_empty(case.this, of) for case in cases):
+    if not all(excludes_empty(case.this, kind_of_column) for case in cases):
         return Empty.OTHER
     values = [_number(case.args["true"]) for case in cases]
     return Empty.COUNT if all(value is not None and value >= 0 for value in values) else Empty.ZERO
 
 
-def excludes_empty(condition: exp.Expr, of: Lookup) -> bool:
-    """Whether a condition is true of no group without rows, with exact numbers."""
+def excludes_empty(condition: exp.Expr, kind_of_column: Lookup) -> bool:
+    """Return whether a condition is true of no group without rows, with exact numbers."""
     if isinstance(condition, (exp.Paren, exp.Where, exp.Having, exp.Qualify)):
-        return excludes_empty(condition.this, of)
+        return excludes_empty(condition.this, kind_of_column)
     if isinstance(condition, exp.And):
-        return excludes_empty(condition.this, of) or excludes_empty(condition.expression, of)
+        return excludes_empty(condition.this, kind_of_column) or excludes_empty(condition.expression, kind_of_column)
     if isinstance(condition, exp.Or):
-        return excludes_empty(condition.this, of) and excludes_empty(condition.expression, of)
+        return excludes_empty(condition.this, kind_of_column) and excludes_empty(condition.expression, kind_of_column)
     if isinstance(condition, exp.Between):
         low, high = _number(condition.args["low"]), _number(condition.args["high"])
         outside = (low is not None and low > 0) or (high is not None and high < 0)
-        return outside and kind(condition.this, of) > Empty.OTHER
+        return outside and kind(condition.this, kind_of_column) > Empty.OTHER
     holds = _HOLDS.get(type(condition))
     if holds is None:
         return False
@@ -101,38 +103,42 @@ def excludes_empty(condition: exp.Expr, of: Lookup) -> bool:
     bound = _number(right)
     if bound is None:
         bound, left, holds = _number(left), right, _HOLDS[_MIRRORED[type(condition)]]
-    return bound is not None and kind(left, of) > Empty.OTHER and not holds(bound)
+    return bound is not None and kind(left, kind_of_column) > Empty.OTHER and not holds(bound)
 
 
-def unaffected(node: exp.Expr, of: Lookup) -> bool:
-    """Whether an aggregate or window over groups is the same without those that have no rows."""
+def unaffected(node: exp.Expr, kind_of_column: Lookup) -> bool:
+    """Return whether an aggregate or window over groups is the same without those that have no rows."""
     if isinstance(node, exp.Window):
-        return _window(node, of)
+        return _window(node, kind_of_column)
     if isinstance(node, exp.Filter):
-        return excludes_empty(node.expression, of) or unaffected(node.this, of)
+        return excludes_empty(node.expression, kind_of_column) or unaffected(node.this, kind_of_column)
     if isinstance(node, (exp.CountIf, exp.LogicalOr)):
-        return excludes_empty(node.this, of)
+        return excludes_empty(node.this, kind_of_column)
     if isinstance(node, exp.Sum):
-        return kind(node.this, of) > Empty.OTHER
-    return isinstance(node, exp.Max) and kind(node.this, of) is Empty.COUNT
+        return kind(node.this, kind_of_column) > Empty.OTHER
+    return isinstance(node, exp.Max) and kind(node.this, kind_of_column) is Empty.COUNT
 
 
-def _window(node: exp.Window, of: Lookup) -> bool:
+def _window(node: exp.Window, kind_of_column: Lookup) -> bool:
     if isinstance(node.this, _RANKS):
         order = node.args.get("order")
-        return order is not None and counts_first(order, of)
+        return order is not None and counts_first(order, kind_of_column)
     spec = node.args.get("spec")
     if spec is not None and str(spec.args.get("kind") or "").upper() != "RANGE":
         ends = {str(spec.args.get(end) or "").upper() for end in ("start", "end")}
         if not ends <= {"UNBOUNDED", "CURRENT ROW"}:
             return False  # so many rows before or after: they may be groups without rows
-    return unaffected(node.this, of)
+    return unaffected(node.this, kind_of_column)
 
 
-def counts_first(order: exp.Expr, of: Lookup) -> bool:
-    """Whether groups without rows come last: a descending count leads the order."""
+def counts_first(order: exp.Expr, kind_of_column: Lookup) -> bool:
+    """Return whether groups without rows come last: a descending count leads the order."""
     first = order.expressions[0] if order.expressions else None
-    return isinstance(first, exp.Ordered) and bool(first.args.get("desc")) and kind(first.this, of) is Empty.COUNT
+    return (
+        isinstance(first, exp.Ordered)
+        and bool(first.args.get("desc"))
+        and kind(first.this, kind_of_column) is Empty.COUNT
+    )
 
 
 def _number(node: exp.Expr) -> Fraction | None:

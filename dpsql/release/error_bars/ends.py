@@ -8,6 +8,9 @@ from it anew. Two intervals stand for the exact T(b):
 - the *reflected* ones, T(t) less the percentiles of an error T(u + z*) - T(u): the basic bootstrap (Davison and Hinkley
   1997, 5.2), right where the noise shifts T (squares, spreads, extremes) and the percentiles count the shift twice.
 
+T is the plug-in formula also where a shrunk estimate is shown (`plan.formulas`): replicates of an estimate that leans on
+what is assumed would vary less than the exact numbers may. Only the bar is made to hold what is shown.
+
 Where T is nearly linear both are the same. Elsewhere each of them fails where the other holds, and the bar is their hull,
 cut to the extent that T cannot leave. A draw for which T has no value may lie anywhere: it counts at both ends.
 """
@@ -30,7 +33,7 @@ _CONFIDENCE_OF_FEWER = 0.95 + 1e-9
 
 
 def number_of_draws(rows: int, most_cells: int, most: int = _NUMBERS[0], confidence: float = 0.99) -> int:
-    """How many draws to make of `rows` numbers: fewer for more of them, never fewer than the ends of 99 % bars need, or of
+    """Return how many draws to make of `rows` numbers: fewer for more of them, never fewer than the ends of 99 % bars need, or of
     95 % bars where `confidence` is no more than that."""
     numbers = (*_NUMBERS, *_FEWER) if confidence <= _CONFIDENCE_OF_FEWER else _NUMBERS
     return next((k for k in numbers if k <= most and k * max(1, rows) <= most_cells), numbers[-1])
@@ -70,11 +73,18 @@ class Interval:
         value, low, high = (np.full(rows, np.nan) for _ in range(3))
         return cls(value, low, high, np.zeros(rows, dtype=bool))
 
+    def around_displayed(self, displayed: Floats) -> Interval:
+        """The interval of what `displayed` estimates with less error than the value it was computed about; it holds that, too."""
+        low, high = (np.where(np.isnan(displayed), end, displayed) for end in (self.low, self.high))
+        low = np.where(np.isnan(self.low), np.nan, np.minimum(self.low, low))
+        high = np.where(np.isnan(self.high), np.nan, np.maximum(self.high, high))
+        return Interval(displayed, low, high, self.unknown)
+
     @classmethod
     def around(cls, value: Floats, half: Floats) -> Interval:
         """value +- half, without ends where either is no number."""
-        known = np.isfinite(value) & np.isfinite(half)
-        low, high = np.where(known, value - half, np.nan), np.where(known, value + half, np.nan)
+        finite = np.isfinite(value) & np.isfinite(half)
+        low, high = np.where(finite, value - half, np.nan), np.where(finite, value + half, np.nan)
         return cls(value, low, high, np.zeros(len(value), dtype=bool))
 
     @classmethod

@@ -1,6 +1,6 @@
 """The closed interval that an expression cannot leave, from the bounds written in it: interval arithmetic (Moore 1966).
 
-AVG of a column within [0, 1000] is a formula that is kept there, so whatever the noise, nobody needs a bar outside.
+AVG of a column within [0, 1000] is a formula that is kept there, so no bar needs to reach outside, whatever the noise.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NOT_NEGATIVE = (
 )  # fmt: skip
 
 
-def extent(node: exp.Expr, of: Callable[[exp.Column], Extent]) -> Extent:
-    """The interval of `node`; `of` tells it of columns. Everything where nothing is known."""
+def extent(node: exp.Expr, extent_of_column: Callable[[exp.Column], Extent]) -> Extent:
+    """The interval of `node`; `extent_of_column` gives that of a column. Everything where nothing is known."""
     if isinstance(node, exp.Column):
-        return of(node)
+        return extent_of_column(node)
     if isinstance(node, exp.Literal):
         return (float(node.name),) * 2 if not node.is_string else EVERYTHING
     if isinstance(node, _NOT_NEGATIVE):
@@ -35,42 +35,42 @@ def extent(node: exp.Expr, of: Callable[[exp.Column], Extent]) -> Extent:
     if isinstance(node, (exp.PercentRank, exp.CumeDist)):
         return _SHARE
     if isinstance(node, exp.Distinct):
-        return extent(node.expressions[0], of) if len(node.expressions) == 1 else EVERYTHING
+        return extent(node.expressions[0], extent_of_column) if len(node.expressions) == 1 else EVERYTHING
     if isinstance(node, _SAME) and not node.args.get("default"):
-        return extent(node.this, of) if isinstance(node.this, exp.Expr) else EVERYTHING
+        return extent(node.this, extent_of_column) if isinstance(node.this, exp.Expr) else EVERYTHING
     if isinstance(node, (exp.Cast, exp.TryCast)):
-        return extent(node.this, of) if node.to.this in exp.DataType.NUMERIC_TYPES else EVERYTHING
+        return extent(node.this, extent_of_column) if node.to.this in exp.DataType.NUMERIC_TYPES else EVERYTHING
     if isinstance(node, exp.Sum):
-        low, high = extent(node.this, of)
+        low, high = extent(node.this, extent_of_column)
         return (0.0 if low >= 0 else -inf), (0.0 if high <= 0 else inf)
-    return _computed(node, of)
+    return _computed(node, extent_of_column)
 
 
-def _computed(node: exp.Expr, of: Callable[[exp.Column], Extent]) -> Extent:
-    """Of functions and operators of numbers."""
+def _computed(node: exp.Expr, extent_of_column: Callable[[exp.Column], Extent]) -> Extent:
+    """Return the interval of a function or operator of numbers."""
     if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Div)):
-        return _operation(node, of)
+        return _operation(node, extent_of_column)
     if isinstance(node, exp.Neg):
-        low, high = extent(node.this, of)
+        low, high = extent(node.this, extent_of_column)
         return -high, -low
     if isinstance(node, (exp.Sqrt, exp.Abs)):
-        low, high = extent(node.this, of)
+        low, high = extent(node.this, extent_of_column)
         if isinstance(node, exp.Sqrt):
             return sqrt(max(low, 0.0)), sqrt(max(high, 0.0))
         return (max(low, -high, 0.0), max(-low, high))
     if isinstance(node, exp.Round) and not node.args.get("decimals"):
-        low, high = extent(node.this, of)
+        low, high = extent(node.this, extent_of_column)
         return _rounded(low), _rounded(high)
     if isinstance(node, (exp.Least, exp.Greatest)):
-        parts = [extent(part, of) for part in (node.this, *node.expressions)]
+        parts = [extent(part, extent_of_column) for part in (node.this, *node.expressions)]
         choose = min if isinstance(node, exp.Least) else max
         return choose(low for low, _ in parts), choose(high for _, high in parts)
     if isinstance(node, exp.Coalesce):
-        return hull([extent(part, of) for part in (node.this, *node.expressions)])
+        return hull([extent(part, extent_of_column) for part in (node.this, *node.expressions)])
     if isinstance(node, exp.Case):
         default = node.args.get("default")
-        parts = [extent(case.args["true"], of) for case in node.args.get("ifs") or []]
-        return hull([*parts, extent(default, of)] if default is not None else parts)
+        parts = [extent(case.args["true"], extent_of_column) for case in node.args.get("ifs") or []]
+        return hull([*parts, extent(default, extent_of_column)] if default is not None else parts)
     return EVERYTHING
 
 
@@ -79,8 +79,8 @@ def hull(parts: list[Extent]) -> Extent:
     return (min(low for low, _ in parts), max(high for _, high in parts)) if parts else EVERYTHING
 
 
-def _operation(node: exp.Binary, of: Callable[[exp.Column], Extent]) -> Extent:
-    (a, b), (c, d) = extent(node.this, of), extent(node.expression, of)
+def _operation(node: exp.Binary, extent_of_column: Callable[[exp.Column], Extent]) -> Extent:
+    (a, b), (c, d) = extent(node.this, extent_of_column), extent(node.expression, extent_of_column)
     if isinstance(node, exp.Add):
         return a + c, b + d
     if isinstance(node, exp.Sub):

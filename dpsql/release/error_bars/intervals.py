@@ -7,7 +7,7 @@ same law for any number of groups: more groups have fewer draws each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,62 +17,116 @@ from dpsql.release.error_bars.affine import Part, Weighed, half_widths, parts
 from dpsql.release.error_bars.draws import Floats, known_law
 from dpsql.release.error_bars.ends import Interval
 from dpsql.release.error_bars.simulation import AT, Groups, Simulation
+from dpsql.release.formulas import formula_values
 from dpsql.release.remainder import DIALECT, ReleasedBlock, column, identifier
 from dpsql.release.sandbox import Room, floats
 
 _BASE = "dp#base"
+_SAME = 1e-12
+"""Two confidences are the same up to the rounding of floats."""
 
 
 def intervals(room: Room, groups: Groups, expressions: Sequence[exp.Expr]) -> list[Interval]:
     """The interval of each expression (over the block's keys, measures and hidden columns); unknown for what is no
     number. Raises the refusals of `Room.query`."""
+    measured = [measured_interval(tree, groups) for tree in expressions]
+    unmeasured = [tree for tree, interval in zip(expressions, measured, strict=True) if interval is None]
+    computed = iter(_noise_intervals(room, groups, unmeasured) if unmeasured else ())
+    return [next(computed) if interval is None else interval for interval in measured]
+
+
+def measured_name(tree: exp.Expr | None, block: ReleasedBlock) -> str | None:
+    """The measure that an expression is, as it stands, if the ends of its error bar were measured."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    names = {name for name, *_ in block.groups.ends}
+    return tree.name if isinstance(tree, exp.Column) and tree.name in names else None
+
+
+def measured_interval(tree: exp.Expr, groups: Groups) -> Interval | None:
+    """The error bar that was measured for an expression: nothing at a higher confidence than it was measured for."""
+    block, measure = groups.block, measured_name(tree, groups.block)
+    if measure is None:
+        return None
+    rows = slice(None) if groups.rows is None else groups.rows
+    low, high, confidence = next(ends for name, *ends in block.groups.ends if name == measure)
+    terms = {term.name: np.asarray(term.values, dtype=np.float64) for term in block.terms}
+    value = next(formula for name, formula, _ in block.formulas if name == measure)
+    middle, below, above = (
+        np.asarray(formula_values(formula, terms), dtype=np.float64)[rows] for formula in (value, low, high)
+    )
+    if groups.confidence > float(confidence) + _SAME:
+        return Interval.nothing(middle.size)
+    return Interval(middle, below, above, np.zeros(middle.size, dtype=bool))
+
+
+def _noise_intervals(room: Room, groups: Groups, expressions: Sequence[exp.Expr]) -> list[Interval]:
+    """The interval of each expression from the law of the noise in it."""
     table, terms = groups.table(), groups.terms()
     if not all(known_law(term) for term in terms.values()):
         return [Interval.nothing(table.num_rows) for _ in expressions]
-    trees = [_over_terms(tree, groups.block) for tree in expressions]
+    trees = [_over_terms(tree, groups.block.plug_ins) for tree in expressions]
     linear = [parts(tree, terms) for tree in trees]
-    weights = [tree for known in linear for part in known or () for tree in (part.factor, *part.weights.values())]
+    weights = [tree for sums in linear for part in sums or () for tree in (part.factor, *part.weights.values())]
     numbers = iter(_at_released(room, table, [*trees, *weights]))
     values = [next(numbers) for _ in trees]
-    found: dict[int, Interval] = {}
-    for at, known in enumerate(linear):
-        if any(name in groups.block.shown_from for part in known or () for name in part.weights):
+    by_position: dict[int, Interval] = {}
+    for index, sums in enumerate(linear):
+        if any(name in groups.block.shown_from for part in sums or () for name in part.weights):
             continue
-        weighed = [_weighed(part, numbers) for part in known or ()]
+        weighed = [_weighed(part, numbers) for part in sums or ()]
         half = np.full(len(table), np.nan)
-        if known is not None and np.isfinite(values[at]).any():
-            drawn = half_widths(weighed, terms, groups.confidence, groups.key) if known else np.zeros(len(table))
+        if sums is not None and np.isfinite(values[index]).any():
+            drawn = half_widths(weighed, terms, groups.confidence, groups.key) if sums else np.zeros(len(table))
             if drawn is None:
                 continue
             half = drawn
-        elif known is None and np.isfinite(values[at]).any():
+        elif sums is None and np.isfinite(values[index]).any():
             continue
-        found[at] = Interval.around(values[at], half)
-    open_ = [at for at in range(len(trees)) if at not in found]
+        by_position[index] = Interval.around(values[index], half)
+    open_ = [index for index in range(len(trees)) if index not in by_position]
     simulation = Simulation(groups, table)
-    for at in open_:
-        found[at] = simulation.interval(room, expressions[at], values[at])
+    for index in open_:
+        by_position[index] = simulation.interval(room, expressions[index], values[index])
     nothing = Interval.nothing(len(table))
-    return [nothing if _chosen(tree, groups.block) else found[at] for at, tree in enumerate(expressions)]
+    displayed = _displayed(room, groups.block, table, expressions)
+    intervals_of_values = [by_position[position] for position in range(len(expressions))]
+    return [
+        nothing if _chosen(tree, groups.block) else interval.around_displayed(displayed.get(position, interval.value))
+        for position, (tree, interval) in enumerate(zip(expressions, intervals_of_values, strict=True))
+    ]
+
+
+def _displayed(room: Room, block: ReleasedBlock, table: pa.Table, expressions: Sequence[exp.Expr]) -> dict[int, Floats]:
+    """The values of expressions over estimates, which are not what is plugged in, by their position among `expressions`."""
+    positions = [
+        position
+        for position, tree in enumerate(expressions)
+        if any(node.name in block.estimates for node in tree.find_all(exp.Column))
+    ]
+    if not positions:
+        return {}
+    trees = [_over_terms(expressions[position], block.measures) for position in positions]
+    return dict(zip(positions, _at_released(room, table, trees), strict=True))
 
 
 def _chosen(tree: exp.Expr, block: ReleasedBlock) -> bool:
-    """Whether an expression reads a measure that was chosen, whose error no law of noise describes."""
+    """Return whether an expression reads a measure that was chosen, whose error no law of noise describes."""
     return any(node.name in block.groups.chosen for node in tree.find_all(exp.Column))
 
 
-def _over_terms(tree: exp.Expr, block: ReleasedBlock) -> exp.Expr:
+def _over_terms(tree: exp.Expr, measures: Mapping[str, exp.Expr]) -> exp.Expr:
     """`tree` with every measure written out over terms."""
     copy = exp.Paren(this=tree.copy())
     for node in list(copy.find_all(exp.Column)):
-        if node.name in block.measures:
-            node.replace(block.measures[node.name].copy())
+        if node.name in measures:
+            node.replace(measures[node.name].copy())
     return copy
 
 
 def _at_released(room: Room, table: pa.Table, trees: Sequence[exp.Expr]) -> list[Floats]:
     """Each tree at the released numbers, NaN where it is no number."""
-    items = [exp.Alias(this=tree.copy(), alias=identifier(f"v{at}")) for at, tree in enumerate(trees)]
+    items = [exp.Alias(this=tree.copy(), alias=identifier(f"v{position}")) for position, tree in enumerate(trees)]
     query = exp.Select(expressions=items, from_=exp.From(this=exp.Table(this=identifier(_BASE))), order=_order(AT))
     result = room.query(query.sql(dialect=DIALECT), {_BASE: table})
     return [floats(values) for values in result.columns]

@@ -51,7 +51,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Lineage:
-    """Of one relation: its columns in order, and what the set of its rows depends on."""
+    """Lineage of one relation: its columns in order, and what the set of its rows depends on."""
 
     columns: tuple[Field, ...]
     rows: Level
@@ -64,12 +64,12 @@ class Lineage:
     @property
     def of_groups(self) -> frozenset[int]:
         """Positions of columns that depend on which groups exist, so that their errors are not known."""
-        return frozenset(at for at, field in enumerate(self.columns) if field.level >= Level.EMPTY)
+        return frozenset(position for position, field in enumerate(self.columns) if field.level >= Level.EMPTY)
 
     @property
     def chosen(self) -> frozenset[int]:
         """Positions of columns that depend on numbers which were chosen, so that their errors are not known."""
-        return frozenset(at for at, field in enumerate(self.columns) if field.level is Level.CHOSEN)
+        return frozenset(position for position, field in enumerate(self.columns) if field.level is Level.CHOSEN)
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -78,8 +78,8 @@ class Lineage:
 
     def field(self, name: str) -> Field | None:
         """The column called `name` (the worst of several), None when there is none."""
-        found = [field for field in self.columns if field.name == name.lower()]
-        return max(found, key=lambda field: field.level, default=None)
+        same_name = [field for field in self.columns if field.name == name.lower()]
+        return max(same_name, key=lambda field: field.level, default=None)
 
 
 Sources = dict[str, Lineage]
@@ -95,7 +95,7 @@ def lineage(remainder: Remainder) -> Lineage:
         columns = [Field(name, Level.EXACT) for name in keys]
         for name in block.columns[len(keys) :]:
             empty = Empty.COUNT if name in groups.counts else Empty.ZERO if name in groups.sums else Empty.OTHER
-            within = extent(block.measures[name], lambda _: EVERYTHING)
+            within = extent(block.plug_ins[name], lambda _: EVERYTHING)
             columns.append(Field(name, Level.CHOSEN if name in groups.chosen else Level.NOISE, empty, within))
         rows = Level.EXACT if not keys else Level.EMPTY if groups.complete else Level.MISSING
         tables[block.name] = Lineage(tuple(columns), rows)
@@ -137,12 +137,13 @@ def _cut(node: exp.Expr) -> bool:
     return bool(node.args.get("limit") or node.args.get("offset"))
 
 
-def _renamed(known: Lineage, alias: exp.Expr | None) -> Lineage:
+def _renamed(source: Lineage, alias: exp.Expr | None) -> Lineage:
     names = [name.name.lower() for name in alias.args.get("columns") or ()] if alias is not None else []
     columns = tuple(
-        replace(field, name=names[at] if at < len(names) else field.name) for at, field in enumerate(known.columns)
+        replace(field, name=names[position] if position < len(names) else field.name)
+        for position, field in enumerate(source.columns)
     )
-    return Lineage(columns, known.rows)
+    return Lineage(columns, source.rows)
 
 
 def _scalar(node: exp.Anonymous) -> bool:
@@ -170,23 +171,27 @@ class _Select:
         source = node.args.get("from_")
         joins = node.args.get("joins") or []
         names = []
-        for at, item in enumerate([*([source.this] if source else []), *(join.this for join in joins)]):
-            known = self._source(item)
-            self.rows = max(self.rows, known.rows)
-            names.append((item.alias_or_name or f"#{at}").lower())
-            self.sources[names[-1]] = known
-        self.mixed = sum(known.rows >= Level.EMPTY for known in self.sources.values()) > 1
+        for number, item in enumerate([*([source.this] if source else []), *(join.this for join in joins)]):
+            inner = self._source(item)
+            self.rows = max(self.rows, inner.rows)
+            names.append((item.alias_or_name or f"#{number}").lower())
+            self.sources[names[-1]] = inner
+        self.mixed = sum(inner.rows >= Level.EMPTY for inner in self.sources.values()) > 1
         self.plain = dict(self.sources)
-        for at, join in enumerate(joins):
-            self._join(join, names[: at + 1] if source else names[:at], names[at + 1] if source else names[at])
+        for number, join in enumerate(joins):
+            self._join(
+                join, names[: number + 1] if source else names[:number], names[number + 1] if source else names[number]
+            )
         self._filter(node.args.get("where"))
         if (group := node.args.get("group")) is not None:
             self.rows = max(self.rows, self._group(group))
         columns = [field for item in node.expressions for field in self._item(item)]
-        kept = [(clause, self._level(clause)) for name in ("having", "qualify") if (clause := node.args.get(name))]
+        selections = [
+            (clause, self._level(clause)) for name in ("having", "qualify") if (clause := node.args.get(name))
+        ]
         if group is None and (node.args.get("having") is not None or self._aggregates()):
             self.rows = Level.EXACT  # one row whatever the rows below, or none where HAVING says so
-        for clause, level in kept:
+        for clause, level in selections:
             self._filter(clause, level)
         return self._ended(columns)
 
@@ -208,13 +213,13 @@ class _Select:
 
     def _source(self, item: exp.Expr) -> Lineage:
         if isinstance(item, exp.Table):
-            known = self.tables.get(item.name, _UNKNOWN)
+            inner = self.tables.get(item.name, _UNKNOWN)
         else:
-            known = _query(item, self.tables, [*self.outer, self.sources])
-        return _renamed(known, item.args.get("alias"))
+            inner = _query(item, self.tables, [*self.outer, self.sources])
+        return _renamed(inner, item.args.get("alias"))
 
     def _join(self, join: exp.Join, before: list[str], name: str) -> None:
-        """Where a side may be absent, its exact columns are NULL or not as the rows of the sides decide."""
+        """Note the columns of a join: where a side may be absent, its exact columns are NULL as the rows of both sides decide."""
         using = [exp.column(column.name) for column in join.args.get("using") or ()]
         self.merged |= {column.name.lower() for column in using}
         on = join.args.get("on")
@@ -227,10 +232,12 @@ class _Select:
                 self.joined.append({(end.table.lower(), end.name.lower()) for end in ends})
         side = str(join.args.get("side") or "").upper()
         optional = {"LEFT": [name], "RIGHT": before, "FULL": [*before, name]}.get(side, [])
-        for one in optional:
-            known = self.sources[one]
-            columns = tuple(replace(f, level=self.rows) if f.level is Level.EXACT else f for f in known.columns)
-            self.sources[one] = Lineage(columns, known.rows)
+        for alias in optional:
+            optional_source = self.sources[alias]
+            columns = tuple(
+                replace(f, level=self.rows) if f.level is Level.EXACT else f for f in optional_source.columns
+            )
+            self.sources[alias] = Lineage(columns, optional_source.rows)
 
     def _filter(self, clause: exp.Expr | None, level: Level | None = None) -> None:
         """A condition that is true of no group without rows leaves groups that the data has."""
@@ -247,12 +254,12 @@ class _Select:
             return self._any(item for item in self.node.expressions if not item.find(exp.AggFunc, exp.Anonymous))
         items = []
         for item in group.iter_expressions():
-            at = int(item.name) if isinstance(item, exp.Literal) and item.name.isdigit() else 0
-            items.append(self.node.expressions[at - 1] if 1 <= at <= len(self.node.expressions) else item)
+            number = int(item.name) if isinstance(item, exp.Literal) and item.name.isdigit() else 0
+            items.append(self.node.expressions[number - 1] if 1 <= number <= len(self.node.expressions) else item)
         return self._any(items)
 
     def _aggregates(self) -> bool:
-        """Whether the SELECT has one row because it aggregates without GROUP BY."""
+        """Return whether the SELECT has one row because it aggregates without GROUP BY."""
         for item in self.node.expressions:
             for node in item.find_all(exp.AggFunc, exp.Anonymous):
                 if isinstance(node, exp.Anonymous) and spelled(str(node.this).lower()) is None:
@@ -265,14 +272,16 @@ class _Select:
     def _item(self, item: exp.Expr) -> list[Field]:
         star = item.this if isinstance(item, exp.Column) else item
         if isinstance(star, exp.Star):
-            wanted = item.table.lower() if isinstance(item, exp.Column) else ""
-            return [field for name, known in self.sources.items() if wanted in ("", name) for field in known.columns]
+            qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
+            return [
+                field for name, source in self.sources.items() if qualifier in ("", name) for field in source.columns
+            ]
         value = item.unalias()
         within = extent(value, self._extent_of)
         return [Field(item.alias_or_name.lower(), self._level(value), kind(value, self._empty_column), within)]
 
     def _extent_of(self, node: exp.Column) -> Extent:
-        """What a column of the sources cannot leave."""
+        """Return the interval that a column of the sources cannot leave."""
         return hull(
             [f.extent for source in self._named(self.sources, node) if (f := source.field(node.name)) is not None]
         )
@@ -280,15 +289,19 @@ class _Select:
     def _empty_column(self, node: exp.Column) -> Empty:
         if self.mixed:
             return Empty.OTHER
-        known = [found for source in self._named(self.sources, node) if (found := source.field(node.name)) is not None]
-        if known:
-            return min(field.empty for field in known)
+        fields = [
+            named_field
+            for source in self._named(self.sources, node)
+            if (named_field := source.field(node.name)) is not None
+        ]
+        if fields:
+            return min(field.empty for field in fields)
         item = None if node.table else self._aliased(node.name)
         if not item:
             return Empty.OTHER
         self.busy.update(map(id, item))
         try:
-            return min(kind(one.unalias(), self._empty_column) for one in item)
+            return min(kind(aliased_item.unalias(), self._empty_column) for aliased_item in item)
         finally:
             self.busy.difference_update(map(id, item))
 
@@ -306,15 +319,15 @@ class _Select:
         if isinstance(node, exp.Coalesce) and self._one_value(node):
             return Level.EXACT
         parts = list(node.iter_expressions())
-        own = Level.EXACT
+        level = Level.EXACT
         if isinstance(node, (exp.Filter, exp.Window)) and isinstance(node.this, (exp.AggFunc, exp.Anonymous)):
-            own, parts = self._over_rows(node), [*node.this.iter_expressions(), *parts[1:]]
+            level, parts = self._over_rows(node), [*node.this.iter_expressions(), *parts[1:]]
         elif isinstance(node, (exp.AggFunc, exp.Window)) or (isinstance(node, exp.Anonymous) and not _scalar(node)):
-            own = self._over_rows(node)
-        return max(own, self._any(parts))
+            level = self._over_rows(node)
+        return max(level, self._any(parts))
 
     def _over_rows(self, node: exp.Expr) -> Level:
-        """What an aggregate or window takes from the set of rows that it is over."""
+        """Return the level that an aggregate or window takes from its set of rows."""
         if self.rows < Level.EMPTY:
             return self.rows
         if self.rows is Level.EMPTY and unaffected(node, self._empty_column):
@@ -331,7 +344,7 @@ class _Select:
         return len(fields) == len(parts) and all(f is not None and f.level is Level.EXACT for f in fields)
 
     def _named(self, sources: Sources, node: exp.Column) -> list[Lineage]:
-        return [known for name, known in sources.items() if node.table.lower() in ("", name)]
+        return [source for name, source in sources.items() if node.table.lower() in ("", name)]
 
     def _column(self, node: exp.Column) -> Level:
         """Sources of this SELECT first, then its own aliases, then the SELECTs around it; unknown is noisy."""
@@ -341,7 +354,7 @@ class _Select:
             else:
                 merged = sources is self.sources and not node.table and node.name.lower() in self.merged
                 named = self._named(self.plain if merged else sources, node)  # USING shows the side that is there
-                level = max((f.level for known in named if (f := known.field(node.name)) is not None), default=None)
+                level = max((f.level for source in named if (f := source.field(node.name)) is not None), default=None)
             if level is not None:
                 return level
         return max(Level.NOISE, self.rows)
@@ -351,11 +364,11 @@ class _Select:
         return [item for item in named if id(item) not in self.busy]
 
     def _alias(self, name: str) -> Level | None:
-        found = self._aliased(name)
-        if not found:
+        items = self._aliased(name)
+        if not items:
             return None
-        self.busy.update(id(item) for item in found)
+        self.busy.update(id(item) for item in items)
         try:
-            return self._any(item.unalias() for item in found)
+            return self._any(item.unalias() for item in items)
         finally:
-            self.busy.difference_update(id(item) for item in found)
+            self.busy.difference_update(id(item) for item in items)

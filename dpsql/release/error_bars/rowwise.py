@@ -38,12 +38,12 @@ class Traced:
     @property
     def extra(self) -> dict[str, tuple[str, ...]]:
         """Hidden columns besides ROW, by block (see `remainder.runnable`)."""
-        return {self.block: tuple(interval_name(at) for at in range(len(self.intervals)))}
+        return {self.block: tuple(interval_name(number) for number in range(len(self.intervals)))}
 
 
-def interval_name(at: int) -> str:
+def interval_name(number: int) -> str:
     """Hidden column of a block that holds the value of one DP_INTERVAL_LOW/HIGH/ERROR."""
-    return f"dp#b{at}"
+    return f"dp#b{number}"
 
 
 def interval_function(node: exp.Expr) -> str | None:
@@ -65,7 +65,7 @@ def trace(remainder: Remainder) -> Traced | None:
     if level is None:
         return None
     tracer.finish()
-    outputs = tuple(known for _, known in level.columns)
+    outputs = tuple(output for _, output in level.columns)
     return Traced(tree, level.block, outputs, tuple(tracer.intervals), tracer.selected)
 
 
@@ -80,8 +80,8 @@ class _Level:
 
     def __post_init__(self) -> None:
         self.names = {}
-        for name, known in self.columns:
-            self.names[name.lower()] = None if name.lower() in self.names else known
+        for name, resolved in self.columns:
+            self.names[name.lower()] = None if name.lower() in self.names else resolved
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class _Scope:
         name = node.name.lower()
         if node.table:
             return self.below.names.get(name) if node.table.lower() == self.below.alias.lower() else None
-        return next((known[name] for known in self.names if name in known), None)
+        return next((names[name] for names in self.names if name in names), None)
 
 
 class _Tracer:
@@ -121,23 +121,23 @@ class _Tracer:
         if items is None:
             return None
         node.set("expressions", items)
-        here: dict[str, exp.Expr | None] = {}
-        scope = _Scope(below, (below.names, here))
+        outputs: dict[str, exp.Expr | None] = {}
+        scope = _Scope(below, (below.names, outputs))
         columns: list[tuple[str, exp.Expr | None]] = []
         for item in node.expressions:
             self.replace_intervals(item, scope)
-            known = self.resolve(item.unalias(), scope)
-            columns.append((item.alias_or_name, known))
-            here.setdefault(item.alias_or_name.lower(), known)
-        self.selected = self.selected or self.selects_by_noise(node, scope, _Scope(below, (here, below.names)))
+            resolved = self.resolve(item.unalias(), scope)
+            columns.append((item.alias_or_name, resolved))
+            outputs.setdefault(item.alias_or_name.lower(), resolved)
+        self.selected = self.selected or self.selects_by_noise(node, scope, _Scope(below, (outputs, below.names)))
         for part in ("where", "qualify"):
             self.replace_intervals(node.args.get(part), scope)
-        self.replace_intervals(node.args.get("order"), _Scope(below, (here, below.names)))
+        self.replace_intervals(node.args.get("order"), _Scope(below, (outputs, below.names)))
         self.selects.append(node)
         return _Level(below.block, columns)
 
     def selects_by_noise(self, node: exp.Select, inside: _Scope, ordered: _Scope) -> bool:
-        """Whether noisy numbers decide which rows of a SELECT are shown; to be asked before DP_ functions are replaced."""
+        """Return whether noisy numbers decide which rows of a SELECT are shown; to be asked before DP_ functions are replaced."""
         order = node.args.get("order")
         cut = order is not None and (node.args.get("limit") or node.args.get("offset"))
         by = [(item.this, ordered) for item in order.expressions] if cut and order is not None else []
@@ -147,10 +147,10 @@ class _Tracer:
         return any(self.noisy(part, scope) for part, scope in [*conditions, *by])
 
     def noisy(self, node: exp.Expr, scope: _Scope) -> bool:
-        """Whether an expression reads a measure; what cannot be followed does."""
-        known = None if isinstance(node, exp.Literal) else self.resolve(node, scope)
-        measures = {name for block in self.remainder.blocks for name in block.measures}
-        return known is None or any(part.name in measures for part in known.find_all(exp.Column))
+        """Return whether an expression reads a measure; what cannot be followed does."""
+        resolved = None if isinstance(node, exp.Literal) else self.resolve(node, scope)
+        measures = {name for block in self.remainder.blocks for name, _, _ in block.formulas}
+        return resolved is None or any(part.name in measures for part in resolved.find_all(exp.Column))
 
     def source(self, node: exp.Expr) -> _Level | None:
         if isinstance(node, exp.Table):
@@ -173,7 +173,7 @@ class _Tracer:
         alias = node.args.get("alias")
         renamed = [name.name for name in alias.args.get("columns") or ()] if alias is not None else []
         names = renamed + [name for name, _ in level.columns[len(renamed) :]]
-        columns = [(name, known) for name, (_, known) in zip(names, level.columns, strict=True)]
+        columns = [(name, resolved) for name, (_, resolved) in zip(names, level.columns, strict=True)]
         return _Level(level.block, columns, node.alias)
 
     def resolve(self, node: exp.Expr, scope: _Scope) -> exp.Expr | None:
@@ -183,12 +183,12 @@ class _Tracer:
         copy = exp.Paren(this=node.copy())
         written = 0
         for part in list(copy.find_all(exp.Column)):
-            known = part if part.name.startswith("dp#") else scope.find(part)
-            written += 0 if known is None else sum(1 for _ in known.walk())
-            if known is None or written > MOST_NODES:
+            meaning = part if part.name.startswith("dp#") else scope.find(part)
+            written += 0 if meaning is None else sum(1 for _ in meaning.walk())
+            if meaning is None or written > MOST_NODES:
                 return None
-            if known is not part:
-                part.replace(exp.Paren(this=known.copy()))
+            if meaning is not part:
+                part.replace(exp.Paren(this=meaning.copy()))
         return copy
 
     def replace_intervals(self, inside: exp.Expr | None, scope: _Scope) -> None:
@@ -204,7 +204,7 @@ class _Tracer:
 
     def finish(self) -> None:
         """Carry the hidden columns through the chain, and break ties by key order."""
-        hidden = [ROW, *(interval_name(at) for at in range(len(self.intervals)))]
+        hidden = [ROW, *(interval_name(number) for number in range(len(self.intervals)))]
         outermost = self.selects[-1]
         ordered_below = any(select.args.get("order") for select in self.selects[:-1])
         for select in self.selects:
@@ -233,7 +233,7 @@ def _expanded(items: list[exp.Expr], below: _Level) -> list[exp.Expr] | None:
 
 
 def _aggregates(item: exp.Expr) -> bool:
-    """Whether an item aggregates the rows of its SELECT (functions we do not know are taken to)."""
+    """Return whether an item aggregates the rows of its SELECT (functions we do not know are taken to)."""
     for node in item.find_all(exp.AggFunc, exp.Anonymous):
         if isinstance(node, exp.Anonymous) and spelled(str(node.this).lower()) is None:
             continue

@@ -7,6 +7,7 @@ around that as well, or a bar would have no width although there is noise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -67,12 +68,12 @@ class Groups:
 
 
 class Measures:
-    """The measures of a block as functions of its terms."""
+    """The plug-in formulas of a block's measures as functions of its terms."""
 
     def __init__(self, block: ReleasedBlock) -> None:
         self.block = block
         self._parts: dict[str, tuple[Vector, Vector, Vector | None, Vector | None]] = {}
-        for name, tree in block.measures.items():
+        for name, tree in block.plug_ins.items():
             number = counted(tree)
             inner, low, high = clamped(number)
             parts = [None if part is None else vector(part) for part in (number, inner, low, high)]
@@ -80,8 +81,8 @@ class Measures:
             self._parts[name] = (parts[0], parts[1], parts[2], parts[3])
 
     def extent(self, node: exp.Column) -> Extent:
-        """Where a measure of the block (or a count of rows) can be."""
-        tree = self.block.measures.get(node.name)
+        """Return where a measure of the block (or a count of rows) can be."""
+        tree = self.block.plug_ins.get(node.name)
         return EVERYTHING if tree is None else extent(tree, lambda _: EVERYTHING)
 
     def values(self, names: set[str], terms: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -94,8 +95,8 @@ class Measures:
         result = np.zeros(len(next(iter(released.values()))), dtype=bool)
         with np.errstate(all="ignore"):
             for name in names:
-                here, kept, _, _ = self._kept(name, released)
-                result |= np.broadcast_to((kept != here).reshape(-1), len(result))
+                unbounded, bounded, _, _ = self._within_bounds(name, released)
+                result |= np.broadcast_to((bounded != unbounded).reshape(-1), len(result))
         return result
 
     def around_bounds(
@@ -109,19 +110,25 @@ class Measures:
                 if low is None:
                     result[name] = whole(drawn)
                     continue
-                here, kept, least, most = self._kept(name, released)
-                result[name] = np.minimum(np.maximum(inner(drawn) + (kept - here), least), most)
+                unbounded, bounded, least, most = self._within_bounds(name, released)
+                result[name] = np.minimum(np.maximum(inner(drawn) + (bounded - unbounded), least), most)
         return result
 
-    def _kept(self, name: str, released: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
+    def _within_bounds(self, name: str, released: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
         """A measure before and after its bounds, and the bounds."""
         whole, inner, low, high = self._parts[name]
         if low is None:
             value = whole(released)
             return value, value, value, value
-        here, least = inner(released), low(released)
+        unbounded, least = inner(released), low(released)
         most = np.asarray(np.inf) if high is None else high(released)
-        return here, np.minimum(np.maximum(here, least), most), least, most
+        return unbounded, np.minimum(np.maximum(unbounded, least), most), least, most
+
+
+def _draws(rows: int, confidence: float) -> int:
+    """As many as rows that noise selected need: their bars end at rarer noise than the rarest of 3,999 draws."""
+    ends = math.ceil(2 / max(1 - confidence, 1 / _MOST_CELLS)) - 1
+    return max(number_of_draws(rows, _MOST_CELLS), min(ends, _MOST_CELLS // max(1, rows)))
 
 
 class Simulation:
@@ -132,13 +139,13 @@ class Simulation:
         self.table = table
         self.block = groups.block
         self.measures = Measures(groups.block)
-        self.draws = number_of_draws(table.num_rows, _MOST_CELLS)
+        self.draws = _draws(table.num_rows, groups.confidence)
         self._noise: dict[str, Floats] = {}
 
     def interval(self, room: Room, expression: exp.Expr, value: Floats) -> Interval:
-        """The bar of an expression over keys, measures and hidden columns of the block. `value`: as released."""
+        """The bar of an expression over keys, plugged-in measures and hidden columns of the block. `value`: as released."""
         within = extent(expression, self.measures.extent)
-        names = {node.name for node in expression.find_all(exp.Column)} & self.block.measures.keys()
+        names = {node.name for node in expression.find_all(exp.Column)} & self.block.plug_ins.keys()
         pieces = [self._part(room, expression, names, value[part], part, within) for part in self._slices()]
         ends = [np.concatenate(column) for column in zip(*pieces, strict=True)] if pieces else [value, value]
         low, high = ends
@@ -189,29 +196,29 @@ class Simulation:
 
     def _drawn(self, name: str) -> Floats:
         if name not in self._noise:
-            term = next(one for one in self.block.terms if one.name == name)
+            term = next(released_term for released_term in self.block.terms if released_term.name == name)
             self._noise[name] = deviates(term, self._uniform(name))
         return self._noise[name]
 
     def _cells(
-        self, room: Room, expression: exp.Expr, measures: Mapping[str, Floats], at: npt.NDArray[np.int64]
+        self, room: Room, expression: exp.Expr, measures: Mapping[str, Floats], numbers: npt.NDArray[np.int64]
     ) -> Floats:
-        """The expression for each of the rows `at` and each draw: (rows, draws)."""
-        rows = len(at)
-        hidden = {name: floats(self.table.column(name))[at][:, None] for name in self.groups.extra}
+        """The expression for each row in `numbers` and each draw: (rows, draws)."""
+        rows = len(numbers)
+        hidden = {name: floats(self.table.column(name))[numbers][:, None] for name in self.groups.extra}
         keys = {node.name for node in expression.find_all(exp.Column)} - measures.keys() - hidden.keys()
         computed = None if keys else vector(expression)
         if computed is not None:
             with np.errstate(all="ignore"):
                 cells = np.broadcast_to(computed({**measures, **hidden}), (rows, self.draws))
         else:
-            cells = self._in_sandbox(room, expression, {**measures, **hidden}, at)
+            cells = self._in_sandbox(room, expression, {**measures, **hidden}, numbers)
         return cells if np.isfinite(cells).all() else np.where(np.isfinite(cells), cells, np.nan)
 
     def _in_sandbox(
-        self, room: Room, expression: exp.Expr, columns: Mapping[str, Floats], at: npt.NDArray[np.int64]
+        self, room: Room, expression: exp.Expr, columns: Mapping[str, Floats], numbers: npt.NDArray[np.int64]
     ) -> Floats:
-        rows, again = len(at), np.repeat(at, self.draws)
+        rows, again = len(numbers), np.repeat(numbers, self.draws)
         # A table without columns has no rows, so the number of the row stands beside the keys, of which there may be none.
         rows_again = self.table.take(pa.array(again))
         table = pa.table({ROW: again, **{name: rows_again.column(name) for name in self.block.keys.column_names}})

@@ -38,7 +38,7 @@ def trace_branches(remainder: Remainder) -> Branches | None:
         return None
     around, union = _union(tree)
     branches = None if union is None else _branches(union)
-    if union is None or branches is None or not all(_plain(one, remainder) for one in branches):
+    if union is None or branches is None or not all(_plain(branch, remainder) for branch in branches):
         return None
     names = [item.alias_or_name for item in branches[0].expressions]
     parts = []
@@ -82,7 +82,7 @@ def _union(tree: exp.Query) -> tuple[list[exp.Select], exp.Union | None]:
 
 
 def _plain(branch: exp.Select, remainder: Remainder) -> bool:
-    """Whether a branch is a SELECT of columns from a block."""
+    """Return whether a branch is a SELECT of columns from a block."""
     source = branch.args.get("from_")
     if source is None or any(value for name, value in branch.args.items() if name not in _PLAIN):
         return False

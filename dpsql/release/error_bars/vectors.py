@@ -49,14 +49,15 @@ def vector(node: exp.Expr) -> Vector | None:
     def run(columns: Mapping[str, Floats]) -> Floats:
         values: list[Floats] = []
         for step in ordered:
-            values.append(step.operation(columns, *(values[at] for at in step.inputs)))
+            values.append(step.operation(columns, *(values[index] for index in step.inputs)))
         return values[last]
 
     return run
 
 
 def counted(node: exp.Expr) -> exp.Expr:
-    """The number in a measure: of a date its days since 1970, of a timestamp its microseconds, a number as it is."""
+    """The number in a measure: of a date its days since 1970, of a timestamp its microseconds, of an element of a list what it is
+    counted by, a number as it is."""
     inner = node.unnest()
     if isinstance(inner, exp.Add) and isinstance(inner.this, exp.Cast) and inner.this.to.this is exp.DType.DATE:
         days = inner.expression.this  # without the cast to the width of a date's days
@@ -66,11 +67,15 @@ def counted(node: exp.Expr) -> exp.Expr:
         (microseconds,) = inner.expressions
         assert isinstance(microseconds, exp.Expr)
         return microseconds
+    if isinstance(inner, exp.Anonymous) and inner.name.lower() == "list_extract":
+        counted_by = inner.expressions[1].this.this.this  # without the modulo and the cast of `release.formulas`
+        assert isinstance(counted_by, exp.Expr)
+        return counted_by
     return node
 
 
 def clamped(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None, exp.Expr | None]:
-    """What `least(greatest(x, low), high)` keeps within bounds, and the bounds; a number with None and None else."""
+    """Return what `least(greatest(x, low), high)` keeps within bounds, and the bounds; a number with None and None else."""
     while isinstance(node, (exp.Paren, exp.Cast, exp.Round)):
         node = node.this
     upper = None
@@ -101,7 +106,7 @@ def _enter(node: exp.Expr, steps: Steps) -> int:
 
 
 def _operation(node: exp.Expr) -> tuple[Callable[..., Floats], list[exp.Expr]]:
-    """What a node computes from the columns and its inputs, and the inputs."""
+    """Return the operation of a node on columns and inputs, and the inputs."""
     if isinstance(node, exp.Column):
         name = node.name
         return (lambda columns: columns[name]), []

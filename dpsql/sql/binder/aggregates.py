@@ -12,9 +12,12 @@ from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Measure
+from dpsql.sql.binder.listed_values import bind_end_row, bind_mode
 from dpsql.sql.binder.quantiles import bind_quantile
+from dpsql.sql.binder.sample_aggregate import bind_sample_aggregate
 from dpsql.sql.binder.scalars import MissingArgument, Scalars
 from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
@@ -22,12 +25,12 @@ LEAKING = (exp.ArrayAgg, exp.GroupConcat, exp.AnyValue, exp.First, exp.Last, exp
 
 
 def spelling(node: exp.Expr) -> str:
-    """How the registry names a call: the node's type, or the name of a function that the parser keeps as it is."""
+    """Return the registry's name of a call: the node's type, or the name of a function that the parser does not know."""
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else type(node).__name__
 
 
 def function_name(spelling: str) -> str:
-    """What an analyst calls an aggregate that is registered under `spelling`."""
+    """Return the SQL name of the aggregate registered under `spelling`."""
     if spelling[0].islower():
         return spelling
     call = getattr(exp, spelling)(this=exp.column("x"))
@@ -35,7 +38,7 @@ def function_name(spelling: str) -> str:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node is an aggregate call (with or without FILTER or WITHIN GROUP)."""
+    """Return whether a node is an aggregate call (with or without FILTER or WITHIN GROUP)."""
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return is_aggregate(node.this)
     if isinstance(node, exp.Anonymous):
@@ -44,7 +47,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """Whether an expression aggregates: outside of subqueries, and in windows only what the window is over."""
+    """Return whether an expression aggregates: outside of subqueries, and in windows only what the window is over."""
     if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
         return False
     if isinstance(node, exp.Window):
@@ -99,8 +102,7 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
 
 def _unknown(node: exp.Expr, where: str = "") -> Exception:
     slug = "row_list" if isinstance(node, LEAKING) else "unknown_aggregate"
-    function = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
-    return refuse(slug, function=f"{function}{where}", position=place(node))
+    return refuse(slug, function=f"{sql_word(node)}{where}", position=place(node))
 
 
 def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:
@@ -160,6 +162,17 @@ def _quantile(call: _Call) -> Measure:
     return bind_quantile(call.name, call.aggregate.word, call.node, call.scalars, call.condition)
 
 
+def _among_rows(bind: Callable[..., Measure]) -> Callable[[_Call], Measure]:
+    """Of an aggregate that is not exact among the rows of one unit."""
+
+    def rule(call: _Call) -> Measure:
+        if call.per_unit:
+            raise _unknown(call.node, " per person")
+        return bind(call.name, call.aggregate.word, call.node, call.scalars, call.condition)
+
+    return rule
+
+
 def _numbers(call: _Call, count: int) -> Measure:
     """Numeric arguments whose interval is known."""
     word, node = call.aggregate.word.upper(), call.node
@@ -183,7 +196,7 @@ def _numbers(call: _Call, count: int) -> Measure:
 
 
 def _check_bounded(word: str, argument: Expr, part: exp.Expr, scalars: Scalars) -> None:
-    """Refuse what is no number, and numbers whose size is not known."""
+    """Refuse arguments that are not numbers, and numbers without bounds."""
     if not argument.facts.type.numeric:
         reason = f"takes numbers, not {argument.facts.type.value}"
         raise refuse("wrong_arguments", function=word, reason=reason, position=place(part))
@@ -204,4 +217,7 @@ RULES: dict[Arguments, Callable[[_Call], Measure]] = {
     Arguments.PAIR: lambda call: _numbers(call, 2),
     Arguments.UNIT_VALUE: _unit_value,
     Arguments.QUANTILE: _quantile,
+    Arguments.MODE: _among_rows(bind_mode),
+    Arguments.END_ROW: _among_rows(bind_end_row),
+    Arguments.SAMPLES: _among_rows(bind_sample_aggregate),
 }

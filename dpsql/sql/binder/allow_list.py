@@ -6,11 +6,14 @@ about resources and surprises (files, settings, randomness, endless series), not
 
 from __future__ import annotations
 
+from math import isinf
+
 from sqlglot import exp
 
 from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.scope import lacks_argument
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.parse import place
 
 NODES: frozenset[type[exp.Expr]] = frozenset({
@@ -48,7 +51,24 @@ OTHER_DIALECTS = frozenset({
 """Slots of sqlglot's nodes that only other dialects fill. An argument too many ends there, and the engine's text may leave
 it out: length(x, y) would be length(x)."""
 _MORE_SLOTS: dict[type[exp.Expr], str] = {exp.LastDay: "unit", exp.Ceil: "decimals", exp.Floor: "decimals"}
+MOST_DIGITS = 38
+"""Of a whole number: any with so many fits into 128 bits."""
 DISTANCE = {"dp_interval_low", "dp_interval_high", "dp_error"}
+
+
+def _check_number(node: exp.Literal) -> None:
+    """Refuse a number that is no double, and whole ones of more digits than any integer type has: the sandbox would fail, or
+    answer in a type that no client knows."""
+    text = str(node.this).replace("_", "")
+    if len(text.lstrip("0")) > MOST_DIGITS if text.isdigit() else isinf(float(text)):
+        raise refuse("bad_number", text=text, position=place(node))
+
+
+def _is_zero(divisor: exp.Expr) -> bool:
+    """Return whether a number of the text is 0: the sandbox fails for every row then."""
+    while isinstance(divisor, (exp.Neg, exp.Paren)):
+        divisor = divisor.this
+    return isinstance(divisor, exp.Literal) and not divisor.is_string and float(str(divisor.this).replace("_", "")) == 0
 
 
 def check_node(node: exp.Expr) -> None:
@@ -66,7 +86,11 @@ def check_node(node: exp.Expr) -> None:
     if type(node) not in NODES and not _aggregates_results(type(node).__name__):
         if isinstance(node, exp.Func):
             raise refuse("unknown_function", name=node.sql_name().lower(), position=place(node))
-        raise refuse("clause", what=node.key.upper().replace("_", " "), position=place(node))
+        raise refuse("clause", what=sql_word(node), position=place(node))
+    if isinstance(node, exp.Literal) and not node.is_string:
+        _check_number(node)
+    if isinstance(node, (exp.Mod, exp.IntDiv)) and _is_zero(node.expression):
+        raise refuse("wrong_arguments", function=sql_word(node), reason="divides by zero here", position=place(node))
     if isinstance(node, exp.Func) and node.arg_types.get("this") and node.args.get("this") is None:
         raise lacks_argument(node)  # the parser lets some such calls pass, and cannot write them down
     if isinstance(node, exp.TimeToStr):
@@ -76,7 +100,7 @@ def check_node(node: exp.Expr) -> None:
         foreign |= slot == _MORE_SLOTS.get(type(node))
         if foreign and isinstance(value, exp.Expr):
             raise refuse(
-                "wrong_arguments", function=node.key.upper(), reason="takes fewer arguments", position=place(value)
+                "wrong_arguments", function=sql_word(node), reason="takes fewer arguments", position=place(value)
             )
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Project, PublicInput, Scan
 from dpsql.policy import Column as PolicyColumn
 from dpsql.policy import Policy, Table
+from dpsql.sql.binder.row_filters import filtered
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Released, same_unit
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
@@ -25,14 +26,14 @@ SCHEMAS = ("main", "public")
 
 
 def facts_of(column: PolicyColumn) -> Facts:
-    """What the policy says of a column."""
+    """Return type, bounds, domain and nullability of a column, as the policy declares them."""
     type_ = Type(column.type)
     lower: Any = column.lower
     upper: Any = column.upper
     domain = column.domain
-    known = [value for value in domain or () if value is not None]
-    if known and (type_.numeric or type_.temporal):
-        lower, upper = min(known), max(known)
+    present = [value for value in domain or () if value is not None]
+    if present and (type_.numeric or type_.temporal):
+        lower, upper = min(present), max(present)
     if type_.numeric:
         lower, upper = (None if bound is None else Fraction(bound) for bound in (lower, upper))
     values = None if domain is None else tuple(domain)
@@ -49,35 +50,50 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
     schema = [part.name.lower() for part in qualified]
     if schema and (schema[-1] not in SCHEMAS or schema[:-1] not in ([], [policy.dataset.lower()])):
         raise refuse("unknown_table", name=".".join([*schema, node.name]), position=place(node), hint="")
-    name = next((name for name in policy.tables if name.lower() == node.name.lower()), None)
-    if name is None:
-        raise refuse("unknown_table", name=node.name, position=place(node), hint=suggestion(node.name, policy.tables))
-    if not policy.is_protected(name):
-        scan = base_scan(policy.tables[name])
+    table = policy.table(node.name)
+    if table is None:
+        raise refuse("unknown_table", name=node.name, position=place(node), hint=suggestion(node.name, policy.visible))
+    name = table.name
+    if table.public:
+        scan = base_scan(table)
         entry = public.setdefault(name, PublicInput(f"pub_{name.lower()}", scan))
         names, facts = tuple(column.name for column in scan.columns), tuple(column.facts for column in scan.columns)
         rows = Protected(scan, tuple((column.name, column) for column in scan.columns))
         return Released(named_table(entry.name), names, facts, rows=rows)
-    own = None if policy.unit_joins(name) else policy.unit_column(name)
-    return _protected(policy.tables[name], own)
+    unit_column = None if policy.unit_joins(name) else policy.unit_column(name)
+    return _protected(policy.tables[name], tuple(table.columns), policy.row_filter(name), unit_column)
 
 
 @lru_cache(maxsize=1024)
-def _protected(table: Table, own: str | None) -> Protected:
-    """The rows of a protected table; `own`: its column that holds the unit's key."""
+def _protected(table: Table, names: tuple[str, ...], condition: str | None, unit_column: str | None) -> Protected:
+    """The rows of a protected table that fulfil `condition`, with the columns that can be named; `unit_column`: its column
+    that holds the unit's key, hidden or not."""
     scan = base_scan(table)
-    units = frozenset({own}) if own is not None else frozenset[str]()
-    return Protected(scan, tuple((column.name, column) for column in scan.columns), units)
+    units = frozenset({unit_column}) if unit_column is not None else frozenset[str]()
+    visible = tuple((column.name, column) for column in scan.columns if column.name in names)
+    return Protected(scan if condition is None else filtered(scan, condition), visible, units)
+
+
+def check_row_filters(policy: Policy) -> None:
+    """Raise policy_invalid for a row filter of any analyst that is no condition over the rows of its table."""
+    for name, analyst in policy.analysts.items():
+        for table, access in (analyst.access or {}).items():
+            try:
+                if access.where is not None:
+                    filtered(base_scan(policy.tables[table]), access.where)
+            except Error as error:
+                path = f"$.analysts.{name}.where.{table}"
+                raise refuse("policy_invalid", origin="policy", path=path, sentence=error.message, more="") from None
 
 
 def named_table(name: str) -> exp.Table:
-    """A table of the sandbox under a name of ours."""
+    """Return a reference to the sandbox table `name`."""
     return exp.Table(this=exp.to_identifier(name))
 
 
 @lru_cache(maxsize=1024)
 def base_scan(table: Table) -> Scan:
-    """All columns of a policy table; one value, whoever asks (`plan.canonical_text` writes it once)."""
+    """Return the scan of all columns of a policy table; cached, so that `plan.canonical_text` writes it once."""
     return Scan(table.name, tuple(Column(column.name, facts_of(column)) for column in table.columns.values()))
 
 
@@ -87,13 +103,15 @@ def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:
         raise refuse("many_columns", most=MOST_COLUMNS)
     inner = tuple((f"p{number}", expression) for number, (_, expression) in enumerate(items))
     units = frozenset(name for name, expression in inner if same_unit(expression, below.unit_names))
-    visible = tuple((label, Column(f"p{number}", _made(e))) for number, (label, e) in enumerate(items))
+    visible = tuple((label, Column(f"p{number}", _projected_facts(e))) for number, (label, e) in enumerate(items))
     kinds = {
-        name: known for name, expression in inner if (known := kind(expression, below)) in (Kind.MIXED, Kind.IMAGE)
+        name: unit_kind
+        for name, expression in inner
+        if (unit_kind := kind(expression, below)) in (Kind.MIXED, Kind.IMAGE)
     }
     return Protected(Project(below.relation, inner), visible, units, unit_kinds=kinds)
 
 
-def _made(expression: Expr) -> Facts:
-    """Facts of a column that a projection makes. What is computed of a column has no group of other values of its own."""
+def _projected_facts(expression: Expr) -> Facts:
+    """Facts of a projected column. A computed value has no group of other values (`outside`)."""
     return expression.facts if isinstance(expression, Column) else replace(expression.facts, outside=None)

@@ -30,26 +30,26 @@ def bind(statement: Statement, policy: Policy) -> Plan:
         public = tuple(entry for entry in binder.public.values() if entry.name in read)
         return Plan(statement.sql, blocks, public, query, tuple(bound.columns), results)
     except Error as error:
-        raise error.at(statement.sql) from None
+        raise error.placed_in(statement.sql) from None
     except RecursionError:
-        raise refuse("too_deep", most=150).at(statement.sql) from None
+        raise refuse("too_deep", most=150).placed_in(statement.sql) from None
 
 
 def _read(binder: QueryBinder, query: exp.Query) -> tuple[tuple[Block, ...], tuple[Result, ...], set[str]]:
-    """What the remainder needs: tables, blocks, results that these blocks read, and so on. Nothing else is measured."""
+    """Return the blocks, results and tables that the remainder reads, directly or through others. Only these are measured."""
     named = {result.name: result for result in binder.results.values()}
     read = {table.name for table in query.find_all(exp.Table)}
     for block in reversed(binder.blocks.values()):  # each reads results of blocks before it
         for name in results_read(block) if named and block.name in read else ():
             read |= {name} | {table.name for table in named[name].query.find_all(exp.Table)}
     blocks = tuple(block for block in binder.blocks.values() if block.name in read)
-    return blocks, tuple(one for one in named.values() if one.name in read), read
+    return blocks, tuple(entry for entry in named.values() if entry.name in read), read
 
 
 def _unqualified(query: exp.Query) -> None:
-    """Columns written schema.table.column, as BI tools do: the schema says no more than the table, so it is dropped.
+    """Drop the schema of columns written schema.table.column, as BI tools write them.
 
-    Any schema but ours stays, and is refused with its place.
+    Any other schema is left in place, and is refused with its position.
     """
     for column in query.find_all(exp.Column):
         if column.db.lower() in SCHEMAS and not column.catalog:
@@ -57,7 +57,7 @@ def _unqualified(query: exp.Query) -> None:
 
 
 def _per_unit(relation: Relation) -> bool:
-    """Whether rows are results of one privacy unit each."""
+    """Return whether rows are results of one privacy unit each."""
     while isinstance(relation, (Filter, Project)):
         relation = relation.source
     return isinstance(relation, UnitAggregate)

@@ -1,4 +1,4 @@
-"""What the parts of the binder may ask of the statement that is being bound."""
+"""The interface through which parts of the binder use the binder of the whole statement."""
 
 from __future__ import annotations
 

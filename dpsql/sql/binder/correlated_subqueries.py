@@ -1,4 +1,4 @@
-"""Subqueries of WHERE that stand for one value and name columns of the row around them.
+"""Correlated scalar subqueries in WHERE.
 
 (SELECT f(...) FROM t WHERE t.k = outer.k AND ...) has one value for each k: it is grouped by k, and joined. What is
 then proven, measured and charged is that join and that aggregation; a correlation that is no equality is refused.
@@ -14,6 +14,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope
+from dpsql.sql.binder.trees import condition_of, conjuncts
 from dpsql.sql.parse import place
 
 Sources = list[tuple[str, Bound]]
@@ -68,13 +69,13 @@ def _values(node: exp.Expr) -> Iterator[exp.Subquery]:
             yield from _values(part)
 
 
-def _own(node: exp.Expr) -> Iterator[exp.Column]:
+def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
     """Columns named in an expression, outside of subqueries."""
     if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
         yield node
     for part in node.iter_expressions():
         if not isinstance(part, (exp.Subquery, exp.Select, exp.SetOperation)):
-            yield from _own(part)
+            yield from _own_columns(part)
 
 
 class _Inner:
@@ -92,7 +93,9 @@ class _Inner:
         self.protected = any(isinstance(source, Protected) for _, source in sources)
         self._labels = [(alias.lower(), _labels(source)) for alias, source in sources]
         clauses = [self.select.args.get("where"), *self.select.expressions]
-        self.around = [c for clause in clauses if clause is not None for c in _own(clause) if not self._knows(c)]
+        self.around = [
+            c for clause in clauses if clause is not None for c in _own_columns(clause) if not self._knows(c)
+        ]
 
     def _knows(self, column: exp.Column) -> bool:
         named = [labels for alias, labels in self._labels if not column.table or alias == column.table.lower()]
@@ -123,7 +126,7 @@ class _Inner:
         return exp.Join(this=exp.Subquery(this=grouped, alias=name), side="LEFT", on=exp.and_(*on))
 
     def value(self, alias: str) -> exp.Expr:
-        """What stands in the subquery's place. Of no rows COUNT is 0, other aggregates are NULL."""
+        """Return the expression that replaces the subquery. Over no rows COUNT is 0, other aggregates are NULL."""
         item = self.select.expressions[0].unalias()
         column = exp.column("v", table=exp.to_identifier(alias, quoted=True))
         if item.find(exp.Count, exp.CountIf) is None:
@@ -134,8 +137,7 @@ class _Inner:
 
     def _pairs(self) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
         """Equalities of WHERE between the row around and the subquery's own rows, and the other conditions."""
-        where = self.select.args.get("where")
-        parts = [] if where is None else list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+        parts = conjuncts(condition_of(self.select, "where"))
         pairs: list[tuple[exp.Expr, exp.Expr]] = []
         rest: list[exp.Expr] = []
         for part in parts:
@@ -145,23 +147,23 @@ class _Inner:
                 continue
             sides = [bare.this, bare.expression] if isinstance(bare, exp.EQ) else []
             outer = [side for side in sides if self._names_around(side) and not self._names_own(side)]
-            own = [side for side in sides if self._names_own(side) and not self._names_around(side)]
-            if len(outer) != 1 or len(own) != 1:
+            inner = [side for side in sides if self._names_own(side) and not self._names_around(side)]
+            if len(outer) != 1 or len(inner) != 1:
                 raise _refused("only = between a column of each can be", next(self._from_around(bare)))
-            pairs.append((outer[0], own[0]))
+            pairs.append((outer[0], inner[0]))
         item = self.select.expressions[0]
         if not pairs or self._names_around(item):
             raise _refused("only its WHERE can be", self.around[0])
         return pairs, rest
 
     def _from_around(self, node: exp.Expr) -> Iterator[exp.Column]:
-        return (column for column in _own(node) if not self._knows(column))
+        return (column for column in _own_columns(node) if not self._knows(column))
 
     def _names_around(self, node: exp.Expr) -> bool:
         return any(True for _ in self._from_around(node))
 
     def _names_own(self, node: exp.Expr) -> bool:
-        return any(self._knows(column) for column in _own(node))
+        return any(self._knows(column) for column in _own_columns(node))
 
 
 def _labels(source: Bound) -> Sequence[str]:

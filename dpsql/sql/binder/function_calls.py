@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from fractions import Fraction
-from math import isfinite, pi
+from math import isfinite, log, pi
 
 from sqlglot import exp
 
@@ -19,7 +19,10 @@ from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.allow_list import check_format
 from dpsql.sql.binder.scalars import Scalars, handles, literal, literal_interval, not_allowed, now, temporal
 from dpsql.sql.binder.scope import only
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.parse import place
+
+MOST_BASE = 1_000_000
 
 
 @handles(exp.Round)
@@ -31,13 +34,24 @@ def _round(self: Scalars, node: exp.Round) -> Expr:
 
 @handles(exp.Log)
 def _log(self: Scalars, node: exp.Log) -> Expr:
-    """log10(x) and log(x), both of base 10 as in DuckDB and PostgreSQL."""
+    """log10(x) and log(x), both of base 10 as in DuckDB and PostgreSQL; log(b, x) is ln(x) / ln(b), of a literal base."""
     only(node, "this", "expression")
     if node.expression is None or node.args.get("expression") is None:
         return self.call("log10", node, self.bind(node.this))
     if isinstance(node.this, exp.Literal) and node.this.name == "10":
         return self.call("log10", node, self.bind(node.expression))
-    raise not_allowed(node)
+    base = self.bind(node.this)
+    value = base.value if isinstance(base, Literal) else None
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, Fraction))
+        or value <= 0
+        or value == 1
+        or value > MOST_BASE
+    ):
+        reason = f"takes a literal base above 0, other than 1, at most {MOST_BASE:,}"
+        raise refuse("wrong_arguments", function="LOG", reason=reason, position=place(node.this) or place(node))
+    return self.call("div", node, self.call("ln", node, self.bind(node.expression)), literal(Fraction(log(value))))
 
 
 @handles(exp.Trim)
@@ -124,7 +138,7 @@ def _bucket(self: Scalars, node: exp.WidthBucket) -> Expr:
 _TYPES = {
     Type.INTEGER: ("INT", "BIGINT", "SMALLINT", "TINYINT"), Type.REAL: ("DOUBLE", "FLOAT"),
     Type.TEXT: ("TEXT", "VARCHAR"), Type.BOOLEAN: ("BOOLEAN",), Type.DATE: ("DATE",),
-    Type.TIMESTAMP: ("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"),
+    Type.TIMESTAMP: ("TIMESTAMP", "TIMESTAMPNTZ", "TIMESTAMPTZ", "DATETIME"),
 }  # fmt: skip
 
 
@@ -149,15 +163,15 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
 
 
 def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:
-    """A cast; of a literal, the literal that it means: '5'::int4 (as drivers write parameters) is the question 5 is."""
-    made = self.call(f"to_{target.value}", node, inner)
-    if not isinstance(inner, Literal) or isinstance(made, Literal):
-        return made
-    value = evaluate(made, {})
+    """Bind a cast; a cast literal becomes a literal, so that '5'::int4 (as drivers send parameters) equals 5."""
+    cast = self.call(f"to_{target.value}", node, inner)
+    if not isinstance(inner, Literal) or isinstance(cast, Literal):
+        return cast
+    value = evaluate(cast, {})
     if not isinstance(value, float):
-        return made if value is None else literal(value)
+        return cast if value is None else literal(value)
     if not isfinite(value):
-        return made
+        return cast
     try:  # exact, as the literal 0.1 is
         return literal(exact_number(inner.value) if isinstance(inner.value, str) else Fraction(inner.value))
     except ValueError:
@@ -169,17 +183,23 @@ _DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.U
 
 @handles(exp.UnixToTime)
 def _to_timestamp(self: Scalars, node: exp.UnixToTime) -> Expr:
-    """PostgreSQL's to_timestamp('2024-01-31 00:00:00', 'YYYY-MM-DD HH24:MI:SS') with literals: a timestamp."""
+    """PostgreSQL's to_timestamp('2024-01-31 00:00:00', 'YYYY-MM-DD HH24:MI:SS') with literals, and whole seconds since 1970."""
     only(node, "this", "scale")
+    if node.args.get("scale") is None:
+        seconds = self.bind(node.this)
+        if seconds.facts.type not in (Type.INTEGER, Type.NULL):
+            reason = "takes whole seconds since 1970; write CAST(x AS BIGINT)"
+            raise refuse("wrong_arguments", function="TO_TIMESTAMP", reason=reason, position=place(node))
+        return self.call("add_seconds", node, literal(datetime(1970, 1, 1)), seconds)
     return _formatted(node, [node.this, node.args.get("scale")], Type.TIMESTAMP)
 
 
-def _formatted(node: exp.Expr, parts: list[exp.Expr | None], wanted: Type) -> Expr:
+def _formatted(node: exp.Expr, parts: list[exp.Expr | None], target: Type) -> Expr:
     texts = [part.name for part in parts if isinstance(part, exp.Literal) and part.is_string]
     if len(texts) != 2 or texts[1] not in _DATE_FORMATS:
         reason = "takes a literal text and a literal format such as 'YYYY-MM-DD HH24:MI:SS.US'"
-        raise refuse("wrong_arguments", function=f"TO_{wanted.value.upper()}", reason=reason, position=place(node))
-    return literal(temporal(texts[0], wanted, node))
+        raise refuse("wrong_arguments", function=f"TO_{target.value.upper()}", reason=reason, position=place(node))
+    return literal(temporal(texts[0], target, node))
 
 
 @handles(exp.DateBin)
@@ -192,15 +212,15 @@ def _bin(self: Scalars, node: exp.DateBin) -> Expr:
     if not isinstance(width, exp.Interval):
         raise refuse("bad_interval", position=place(node))
     function, steps = literal_interval(_with_unit(width), node)
-    moment, given = self.bind(node.expression), node.args.get("unit")
+    moment, start = self.bind(node.expression), node.args.get("unit")
     if function == "add_months":
         unit = {1: "month", 3: "quarter", 12: "year"}.get(steps)
-        if unit is None or given is not None:
+        if unit is None or start is not None:
             raise refuse("bad_interval", position=place(node))
         return self.call("date_trunc", node, literal(unit), moment)
-    if isinstance(given, exp.Var):
-        given = exp.Literal.string(given.name)  # what sqlglot makes of a text in this place
-    origin = BUCKETS if given is None else _literal_moment(self.bind(given), given)
+    if isinstance(start, exp.Var):
+        start = exp.Literal.string(start.name)  # what sqlglot makes of a text in this place
+    origin = BUCKETS if start is None else _literal_moment(self.bind(start), start)
     seconds = steps * 86400 if function == "add_days" else steps
     return self.call("time_bucket", node, moment, literal(seconds), literal(origin))
 
@@ -245,7 +265,7 @@ def _to_text(self: Scalars, node: exp.Expr) -> Expr:
     if text is None:
         words = "YYYY, MM, DD, HH24, MI, SS, DDD, Mon, Dy, FMMonth, FMDay" if isinstance(node, exp.ToChar) else "%Y"
         reason = f"takes a literal format of words such as {words}"
-        raise refuse("wrong_arguments", function=node.key.upper(), reason=reason, position=place(form) or place(node))
+        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(form) or place(node))
     return self.call("strftime", node, self.bind(node.this), literal(text))
 
 
@@ -274,13 +294,13 @@ def _regexp_replace(self: Scalars, node: exp.RegexpReplace) -> Expr:
 
 
 def _options(node: exp.Expr, slot: str, allowed: str) -> str:
-    given = node.args.get(slot)
-    if given is None:
+    options = node.args.get(slot)
+    if options is None:
         return ""
-    if not (isinstance(given, exp.Literal) and given.is_string and set(given.name) <= set(allowed)):
+    if not (isinstance(options, exp.Literal) and options.is_string and set(options.name) <= set(allowed)):
         reason = f"takes the options {', '.join(allowed)} as a literal"
-        raise refuse("wrong_arguments", function=node.key.upper(), reason=reason, position=place(given) or place(node))
-    return given.name
+        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(options) or place(node))
+    return options.name
 
 
 def _with_options(pattern: Expr, options: str) -> Expr:
@@ -336,10 +356,7 @@ def _pi(self: Scalars, node: exp.Pi) -> Expr:
     return literal(Fraction(pi))
 
 
-_ANONYMOUS = {
-    "clamp": "clamp", "strlen": "strlen", "octet_length": "strlen", "prefix": "starts_with", "suffix": "ends_with",
-    "iff": "case",
-}  # fmt: skip
+_SPELLED = {spelling: entry.name for entry in REGISTRY.values() for spelling in entry.spellings}
 
 
 @handles(exp.Anonymous)
@@ -355,7 +372,7 @@ def _anonymous(self: Scalars, node: exp.Anonymous) -> Expr:
         return _formatted(node, list(parts), Type.DATE)
     if name in ("now", "today") and not parts:
         return now(self, exp.CurrentDate() if name == "today" else exp.CurrentTimestamp())
-    ours = _ANONYMOUS.get(name)
-    if ours is None or ours not in REGISTRY:
+    ours = _SPELLED.get(name)
+    if ours is None:
         raise not_allowed(node)
     return self.call(ours, node, *(self.bind(part) for part in parts))

@@ -36,7 +36,7 @@ def _expanded(item: exp.Expr) -> list[tuple[exp.Expr, ...]]:
         chosen = [c for count in range(len(parts), -1, -1) for c in combinations(parts, count)]
         return [tuple(chain.from_iterable(c)) for c in chosen]
     if isinstance(item, exp.GroupingSets):
-        return [found for part in item.expressions for found in _expanded(part)]
+        return [key_set for part in item.expressions for key_set in _expanded(part)]
     return [_flat(item)]
 
 

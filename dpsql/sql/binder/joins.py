@@ -18,6 +18,7 @@ from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.public_selects import labelled
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Scope, only, same_unit, using, using_name
+from dpsql.sql.binder.trees import conjuncts
 from dpsql.sql.parse import place
 
 MOST_SOURCES = 12
@@ -53,8 +54,8 @@ class _Side:
                 tuple((label, _column(prefix, column, nullable)) for label, column in source.columns),
                 frozenset() if nullable else frozenset(prefix + name for name in source.unit_names),
                 source.untyped,
-                {prefix + name: min(known, Kind.MIXED) if nullable else known
-                 for name, known in source.units.items() if nullable or known is not Kind.KEY},
+                {prefix + name: min(unit_kind, Kind.MIXED) if nullable else unit_kind
+                 for name, unit_kind in source.units.items() if nullable or unit_kind is not Kind.KEY},
             ))
             for alias, source in self.sources
         )  # fmt: skip
@@ -83,14 +84,16 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
     left = _any_order(sides[: commas + 1], joins[:commas], equalities, policy)
     for join, right in zip(joins[commas:], sides[commas + 1 :], strict=True):
         left = _join(left, right, join, equalities if _is_comma(join) else None, policy)
-    order = {alias: at for at, (alias, _) in enumerate(bound)}  # SELECT * shows the sources as FROM names them
+    order = {
+        alias: position for position, (alias, _) in enumerate(bound)
+    }  # SELECT * shows the sources as FROM names them
     return Scope(sorted(left.sources, key=lambda source: order[source[0]]), *using(joins, aliases)), left.relation
 
 
 def _is_comma(join: exp.Join) -> bool:
     """FROM a, b (or CROSS JOIN): the keys stand in WHERE."""
-    told = [join.args.get(name) for name in ("on", "using", "side", "method")]
-    return not any(told) and str(join.args.get("kind") or "").upper() in ("", "CROSS")
+    clauses = [join.args.get(name) for name in ("on", "using", "side", "method")]
+    return not any(clauses) and str(join.args.get("kind") or "").upper() in ("", "CROSS")
 
 
 def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.Expr], policy: Policy) -> _Side:
@@ -98,18 +101,21 @@ def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.E
     unit: its parents then join on unique keys, and rows_per_unit stays its own instead of the product of all."""
     if not joins:
         return sides[0]
-    first = max((at for at, side in enumerate(sides) if side.protected), key=lambda at: (_hops(sides[at], policy), -at))
+    first = max(
+        (index for index, side in enumerate(sides) if side.protected),
+        key=lambda index: (_hops(sides[index], policy), -index),
+    )
     nodes = [joins[0], *joins]
-    left, waiting = sides[first], [at for at in range(len(sides)) if at != first]
+    left, waiting = sides[first], [index for index in range(len(sides)) if index != first]
     while waiting:
         failure: Error | None = None
-        for at in waiting:
+        for index in waiting:
             try:
-                left = _join(left, sides[at], nodes[at], equalities, policy)
+                left = _join(left, sides[index], nodes[index], equalities, policy)
             except Error as error:
                 failure = failure or error
                 continue
-            waiting.remove(at)
+            waiting.remove(index)
             failure = None
             break
         if failure is not None:
@@ -130,10 +136,10 @@ def _where_equalities(node: exp.Select) -> list[exp.Expr]:
 def _certain(part: exp.Expr) -> list[exp.Expr]:
     bare = part.unnest()
     if isinstance(bare, exp.And):
-        return [found for inner in bare.flatten() for found in _certain(inner)]
+        return [equality for inner in bare.flatten() for equality in _certain(inner)]
     if isinstance(bare, exp.Or):
-        first, *others = [_certain(inner) for inner in bare.flatten()]
-        return [found for found in first if all(found in other for other in others)]
+        first, *alternatives = [_certain(inner) for inner in bare.flatten()]
+        return [equality for equality in first if all(equality in other for other in alternatives)]
     return [bare] if isinstance(bare, exp.EQ) else []
 
 
@@ -152,17 +158,17 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
         left, right, kind = right, left, "left"
     if not left.protected and right.protected:
         if kind == "left":
-            way = "let the protected table be the side that is preserved, or use an inner join"
+            hint = "let the protected table be the side that is preserved, or use an inner join"
             raise refuse(
-                "join", reason="an outer join would keep public rows without people", way=way, position=place(node)
+                "join", reason="an outer join would keep public rows without people", way=hint, position=place(node)
             )
         left, right = right, left
     pairs, rest = _condition(left, right, node, equalities)
     if kind == "left":
         right, rest = _filtered(right, rest)
     if kind == "left" and rest:
-        way = "add an equality that has the condition: CASE WHEN condition THEN left_side.key END = right_side.key"
-        raise refuse("join", reason="an outer join takes equalities only", way=way, position=place(rest[0]))
+        hint = "add an equality that has the condition: CASE WHEN condition THEN left_side.key END = right_side.key"
+        raise refuse("join", reason="an outer join takes equalities only", way=hint, position=place(rest[0]))
     if not left.protected:
         raise refuse(
             "join", reason="two public tables come first", way="name the protected table first", position=place(node)
@@ -199,8 +205,8 @@ def _filtered(right: _Side, rest: list[exp.Expr]) -> tuple[_Side, list[exp.Expr]
 def _kind(node: exp.Join) -> str:
     side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
     if kind not in ("", "INNER", "OUTER") or side not in ("", "LEFT", "RIGHT"):
-        way = "use INNER JOIN or LEFT JOIN with ON"
-        raise refuse("join", reason=f"{side or kind} JOIN over protected rows", way=way, position=place(node))
+        hint = "use INNER JOIN or LEFT JOIN with ON"
+        raise refuse("join", reason=f"{side or kind} JOIN over protected rows", way=hint, position=place(node))
     if node.args.get("on") is None and not node.args.get("using"):
         raise refuse("join", reason="a cross join has no bound", way="add ON with equal keys", position=place(node))
     return side.lower() if side else "inner"
@@ -211,63 +217,63 @@ def _condition(
 ) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
     """Equalities between the two sides, and the conditions that are something else."""
     shared = frozenset(using_name(name).lower() for name in node.args.get("using") or ())
-    here, there = Scalars(Scope(left.sources, shared)), Scalars(Scope(right.sources))
+    left_scalars, right_scalars = Scalars(Scope(left.sources, shared)), Scalars(Scope(right.sources))
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[exp.Expr] = []
     for name in node.args.get("using") or ():
         column = exp.column(using_name(name))
-        pairs.append((here.bind(column), there.bind(column)))
-    on = node.args.get("on")
-    parts = equalities or (on.flatten() if isinstance(on, exp.And) else [on] if on is not None else [])
-    for part in parts:
+        pairs.append((left_scalars.bind(column), right_scalars.bind(column)))
+    for part in equalities or conjuncts(node.args.get("on")):
         bare = part.unnest()
-        found = None
+        pair = None
         if isinstance(bare, exp.EQ):
-            found = _pair(here, there, bare.this, bare.expression) or _pair(here, there, bare.expression, bare.this)
-        if found is None:
+            pair = _pair(left_scalars, right_scalars, bare.this, bare.expression) or _pair(
+                left_scalars, right_scalars, bare.expression, bare.this
+            )
+        if pair is None:
             rest += [part] if equalities is None else []
         else:
-            here.call("eq", bare, *found)
-            pairs.append(found)
+            left_scalars.call("eq", bare, *pair)
+            pairs.append(pair)
     if not pairs and not _one_row(right):
-        way = "add ON with equal keys"
-        raise refuse("join", reason="no key of one side equals a key of the other", way=way, position=place(node))
+        hint = "add ON with equal keys"
+        raise refuse("join", reason="no key of one side equals a key of the other", way=hint, position=place(node))
     return pairs, rest
 
 
 def _one_row(side: _Side) -> bool:
-    """Whether a side is a result of one row, which every row may meet."""
+    """Return whether a side is a result of one row, which every row may meet."""
     rows = unfiltered(side.relation)
     return isinstance(rows, ReleasedRows) and unique_on(rows, ())
 
 
-def _pair(here: Scalars, there: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr, Expr] | None:
+def _pair(left: Scalars, right: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr, Expr] | None:
     if a.find(exp.Column) is None or b.find(exp.Column) is None:
         return None
-    if any(isinstance(part, exp.Column) and not side.scope.has(part) for side, part in ((here, a), (there, b))):
+    if any(isinstance(part, exp.Column) and not side.scope.has(part) for side, part in ((left, a), (right, b))):
         return None
     try:
-        return here.bind(a), there.bind(b)
+        return left.bind(a), right.bind(b)
     except Error:
         return None
 
 
 def _names(right: _Side, pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
-    """Columns of the base table that are compared as they are."""
-    found = (base_column(right.relation, b) for a, b in pairs if told_apart(a, b))
-    return tuple(column for column in found if column is not None)
+    """Return the columns of the base table that are compared without a function around them."""
+    columns = (base_column(right.relation, b) for a, b in pairs if told_apart(a, b))
+    return tuple(column for column in columns if column is not None)
 
 
 def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join) -> int:
-    """How many rows of a public table share the key: what the policy declares and the engine has checked.
+    """Return the most rows of a public table that share the key, as the policy declares and the engine has checked.
 
     A result has one row for each value of its unique columns, whatever is released.
     """
     rows = unfiltered(right.relation)
     if isinstance(rows, ReleasedRows):
         if not unique_on(rows, tuple(pairs)):
-            reason, way = "several rows of the result may have the same key", "compare all keys of its GROUP BY"
-            raise refuse("join", reason=reason, way=way, position=place(node))
+            reason, hint = "several rows of the result may have the same key", "compare all keys of its GROUP BY"
+            raise refuse("join", reason=reason, way=hint, position=place(node))
         return 1
     assert right.table is not None
     most = policy.tables[right.table].multiplicity(_names(right, pairs))
@@ -287,8 +293,8 @@ def _unit_multiplicity(
 ) -> int:
     """Rows of one unit that one row of the same unit can meet; the emitted join compares the units in any case."""
     if policy.privacy_unit is None:
-        way = "under row privacy every row is somebody else; join with public tables"
-        raise refuse("join", reason="each row of both tables is a privacy unit", way=way, position=place(node))
+        hint = "under row privacy every row is somebody else; join with public tables"
+        raise refuse("join", reason="each row of both tables is a privacy unit", way=hint, position=place(node))
     same = any(same_unit(a, left.unit_names) and same_unit(b, right.unit_names) for a, b in pairs)
     if not same and not along_key(left.relation, right.relation, pairs, policy):
         raise refuse("join", reason="rows of different people could meet", way=_UNITS_WAY, position=place(node))
@@ -297,7 +303,7 @@ def _unit_multiplicity(
 
 
 def _promised(side: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy) -> int | None:
-    """How many rows of a base table share the keys (second of each pair), None where the policy promises nothing."""
+    """Return the most rows of a base table that share the keys (second of each pair); None without such a promise."""
     return None if side.table is None else policy.tables[side.table].multiplicity(_names(side, pairs))
 
 
@@ -305,15 +311,19 @@ def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
     return [(b, a) for a, b in pairs]
 
 
-def along_key(one: Relation, other: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
-    """Whether some pair is a foreign key that the policy declares between protected tables, in either direction, or two
+def along_key(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
+    """Return whether some pair is a foreign key that the policy declares between protected tables, in either direction, or two
     foreign keys to the same one: equal keys then belong to one unit."""
     for a, b in pairs:
-        here, there = origin(one, a), origin(other, b)
-        if here is None or there is None or not (policy.is_protected(here[0]) and policy.is_protected(there[0])):
+        left_column, right_column = origin(left, a), origin(right, b)
+        if (
+            left_column is None
+            or right_column is None
+            or not (policy.is_protected(left_column[0]) and policy.is_protected(right_column[0]))
+        ):
             continue
-        targets = [policy.tables[table].foreign_keys.get(column) for table, column in (here, there)]
-        if targets[0] == there or targets[1] == here:
+        targets = [policy.tables[table].foreign_keys.get(column) for table, column in (left_column, right_column)]
+        if targets[0] == right_column or targets[1] == left_column:
             return True
         if targets[0] is not None and targets[0] == targets[1] and policy.is_protected(targets[0][0]):
             return True
@@ -340,7 +350,7 @@ def origin(relation: Relation, expression: Expr) -> tuple[str, str] | None:
 
 
 def _moved(prefix: str, expression: Expr) -> Expr:
-    """The expression over columns as they are named above the join."""
+    """Return the expression with columns renamed to their names above the join."""
     if isinstance(expression, Column):
         return Column(prefix + expression.name, expression.facts)
     if isinstance(expression, Call):
@@ -351,8 +361,8 @@ def _moved(prefix: str, expression: Expr) -> Expr:
 def union(node: exp.SetOperation, sides: list[Protected]) -> Protected:
     """UNION ALL of protected relations, matched by position, in the types they share."""
     if not isinstance(node, exp.Union) or node.args.get("distinct"):
-        way = "use UNION ALL, or aggregate each side first"
-        raise refuse("set_of_rows", reason="only UNION ALL is", way=way, position=place(node))
+        hint = "use UNION ALL, or aggregate each side first"
+        raise refuse("set_of_rows", reason="only UNION ALL is", way=hint, position=place(node))
     for clause in ("order", "limit", "offset", "by_name"):
         if node.args.get(clause):
             raise refuse("rows_clause", what=clause.upper(), position=place(node))
@@ -383,7 +393,7 @@ def stacked(node: exp.Expr, sides: list[Protected]) -> Protected:
 
 def _merged(columns: list[Column]) -> Column:
     facts = [column.facts for column in columns]
-    alike = len({(one.outside, one.values, one.lower, one.upper) for one in facts}) == 1
+    alike = len({(bounds.outside, bounds.values, bounds.lower, bounds.upper) for bounds in facts}) == 1
     merged = hull(facts, facts[0].type)
     return Column(
         columns[0].name, replace(merged, values=facts[0].values, outside=facts[0].outside) if alike else merged

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from dpsql.aggregates.quantile import LISTED
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.possible_values import possible
 from dpsql.functions.public_domains import domain_of
@@ -20,9 +21,11 @@ from dpsql.sql.binder.grouping_sets import grouping_call, grouping_sets, over_se
 from dpsql.sql.binder.joins import stacked
 from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
+from dpsql.sql.binder.quantile_lists import MOST_SHARES, single_quantiles
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
 from dpsql.sql.binder.scope import Bound, Environment, Kind, Scope, only
-from dpsql.sql.binder.trees import SQL_TYPES, output_name, rebuild
+from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, output_name, rebuild
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
@@ -33,12 +36,12 @@ MOST_WRITTEN = 20_000
 
 
 def aggregates(node: exp.Select) -> bool:
-    """Whether a SELECT groups rows: GROUP BY, DISTINCT, HAVING, or an aggregate outside windows and subqueries."""
+    """Return whether a SELECT groups rows: GROUP BY, DISTINCT, HAVING, or an aggregate outside windows and subqueries."""
     return any(node.args.get(clause) is not None for clause in ("group", "distinct", "having")) or measures(node)
 
 
 def measures(node: exp.Select) -> bool:
-    """Whether an aggregate stands in a SELECT, outside windows and subqueries."""
+    """Return whether an aggregate stands in a SELECT, outside windows and subqueries."""
     order = node.args.get("order")
     return any(has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
 
@@ -47,11 +50,11 @@ def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relatio
     """Enter the private block of `node` and return the SELECT over it; per-unit results stay protected."""
     work = _Cut(context, node, scope, environment)
     work.find_keys()
-    units, others = _by_unit(work, node)
+    units, group_keys = _by_unit(work, node)
     if units:
         sides = [
             per_unit(context.policy, part, scope, source, keys, units, node is context.whole)
-            for part, keys in work.unit_sets(units, others)
+            for part, keys in work.unit_sets(units, group_keys)
         ]
         return sides[0] if len(sides) == 1 else stacked(node, sides)
     work.narrow(source)
@@ -67,21 +70,21 @@ def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relatio
             tree.set(clause, context.released_part(node.args[clause], environment))
     if node.args.get("distinct") is not None and work.grouped:
         tree.set("distinct", context.released_part(node.args["distinct"], environment))
-    known = results.over_block(copy.expressions, work.keys, work.measures, len(work.sets))
+    facts = results.over_block(copy.expressions, work.keys, work.measures, len(work.sets))
     names = tuple(str(item.alias) for item in copy.expressions)
-    return results.limited(node, replace(known, tree=tree, columns=names))
+    return results.limited(node, replace(facts, tree=tree, columns=names))
 
 
 def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
     """Keys with a value of its own for each unit, and the others. Refuses what may be either."""
     kinds = [kind(key.expression, work.scope) for key in work.keys]
     position = place(node.args.get("group")) or place(node)
-    units = [key.expression for key, one in zip(work.keys, kinds, strict=True) if one >= Kind.IMAGE]
+    units = [key.expression for key, unit_kind in zip(work.keys, kinds, strict=True) if unit_kind >= Kind.IMAGE]
     names = {key.name for key in work.keys if key.expression in units}
     if any(not names <= chosen for chosen in work.sets):
         raise refuse("unit_sets", position=position)
-    for key, one in zip(work.keys, kinds, strict=True):
-        if one is Kind.MIXED and key.values is None and not units:
+    for key, unit_kind in zip(work.keys, kinds, strict=True):
+        if unit_kind is Kind.MIXED and key.values is None and not units:
             raise refuse("unit_expression", position=position)
     return units, [key.expression for key in work.keys if key.expression not in units]
 
@@ -98,15 +101,15 @@ def _over_blocks(
             copy.set("order", order)
         return copy
     selects = []
-    for chosen, known in work.sets_shown(source):
+    for chosen, block_keys in work.sets_shown(source):
         keys = [key for key in work.keys if key.name in chosen]
-        block = Block("", source, known.keys, measures, known.combinations)
+        block = Block("", source, block_keys.keys, measures, block_keys.combinations)
         selects.append(over_set(copy, context.add_block(block), work.keys, keys))
     return united(selects, work.node, order)
 
 
 def _over(expression: Expr, keys: list[Expr]) -> bool:
-    """Whether an expression is one of keys and constants alone."""
+    """Return whether an expression is one of keys and constants alone."""
     if expression in keys:
         return True
     if isinstance(expression, Call):
@@ -166,43 +169,43 @@ class _Cut:
             self.sets.append({self._add_key(self._grouping(item)) for item in items_of_set})
 
     def narrow(self, source: Relation) -> None:
-        """Leave out the public keys that the question's own conditions exclude, before the grid's size is looked at."""
+        """Remove the public key values that the question's conditions exclude, before the size of the grid is checked."""
         limits = self.context.policy.per_query
-        shown = self.conditions_on_keys(None) if len(self.sets) == 1 else []
+        conditions = self.conditions_on_keys(None) if len(self.sets) == 1 else []
         drops = noted(source, self.keys, self.named, self.context.policy)
         self.all_values = {key.name: key for key in self.keys}
-        known = narrowed(source, self.keys, shown, self.context.policy)
-        self.block_keys = shortened(known, limits.max_public_groups, bool(limits.delta))
+        block_keys = narrowed(source, self.keys, conditions, self.context.policy)
+        self.block_keys = shortened(block_keys, limits.max_public_groups, bool(limits.delta))
         self.keys = [replace(key, drops=drops.get(key.name, ())) for key in self.block_keys.keys]
 
     def sets_shown(self, source: Relation) -> list[tuple[set[str], BlockKeys]]:
-        """The sets of keys, and the keys of each; without those of whose groups HAVING is never true, if that leaves any."""
+        """Return the grouping sets, each with its keys; sets for which HAVING can never be true are left out, unless all are."""
         conditions = [self.conditions_on_keys(chosen) for chosen in self.sets]
-        shown = [all(possible(one, {}).holds(True) for one in having) for having in conditions]
+        satisfiable = [all(possible(condition, {}).holds(True) for condition in having) for having in conditions]
         return [
             (chosen, self._keys_of_set(source, chosen, having))
-            for chosen, having, some in zip(self.sets, conditions, shown, strict=True)
-            if some or not any(shown)
+            for chosen, having, may_hold in zip(self.sets, conditions, satisfiable, strict=True)
+            if may_hold or not any(satisfiable)
         ]
 
-    def _keys_of_set(self, source: Relation, chosen: set[str], shown: list[Expr]) -> BlockKeys:
+    def _keys_of_set(self, source: Relation, chosen: set[str], conditions: list[Expr]) -> BlockKeys:
         """The keys of one set of several, named as in a block of their own."""
         whole = [
             replace(self.all_values[key.name], values=key.values and self.all_values[key.name].values, drops=key.drops)
             for key in self.keys
             if key.name in chosen
         ]
-        known = narrowed(source, whole, shown, self.context.policy)
-        return replace(known, keys=tuple(replace(key, name=f"k{at}") for at, key in enumerate(known.keys)))
+        remaining_keys = narrowed(source, whole, conditions, self.context.policy)
+        return replace(
+            remaining_keys,
+            keys=tuple(replace(key, name=f"k{number}") for number, key in enumerate(remaining_keys.keys)),
+        )
 
     def conditions_on_keys(self, chosen: set[str] | None) -> list[Expr]:
-        """What HAVING says of keys alone: groups for which it is not true are not shown. `chosen`: the keys of one set of
-        several, where the others are NULL."""
-        having = self.node.args.get("having")
-        found: list[Expr] = []
-        for part in (
-            () if having is None else having.this.flatten() if isinstance(having.this, exp.And) else [having.this]
-        ):
+        """Return the conjuncts of HAVING on keys alone; groups that fail one are not shown. `chosen`: the keys of one grouping
+        set of several, in which the others are NULL."""
+        conditions: list[Expr] = []
+        for part in conjuncts(condition_of(self.node, "having")):
             if has_aggregate(part):
                 continue
             try:
@@ -210,14 +213,14 @@ class _Cut:
             except Error:
                 continue
             if _over(condition, [key.expression for key in self.keys]):
-                found.append(condition)
-        return found
+                conditions.append(condition)
+        return conditions
 
-    def unit_sets(self, units: list[Expr], others: list[Expr]) -> list[tuple[exp.Select, list[Expr]]]:
+    def unit_sets(self, units: list[Expr], group_keys: list[Expr]) -> list[tuple[exp.Select, list[Expr]]]:
         """The SELECT over each set of keys, all of which have the unit's key, and the set's other keys."""
         if len(self.sets) == 1:
-            return [(self.node, others)]
-        found = []
+            return [(self.node, group_keys)]
+        selects = []
         for chosen in self.sets:
             part = self.node.copy()
             items = [
@@ -228,8 +231,8 @@ class _Cut:
             if (having := self.node.args.get("having")) is not None:
                 part.set("having", exp.Having(this=self._of_set(having.this, chosen)))
             keys = [key.expression for key in self.keys if key.name in chosen and key.expression not in units]
-            found.append((part, keys))
-        return found
+            selects.append((part, keys))
+        return selects
 
     def _of_set(self, part: exp.Expr, chosen: set[str] | None) -> exp.Expr:
         """An expression as it stands over one set of keys: the others are NULL, but not below aggregates."""
@@ -245,7 +248,7 @@ class _Cut:
             key = self._key_of(node) if isinstance(node, exp.Condition) else None
             if key is None or key in chosen:
                 return node
-            type_ = next(known.expression.facts.type for known in self.keys if known.name == key)
+            type_ = next(grouping_key.expression.facts.type for grouping_key in self.keys if grouping_key.name == key)
             return exp.cast(exp.Null(), SQL_TYPES[type_], dialect="duckdb")
 
         return part.copy().transform(over)
@@ -267,7 +270,7 @@ class _Cut:
         return item
 
     def _grouping(self, item: exp.Expr) -> exp.Expr:
-        """What a GROUP BY item refers to: a position, an alias (source columns go first), or itself."""
+        """Resolve a GROUP BY item: a position, an alias (source columns take precedence), or the expression itself."""
         if isinstance(item, exp.Literal) and not item.is_string:
             number = int(item.name) if item.name.isdigit() else 0
             if not 1 <= number <= len(self.node.expressions):
@@ -331,14 +334,17 @@ class _Cut:
         if isinstance(node, exp.Window):
             return self._window(node)
         if is_aggregate(node):
-            return exp.column(self._measure(node), quoted=True)
+            listed = single_quantiles(node)
+            if listed is None:
+                return exp.column(self._measure(node), quoted=True)
+            return exp.Array(expressions=[exp.column(self._measure(call, listed=True), quoted=True) for call in listed])
         if _is_grouping(node):
             return self._grouping_number(node)
         key = self._key_of(node)
         return None if key is None else exp.column(key, quoted=True)
 
     def _alias(self, node: exp.Column) -> exp.Expr:
-        """An output that is referred to by name: its expression, so that no name of ours can be meant instead."""
+        """Replace a reference to an output by its expression, so that it cannot resolve to an internal name."""
         name = node.name.lower()
         if not node.table and name in self.aliases and name not in self._expanding:
             self._expanding.add(name)
@@ -353,10 +359,10 @@ class _Cut:
         raise refuse("not_grouped", name=node.name, position=place(node))
 
     def _window(self, node: exp.Window) -> exp.Expr:
-        """A window over groups: its own function stays, what is inside refers to the block."""
+        """Keep a window function over groups; rewrite its arguments over the block."""
         inner = node.this
         if isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
-            raise refuse("clause", what=f"{inner.key.upper()} in a window", position=place(node))
+            raise refuse("clause", what=f"{sql_word(inner)} in a window", position=place(node))
         function = type(inner)(**{name: rebuild(part, self._special) for name, part in inner.args.items()})
         check_node(inner)
         parts = {name: rebuild(part, self._special) for name, part in node.args.items() if name != "this"}
@@ -370,12 +376,15 @@ class _Cut:
             return exp.Literal.number(0)
         return grouping_call([key for key in keys if key is not None])
 
-    def _measure(self, node: exp.Expr) -> str:
+    def _measure(self, node: exp.Expr, listed: bool = False) -> str:
+        """The column of an aggregate; `listed`: of an item of a list."""
         measure = bind_measure("", node, self.scalars)
-        for known in self.measures:
-            if replace(measure, name=known.name) == known:
-                return known.name
-        if len(self.measures) >= MOST_MEASURES:
+        if listed:
+            measure = replace(measure, aggregate=LISTED + measure.aggregate)
+        for entered in self.measures:
+            if replace(measure, name=entered.name) == entered:
+                return entered.name
+        if len(self.measures) >= MOST_MEASURES + listed * MOST_SHARES:
             raise refuse("many_measures", most=MOST_MEASURES, position=place(node))
         name = f"m{len(self.measures)}"
         self.measures.append(Measure(name, measure.aggregate, measure.arguments, measure.distinct, measure.filter))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.functions.key_branches import PublicRows
-from dpsql.functions.key_narrowing import Remaining, leaves_out, remaining
+from dpsql.functions.key_narrowing import RemainingKeys, leaves_out, remaining
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.combinations import Combinations, combinations, group_count
 from dpsql.plan.plan import Expr, Key, Relation
@@ -21,43 +21,45 @@ class BlockKeys:
     combinations: Combinations | None = None
 
 
-def narrowed(source: Relation, keys: Sequence[Key], shown: Sequence[Expr], policy: Policy) -> BlockKeys:
-    """The keys that conditions leave; `shown`: conditions on keys without which a group is not shown."""
+def narrowed(source: Relation, keys: Sequence[Key], conditions: Sequence[Expr], policy: Policy) -> BlockKeys:
+    """Return the keys with the values that the relation's conditions leave, and `conditions` on keys of the shown groups."""
     public = [index for index, key in enumerate(keys) if key.values is not None]
     if not public:
         return BlockKeys(tuple(keys))
     rows = public_rows(policy)
-    asked = [(keys[at].expression, keys[at].values or ()) for at in public]
-    within = remaining(source, asked, (), rows)
-    left = remaining(source, asked, shown, rows) if shown else within
-    found = list(keys)
-    for at, inside, values in zip(public, within.values, left.values, strict=True):
-        if values != keys[at].values:
-            found[at] = replace(keys[at], values=values, left=fingerprint(values), whole=values == inside)
+    listed = [(keys[position].expression, keys[position].values or ()) for position in public]
+    within = remaining(source, listed, (), rows)
+    left = remaining(source, listed, conditions, rows) if conditions else within
+    narrowed_keys = list(keys)
+    for position, inside, values in zip(public, within.values, left.values, strict=True):
+        if values != keys[position].values:
+            narrowed_keys[position] = replace(
+                keys[position], values=values, left=fingerprint(values), whole=values == inside
+            )
     if left.numbers is None or len(public) < len(keys):
-        return BlockKeys(tuple(found))
-    return BlockKeys(tuple(found), combinations(left.numbers, _count(left) == _count(within)))
+        return BlockKeys(tuple(narrowed_keys))
+    return BlockKeys(tuple(narrowed_keys), combinations(left.numbers, _count(left) == _count(within)))
 
 
-def _count(of: Remaining) -> int:
-    return group_count(of.values, None) if of.numbers is None else len(of.numbers)
+def _count(narrowed: RemainingKeys) -> int:
+    return group_count(narrowed.values, None) if narrowed.numbers is None else len(narrowed.numbers)
 
 
 def noted(
     source: Relation, keys: Sequence[Key], named: Mapping[str, tuple[str, ...]], policy: Policy
 ) -> dict[str, tuple[str, ...]]:
-    """Of keys of which rows may have no group the columns that they are made of. `keys`: with all values that the policy's lists
-    and bounds make of them; `named`: the columns of each."""
+    """Return, for each key whose groups may not cover all rows, the columns it is computed from. `keys`: with all values
+    that follow from the policy's lists and bounds; `named`: the columns of each key."""
     rows = public_rows(policy)
     public = [key for key in keys if key.values is not None]
     return {key.name: named[key.name] for key in public if leaves_out(source, key.expression, key.values or (), rows)}
 
 
-def shortened(known: BlockKeys, most: int, selecting: bool) -> BlockKeys:
-    """Where there would be more than `most` groups, the widest keys appear as private keys do, if selection is to be had."""
-    keys = list(known.keys)
-    if not selecting or group_count([key.values for key in keys], known.combinations) <= most:
-        return known
+def shortened(block_keys: BlockKeys, most: int, selecting: bool) -> BlockKeys:
+    """Return the keys; beyond `most` groups the widest appear as private keys do, where selection is to be had."""
+    keys = list(block_keys.keys)
+    if not selecting or group_count([key.values for key in keys], block_keys.combinations) <= most:
+        return block_keys
     while group_count([key.values or None for key in keys], None) > most:
         widest = max(keys, key=lambda key: len(key.values or ()))
         keys[keys.index(widest)] = replace(widest, values=None)
@@ -65,5 +67,5 @@ def shortened(known: BlockKeys, most: int, selecting: bool) -> BlockKeys:
 
 
 def public_rows(policy: Policy) -> PublicRows:
-    """The rows of public tables that are few enough to be looked at."""
+    """Return the rows of those public tables that are small enough to be held in memory."""
     return {name: table.rows for name, table in policy.tables.items() if table.rows is not None}

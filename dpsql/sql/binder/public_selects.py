@@ -9,6 +9,7 @@ from dpsql.plan.plan import Expr, Filter
 from dpsql.sql.binder.base_tables import project
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Bound, Protected, Released, Scope
+from dpsql.sql.binder.stars import is_changed, written_out
 from dpsql.sql.binder.trees import output_name
 
 _CLAUSES = {"expressions", "from_", "where", "with_"}
@@ -24,7 +25,7 @@ def public_rows(node: exp.Select, bound: list[tuple[str, Bound]]) -> Protected |
     scalars = Scalars(scope)
     items: list[tuple[str, Expr]] = []
     try:
-        for item in node.expressions:
+        for item in _written_out(node, bound):
             if item.is_star:
                 items += scope.star(item.table if isinstance(item, exp.Column) else "", item)
             else:
@@ -36,6 +37,14 @@ def public_rows(node: exp.Select, bound: list[tuple[str, Bound]]) -> Protected |
         return None
 
 
+def _written_out(node: exp.Select, bound: list[tuple[str, Bound]]) -> list[exp.Expr]:
+    """The items of a SELECT, with stars that have EXCLUDE and the like written out."""
+    sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
+    return [
+        part for item in node.expressions for part in (written_out(item, sources, ()) if is_changed(item) else [item])
+    ]
+
+
 def _only_source(node: exp.Select, bound: list[tuple[str, Bound]]) -> Protected | None:
     if len(bound) != 1 or any(value for name, value in node.args.items() if name not in _CLAUSES):
         return None
@@ -45,7 +54,7 @@ def _only_source(node: exp.Select, bound: list[tuple[str, Bound]]) -> Protected 
 
 
 def labelled(source: Released) -> Protected | None:
-    """The relation of a public table, its columns called as they are here."""
+    """Return the relation of a public table with its columns renamed to their labels in this query."""
     if source.rows is None or len(source.rows.columns) != len(source.columns):
         return None
     columns = (column for _, column in source.rows.columns)

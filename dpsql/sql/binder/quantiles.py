@@ -7,38 +7,34 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.intervals import literal_facts
+from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.plan import Expr, Literal, Measure
 from dpsql.privacy.mechanisms.exponential import MOST_DENOMINATOR
+from dpsql.sql.binder.listed_values import check_ordered
 from dpsql.sql.binder.scalars import Scalars
-from dpsql.sql.binder.scope import only, same_unit
+from dpsql.sql.binder.scope import only
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.parse import place
 
 _ENDS: dict[type[exp.Expr], Fraction] = {exp.Min: Fraction(0), exp.Max: Fraction(1)}
+_CONTINUOUS = "quantile_cont"
 _ORDERED_SETS = (exp.PercentileCont, exp.PercentileDisc)
 
 
 def bind_quantile(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
     """The measure of a quantile, of MIN or of MAX: its arguments are the value and a literal from 0 to 1.
 
-    Refuses values without bounds.
+    Refuses numbers, dates and timestamps without bounds, and other values without a list.
     """
     inner = node.this if isinstance(node, exp.WithinGroup) else node
-    function = inner.sql_name() if isinstance(inner, exp.Func) else inner.key.upper()
+    function = sql_word(inner)
     value_node, share_node, descending = _parts(node, function)
     value = scalars.bind(value_node)
     facts = value.facts
-    if not (facts.type.numeric or facts.type.temporal):
-        reason = f"takes numbers, dates or timestamps, not {facts.type.value}"
+    if word == _CONTINUOUS and facts.type in (Type.TEXT, Type.BOOLEAN):
+        reason = f"lies between values, which {facts.type.value}s have not: write QUANTILE_DISC(x, 0.5)"
         raise refuse("wrong_arguments", function=function, reason=reason, position=place(value_node))
-    if not facts.bounded:
-        text = value_node.sql("duckdb")
-        of_unit = same_unit(value, scalars.scope.unit_names())
-        hint = f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None
-        if facts.type.temporal:
-            hint = f"the owner gives {text} bounds in the policy"
-        clamped = f"{function}(clamp({text}, 0, 100))"
-        raise refuse("unbounded", position=place(value_node), hint=hint, function=function, text=text, clamped=clamped)
+    check_ordered(function, value, value_node, scalars)
     share = _ENDS.get(type(inner), Fraction(1, 2)) if share_node is None else _share(share_node, scalars, function)
     share = 1 - share if descending else share
     return Measure(name, word, (value, Literal(share, literal_facts(share))), False, condition)
@@ -69,11 +65,9 @@ def _parts(node: exp.Expr, function: str) -> tuple[exp.Expr, exp.Expr | None, bo
 
 
 def _share(node: exp.Expr, scalars: Scalars, function: str) -> Fraction:
-    """The literal share. Refuses lists: every quantile is asked for by itself."""
+    """The literal share. Refuses lists, which only outputs have (`quantile_lists`)."""
     if isinstance(node, exp.Array):
-        reason = (
-            "takes one share here; ask for each quantile in a column of its own: they are measured from one histogram"
-        )
+        reason = "takes one share here; a list of shares is an output of a SELECT over protected rows"
         raise refuse("wrong_arguments", function=function, reason=reason, position=place(node))
     bound = scalars.bind(node)
     value = bound.value if isinstance(bound, Literal) else None

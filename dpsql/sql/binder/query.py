@@ -35,7 +35,8 @@ from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.base_tables import base_table, named_table, project
 from dpsql.sql.binder.public_selects import public_rows
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, only
-from dpsql.sql.binder.stars import written_out
+from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.stars import is_changed, written_out
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
     aliased,
@@ -51,6 +52,7 @@ from dpsql.sql.binder.trees import (
     with_names,
 )
 from dpsql.sql.binder.windows import WindowScalars
+from dpsql.sql.binder.written_rows import column_names, with_facts, written_rows
 from dpsql.sql.parse import dialect, place
 
 MOST_BLOCKS = 50
@@ -72,7 +74,7 @@ _SELECT = (
 
 
 def _scans(relation: Relation) -> int:
-    """How many tables are read for a relation, each as often as it is read."""
+    """Return the number of table scans of a relation, repeated scans included."""
     return sum(map(_scans, parts(relation))) or 1
 
 
@@ -109,7 +111,7 @@ class QueryBinder:
             return self._set_operation(tree, environment)
         if isinstance(tree, exp.Select):
             return self._select(tree, environment)
-        raise refuse("clause", what=tree.key.upper(), position=place(tree))
+        raise refuse("clause", what=sql_word(tree), position=place(tree))
 
     def _wrapped(self, tree: exp.Subquery, environment: Environment) -> Bound:
         """(query) ORDER BY ... LIMIT ...: the brackets become a table of their own."""
@@ -125,11 +127,13 @@ class QueryBinder:
     def add_block(self, block: Block) -> str:
         """Enter a private block; equal blocks are one release. Returns its name."""
         if len(self.blocks) == 1:  # a question's only block is never written down to be told apart
-            self._texts = {canonical_text(replace(one, name="")): name for name, one in self.blocks.items()}
+            self._texts = {
+                canonical_text(replace(block_before, name="")): name for name, block_before in self.blocks.items()
+            }
         text = canonical_text(replace(block, name="")) if self.blocks else ""
-        known = self._texts.get(text)
-        if known is not None:
-            return known
+        entered = self._texts.get(text)
+        if entered is not None:
+            return entered
         if len(self.blocks) >= MOST_BLOCKS:
             raise refuse("many_blocks", most=MOST_BLOCKS)
         name = f"dp_{len(self.blocks)}"
@@ -146,16 +150,16 @@ class QueryBinder:
         if clause is None:
             return outer
         only(clause, "expressions")
-        here = outer
+        visible = outer
         for entry in clause.expressions:
             only(entry, "this", "alias")
             name = entry.alias
-            if name.lower() in here.entries and here is not outer:
+            if name.lower() in visible.entries and visible is not outer:
                 raise refuse("duplicate_name", name=name, position=place(entry))
             columns = tuple(column.name for column in entry.args["alias"].args.get("columns") or ())
-            common = Common(name, entry.this, here, columns)
-            here = Environment({name.lower(): common}, here)
-        return here
+            common = Common(name, entry.this, visible, columns)
+            visible = Environment({name.lower(): common}, visible)
+        return visible
 
     def common_table(self, common: Common, node: exp.Expr) -> Bound:
         """A WITH entry, bound on first use; a released one is hoisted in front of the remainder."""
@@ -185,8 +189,13 @@ class QueryBinder:
             bare = exp.Subquery(this=node.this)
             only(node, "this", "alias")
             bound = (self._distinct_rows(node.this, environment) if rows else None) or self.query(bare, environment)
+        elif (written := written_rows(node)) is not None:
+            alias, released = node.alias, self.query(written[0], environment)
+            assert isinstance(released, Released)
+            bound = with_facts(released, written[1])
+            return alias, replace(bound, tree=with_names(bound, names := column_names(node, written[1])), columns=names)
         else:
-            raise refuse("clause", what=f"{node.key.upper()} in FROM", position=place(node))
+            raise refuse("clause", what=f"{sql_word(node)} in FROM", position=place(node))
         columns = node.args["alias"].args.get("columns") if node.args.get("alias") else None
         names = tuple(column.name for column in columns or ())
         bound = rename(bound, names, node)
@@ -208,15 +217,15 @@ class QueryBinder:
 
     def rows(self, bound: Released, node: exp.Expr) -> Protected:
         """A result as a relation of the plan: a public table for the block that reads it."""
-        one = self._result(bound, node)
-        columns = tuple((bound.columns[_position(column)], column) for column in one.columns)
+        result = self._result(bound, node)
+        columns = tuple((bound.columns[_position(column)], column) for column in result.columns)
         names = frozenset(label.lower() for label in bound.columns) - {label.lower() for label, _ in columns}
-        return Protected(ReleasedRows(one.name, one.columns, one.unique, one.name), columns, untyped=names)
+        return Protected(ReleasedRows(result.name, result.columns, result.unique, result.name), columns, untyped=names)
 
     def value(self, node: exp.Expr, environment: Environment, around: Scope) -> Expr:
-        """A subquery that stands for a value over protected rows: the one value of a result."""
-        asked = node.this if isinstance(node, exp.Exists) else node
-        bound = self.alone(asked, environment, around)
+        """Bind a scalar subquery over protected rows: the single value of a result."""
+        subquery = node.this if isinstance(node, exp.Exists) else node
+        bound = self.alone(subquery, environment, around)
         if isinstance(bound, Protected):
             raise refuse("subquery_in_rows", position=place(node))
         if isinstance(node, exp.Exists):
@@ -228,26 +237,34 @@ class QueryBinder:
             raise refuse("semi_join", reason=reason, way="select one", position=place(node))
         if not bound.unique >= results.ONE_ROW:
             raise refuse("several_rows", position=place(node))
-        one = self._result(bound, node)
-        return ReleasedValue(one.name, replace(one.columns[0].facts, values=None, nullable=True))
+        result = self._result(bound, node)
+        return ReleasedValue(result.name, replace(result.columns[0].facts, values=None, nullable=True))
 
     def _result(self, bound: Released, node: exp.Expr) -> Result:
         """Enter a result; equal ones are released once. Values that do not fit the type of their column are NULL."""
-        typed = [(at, facts) for at, facts in enumerate(bound.known) if facts is not None]
+        typed = [(index, facts) for index, facts in enumerate(bound.column_facts) if facts is not None]
         if not typed:
             raise refuse("untyped_column", name=bound.columns[0] if bound.columns else "*", position=place(node))
-        names = [exp.to_identifier(f"c{at}") for at in range(len(bound.columns))]
+        names = [exp.to_identifier(f"c{index}") for index in range(len(bound.columns))]
         alias = exp.TableAlias(this=exp.to_identifier("q"), columns=names)
         items = [
-            exp.alias_(exp.TryCast(this=exp.column(f"c{at}"), to=exp.DataType.build(SQL_TYPES[facts.type])), f"c{at}")
-            for at, facts in typed
+            exp.alias_(
+                exp.TryCast(this=exp.column(f"c{index}"), to=exp.DataType.build(SQL_TYPES[facts.type])), f"c{index}"
+            )
+            for index, facts in typed
         ]
         inner = exp.Subquery(this=as_query(bound).copy(), alias=alias)
         query = exp.Select(expressions=items, from_=exp.From(this=inner))
         put_in_front(query, self.common)
-        columns = tuple(Column(f"c{at}", facts) for at, facts in typed)
-        known = {at for at, _ in typed}
-        unique = tuple(sorted(tuple(f"c{at}" for at in sorted(one)) for one in bound.unique if one <= known))
+        columns = tuple(Column(f"c{index}", facts) for index, facts in typed)
+        typed_columns = {index for index, _ in typed}
+        unique = tuple(
+            sorted(
+                tuple(f"c{index}" for index in sorted(positions))
+                for positions in bound.unique
+                if positions <= typed_columns
+            )
+        )
         text = query.sql(dialect())
         if text not in self.results:
             if len(self.results) >= MOST_BLOCKS:
@@ -256,14 +273,14 @@ class QueryBinder:
         return self.results[text]
 
     def _distinct_rows(self, node: exp.Expr, environment: Environment) -> Protected | None:
-        """SELECT DISTINCT a, b FROM rows, below an aggregate: rows without repetitions. None for everything else.
+        """SELECT DISTINCT a, b FROM rows, below an aggregate: rows without repetitions. None for any other query.
 
         With the unit's key among its columns it is an aggregation by unit, whose rows still belong to somebody.
         """
         if not isinstance(node, exp.Select) or not isinstance(node.args.get("distinct"), exp.Distinct):
             return None
-        others = ("group", "having", "qualify", "order", "limit", "offset", "with_")
-        if any(node.args.get(clause) is not None for clause in others) or node.args["distinct"].args.get("on"):
+        clauses = ("group", "having", "qualify", "order", "limit", "offset", "with_")
+        if any(node.args.get(clause) is not None for clause in clauses) or node.args["distinct"].args.get("on"):
             return None
         plain = exp.Select(**{name: value for name, value in node.args.items() if name != "distinct"})
         if blocks.aggregates(plain):
@@ -305,11 +322,11 @@ class QueryBinder:
         return self._rows(node, scope, rows)
 
     def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:
-        """A SELECT without aggregates over protected rows: a projection; what looks at other people's rows is refused."""
+        """Bind a SELECT without aggregates over protected rows as a projection; refuse clauses that read rows of other units."""
         for clause in ("limit", "offset", "having"):
             if node.args.get(clause) is not None:
-                what = clause.upper()
-                raise refuse("rows_clause", what=what, position=place(node.args[clause]) or place(node))
+                word = clause.upper()
+                raise refuse("rows_clause", what=word, position=place(node.args[clause]) or place(node))
         scalars = WindowScalars(scope, rows_per_unit(below.relation, self.policy))
         bound: list[tuple[str, Expr]] = []
         for ordered in node.args["order"].expressions if node.args.get("order") is not None else ():
@@ -334,7 +351,7 @@ class QueryBinder:
     # --- released -----------------------------------------------------------------------------------------------------
 
     def _released(self, node: exp.Select, bound: list[tuple[str, Bound]], environment: Environment) -> Released:
-        """A SELECT over released and public tables: its text, with every table replaced by the sandbox's own."""
+        """Bind a SELECT over released and public tables: its text over the sandbox's tables."""
         if not self._inside:
             check_names(node, [(alias, source.columns) for alias, source in bound if isinstance(source, Released)])
         trees = iter([aliased(source.tree, alias) for alias, source in bound if isinstance(source, Released)])
@@ -353,12 +370,13 @@ class QueryBinder:
             part for item in node.expressions for part in written_out(item, sources, node.args.get("joins") or ())
         ]
         merging = any(join.args.get("using") or join.args.get("method") for join in node.args.get("joins") or ())
-        if merging or any(alias.startswith(HIDDEN) for alias, _ in sources):
+        hidden = any(alias.startswith(HIDDEN) for alias, _ in sources)
+        if merging or hidden or any(map(is_changed, node.expressions)):
             copy.set("expressions", [self.released_part(item, environment) for item in written])
-        known = results.over_results(node, sources, written)
+        facts = results.over_results(node, sources, written)
         columns = tuple(output_name(item) for item in written)
         order_by_all(copy, len(columns))
-        return replace(known, tree=copy, columns=columns, rows=public_rows(node, bound))
+        return replace(facts, tree=copy, columns=columns, rows=public_rows(node, bound))
 
     def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment) -> exp.Join:
         only(join, "this", "side", "kind", "on", "using", "method")
@@ -402,8 +420,8 @@ class QueryBinder:
         released = [side for side in sides if isinstance(side, Released)]
         columns = released[0].columns
         if node.args.get("by_name"):
-            known = {name.lower() for name in columns}
-            columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in known)
+            named_left = {name.lower() for name in columns}
+            columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in named_left)
         order_by_all(copy, len(columns))
         return replace(results.united(node, released), tree=copy, columns=columns)
 

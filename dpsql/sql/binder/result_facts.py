@@ -1,4 +1,4 @@
-"""What is known of a result before it is released: types and intervals of its columns, and which of them are unique.
+"""Facts of a result before it is released: types and intervals of its columns, and which of them are unique.
 
 All of it follows from the text and the policy, so that neither the plan nor the price of a later block depends on
 released numbers. Nothing can multiply rows in the remainder but a join, and its nodes are listed (`allowed`).
@@ -65,15 +65,20 @@ def scope_of(sources: Sources, merged: frozenset[str], preserved: Mapping[str, s
 
 
 def visible(source: Released, prefix: str) -> Protected:
-    """The columns of a result whose types are known."""
-    named = [(at, label, facts) for at, (label, facts) in enumerate(zip(source.columns, source.known, strict=True))]
-    columns = tuple((label, Column(f"{prefix}{at}", facts)) for at, label, facts in named if facts is not None)
+    """Return the columns of a result that have a type, as columns named `prefix` and position."""
+    named = [
+        (position, label, facts)
+        for position, (label, facts) in enumerate(zip(source.columns, source.column_facts, strict=True))
+    ]
+    columns = tuple(
+        (label, Column(f"{prefix}{position}", facts)) for position, label, facts in named if facts is not None
+    )
     untyped = frozenset(label.lower() for _, label, facts in named if facts is None)
     return Protected(ReleasedRows("", (), (), ""), columns, untyped=untyped)
 
 
 def output(node: exp.Expr, scope: Scope) -> Output:
-    """What is known of one item of a SELECT over results."""
+    """Return the facts of one item of a SELECT over results, and the source column it repeats, if any."""
     bound = _bound(node, scope)
     if bound is None:
         return Output(_typed(node, scope))
@@ -95,7 +100,7 @@ def _bound(node: exp.Expr, scope: Scope) -> Expr | None:
 
 
 def _typed(node: exp.Expr, scope: Scope) -> Facts | None:
-    """The type of what is no row expression of ours: aggregates and windows over results, and arithmetic with them."""
+    """Return the type of aggregates and windows over results, and of arithmetic with them."""
     while isinstance(node, (exp.Paren, exp.Alias, exp.Window, exp.Filter)):
         node = node.this
     if isinstance(node, (exp.Cast, exp.TryCast)):
@@ -137,8 +142,8 @@ def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequenc
     ]
     scope = Scope([("", Protected(ReleasedRows("", (), (), ""), tuple(columns)))])
     outputs = [output(item.unalias(), scope) for item in items]
-    unique = _kept({frozenset(key.name for key in keys)} if sets == 1 else set(), outputs)
-    return Released(exp.Select(), (), tuple(one.facts for one in outputs), unique)
+    unique = _output_positions({frozenset(key.name for key in keys)} if sets == 1 else set(), outputs)
+    return Released(exp.Select(), (), tuple(column.facts for column in outputs), unique)
 
 
 def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]) -> Released:
@@ -146,27 +151,27 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     joins = node.args.get("joins") or []
     scope = scope_of(sources, *using(joins, [alias for alias, _ in sources]))
     outputs = [output(item.unalias(), scope) for item in starred]
-    found: set[frozenset[str]] = set()
+    source_keys: set[frozenset[str]] = set()
     if node.args.get("group") is not None:
-        found |= _grouped(node, outputs, starred, scope)
+        source_keys |= _grouped(node, outputs, starred, scope)
     elif node.args.get("having") is not None or any(has_aggregate(item) for item in node.expressions):
-        return Released(node, (), tuple(one.facts for one in outputs), ONE_ROW)
+        return Released(node, (), tuple(column.facts for column in outputs), ONE_ROW)
     elif all(_pairs_rows(join) for join in joins):
-        # A row is a combination of one row of each source, so it is told by what tells those apart.
+        # A joined row is identified by the combined keys of its sources.
         each = [
-            [frozenset(f"{number}.{at}" for at in one) for one in source.unique]
+            [frozenset(f"{number}.{position}" for position in positions) for positions in source.unique]
             for number, (_, source) in enumerate(sources)
         ]
-        found |= {frozenset().union(*combination) for combination in list(product(*each))[:MOST_UNIQUE]}
-    unique = _kept(found, outputs)
+        source_keys |= {frozenset().union(*combination) for combination in list(product(*each))[:MOST_UNIQUE]}
+    unique = _output_positions(source_keys, outputs)
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is None:
         unique |= _distinct(outputs)
-    return Released(node, (), tuple(one.facts for one in outputs), unique | _limited(node))
+    return Released(node, (), tuple(column.facts for column in outputs), unique | _limited(node))
 
 
 def _pairs_rows(join: exp.Join) -> bool:
-    """Inner, left and cross joins. (FULL and NATURAL ones, and merged columns, are left out: nothing is claimed.)"""
+    """Return whether the join pairs rows: inner, left and cross joins. FULL and NATURAL joins and USING claim no uniqueness."""
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     return (
         side in ("", "LEFT") and kind in ("", "INNER", "OUTER", "CROSS")
@@ -183,59 +188,59 @@ def _grouped(
         return set()
     names = set()
     for item in group.expressions:
-        one = None
+        output_column = None
         if isinstance(item, exp.Literal) and not item.is_string:
-            one = dict(zip(map(str, range(1, len(outputs) + 1)), outputs, strict=True)).get(item.name)
+            output_column = dict(zip(map(str, range(1, len(outputs) + 1)), outputs, strict=True)).get(item.name)
         elif isinstance(item, exp.Column):
-            one = output(item, scope)
-            if not one.origin:
-                aliased = [at for at, other in enumerate(items) if other.alias.lower() == item.name.lower()]
-                one = outputs[aliased[0]] if aliased and not item.table else None
-        if one is None or not _told_apart(one):
+            output_column = output(item, scope)
+            if not output_column.origin:
+                aliased = [position for position, other in enumerate(items) if other.alias.lower() == item.name.lower()]
+                output_column = outputs[aliased[0]] if aliased and not item.table else None
+        if output_column is None or not _told_apart(output_column):
             return set()
-        names.add(one.origin)
+        names.add(output_column.origin)
     return {frozenset(names)}
 
 
-def _told_apart(one: Output) -> bool:
+def _told_apart(column: Output) -> bool:
     """A plain column whose different values stay different: two zeros are equal reals and may be two groups."""
-    return bool(one.origin) and one.facts is not None and one.facts.type is not Type.REAL
+    return bool(column.origin) and column.facts is not None and column.facts.type is not Type.REAL
 
 
 def _distinct(outputs: Sequence[Output]) -> Unique:
     return frozenset({frozenset(range(len(outputs)))}) if all(map(_told_apart, outputs)) else frozenset()
 
 
-def _kept(unique: set[frozenset[str]], outputs: Sequence[Output]) -> Unique:
+def _output_positions(unique: set[frozenset[str]], outputs: Sequence[Output]) -> Unique:
     """Sets of source columns as sets of output positions, where all of them are outputs."""
-    place = {one.origin: at for at, one in reversed(list(enumerate(outputs))) if one.origin}
+    place = {column.origin: position for position, column in reversed(list(enumerate(outputs))) if column.origin}
     return frozenset(frozenset(place[name] for name in names) for names in unique if names <= place.keys())
 
 
 def _limited(node: exp.Expr) -> Unique:
-    """LIMIT 1."""
+    """Return the uniqueness of at most one row for LIMIT 1, and none for other limits."""
     limit = node.args.get("limit")
     number = limit.expression if isinstance(limit, exp.Limit) else None
     return ONE_ROW if isinstance(number, exp.Literal) and number.name == "1" else frozenset()
 
 
-def limited(node: exp.Expr, known: Released) -> Released:
-    """What a LIMIT of `node` adds."""
-    return replace(known, unique=known.unique | _limited(node))
+def limited(node: exp.Expr, released: Released) -> Released:
+    """Return `released` with the uniqueness that LIMIT 1 of `node` adds."""
+    return replace(released, unique=released.unique | _limited(node))
 
 
 def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
     """Facts of UNION, INTERSECT and EXCEPT, column by column; without ALL whole rows are unique."""
     if node.args.get("by_name") or len({len(side.columns) for side in sides}) != 1:
         return Released(node, ())
-    facts = [_both(columns) for columns in zip(*(side.known for side in sides), strict=True)]
-    outputs = [Output(one, f"0.{at}") for at, one in enumerate(facts)]
+    facts = [_both(columns) for columns in zip(*(side.column_facts for side in sides), strict=True)]
+    outputs = [Output(column_facts, f"0.{position}") for position, column_facts in enumerate(facts)]
     unique = _distinct(outputs) if node.args.get("distinct") else frozenset()
     return Released(node, (), tuple(facts), unique | _limited(node))
 
 
 def _both(columns: Sequence[Facts | None]) -> Facts | None:
-    known = [one for one in columns if one is not None]
-    if len(known) != len(columns) or len({one.type for one in known}) != 1:
+    typed = [column_facts for column_facts in columns if column_facts is not None]
+    if len(typed) != len(columns) or len({column_facts.type for column_facts in typed}) != 1:
         return None
-    return hull(known, known[0].type)
+    return hull(typed, typed[0].type)

@@ -12,13 +12,15 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.numeric import REPEATED, WrongArguments, call
+from dpsql.functions.numeric import REGISTRY, WrongArguments, call
 from dpsql.functions.public_domains import as_key
-from dpsql.functions.row_costs import MOST_NANOSECONDS, READS_TEXT, cost, part_read, way_out
+from dpsql.functions.row_costs import MOST_NANOSECONDS, cost, part_read, way_out
 from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.plan import Call, Column, Expr, Literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.scope import Scope, lacks_argument, only
+from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.unlisted_values import COMPARISONS, check_spelling
 from dpsql.sql.parse import place
 
 MOST_IN_LIST = 2_000
@@ -66,28 +68,30 @@ class Scalars:
 
     def call(self, name: str, node: exp.Expr, *arguments: Expr) -> Expr:
         """The call of our function `name`, texts read as dates where they meet dates; refused with the reason."""
+        if name in COMPARISONS:
+            check_spelling(arguments, node)
         try:
-            made = call(name, *(part_read(name, argument) for argument in _meet(name, arguments, node)))
+            bound = call(name, *(part_read(name, argument) for argument in _meet(name, arguments, node)))
         except WrongArguments as wrong:
             raise refuse("wrong_arguments", function=_word(name), reason=str(wrong), position=place(node)) from None
-        if made.facts.type.temporal and all(isinstance(argument, Literal) for argument in made.arguments):
+        if bound.facts.type.temporal and all(isinstance(argument, Literal) for argument in bound.arguments):
             # now() cut to its month is the same question all month long, and is answered from the store.
-            constant = evaluate(made, {})
+            constant = evaluate(bound, {})
             if constant is not None:
                 return literal(constant)
-        if name in READS_TEXT and cost(made) > MOST_NANOSECONDS:
-            raise refuse("slow_expression", way=way_out(made), position=place(node))
-        weight = 1 + REPEATED.get(name, 1) * sum(self._weight(argument) for argument in made.arguments)
+        if REGISTRY[name].reads_text and cost(bound) > MOST_NANOSECONDS:
+            raise refuse("slow_expression", way=way_out(bound), position=place(node))
+        weight = 1 + REGISTRY[name].repeated * sum(self._weight(argument) for argument in bound.arguments)
         if weight > MOST_WEIGHT:
             raise refuse("heavy_expression", position=place(node))
-        self._weights[id(made)] = (made, weight)
-        return made
+        self._weights[id(bound)] = (bound, weight)
+        return bound
 
     def _weight(self, bound: Expr) -> int:
-        """How long an expression is when it is written out: BETWEEN, and what `REPEATED` lists, write parts twice."""
-        known = self._weights.get(id(bound))
-        if known is not None:
-            return known[1]
+        """Return how long an expression is when it is written out: BETWEEN, and what is `repeated`, write parts twice."""
+        stored = self._weights.get(id(bound))
+        if stored is not None:
+            return stored[1]
         return 1 + sum(map(self._weight, bound.arguments)) if isinstance(bound, Call) else 1
 
 
@@ -96,19 +100,25 @@ def _word(name: str) -> str:
             "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.get(name, name.upper())  # fmt: skip
 
 
+def _aggregated(node: exp.Expr) -> bool:
+    """Return whether an aggregate of the same SELECT stands around `node`."""
+    outside = node.find_ancestor(exp.AggFunc, exp.Select)
+    return isinstance(outside, exp.AggFunc)
+
+
 def not_allowed(node: exp.Expr) -> Exception:
     if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)):
         return refuse("subquery_in_rows", position=place(node))
+    if isinstance(node, exp.Window) and _aggregated(node):
+        return refuse("window_in_aggregate", position=place(node))
     if isinstance(node, exp.Window):
         return refuse("window_over_rows", position=place(node))
     if isinstance(node, exp.AggFunc):
-        return refuse("nested_aggregate", function=node.key.upper(), position=place(node))
+        return refuse("nested_aggregate", function=sql_word(node), position=place(node))
     if isinstance(node, exp.Func):
         name = str(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
-        if isinstance(node, exp.Log) and node.args.get("expression") is not None:
-            name += " with a base"  # log2(x) is read as log(2, x); log(x) is answered
         return refuse("unknown_function", name=name, position=place(node))
-    return refuse("unknown_expression", what=node.key.upper(), position=place(node))
+    return refuse("unknown_expression", what=sql_word(node), position=place(node))
 
 
 # --- texts that stand for dates -------------------------------------------------------------------------------------
@@ -117,39 +127,40 @@ _MEETING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif", 
 
 
 def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr, ...]:
-    """'2024-01-31' beside a date is that date (as in PostgreSQL); dates beside timestamps are their midnight."""
+    """Convert arguments to a common type: a text compared with a date is read as a date (as in PostgreSQL), a date
+    compared with a timestamp is its midnight."""
     types = {argument.facts.type for argument in arguments}
-    wanted = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
+    target = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
     date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}
     if name not in _MEETING and name not in date_arguments:
         return arguments
-    if wanted is None:
+    if target is None:
         return arguments
     chosen = range(len(arguments))[date_arguments.get(name, slice(None))]
-    return tuple(_as_temporal(a, wanted, node) if i in chosen else a for i, a in enumerate(arguments))
+    return tuple(_as_temporal(a, target, node) if i in chosen else a for i, a in enumerate(arguments))
 
 
-def _as_temporal(argument: Expr, wanted: Type, node: exp.Expr) -> Expr:
+def _as_temporal(argument: Expr, target: Type, node: exp.Expr) -> Expr:
     if isinstance(argument, Literal) and isinstance(argument.value, str):
-        return literal(temporal(argument.value, wanted, node))
-    if argument.facts.type is Type.DATE and wanted is Type.TIMESTAMP:
+        return literal(temporal(argument.value, target, node))
+    if argument.facts.type is Type.DATE and target is Type.TIMESTAMP:
         if isinstance(argument, Literal):
             return literal(datetime.combine(argument.value, datetime.min.time()))
         return call("to_timestamp", argument)
     return argument
 
 
-def temporal(text: str, wanted: Type, node: exp.Expr | None) -> date | datetime:
-    """A date or timestamp written as text. Refuses what is neither."""
+def temporal(text: str, target: Type, node: exp.Expr | None) -> date | datetime:
+    """Parse a date or timestamp. Refuses any other text (bad_date)."""
     try:
         parsed = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise refuse("bad_date", text=text, type=wanted.value, position=place(node)) from None
+        raise refuse("bad_date", text=text, type=target.value, position=place(node)) from None
     if parsed.tzinfo is not None:
         if parsed.utcoffset():
-            raise refuse("bad_date", text=text, type=wanted.value, position=place(node))
+            raise refuse("bad_date", text=text, type=target.value, position=place(node))
         parsed = parsed.replace(tzinfo=None)  # 'Z' as JavaScript writes it; the engine's timestamps are in UTC too
-    if wanted is Type.DATE:
+    if target is Type.DATE:
         if parsed.time() != datetime.min.time():
             return parsed
         return parsed.date()
@@ -190,7 +201,7 @@ def _column(self: Scalars, node: exp.Column) -> Expr:
 
 @handles(exp.Subquery, exp.Exists)
 def _subquery(self: Scalars, node: exp.Expr) -> Expr:
-    """A subquery that stands for a value, where the scope allows one."""
+    """Bind a scalar subquery, where the scope allows one."""
     if self.scope.subquery is None:
         raise not_allowed(node)
     return self.scope.subquery(node)
@@ -255,8 +266,7 @@ def _neg(self: Scalars, node: exp.Neg) -> Expr:
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Mul: "mul", exp.IntDiv: "intdiv", exp.Mod: "mod", exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt",
     exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge", exp.Nullif: "nullif", exp.Like: "like", exp.ILike: "ilike",
-    exp.StartsWith: "starts_with", exp.EndsWith: "ends_with", exp.Contains: "contains", exp.Left: "left",
-    exp.Right: "right", exp.Pow: "power", exp.NullSafeEQ: "not_distinct", exp.Div: "div",
+    exp.Pow: "power", exp.NullSafeEQ: "not_distinct", exp.Div: "div",
 }  # fmt: skip
 
 
@@ -264,8 +274,8 @@ _BINARY: dict[type[exp.Expr], str] = {
 def _binary(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression", "typed", "safe", "negate")
     left, right = self.bind(node.this), self.bind(node.expression)
-    found = _folded(node, left, right) or self.call(_BINARY[type(node)], node, left, right)
-    return self.call("not", node, found) if node.args.get("negate") else found
+    result = _folded(node, left, right) or self.call(_BINARY[type(node)], node, left, right)
+    return self.call("not", node, result) if node.args.get("negate") else result
 
 
 def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
@@ -275,9 +285,9 @@ def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
     a, b = left.value, right.value
     if type(a) not in (int, Fraction) or type(b) not in (int, Fraction):
         return None
-    found = a + b if isinstance(node, exp.Add) else a - b if isinstance(node, exp.Sub) else a * b
-    exact = isinstance(node, (exp.Add, exp.Sub, exp.Mul)) and abs(found) < 2**53
-    return literal(found) if exact else None
+    value = a + b if isinstance(node, exp.Add) else a - b if isinstance(node, exp.Sub) else a * b
+    exact = isinstance(node, (exp.Add, exp.Sub, exp.Mul)) and abs(value) < 2**53
+    return literal(value) if exact else None
 
 
 @handles(exp.NullSafeNEQ)
@@ -291,10 +301,11 @@ def _add(self: Scalars, node: exp.Expr) -> Expr:
     """Numbers; date + days, date - date (days); point in time +/- INTERVAL."""
     only(node, "this", "expression")
     sign = 1 if isinstance(node, exp.Add) else -1
-    if isinstance(node.expression, exp.Interval):
-        return _shift(self, node, self.bind(node.this), node.expression, sign)
-    if sign == 1 and isinstance(node.this, exp.Interval):
-        return _shift(self, node, self.bind(node.expression), node.this, sign)
+    first, second = node.this.unnest(), node.expression.unnest()
+    if isinstance(second, exp.Interval):
+        return _shift(self, node, self.bind(node.this), second, sign)
+    if sign == 1 and isinstance(first, exp.Interval):
+        return _shift(self, node, self.bind(node.expression), first, sign)
     by = _multiplied(node.expression)
     if by is not None:
         return _shift_by(self, node, self.bind(node.this), by, sign)
@@ -322,7 +333,7 @@ def _shift(self: Scalars, node: exp.Expr, base: Expr, interval: exp.Interval, si
 
 
 def literal_interval(interval: exp.Interval, node: exp.Expr) -> tuple[str, int]:
-    """What a literal INTERVAL does: our function (add_days, ...) and its number of steps."""
+    """Return the function that adds a literal INTERVAL (add_days, ...) and its number of steps."""
     only(interval, "this", "unit")
     unit = str(interval.text("unit")).lower().rstrip("s")
     amount = interval.this.unnest() if isinstance(interval.this, exp.Expr) else None
@@ -430,16 +441,3 @@ def _many(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expressions", "ignore_nulls", "is_nvl", "is_null")
     names: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
     return self.call(names[type(node)], node, *(self.bind(part) for part in (node.this, *node.expressions)))
-
-
-_UNARY: dict[type[exp.Expr], str] = {
-    exp.Abs: "abs", exp.Sign: "sign", exp.Floor: "floor", exp.Ceil: "ceil",
-    exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.LastDay: "last_day",
-    exp.TimeToUnix: "epoch",
-}  # fmt: skip
-
-
-@handles(*_UNARY)
-def _unary(self: Scalars, node: exp.Expr) -> Expr:
-    only(node, "this")
-    return self.call(_UNARY[type(node)], node, self.bind(node.this))

@@ -13,6 +13,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Relation
+from dpsql.sql.binder.sql_words import slot_word, sql_word
 from dpsql.sql.parse import place
 
 HIDDEN = "dp#"
@@ -20,8 +21,8 @@ HIDDEN = "dp#"
 
 
 class Kind(IntEnum):
-    """What an expression is of the unit's key. OTHER: no function of it, or one that many units share. MIXED: computed
-    from it, with nothing proven. IMAGE: an injective function of it. KEY: itself."""
+    """How an expression depends on the unit's key. OTHER: not at all, or by a value that many units share. MIXED: computed
+    from it, with nothing proven. IMAGE: an injective function of it. KEY: the key itself."""
 
     OTHER = 0
     MIXED = 1
@@ -46,17 +47,17 @@ class Protected:
 
     @property
     def units(self) -> Mapping[str, Kind]:
-        """What columns are of the unit's key, those that are nothing of it left out."""
+        """Return what columns are of the unit's key, those that are nothing of it left out."""
         return {**self.unit_kinds, **dict.fromkeys(self.unit_names, Kind.KEY)}
 
     @cached_property
     def by_label(self) -> Mapping[str, tuple[Column, ...]]:
         """Columns by output name in lower case; a name that stands twice has two."""
-        found: dict[str, tuple[Column, ...]] = {}
+        columns: dict[str, tuple[Column, ...]] = {}
         for label, column in self.columns:
             folded = label.lower()
-            found[folded] = (*found.get(folded, ()), column)
-        return found
+            columns[folded] = (*columns.get(folded, ()), column)
+        return columns
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ class Released:
     rows: Protected | None = None
 
     @property
-    def known(self) -> tuple[Facts | None, ...]:
-        """Facts, one for each column."""
+    def column_facts(self) -> tuple[Facts | None, ...]:
+        """Return one entry for each column; None for a column without known facts."""
         return self.facts if len(self.facts) == len(self.columns) else (None,) * len(self.columns)
 
 
@@ -104,9 +105,9 @@ class Environment:
 
     def find(self, name: str) -> Common | None:
         """The entry of that name (names fold to lower case), or None."""
-        here = self.entries.get(name.lower())
-        if here is not None or self.outer is None:
-            return here
+        entry = self.entries.get(name.lower())
+        if entry is not None or self.outer is None:
+            return entry
         return self.outer.find(name)
 
 
@@ -128,50 +129,50 @@ class Scope:
         """Binds a subquery that stands for a value; None where none may stand."""
 
     def resolve(self, node: exp.Column) -> Column:
-        """The column a name stands for. Refuses unknown and ambiguous names."""
-        known = self._sources(node)
-        if not known and node.table:
+        """Return the column that a name denotes. Refuses unknown and ambiguous names."""
+        candidates = self._sources(node)
+        if not candidates and node.table:
             aliases = [alias for alias, _ in self.sources]
             raise refuse("unknown_table", name=node.table, position=place(node), hint=suggestion(node.table, aliases))
-        column = self._found(node, known)
+        column = self._unambiguous(node, candidates)
         if column is not None:
             return column
         name = node.name
-        if any(name.lower() in source.untyped for source in known):
+        if any(name.lower() in source.untyped for source in candidates):
             raise refuse("untyped_column", name=name, position=place(node))
-        labels = [label for source in known for label, _ in source.columns]
+        labels = [label for source in candidates for label, _ in source.columns]
         if name.lower() not in map(str.lower, labels):
             raise refuse("unknown_column", name=name, position=place(node), hint=suggestion(name, labels))
         raise refuse("ambiguous_column", name=name, position=place(node))
 
     def has(self, node: exp.Column) -> bool:
-        """Whether `resolve` would find it."""
-        return self._found(node, self._sources(node)) is not None
+        """Return whether `resolve` would find it."""
+        return self._unambiguous(node, self._sources(node)) is not None
 
     def _sources(self, node: exp.Column) -> list[Protected]:
         only = node.table.lower() or self.preserved.get(node.name.lower())
         return [source for alias, source in self.sources if only is None or alias.lower() == only]
 
-    def _found(self, node: exp.Column, known: list[Protected]) -> Column | None:
-        """The one column among `known` that a name stands for; None where it stands for none, or nobody can say which."""
+    def _unambiguous(self, node: exp.Column, candidates: list[Protected]) -> Column | None:
+        """Return the column of `candidates` that a name denotes; None where it names none or more than one."""
         name = node.name.lower()
-        found = [column for source in known for column in source.by_label.get(name, ())]
-        if not found or (len(found) > 1 and name not in self.merged):
+        columns = [column for source in candidates for column in source.by_label.get(name, ())]
+        if not columns or (len(columns) > 1 and name not in self.merged):
             return None
-        return None if any(name in source.untyped for source in known) else found[0]
+        return None if any(name in source.untyped for source in candidates) else columns[0]
 
     def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
         """Columns of SELECT * or alias.*. What USING merged stands once, where the first source has it."""
-        shown = [(alias, source) for alias, source in self.sources if not alias.startswith(HIDDEN)]
-        found = [s.columns for alias, s in shown if not qualifier or alias.lower() == qualifier.lower()]
-        if any(source.untyped for alias, source in shown if not qualifier or alias.lower() == qualifier.lower()):
+        visible = [(alias, source) for alias, source in self.sources if not alias.startswith(HIDDEN)]
+        column_lists = [s.columns for alias, s in visible if not qualifier or alias.lower() == qualifier.lower()]
+        if any(source.untyped for alias, source in visible if not qualifier or alias.lower() == qualifier.lower()):
             raise refuse("untyped_column", name="*", position=place(node))
-        if not found:
+        if not column_lists:
             raise refuse("unknown_table", name=qualifier, position=place(node), hint=suggestion(qualifier, []))
         if qualifier or not self.merged:
-            return [pair for columns in found for pair in columns]
+            return [pair for columns in column_lists for pair in columns]
         shown_once: dict[str, tuple[str, Column]] = {}
-        for number, (label, column) in enumerate(pair for columns in found for pair in columns):
+        for number, (label, column) in enumerate(pair for columns in column_lists for pair in columns):
             name = label.lower()
             if name in self.merged:
                 shown_once.setdefault(name, (label, self.resolve(exp.column(label, quoted=True))))
@@ -185,12 +186,12 @@ class Scope:
 
     @property
     def units(self) -> Mapping[str, Kind]:
-        """What columns are of the unit's key, those that are nothing of it left out."""
+        """Return what columns are of the unit's key, those that are nothing of it left out."""
         return {name: kind for _, source in self.sources for name, kind in source.units.items()}
 
 
 def using_name(name: exp.Expr | str) -> str:
-    """An entry of USING as it is written."""
+    """Return the name of an entry of USING."""
     return name.name if isinstance(name, exp.Expr) else str(name)
 
 
@@ -212,20 +213,20 @@ def only(node: exp.Expr, *names: str) -> None:
     """Refuse a node that carries anything besides `names`: sqlglot parses more than we have proven."""
     for name, value in node.args.items():
         if name not in names and value not in (None, False, [], ""):
-            at = value if isinstance(value, exp.Expr) else node
-            raise refuse("clause", what=f"{node.key.upper()} with {name.strip('_')}", position=place(at) or place(node))
+            clause = value if isinstance(value, exp.Expr) else node
+            raise refuse(
+                "clause", what=f"{sql_word(node)} with {slot_word(name, value)}", position=place(clause) or place(node)
+            )
 
 
 def lacks_argument(node: exp.Expr) -> Error:
     """The refusal of a function without one of its arguments, at the nearest place that is known."""
-    word = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
-    word = str(node.this).upper() if isinstance(node, exp.Anonymous) else word
-    at: exp.Expr | None = node
-    while at is not None and place(at) is None:
-        at = at.parent
-    return refuse("wrong_arguments", function=word, reason="lacks an argument", position=place(at))
+    nearest: exp.Expr | None = node
+    while nearest is not None and place(nearest) is None:
+        nearest = nearest.parent
+    return refuse("wrong_arguments", function=sql_word(node), reason="lacks an argument", position=place(nearest))
 
 
 def same_unit(expression: Expr, unit_names: frozenset[str]) -> bool:
-    """Whether an expression is the privacy unit's key itself."""
+    """Return whether an expression is the privacy unit's key itself."""
     return isinstance(expression, Column) and expression.name in unit_names

@@ -18,7 +18,7 @@ from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.joins import along_key
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Environment, Protected, Released, Scope, only, same_unit
-from dpsql.sql.binder.trees import output_name
+from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
 from dpsql.sql.parse import place
 
 
@@ -27,7 +27,7 @@ def filtered(
 ) -> Relation:
     """The rows of `relation` that pass a WHERE clause."""
     plain: list[exp.Expr] = []
-    for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+    for part in conjuncts(where.this):
         bare, negated = _bare(part)
         if isinstance(bare, exp.In) and bare.args.get("query") is not None:
             relation = _in(context, bare, negated, scope, relation, environment)
@@ -83,25 +83,24 @@ def _exists(
     inner = exp.Select(expressions=[exp.Star()], from_=select.args.get("from_"))
     right = _rows(context, inner, environment, scope)
     source = select.args["from_"].this
-    here, there = Scalars(scope), Scalars(Scope([(source.alias_or_name, right)]))
+    outer, inner_scalars = Scalars(scope), Scalars(Scope([(source.alias_or_name, right)]))
     both = Scalars(_Correlated((source.alias_or_name, right), scope))
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[Expr] = []
     mixed: list[Expr] = []
-    where = select.args.get("where")
-    for part in [] if where is None else where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+    for part in conjuncts(condition_of(select, "where")):
         bare = part.unnest()
-        pair = _pair(here, there, bare) if isinstance(bare, exp.EQ) else None
+        pair = _pair(outer, inner_scalars, bare) if isinstance(bare, exp.EQ) else None
         if pair is None:
-            own = _bound(there, part)
-            (mixed if own is None else rest).append((both if own is None else there).boolean(part))
+            on_inner = _bound(inner_scalars, part)
+            (mixed if on_inner is None else rest).append((both if on_inner is None else inner_scalars).boolean(part))
         else:
-            here.call("eq", bare, *pair)
+            outer.call("eq", bare, *pair)
             pairs.append(pair)
     on_unit = _is_protected(right, context)
     if not pairs and not mixed and not on_unit:
         there_is = context.value(node, environment, scope)
-        return Filter(relation, here.call("not", node, there_is) if negated else there_is)
+        return Filter(relation, outer.call("not", node, there_is) if negated else there_is)
     if on_unit and not (pairs and _tied(context, scope, relation, right, pairs)):
         raise _untied(node)
     source_rows = right.relation
@@ -140,7 +139,7 @@ def _plain(node: exp.Exists) -> exp.Select | None:
 def _tied(
     context: BindingContext, scope: Scope, relation: Relation, right: Protected, pairs: list[tuple[Expr, Expr]]
 ) -> bool:
-    """Whether equal keys mean the same unit: the unit's own key, or a declared foreign key between base tables.
+    """Return whether equal keys mean the same unit: the unit's own key, or a declared foreign key between base tables.
 
     The emitted semi-join compares the units besides, so this decides what is understood, not what is safe.
     """
@@ -152,13 +151,13 @@ def _tied(
     return along_key(relation, right.relation, pairs, context.policy)
 
 
-def _pair(here: Scalars, there: Scalars, node: exp.EQ) -> tuple[Expr, Expr] | None:
+def _pair(outer_scalars: Scalars, inner_scalars: Scalars, node: exp.EQ) -> tuple[Expr, Expr] | None:
     """One side belongs to the subquery's table, the other to the row outside (the subquery's names go first)."""
     for outer, inner in ((node.this, node.expression), (node.expression, node.this)):
         if outer.find(exp.Column) is None or inner.find(exp.Column) is None:
             return None
-        if _bound(there, outer) is None and (b := _bound(there, inner)) is not None:
-            return here.bind(outer), b
+        if _bound(inner_scalars, outer) is None and (b := _bound(inner_scalars, inner)) is not None:
+            return outer_scalars.bind(outer), b
     return None
 
 
@@ -179,7 +178,7 @@ def _rows(context: BindingContext, query: exp.Expr, environment: Environment, sc
 
 
 def _public_rows(context: BindingContext, query: exp.Expr, environment: Environment) -> Protected | None:
-    """SELECT columns FROM a_public_table WHERE ...: read by the engine beside the protected rows."""
+    """Bind SELECT columns FROM a_public_table WHERE ..., which the engine reads together with the protected rows."""
     select = query.unnest()
     source = select.args.get("from_") if isinstance(select, exp.Select) else None
     if source is None or not isinstance(source.this, exp.Table) or environment.find(source.this.name) is not None:
@@ -197,6 +196,8 @@ def _public_rows(context: BindingContext, query: exp.Expr, environment: Environm
     if select.args.get("where") is not None:
         below = Protected(Filter(scan, scalars.boolean(select.args["where"].this)), below.columns)
     if all(isinstance(item, exp.Star) for item in select.expressions):
+        for star in select.expressions:
+            only(star)
         return below
     return project(below, [(output_name(item), scalars.bind(item.unalias())) for item in select.expressions])
 
@@ -206,5 +207,5 @@ def _is_protected(right: Protected, context: BindingContext) -> bool:
 
 
 def _untied(node: exp.Expr) -> Exception:
-    way = "compare the privacy unit's key on both sides"
-    return refuse("semi_join", reason="the subquery would look at other people's rows", way=way, position=place(node))
+    hint = "compare the privacy unit's key on both sides"
+    return refuse("semi_join", reason="the subquery would look at other people's rows", way=hint, position=place(node))

@@ -1,4 +1,4 @@
-"""What a star stands for over results: the columns that the sandbox shows."""
+"""Expansion of stars over results, to the columns that the sandbox shows."""
 
 from __future__ import annotations
 
@@ -6,35 +6,70 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from dpsql.errors.exceptions import refuse
+from dpsql.errors.suggestions import suggestion
 from dpsql.sql.binder.scope import HIDDEN, Released, using_name
+from dpsql.sql.parse import place
 
 
 def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[exp.Expr]:
     """An item of a SELECT over results, or the columns that a star stands for. What USING (or NATURAL) merges stands once, where
-    the left side has it, and by its bare name: the value of the side that is there."""
+    the left side has it, and by its bare name: the value of the side that is there. Raises Refusal unknown_column for an
+    EXCLUDE, REPLACE or RENAME of none of them."""
     if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
         return [item]
     qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
     merged = [set[str]()] * len(sources) if qualifier else _merged(sources, joins)
     every = set[str]().union(*merged)
-    return [
+    columns = [
         _column(name, "" if name.lower() in every else alias)
         for (alias, source), repeated in zip(sources, merged, strict=True)
         if not alias.startswith(HIDDEN) and (not qualifier or alias.lower() == qualifier)
         for name in source.columns
         if name.lower() not in repeated
     ]
+    return _changed(item if isinstance(item, exp.Star) else item.this, columns)
+
+
+def is_changed(item: exp.Expr) -> bool:
+    """Return whether an item is a star with EXCLUDE, REPLACE or RENAME."""
+    star = item.this if isinstance(item, exp.Column) else item
+    return isinstance(star, exp.Star) and any(star.args.values())
+
+
+def _changed(star: exp.Star, columns: list[exp.Column]) -> list[exp.Expr]:
+    """The columns of a star after its EXCLUDE, REPLACE and RENAME, as DuckDB has them."""
+    excluded = {entry.name.lower() for entry in star.args.get("except_") or ()}
+    replaced = {entry.alias.lower(): entry for entry in star.args.get("replace") or ()}
+    renamed = {entry.this.name.lower(): entry.args["alias"] for entry in star.args.get("rename") or ()}
+    names = [column.name.lower() for column in columns]
+    for name in (*excluded, *replaced, *renamed):
+        if name not in names:
+            raise refuse("unknown_column", name=name, hint=suggestion(name, names), position=place(star))
+    changed: list[exp.Expr] = []
+    for name, column in zip(names, columns, strict=True):
+        if name in replaced:
+            changed.append(replaced[name].copy())
+        elif name in renamed:
+            changed.append(exp.Alias(this=column, alias=renamed[name].copy()))
+        elif name not in excluded:
+            changed.append(column)
+    if not changed:
+        raise refuse("clause", what="EXCLUDE of all columns", position=place(star))
+    return changed
 
 
 def _merged(sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[set[str]]:
-    """Of each source the columns that are merged with one to the left of it."""
-    found, before = [set[str]()], {name.lower() for name in sources[0][1].columns}
+    """Return, for each source, the lower-case names of columns that USING or NATURAL merges with one to its left."""
+    merged, before = [set[str]()], {name.lower() for name in sources[0][1].columns}
     for join, (_, source) in zip(joins, sources[1:], strict=True):
-        own = {name.lower() for name in source.columns}
+        columns = {name.lower() for name in source.columns}
         natural = str(join.args.get("method") or "").upper() == "NATURAL"
-        found.append(own & before if natural else {using_name(name).lower() for name in join.args.get("using") or ()})
-        before |= own
-    return found
+        merged.append(
+            columns & before if natural else {using_name(name).lower() for name in join.args.get("using") or ()}
+        )
+        before |= columns
+    return merged
 
 
 def _column(name: str, alias: str) -> exp.Column:

@@ -35,6 +35,24 @@ def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> ob
     return copy
 
 
+def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
+    """The parts of a condition that all must hold, whatever brackets stand around them; none of None."""
+    if condition is None:
+        return []
+    bare = condition.unnest()
+    return (
+        [part for side in (bare.this, bare.expression) for part in conjuncts(side)]
+        if isinstance(bare, exp.And)
+        else [condition]
+    )
+
+
+def condition_of(node: exp.Select, clause: str) -> exp.Expr | None:
+    """The condition of WHERE or HAVING, None without one."""
+    written = node.args.get(clause)
+    return None if written is None else written.this
+
+
 def output_name(item: exp.Expr) -> str:
     """The name of an output column, as PostgreSQL gives it."""
     if item.alias:
@@ -47,6 +65,8 @@ def output_name(item: exp.Expr) -> str:
         return str(item.this).lower()
     if isinstance(item, (exp.Case, exp.If)):
         return "case"
+    if isinstance(item, exp.ApproxQuantiles):
+        return "approx_quantiles"  # no function of the dialect
     if isinstance(item, exp.Func):
         return item.sql(dialect()).split("(")[0].lower()
     return "?column?"
@@ -102,7 +122,7 @@ def put_in_front(query: exp.Query, common: list[tuple[str, exp.Expr]]) -> None:
 
 
 def as_query(bound: Released) -> exp.Query:
-    """What is released as a query of its own."""
+    """Return the tree of `bound` as a query."""
     return bound.tree if isinstance(bound.tree, exp.Query) else exp.select("*").from_(bound.tree)
 
 
@@ -117,13 +137,13 @@ def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) ->
         if id(column) in inner or isinstance(column.this, exp.Star):
             continue
         qualifier, name = column.table.lower(), column.name.lower()
-        here = [columns for alias, columns in sources if not qualifier or alias.lower() == qualifier]
-        if qualifier and not here:
-            known = [alias for alias, _ in sources if alias]
+        columns_of_source = [columns for alias, columns in sources if not qualifier or alias.lower() == qualifier]
+        if qualifier and not columns_of_source:
+            named = [alias for alias, _ in sources if alias]
             raise refuse(
-                "unknown_table", name=column.table, position=place(column), hint=suggestion(column.table, known)
+                "unknown_table", name=column.table, position=place(column), hint=suggestion(column.table, named)
             )
-        labels = [label for columns in here for label in columns]
+        labels = [label for columns in columns_of_source for label in columns]
         if name not in {label.lower() for label in labels} and (qualifier or name not in aliases):
             raise refuse(
                 "unknown_column", name=column.name, position=place(column), hint=suggestion(column.name, labels)
@@ -146,11 +166,10 @@ def _subqueries(node: exp.Select) -> list[exp.Expr]:
 
 def asks_no_rows(node: exp.Select) -> bool:
     """LIMIT 0, or a condition that is false by itself: how tools probe for names and types."""
-    limit, where = node.args.get("limit"), node.args.get("where")
+    limit = node.args.get("limit")
     if isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal) and limit.expression.name == "0":
         return True
-    parts = [] if where is None else where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
-    return any(_is_false(part.unnest()) for part in parts)
+    return any(_is_false(part.unnest()) for part in conjuncts(condition_of(node, "where")))
 
 
 def _is_false(part: exp.Expr) -> bool:

@@ -23,9 +23,9 @@ _WRITTEN_APART = (Type.INTEGER, Type.TEXT, Type.DATE, Type.TIMESTAMP, Type.BOOLE
 _EXACT_REALS = 2**53
 
 
-def kind(node: Expr, of: Protected | Scope) -> Kind:
-    """What an expression over the columns of `of` is of the unit's key."""
-    return _kind(node, of.units)
+def kind(node: Expr, columns: Protected | Scope) -> Kind:
+    """Return how an expression over `columns` depends on the unit's key."""
+    return _kind(node, columns.units)
 
 
 def _kind(node: Expr, units: Mapping[str, Kind]) -> Kind:
@@ -42,25 +42,27 @@ def _kind(node: Expr, units: Mapping[str, Kind]) -> Kind:
 
 
 def _injective(node: Call, kinds: list[Kind]) -> bool:
-    """Whether different keys have different values. Where the engine's own function would fail (an integer beyond 64
-    bits) ours is NULL for several keys; they stay rows of their own, for SQL has no answer there."""
-    made = [index for index, one in enumerate(kinds) if one is not Kind.OTHER]
+    """Return whether different keys have different values. Where the engine's function would fail (an integer beyond 64 bits)
+    dpsql returns NULL for several keys; these stay separate rows, as SQL has no answer there."""
+    unit_arguments = [index for index, argument_kind in enumerate(kinds) if argument_kind is not Kind.OTHER]
     if node.function == "coalesce":
-        return made[0] == 0 and kinds[0] >= Kind.IMAGE  # rows without a key belong to nobody and are not there
-    others = [argument for index, argument in enumerate(node.arguments) if index != made[0]]
-    if len(made) > 1 or kinds[made[0]] < Kind.IMAGE or not all(map(_constant, others)):
+        return (
+            unit_arguments[0] == 0 and kinds[0] >= Kind.IMAGE
+        )  # rows without a key belong to nobody and are not there
+    constants = [argument for index, argument in enumerate(node.arguments) if index != unit_arguments[0]]
+    if len(unit_arguments) > 1 or kinds[unit_arguments[0]] < Kind.IMAGE or not all(map(_constant, constants)):
         return False
-    type_, to = node.arguments[made[0]].facts.type, node.facts.type
+    type_, to = node.arguments[unit_arguments[0]].facts.type, node.facts.type
     if node.function in ("add", "sub", "neg", "floor", "ceil", "round"):
         return to is Type.INTEGER
     if node.function == "mul":
-        return to is Type.INTEGER and all(isinstance(other, Literal) and other.value for other in others)
+        return to is Type.INTEGER and all(isinstance(other, Literal) and other.value for other in constants)
     if node.function in ("concat", "concat_ws"):
         return type_ is Type.TEXT
     if node.function == "to_text":
         return type_ in _WRITTEN_APART
     if node.function == "to_real":
-        facts = node.arguments[made[0]].facts
+        facts = node.arguments[unit_arguments[0]].facts
         return type_ is Type.INTEGER and facts.bounded and max(abs(facts.lower), abs(facts.upper)) <= _EXACT_REALS
     widened = {
         "to_integer": (Type.INTEGER, Type.BOOLEAN),
@@ -71,7 +73,7 @@ def _injective(node: Call, kinds: list[Kind]) -> bool:
 
 
 def _constant(node: Expr) -> bool:
-    """Whether an expression has one value, the same for all rows, that is not NULL."""
+    """Return whether an expression has one value, the same for all rows, that is not NULL."""
     if isinstance(node, Call):
         return not node.facts.nullable and all(map(_constant, node.arguments))
     return isinstance(node, Literal) and node.value is not None

@@ -19,6 +19,7 @@ from dpsql.plan.plan import Column, Expr, Relation, Sorting, UnitWindow, Window
 from dpsql.sql.binder.aggregates import bind_measure, is_aggregate
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Kind, Scope, only
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
@@ -47,15 +48,15 @@ class WindowScalars(Scalars):
         if not isinstance(node, exp.Window) or self._inside:
             return super().bind(node)
         self._inside = True
-        found = self._window(node)
+        window = self._window(node)
         self._inside = False
-        for known in self.windows:
-            if replace(found, name=known.name) == known:
-                return Column(known.name, known.facts)
+        for entered in self.windows:
+            if replace(window, name=entered.name) == entered:
+                return Column(entered.name, entered.facts)
         if len(self.windows) >= MOST_WINDOWS:
             raise refuse("many_measures", most=MOST_WINDOWS, position=place(node))
-        self.windows.append(found)
-        return Column(found.name, found.facts)
+        self.windows.append(window)
+        return Column(window.name, window.facts)
 
     def _window(self, node: exp.Window) -> Window:
         parts = [self.bind(part) for part in node.args.get("partition_by") or ()]
@@ -69,8 +70,8 @@ class WindowScalars(Scalars):
         inner = node.this
         if type(inner) in _RANKS:
             only(inner)
-            known = Facts(Type.INTEGER, Fraction(1), Fraction(self.rows), nullable=False)
-            return replace(window, word=_RANKS[type(inner)], facts=known)
+            facts = Facts(Type.INTEGER, Fraction(1), Fraction(self.rows), nullable=False)
+            return replace(window, word=_RANKS[type(inner)], facts=facts)
         if type(inner) in _NEIGHBOURS:
             return self._neighbour(window, inner)
         if is_aggregate(inner):
@@ -78,8 +79,8 @@ class WindowScalars(Scalars):
             of_unit = aggregate_of(measure.aggregate).of_unit
             if of_unit is not None and not measure.distinct:
                 argument = measure.arguments[0] if measure.arguments else None
-                known = of_unit(measure, self.rows)
-                return replace(window, word=measure.aggregate, argument=argument, filter=measure.filter, facts=known)
+                facts = of_unit(measure, self.rows)
+                return replace(window, word=measure.aggregate, argument=argument, filter=measure.filter, facts=facts)
         raise refuse("window_over_rows", position=place(node))
 
     def _neighbour(self, window: Window, node: exp.Expr) -> Window:
@@ -89,10 +90,10 @@ class WindowScalars(Scalars):
         steps = 1 if offset is None else int(offset.name) if _whole(offset) else -1
         if not 0 <= steps <= MOST_OFFSET:
             reason = f"takes a literal offset from 0 to {MOST_OFFSET}"
-            raise refuse("wrong_arguments", function=node.key.upper(), reason=reason, position=place(offset))
+            raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(offset))
         argument = self.bind(node.this)
-        known = replace(argument.facts, nullable=True, max_total=None)  # a row's value may be here many times
-        return replace(window, word=_NEIGHBOURS[type(node)], argument=argument, offset=steps, facts=known)
+        facts = replace(argument.facts, nullable=True, max_total=None)  # a row's value may be here many times
+        return replace(window, word=_NEIGHBOURS[type(node)], argument=argument, offset=steps, facts=facts)
 
     def _sorting(self, ordered: exp.Expr) -> Sorting:
         only(ordered, "this", "desc", "nulls_first")

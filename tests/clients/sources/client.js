@@ -141,8 +141,8 @@ const STEPS = {
       client.on("notice", (notice) => heard.push(notice));
       await client.query(GROUPED);
       assert.strictEqual(heard.length, 2);
-      assert.match(heard[0].message, /charged/);
-      assert.match(heard[0].detail, /error bars \(0\.95\): n ± [0-9.]+; remaining: dataset: /);
+      assert.match(heard[0].message, /^price: /);
+      assert.match(heard[0].detail, /error bars \(95 %\): n ± [0-9.]+; remaining: dataset: /);
       await client.query("SET client_min_messages = warning");
       await client.query(GROUPED);
       assert.strictEqual(heard.length, 2);

@@ -153,7 +153,7 @@ def error_bars(superset: Superset) -> None:
 def prices(superset: Superset) -> None:
     shown = superset.sql("SHOW dp.budget")["data"]
     assert {row["scope"] for row in shown} == {"dataset", "analyst:research"}
-    plan = superset.sql("EXPLAIN SELECT sex, COUNT(*) AS n FROM patients WHERE age > 21 GROUP BY sex")
+    plan = superset.sql("EXPLAIN VERBOSE SELECT sex, COUNT(*) AS n FROM patients WHERE age > 21 GROUP BY sex")
     (row,) = plan["data"]
     assert row["output"] == "n" and 15 < row["error_95"] < 25 and row["rho"] == 0.005
 

@@ -109,3 +109,15 @@ SELECT COUNT(*) FILTER (WHERE ward = ANY($1)), COUNT(*) FILTER (WHERE ward <> AL
 -- l1: 20
 -- rows: 1
 SELECT COUNT(*) FROM visits WHERE nights = ANY('{1,"2"}'::int[]) OR ward = SOME('{er}')
+
+-- query: bigquery_without_options
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT WITH DIFFERENTIAL_PRIVACY ward, COUNT(*) FROM visits GROUP BY ward
+
+-- query: bigquery_bounds_of_a_row
+-- keys: none
+-- l1: 1000
+-- rows: 50
+SELECT SUM(cost / nights, contribution_bounds_per_row => (0, 50)) FROM visits

@@ -185,3 +185,10 @@ SELECT SUM(exp(-age / 100)) FROM patients
 -- l1: 360.000841837, 360.000841837
 -- rows: 360.000841837, 360.000841837
 SELECT AVG(degrees(atan2(sin(radians(age)), cos(age * pi() / 180)))) FROM patients
+
+-- query: constants_beside_a_bare_null
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM visits
+WHERE (CASE NULL WHEN nights THEN cost WHEN 2 THEN change ELSE 0 END) = 0 AND (cost + NULL > CASE WHEN nights = 3 THEN 1 ELSE 5 END) IS NULL

@@ -153,3 +153,34 @@ SELECT COUNT(*) FROM visits WHERE cost > (SELECT MEDIAN(cost) FROM visits)
 -- rows: 1, 1, 1
 SELECT ward, QUANTILE_CONT(cost, 0.75) - QUANTILE_CONT(cost, 0.25) AS spread FROM visits GROUP BY ward HAVING COUNT(*) > 2
 ORDER BY spread
+
+-- query: list_of_quantiles
+-- keys: public
+-- l1: 20, 20, 20
+-- rows: 1, 1, 1
+SELECT ward, QUANTILE_CONT(cost, [0.1, 0.5, 0.9]) AS cost FROM visits GROUP BY ward
+
+-- query: list_within_group_with_filter
+-- keys: none
+-- l1: 20, 20
+-- rows: 1, 1
+SELECT PERCENTILE_DISC(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY cost DESC) FILTER (WHERE nights > 2) FROM visits
+
+-- query: equal_parts_with_both_ends
+-- keys: none
+-- l1: 20, 20, 20, 20, 20
+-- rows: 1, 1, 1, 1, 1
+SELECT APPROX_QUANTILES(cost, 4) FROM visits
+
+-- query: a_list_and_its_parts_are_the_same_numbers
+-- keys: none
+-- l1: 20, 20, 20
+-- rows: 1, 1, 1
+SELECT QUANTILE_DISC(cost, [0.5, 0.1, 0.5, 0.9]), QUANTILE_DISC(cost, 0.1), PERCENTILE_DISC(0.1) WITHIN GROUP (ORDER BY cost DESC)
+FROM visits
+
+-- query: lists_in_a_subquery
+-- keys: private
+-- l1: 20, 20, 20
+-- rows: 1, 1, 1
+SELECT diagnosis, q FROM (SELECT diagnosis, APPROX_QUANTILES(nights, 2) AS q FROM visits GROUP BY diagnosis) AS t ORDER BY q

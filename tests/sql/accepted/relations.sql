@@ -256,3 +256,9 @@ SELECT COUNT(*), COUNT(DISTINCT patient_id) FROM (SELECT DISTINCT patient_id, wa
 -- l1: 20000
 -- rows: 1000
 SELECT SUM(cost) FROM visits JOIN (SELECT DISTINCT ward AS w FROM visits) AS t ON ward = t.w
+
+-- query: join_with_all_conditions_in_brackets
+-- keys: none
+-- l1: 20
+-- rows: refused join
+SELECT COUNT(*) FROM visits AS v JOIN patients AS p ON ((v.patient_id = p.patient_id AND p.age > 50) AND (v.cost > 1))

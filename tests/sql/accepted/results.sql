@@ -202,3 +202,9 @@ SELECT * FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY 1) AS t ORDER
 -- l1: 120, 120
 -- rows: 120, 120
 SELECT ROUND(AVG(age)::numeric, 2) AS mean, CAST(SUM(age) AS DECIMAL(18,2)) AS total FROM patients
+
+-- query: window_in_the_order_of_a_number_that_is_no_place
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY 1.5) AS place FROM visits GROUP BY ward

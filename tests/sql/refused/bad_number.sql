@@ -7,3 +7,13 @@ SELECT COUNT(*) FROM visits WHERE code = 99999999999999999999
 -- sqlstate: 22003
 -- at: 1e305
 SELECT COUNT(*) FROM visits WHERE cost > 1e305
+
+-- query: whole_number_of_too_many_digits_over_results
+-- sqlstate: 22003
+-- at: 99999999999999999999999999999999999999999
+SELECT COUNT(*) + 99999999999999999999999999999999999999999 FROM visits
+
+-- query: no_double_over_results
+-- sqlstate: 22003
+-- at: 1e400
+SELECT COUNT(*) * 1e400 FROM visits

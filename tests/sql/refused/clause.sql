@@ -13,10 +13,15 @@ WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT COUNT(*
 -- at: visits
 SELECT * FROM visits PIVOT (COUNT(*) FOR ward IN ('er', 'icu'))
 
--- query: values
+-- query: unnest_of_no_list
 -- sqlstate: 0A000
--- at: 1
-SELECT * FROM (VALUES (1), (2)) AS t(a)
+-- at: 5
+SELECT COUNT(*) FROM patients JOIN UNNEST(5) AS v(a) ON age = a
+
+-- query: values_without_rows
+-- sqlstate: 0A000
+-- at: v(a)
+SELECT COUNT(*) FROM patients JOIN UNNEST([]) AS v(a) ON age = a
 
 -- query: natural_join
 -- sqlstate: 0A000

@@ -70,3 +70,18 @@ SELECT COUNT(*) FROM visits AS v JOIN (SELECT ward, COUNT(*) AS n FROM visits GR
 -- sqlstate: ZP009
 -- at: patients
 SELECT COUNT(*) FROM visits SEMI JOIN patients USING (patient_id)
+
+-- query: written_rows_of_equal_keys
+-- sqlstate: ZP009
+-- at: 'north', 'south', 'north'
+SELECT COUNT(*) FROM patients JOIN UNNEST(['north', 'south', 'north']) AS v(r) ON region = r
+
+-- query: written_numbers_that_are_the_same_double
+-- sqlstate: ZP009
+-- at: 20), (20.00000000000000000001)
+SELECT COUNT(*) FROM patients JOIN (VALUES (20), (20.00000000000000000001)) AS v(a) ON age = a
+
+-- query: written_rows_without_a_key
+-- sqlstate: ZP009
+-- at: 1), (2)
+SELECT COUNT(*) FROM patients CROSS JOIN (VALUES (1), (2)) AS v(a)

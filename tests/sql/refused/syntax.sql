@@ -3,10 +3,6 @@
 -- at: FROM
 SELECT COUNT(* FROM visits
 
--- query: open_string
--- sqlstate: 42601
-SELECT 'abc FROM visits
-
 -- query: begin_with_more
 -- sqlstate: 42601
 -- at: eight
@@ -34,3 +30,23 @@ SELECT COUNT(*) FROM public. .visits
 -- query: arrow_alone
 -- sqlstate: 42601
 SELECT ->
+
+-- query: option_twice
+-- sqlstate: 42601
+-- at: Epsilon = 0.5
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.1, Epsilon = 0.5) COUNT(*) FROM patients
+
+-- query: rows_of_different_lengths
+-- sqlstate: 42601
+-- at: 1, 2), (3)
+SELECT COUNT(*) FROM patients JOIN (VALUES (1, 2), (3)) AS v(a, b) ON age = a
+
+-- query: top_share
+-- sqlstate: 42601
+-- at: 10 PERCENT
+SELECT TOP 10 PERCENT region, COUNT(*) FROM patients GROUP BY region
+
+-- query: top_beside_limit
+-- sqlstate: 42601
+-- at: SELECT
+SELECT TOP 1 region, COUNT(*) FROM patients GROUP BY region LIMIT 2

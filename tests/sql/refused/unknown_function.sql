@@ -37,8 +37,3 @@ SELECT COUNT(*) FROM visits WHERE hash(cost) % 2 = 0
 -- sqlstate: 42883
 -- at: ward
 SELECT COUNT(*) FROM visits WHERE [ward] = ['er']
-
--- query: logarithm_with_a_base
--- sqlstate: 42883
--- at: log
-SELECT COUNT(*) FROM visits WHERE log(2, cost) > 3

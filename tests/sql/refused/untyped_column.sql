@@ -6,8 +6,8 @@ GROUP BY ward, nights) AS t ON t.ward = v.ward AND t.nights = v.nights WHERE t.y
 
 -- query: value
 -- sqlstate: 42804
--- at: mode
-SELECT COUNT(*) FROM visits WHERE nights > (SELECT mode(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t)
+-- at: nth_value
+SELECT COUNT(*) FROM visits WHERE nights > (SELECT nth_value(n, 1) OVER () FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t LIMIT 1)
 
 -- query: list
 -- sqlstate: 42804

@@ -6,4 +6,4 @@ SELECT COUNT(*) FROM (SELECT row_number() OVER (ORDER BY cost) AS n FROM visits)
 -- query: lag
 -- sqlstate: ZP003
 -- at: lag
-SELECT SUM(clamp(lag(cost) OVER (ORDER BY day), 0, 1)) FROM visits
+SELECT SUM(clamp(p, 0, 1)) FROM (SELECT lag(cost) OVER (ORDER BY day) AS p FROM visits) AS t

@@ -109,25 +109,44 @@ SELECT QUANTILE_CONT(cost, nights) FROM visits
 -- at: 0.1234567
 SELECT QUANTILE_CONT(cost, 0.1234567) FROM visits
 
--- query: list_of_quantiles
+-- query: empty_list_of_quantiles
+-- sqlstate: 42883
+SELECT QUANTILE_CONT(cost, []) FROM visits
+
+-- query: share_beyond_one_in_a_list
+-- sqlstate: 42883
+-- at: 2
+SELECT QUANTILE_CONT(cost, [0.1, 2]) FROM visits
+
+-- query: lists_of_lists_of_quantiles
 -- sqlstate: 42883
 -- at: 0.1
-SELECT QUANTILE_CONT(cost, [0.1, 0.9]) FROM visits
+SELECT QUANTILE_CONT(cost, [[0.1], [0.2]]) FROM visits
+
+-- query: quantiles_of_no_parts
+-- sqlstate: 42883
+-- at: 0
+SELECT APPROX_QUANTILES(cost, 0) FROM visits
+
+-- query: quantiles_of_too_many_parts
+-- sqlstate: 42883
+-- at: 101
+SELECT APPROX_QUANTILES(cost, 101) FROM visits
+
+-- query: quantiles_of_a_column_of_parts
+-- sqlstate: 42883
+-- at: nights
+SELECT APPROX_QUANTILES(cost, nights) FROM visits
+
+-- query: quantiles_of_distinct_values
+-- sqlstate: 42883
+-- at: APPROX_QUANTILES
+SELECT APPROX_QUANTILES(DISTINCT cost, 4) FROM visits
 
 -- query: median_of_a_text
 -- sqlstate: 42883
 -- at: city
 SELECT MEDIAN(city) FROM patients
-
--- query: smallest_text
--- sqlstate: 42883
--- at: city
-SELECT MIN(city) FROM patients
-
--- query: largest_truth
--- sqlstate: 42883
--- at: smoker
-SELECT MAX(smoker) FROM patients
 
 -- query: median_of_distinct_values
 -- sqlstate: 42883
@@ -138,3 +157,68 @@ SELECT MEDIAN(DISTINCT cost) FROM visits
 -- sqlstate: 42883
 -- at: PERCENTILE_CONT
 SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost, nights) FROM visits
+
+-- query: mode_of_distinct_values
+-- sqlstate: 42883
+-- at: ward)
+SELECT MODE(DISTINCT ward) FROM visits
+
+-- query: median_of_texts
+-- sqlstate: 42883
+-- at: ward
+SELECT MEDIAN(ward) FROM visits
+
+-- query: end_of_a_constant
+-- sqlstate: 42883
+-- at: 3)
+SELECT ARG_MAX(ward, 3) FROM visits
+
+-- query: remainder_of_a_division_by_zero_over_results
+-- sqlstate: 42883
+-- at: COUNT(*) % -0.0
+SELECT COUNT(*) % -0.0 FROM visits
+
+-- query: column_beside_the_aggregates_of_samples
+-- sqlstate: 42883
+-- at: cost
+SELECT SAMPLE_AGGREGATE(cost / AVG(nights), 0, 10) FROM visits
+
+-- query: samples_of_no_aggregate
+-- sqlstate: 42883
+-- at: 1
+SELECT SAMPLE_AGGREGATE(1, 0, 10) FROM visits
+
+-- query: samples_without_bounds
+-- sqlstate: 42883
+-- at: SAMPLE_AGGREGATE
+SELECT SAMPLE_AGGREGATE(AVG(cost)) FROM visits
+
+-- query: samples_with_bounds_of_the_data
+-- sqlstate: 42883
+-- at: nights
+SELECT SAMPLE_AGGREGATE(AVG(cost), 0, nights) FROM visits
+
+-- query: one_sample
+-- sqlstate: 42883
+-- at: 1
+SELECT SAMPLE_AGGREGATE(AVG(cost), 0, 9, 1) FROM visits
+
+-- query: a_list_of_a_sample
+-- sqlstate: 42883
+-- at: ARRAY_AGG
+SELECT SAMPLE_AGGREGATE(ARRAY_AGG(cost), 0, 9) FROM visits
+
+-- query: logarithm_with_base_1
+-- sqlstate: 42883
+-- at: 1, age
+SELECT AVG(log(1, age)) FROM patients
+
+-- query: logarithm_with_a_column_as_base
+-- sqlstate: 42883
+-- at: age, 2
+SELECT AVG(log(age, 2)) FROM patients
+
+-- query: seconds_since_1970_of_a_text
+-- sqlstate: 42883
+-- at: to_timestamp
+SELECT COUNT(*) FROM patients WHERE to_timestamp(region) > '2024-01-01'

@@ -27,13 +27,14 @@ from support.generated_questions import types
 from support.released_blocks import Keyed
 
 from dpsql.aggregates.contract import Aggregate, Arguments
+from dpsql.aggregates.quantile import LISTED
 from dpsql.aggregates.registry import aggregate_of, aggregates
 from dpsql.engine.emit import per_unit
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise.perturb import Gate
-from dpsql.plan.formulas import terms_of
+from dpsql.plan.formulas import estimated, plugged_in, terms_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.measurements import RankHistogram
+from dpsql.plan.measurements import EndRows, MostFrequentValue, RankHistogram
 from dpsql.plan.plan import Block, Measure
 from dpsql.release.formulas import formula_sql
 from dpsql.release.remainder import ARROW
@@ -43,6 +44,9 @@ from dpsql.sql.binder.aggregates import RULES, function_name
 
 World = tuple[duckdb.DuckDBPyConnection, Session]
 CALLS = [(aggregate, call) for aggregate in MEASURED for call in calls(aggregate)]
+CHOSEN = ("quantile_cont", "quantile_disc", "mode", "arg_max", "arg_min", "sample_aggregate")
+OF_THE_ENGINE = [(aggregate, call) for aggregate, call in CALLS if aggregate.word != "sample_aggregate"]
+"""Calls that the engine understands too; the statistics of samples are compared in `unit/engine/test_sample_statistics.py`."""
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +107,7 @@ def test_the_parser_names_a_call_as_its_spelling(spelling: str, rule: Arguments)
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("aggregate", "call"), CALLS, ids=lambda part: part if isinstance(part, str) else "")
+@pytest.mark.parametrize(("aggregate", "call"), OF_THE_ENGINE, ids=lambda part: part if isinstance(part, str) else "")
 def test_without_noise_the_answer_is_the_engines(world: World, aggregate: Aggregate, call: str) -> None:
     connection, session = world
     measured = block_of(session, f"SELECT {call} FROM t").measures[0]
@@ -158,19 +162,20 @@ def test_a_noisy_answer_has_the_type_and_the_interval_of_its_facts(
     scales = np.repeat([1.0, 1e3, 1e7], 300)
     table = pa.table({name: draw.normal(0, 1, scales.size) * scales for name in sorted(terms_of(formula))})
     for measured in price.blocks[0].block.measurements:
-        assert isinstance(measured, RankHistogram)
-        cells = draw.integers(0, measured.cells, scales.size).astype(
-            float
-        )  # a choice is one of the cells, and nothing else
+        assert isinstance(measured, (RankHistogram, MostFrequentValue, EndRows))
+        choices = measured.keys if isinstance(measured, EndRows) else measured.cells
+        cells = draw.integers(0, choices, scales.size).astype(float)  # a choice is one of the cells, and nothing else
         table = pa.table(dict.fromkeys(sorted(terms_of(formula)), cells))
-    text = formula_sql(formula).sql(dialect="duckdb")
-    column = shared_sandbox().query(f"SELECT {text} AS v FROM terms", {"terms": table}).column(0)
-    assert column.type == ARROW[facts.type]
-    values = column.drop_null().to_numpy(zero_copy_only=False)
-    assert values.size
-    if facts.lower is not None:
-        assert values.min() >= float(facts.lower)
-        assert values.max() <= float(facts.upper)
+    deviations = dict.fromkeys(terms_of(formula), 1.0)
+    for shown in (plugged_in(formula), estimated(formula, deviations)):
+        text = formula_sql(shown).sql(dialect="duckdb")
+        column = shared_sandbox().query(f"SELECT {text} AS v FROM terms", {"terms": table}).column(0)
+        assert column.type == ARROW[facts.type]
+        values = column.drop_null().to_numpy(zero_copy_only=False)
+        assert values.size
+        if facts.lower is not None:
+            assert values.min() >= float(facts.lower)
+            assert values.max() <= float(facts.upper)
 
 
 @pytest.mark.parametrize("aggregate", MEASURED, ids=lambda aggregate: aggregate.word)
@@ -182,7 +187,7 @@ def test_every_number_has_an_error_bar_but_those_that_are_chosen(noisy_session: 
         assert release.columns[0].noisy
         if release.columns[0].type is not Type.BOOLEAN:
             (error,) = release.error.column(0).to_pylist()
-            if aggregate.word in ("quantile_cont", "quantile_disc"):
+            if aggregate.word.removeprefix(LISTED) in CHOSEN:
                 assert error is None and "it was chosen" in release.bars.notes[0], call
                 continue
             assert error is not None, call
@@ -227,6 +232,6 @@ def test_over_results_the_sandbox_computes_it_with_the_type_of_its_facts(world: 
 
 def test_an_unknown_word_is_a_fault_of_ours() -> None:
     with pytest.raises(InternalError):
-        aggregate_of("mode")
+        aggregate_of("skewness")
     with pytest.raises(ValueError, match="not measured"):
         aggregate_of("min").measured(None, Measure("m0", "min", (), False, None))  # type: ignore[arg-type]

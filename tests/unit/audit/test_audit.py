@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,35 +15,47 @@ import pytest
 from support.clinic_folder import Clinic, Outcome, bare_clinic, clinic, dpsql
 from support.places import POLICIES
 
-from dpsql.audit import mechanism_laws
+from dpsql.audit import mechanism_laws, run
+from dpsql.audit.charges import check_charges
 from dpsql.audit.lower_bounds import lower_bound, probability_high, probability_low
-from dpsql.audit.mechanism_laws import check_law
+from dpsql.audit.mechanism_laws import check_choice, check_law
 from dpsql.audit.observation import Measured
-from dpsql.audit.questions import Question, questions_of
+from dpsql.audit.pictures import BAD, bounds_picture, tightness_picture
+from dpsql.audit.questions import SEEN_ONLY, Question, past_questions, questions_of
 from dpsql.audit.replay import Replay
 from dpsql.audit.report import as_html, as_json, as_text
-from dpsql.audit.run import run_audit
+from dpsql.audit.run import AuditReport, run_audit
 from dpsql.audit.synthetic import PROFILES, Synthetic, audited
+from dpsql.engine.emit import bounded_view
+from dpsql.errors.exceptions import Exit
+from dpsql.noise import randomness
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
 from dpsql.policy import load_policy
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
+from dpsql.privacy.mechanisms.end_rows import EndKey
+from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.storage.directories import state_directory
 
 __all__ = ["bare_clinic", "clinic", "dpsql"]
 POLICY_NAMES = ("hospital", "hospital_rows", "shop", "tpch")
 ONE = Sensitivity(1, 1, 1, 1)
 FAR_AWAY = 1e12
+LOOSE = (*SEEN_ONLY, "distinct values", "quantiles", "ratio")
+"""Kinds that no rows of one unit may bring near their claim: nothing is counted; there are fewer rows than different values;
+inner quantiles are searched between outer ones that stay; a column divided by itself is 1 and not its bound."""
 
 
 @pytest.mark.parametrize("name", POLICY_NAMES)
 def test_synthetic_databases_keep_what_is_promised_and_reach_what_is_claimed(name: str) -> None:
     """No question about a corpus policy is refused for its data, and at least half of the claim of each term is reached."""
     replay = Replay(load_policy(POLICIES / f"{name}.yaml"))
-    for question in questions_of(replay.policy)[::5]:
+    for question in questions_of(replay.policy)[::7]:
         done = replay.replay(question, FAR_AWAY)
         assert "promise_broken" not in done.outcome and not done.findings, (question.sql, done.findings)
-        assert done.outcome != "answered" or done.tightness >= 0.5, (question.sql, done.tightness)
+        weak = done.outcome == "answered" and done.tightness < 0.5 and question.kind not in LOOSE
+        assert not weak, (question.sql, done.tightness)
 
 
 def test_the_rows_of_a_unit_depend_on_its_number_and_profile_alone() -> None:
@@ -58,14 +72,15 @@ def test_the_rows_of_a_unit_depend_on_its_number_and_profile_alone() -> None:
         assert len(more) == len(here.unit(PROFILES[0]).get(name, []))
 
 
-def test_nothing_is_found_on_sound_software_and_the_report_says_what_was_tried() -> None:
+def test_nothing_is_found_on_sound_software_and_the_report_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = load_policy(POLICIES / "hospital.yaml")
     own = [
         Question("SELECT COUNT(*) AS n FROM visits WHERE cost > 17", (), "the owner's file"),
         Question("SELECT cost FROM visits"),
     ]
-    report = run_audit(policy, own, seconds=8)
-    assert report.holds and len(report.laws) > 3 and report.false_alarm < 0.001
+    monkeypatch.setattr(run, "questions_of", lambda policy: questions_of(policy)[:8])
+    report = run_audit(policy, own, seconds=FAR_AWAY)
+    assert report.holds and not report.not_tried and len(report.laws) > 3 and report.false_alarm < 0.001
     asked, refused = report.questions[:2]
     assert asked.pairs >= 2 and asked.price and asked.bound is not None and asked.bound.epsilon <= asked.claimed_epsilon
     assert refused.pairs == 0 and "raw_rows" in refused.outcome
@@ -86,18 +101,78 @@ def test_noise_of_another_scale_is_noticed(noise: Noise, wrong: Fraction, monkey
 
     class OtherNoise(Gate):
         def draw(self, noises: Any, groups: Groups) -> Any:
-            return super().draw([other], groups)
+            return super().draw([other] * len(noises), groups)
 
     monkeypatch.setattr(mechanism_laws, "Gate", OtherNoise)
     assert "is not" in check_law(noise).problem
 
 
+@pytest.mark.parametrize("wrong", [Fraction(9, 10), Fraction(11, 10), Fraction(7, 10), Fraction(13, 10)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1)])
+def test_most_frequent_values_of_another_epsilon_are_noticed(
+    epsilon: Fraction, wrong: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law = MostFrequent(ONE, epsilon)
+    assert not check_choice(law).problem
+
+    class OtherEpsilon(Gate):
+        def choose_most(self, name: str, histograms: Any, law: Any, groups: Groups) -> Any:
+            return super().choose_most(name, histograms, replace(law, epsilon_0=law.epsilon_0 * wrong), groups)
+
+    monkeypatch.setattr(mechanism_laws, "Gate", OtherEpsilon)
+    assert "another law" in check_choice(law).problem
+
+
+@pytest.mark.parametrize("keys", [1, 2, 11])
+@pytest.mark.parametrize("rows", [10, 300])
+def test_keys_of_rows_at_an_end_have_the_law_of_the_definition_and_those_of_another_epsilon_are_noticed(
+    keys: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law = EndKey(ONE, Fraction(1, 2), keys, rows, True)
+    assert not check_choice(law).problem
+
+    class OtherEpsilon(Gate):
+        def choose_end_key(self, name: str, histograms: Any, law: Any, groups: Groups) -> Any:
+            return super().choose_end_key(name, histograms, replace(law, epsilon_0=law.epsilon_0 * 2), groups)
+
+    monkeypatch.setattr(mechanism_laws, "Gate", OtherEpsilon)
+    assert keys == 1 or "another law" in check_choice(law).problem
+
+
+def test_noise_that_two_runs_share_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Seeded:
+        def read(self, size: int) -> bytes:
+            return random.Random(size).randbytes(size)
+
+    noise = laplace.noise_for(ONE, Fraction(1, 10))
+    monkeypatch.setattr(mechanism_laws, "Gate", lambda: Gate(Seeded()))
+    assert check_law(noise).problem
+
+
+def test_noise_that_two_small_runs_share_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few cells take their bytes from another generator than many."""
+    monkeypatch.setattr(randomness.os, "urandom", lambda size: random.Random(size).randbytes(size))
+    assert check_law(laplace.noise_for(ONE, Fraction(1, 10))).problem
+
+
+def test_the_order_of_rows_must_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bounded view that takes rows as they come has other rows of the same database when it is read in another order."""
+    policy = load_policy(POLICIES / "hospital.yaml")
+    question = next(q for q in questions_of(policy) if q.kind == "sum" and "visits" in q.sql)
+    assert not Replay(policy).replay(question, FAR_AWAY).findings
+    as_they_come = "row_number() OVER (PARTITION BY {} ORDER BY 1)"
+    monkeypatch.setattr(
+        bounded_view, "rank", lambda dialect, key, partition, content: as_they_come.format(partition[0])
+    )
+    (finding,) = Replay(policy).replay(question, FAR_AWAY).findings
+    assert "the same rows in another order" in finding.problem and finding.section == "2"
+
+
 def test_noise_that_cells_share_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Repeated(Gate):
         def draw(self, noises: Any, groups: Groups) -> Any:
-            (drawn,) = super().draw(noises, groups)
-            assert drawn is not None
-            return [np.tile(drawn[: drawn.size // 2], 2)]
+            drawn = super().draw(noises, groups)
+            return [None if part is None else np.tile(part[: part.size // 2], 2) for part in drawn]
 
     noise = laplace.noise_for(ONE, Fraction(1, 10))
     monkeypatch.setattr(mechanism_laws, "Gate", Repeated)
@@ -137,5 +212,76 @@ def test_the_command_reports_refuses_and_adds_up_the_ledger(clinic: Clinic, dpsq
         "<!doctype"
     )
     assert "cannot read" in dpsql("audit", "-p", "clinic.yaml", "--queries", "absent.sql").err
+    Path("file").touch()
+    refused = dpsql("audit", "-p", "clinic.yaml", "--seconds", "600", "--report", "file/report")
+    assert refused.status == Exit.FAULT and "cannot write file/report" in refused.err and "pairs" not in refused.out
     Path("half.sql").write_text("SELECT 'x")
     assert "text_unfinished" in dpsql("audit", "-p", "clinic.yaml", "--queries", "half.sql").err
+
+
+def test_control_c_leaves_a_report_of_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "check_charges", interrupted)
+    monkeypatch.setattr(run, "questions_of", lambda policy: questions_of(policy)[:3])
+    report = run_audit(load_policy(POLICIES / "hospital.yaml"), seconds=FAR_AWAY)
+    assert report.interrupted and [question.pairs for question in report.questions] == [1, 1, 1]
+    assert "interrupted before its end" in as_text(report) and "not looked at" in report.charges
+
+
+def test_questions_that_were_asked_before_come_from_the_audit_log(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    assert past_questions(log) == []
+    texts = ["SELECT 1;", "SELECT 2", "x" * 2_000, "SELECT 1;", "  "]
+    events = [json.dumps({"event": "charge", "sql": text}) for text in texts]
+    log.write_text("\n".join([*events, "no event", "[1]", json.dumps({"event": "login"})]))
+    assert [(question.sql, question.origin) for question in past_questions(log)] == [
+        ("SELECT 1", "asked before"),
+        ("SELECT 2", "asked before"),
+    ]
+
+
+def test_the_command_asks_what_was_asked_over_the_wire_where_the_policy_keeps_it(
+    clinic: Clinic, dpsql: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def noted(policy: Any, questions: Any, **options: Any) -> AuditReport:
+        asked.extend(question.sql for question in questions)
+        return AuditReport("clinic", "row")
+
+    monkeypatch.setattr(run, "run_audit", noted)
+    (state_directory() / "audit.log").write_text(
+        json.dumps({"event": "charge", "sql": "SELECT COUNT(*) FROM patients"})
+    )
+    dpsql("audit", "-p", "clinic.yaml")
+    assert asked == []
+    policy = clinic.folder / "clinic.yaml"
+    policy.write_text(policy.read_text() + "log_sql: true\n")
+    dpsql("audit", "-p", "clinic.yaml")
+    assert asked == ["SELECT COUNT(*) FROM patients"]
+
+
+def test_pictures_set_what_is_beyond_a_claim_apart() -> None:
+    within, beyond = tightness_picture([0.05, 1.0, 1.0]), tightness_picture([0.05, 1.0, 1.5])
+    assert "0.9 to 1.0: 2" in within and "more than the claim: 0" in within
+    assert "0.9 to 1.0: 1" in beyond and "more than the claim: 1" in beyond
+    below, above = bounds_picture([(1.0, 0.7, "SELECT '<'")]), bounds_picture([(1.0, 1.3, "SELECT 1")])
+    assert "SELECT &#x27;&lt;&#x27;: 0.70 of what is claimed" in below and BAD not in below
+    assert "1.30 of what is claimed" in above and BAD in above
+    assert bounds_picture([]).startswith("<figure>")
+
+
+def test_questions_under_a_threshold_are_said_to_be_left_out() -> None:
+    question = Question("SELECT COUNT(*) AS n FROM visits", ("dp.threshold = 5",))
+    (done,) = Replay(load_policy(POLICIES / "hospital.yaml")).steps(question)
+    assert done.outcome.startswith("not replayed") and not done.findings and done.pairs == 0
+
+
+@pytest.mark.parametrize("kind", ["pure", "zcdp"])
+def test_charges_of_sound_sessions_hold_under_every_accountant(kind: str) -> None:
+    policy = load_policy(POLICIES / "hospital.yaml")
+    policy = replace(policy, budget=replace(policy.budget, accountant=kind))
+    joined = "SELECT COUNT(*) AS n FROM patients AS a JOIN regions AS b ON a.region = b.region"
+    assert check_charges(policy, [Question("SELECT COUNT(*) AS n FROM patients"), Question(joined)]) == []

@@ -70,7 +70,7 @@ class Data:
     def kept(self, engine: DuckDBEngine, key: str = "k") -> dict[int, Counter[tuple[str, ...]]]:
         """The bounded view by patient, signs of zeros and NaN told apart."""
         view = bounded_view(DUCKDB, self.policy, engine.source, "visits")
-        return self.by_patient(view.kept(view.rows, key, ('"#unit"',)))
+        return self.by_patient(view.within_max_rows(view.rows, key, ('"#unit"',)))
 
     def by_patient(self, sql: str) -> dict[int, Counter[tuple[str, ...]]]:
         found: dict[int, Counter[tuple[str, ...]]] = defaultdict(Counter)

@@ -421,7 +421,7 @@ def test_the_command_tells_what_became_of_each_table(tmp_path: Path) -> None:
 def test_a_limit_that_is_none_and_a_folder_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "clinic.duckdb", rows(0))
     with open_clinic(clinic(tmp_path)) as session:
-        with pytest.raises(Fault, match="no such limits"):
+        with pytest.raises(Fault, match="does not accept"):
             index_of(session).prepare(memory="lots")
         (tmp_path / "file").write_text("no folder")
         monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "file"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dpsql.engine import csv_lines
 from dpsql.engine.csv_files import CsvDataset
-from dpsql.engine.csv_lines import Broken, Layout, cells, fields, records, whole_lines
+from dpsql.engine.csv_lines import Broken, CellLayout, cells, fields, records, whole_lines
 from dpsql.policy.types import CsvDialect
 
 Rows = Counter[tuple[str | None, ...]]
@@ -35,11 +35,11 @@ LINE = st.one_of(
 FILE = st.lists(st.tuples(LINE, st.sampled_from((b"\n", b"\r\n"))).map(b"".join), max_size=8).map(b"".join)
 
 
-def layout(dialect: CsvDialect, width: int = 2) -> Layout:
-    return Layout(dialect, width, ("a", "b")[:width], tuple(range(width)))
+def layout(dialect: CsvDialect, width: int = 2) -> CellLayout:
+    return CellLayout(dialect, width, ("a", "b")[:width], tuple(range(width)))
 
 
-def read(text: bytes, of: Layout, block_bytes: int = 64) -> tuple[Rows, Broken]:
+def read(text: bytes, of: CellLayout, block_bytes: int = 64) -> tuple[Rows, Broken]:
     rows: Rows = Counter()
     broken = Broken()
     for block in whole_lines(io.BytesIO(text).read, of.dialect, block_bytes):
@@ -50,7 +50,7 @@ def read(text: bytes, of: Layout, block_bytes: int = 64) -> tuple[Rows, Broken]:
     return rows, broken
 
 
-def plainly(text: bytes, of: Layout) -> tuple[Rows, Broken]:
+def plainly(text: bytes, of: CellLayout) -> tuple[Rows, Broken]:
     """The rules of the module, one line after the other."""
     rows: Rows = Counter()
     broken = Broken()

@@ -3,93 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 import pytest
-from sql.corpus import ACCEPTED, Case
-from support.corpus_neighbours import Hospital
-from support.neighbouring_hospitals import together
+from sql.corpus import ACCEPTED
+from support.engine_pairs import BY_HASH, Pair, check_group, measured
 from support.postgres_source import Server, ServerWorld, server
 
-from dpsql.audit.observation import Observed
-from dpsql.errors.exceptions import Error
-from dpsql.policy import Policy
+from dpsql.engine.dialect import Dialect
+from dpsql.engine.duckdb.dialect import DuckDBDialect
+from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 
 __all__ = ["server"]
-REFUSED = {
-    "expressions-angles",
-    "expressions-exponential_keeps_bounds",
-    "expressions-power",
-    "expressions-regular_expressions",
-}
-BY_HASH = {
-    "clipping-with_caps", "doors-bigquery_options", "private_keys-max_groups", "private_keys-max_groups_and_rows",
-    "public_keys-max_groups", "public_keys-max_rows_per_group", "public_keys-both_caps", "public_keys-cap_of_all_rows",
-    "windows-first_visit", "windows-first_three", "windows-values_of_other_rows", "quantiles-capped_rows",
-    "quantiles-capped_groups",
-}  # fmt: skip
-"""Rows that are dropped, or first among equals, by the keyed hash: each engine has its own, so others stay."""
-
-
-def unbounded(policy: Policy) -> Policy:
-    """No person has more rows than the policy keeps: which of them stay is the hash's to say, and engines' hashes differ."""
-    tables = {
-        name: replace(table, bounds=replace(table.bounds, max_rows=5000)) if (table.bounds.max_rows or 0) > 1 else table
-        for name, table in policy.tables.items()
+REFUSED = frozenset(
+    {
+        "expressions-angles",
+        "expressions-exponential_keeps_bounds",
+        "expressions-power",
+        "expressions-regular_expressions",
+        "samples-statistics_of_samples_by_private_keys",
     }
-    return replace(policy, tables=tables)
-
-
-class Pair:
-    """The same hospital in both engines."""
-
-    def __init__(self, name: str, server: Server) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            from support import corpus_neighbours
-
-            known = corpus_neighbours.policy
-            patch.setattr(corpus_neighbours, "policy", lambda wanted: unbounded(known(wanted)))
-            self.hospital = Hospital(name)
-        self.other = ServerWorld(self.hospital.policy, server.database())
-        self.other.load(together(self.hospital.base, {}))
-
-    def observed(self, case: Case) -> tuple[Observed, Observed]:
-        return self.hospital.observe(case, self.hospital.crowd), self.hospital.observe(case, self.other)
+)
 
 
 @pytest.fixture(scope="module", params=["hospital", "hospital_rows"])
 def pair(request: pytest.FixtureRequest, server: Server) -> Iterator[Pair]:
-    found = Pair(request.param, server)
-    yield found
-    found.other.close()
+    both = Pair(request.param, lambda policy: ServerWorld(policy, server.database()))
+    yield both
+    both.other.close()
 
 
-def measured(observed: Observed) -> list[Any]:
-    return [vars(block) for block in observed.blocks]
+def one_sample(self: Dialect, key: str, content: list[str], samples: int) -> str:
+    """In place of the hash by which samples are made: all units are in the same one."""
+    return "CAST(0 AS bigint)"
+
+
+def test_samples_have_the_same_statistics(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    for dialect in (DuckDBDialect, PostgreSQLDialect):
+        monkeypatch.setattr(dialect, "sample_number", one_sample)
+    compared = 0
+    for case in ACCEPTED:
+        if case.group == "samples" and case.id not in REFUSED:
+            ours, theirs = pair.observed(case)
+            assert ours.outcome.split("\n")[0] == theirs.outcome.split("\n")[0], case.id
+            assert measured(ours) == measured(theirs), case.id
+            compared += 1
+    assert compared > 4
 
 
 @pytest.mark.parametrize("group", sorted({case.group for case in ACCEPTED}))
 def test_exact_rows_are_the_same(pair: Pair, group: str) -> None:
-    compared = 0
-    for case in ACCEPTED:
-        if case.group != group:
-            continue
-        try:
-            ours, theirs = pair.observed(case)
-        except Error as error:
-            assert (error.slug, pair.hospital.by_rows) == ("clip_rows", True), case.id
-            compared += 1
-            continue
-        if case.id in REFUSED and ours.outcome == "answered":
-            assert "engine_function" in theirs.outcome and not theirs.charged and theirs.engine_sql == [], case.id
-            continue
-        assert ours.outcome.split("\n")[0] == theirs.outcome.split("\n")[0], case.id
-        assert (ours.columns, ours.charges) == (theirs.columns, theirs.charges), case.id
-        if case.id not in BY_HASH:
-            assert measured(ours) == measured(theirs), case.id
-            compared += 1
-    assert compared > 0
+    check_group(pair, group, REFUSED)
 
 
 def test_refusals_and_exceptions_name_cases_of_the_corpus() -> None:

@@ -25,7 +25,7 @@ class Worker:
         with queue.place(asker):
             entered.append(asker)
             self.inside.set()
-            self.leave.wait(20)
+            self.leave.wait(240)
 
     def end(self) -> None:
         self.leave.set()
@@ -46,9 +46,9 @@ def test_one_asker_has_a_share_only() -> None:
     queue, entered = FairQueue(4, most_each=2), list[str]()
     workers = [Worker(queue, "a", entered) for _ in range(4)]
     for worker in workers[:2]:
-        assert worker.inside.wait(20)
+        assert worker.inside.wait(240)
     other = Worker(queue, "b", entered)
-    assert other.inside.wait(20)
+    assert other.inside.wait(240)
     assert entered == ["a", "a", "b"]
     for worker in [other, *workers]:
         worker.end()

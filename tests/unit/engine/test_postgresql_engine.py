@@ -315,7 +315,7 @@ class TestFaults:
         url = server.database("ENCODING 'LATIN1' LOCALE 'C'")
         assert self.slug(lambda: open_engine(contract_policy(tmp_path, source=url))) == "source_server"
 
-    def test_an_old_server(self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_old_server_is_refused(self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "LEAST_VERSION", 990000)
         assert self.slug(lambda: open_engine(contract_policy(tmp_path, source=url))) == "source_server"
 
@@ -332,31 +332,31 @@ class TestFaults:
     def test_changes_of_a_table_are_seen_by_the_next_look(self, url: str, tmp_path: Path) -> None:
         engine = PostgreSQLEngine(contract_policy(tmp_path, source=url))
         with psycopg.connect(url, autocommit=True) as owner:
-            engine.look(("visits",))
+            engine.check_readable(("visits",))
             owner.execute("ALTER TABLE visits ALTER cost TYPE text")
-            assert self.slug(lambda: engine.look(("visits",))) == "source_column_type"
+            assert self.slug(lambda: engine.check_readable(("visits",))) == "source_column_type"
             owner.execute("ALTER TABLE visits DROP cost")
-            assert self.slug(lambda: engine.look(("visits",))) == "source_column_missing"
+            assert self.slug(lambda: engine.check_readable(("visits",))) == "source_column_missing"
             owner.execute("DROP TABLE visits")
-            assert self.slug(lambda: engine.look(("visits",))) == "source_table_missing"
+            assert self.slug(lambda: engine.check_readable(("visits",))) == "source_table_missing"
         engine.close()
 
     def test_a_role_without_rights(self, server: Server, url: str, tmp_path: Path) -> None:
         grants = ("GRANT SELECT ON people, wards TO reader", "GRANT SELECT (id, ward, day) ON visits TO reader")
         engine = PostgreSQLEngine(contract_policy(tmp_path, source=role(server, url, "reader", *grants)))
-        engine.look(("people",))
+        engine.check_readable(("people",))
         with pytest.raises(Fault, match=r"visits\.cost") as fault:
-            engine.look(("visits",))
+            engine.check_readable(("visits",))
         assert fault.value.slug == "source_rights"
         engine.close()
 
     def test_a_connection_that_was_lost_is_made_again(self, url: str, tmp_path: Path) -> None:
         engine = PostgreSQLEngine(contract_policy(tmp_path, source=url))
         for _ in range(2):
-            engine.look(("visits",))
+            engine.check_readable(("visits",))
             with psycopg.connect(url, autocommit=True) as owner:
                 owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dpsql'")
-        engine.look(("visits",))
+        engine.check_readable(("visits",))
         engine.close()
 
     def test_a_server_that_goes_while_it_works(self, url: str, tmp_path: Path) -> None:
@@ -446,12 +446,12 @@ class TestCheck:
 def test_a_table_is_named_with_its_schema_and_database(url: str, tmp_path: Path) -> None:
     policy: Policy = contract_policy(tmp_path, source=url)
 
-    def place(source: str) -> catalog.Place:
+    def place(source: str) -> catalog.ServerTable:
         tables = {**policy.tables, "visits": replace(policy.tables["visits"], source=source)}
         return catalog.place_of(replace(policy, tables=tables), "visits", "here")
 
-    assert place("log") == catalog.Place("public", "log")
-    assert place("a.log") == catalog.Place("a", "log")
+    assert place("log") == catalog.ServerTable("public", "log")
+    assert place("a.log") == catalog.ServerTable("a", "log")
     assert place("here.a.log").sql == '"a"."log"'
     with pytest.raises(Fault):
         place("there.a.log")

@@ -11,15 +11,16 @@ from typing import Any
 import psycopg
 import pytest
 from support.postgres_source import Server, server
-from support.random_expressions import COLUMNS, SPECS, B, D, I, R, S, T, apply, grow, random_rows
+from support.random_expressions import COLUMNS, SPECS, B, D, I, R, S, T, apply, grow, random_rows, same
 
 from dpsql.engine.postgresql.dialect import CASE_MAPPING_VERSION, PostgreSQLDialect
 from dpsql.engine.postgresql.functions import FUNCTIONS, UNSUPPORTED, WITH_CASE_MAPPING
 from dpsql.engine.postgresql.literals import TYPES
 from dpsql.engine.postgresql.reals import let, product_of, quotient_of, sum_of
 from dpsql.errors.exceptions import Refusal
-from dpsql.functions.evaluate import _lower, _upper, evaluate
+from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY
+from dpsql.functions.text_values import lower, upper
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Call, Column
 
@@ -86,14 +87,6 @@ class Rows:
                     break
         assert tried > len(expressions) / 2
         return found
-
-
-def same(ours: Any, theirs: Any, relative: float = 0.0) -> bool:
-    """Equal values and types; NaN equals NaN, the two zeros are equal."""
-    if isinstance(ours, float) and isinstance(theirs, float):
-        both = math.isnan(ours) and math.isnan(theirs)
-        return ours == theirs or both or math.isclose(ours, theirs, rel_tol=relative)
-    return type(ours) is type(theirs) and bool(ours == theirs)
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +181,7 @@ def test_case_of_every_letter_is_that_of_python(rows: Rows) -> None:
     with rows.connection.cursor() as cursor, cursor.copy("COPY letters FROM STDIN") as copy:
         for letter in every:
             copy.write_row((letter,))
-    for name, python in (("lower", _lower), ("upper", _upper)):
+    for name, python in (("lower", lower), ("upper", upper)):
         text = rows.dialect.expression(Call(name, (Column("t", Facts(T)),), Facts(T)))
         answers = rows.connection.execute(f"SELECT t, {text} FROM letters").fetchall()
         wrong = {letter for letter, theirs in answers if theirs != python(letter)}
@@ -196,7 +189,7 @@ def test_case_of_every_letter_is_that_of_python(rows: Rows) -> None:
 
 
 def test_servers_before_version_17_refuse_the_case_of_letters() -> None:
-    with pytest.raises(Refusal, match="lower is not answered"):
+    with pytest.raises(Refusal, match="lower is not supported"):
         PostgreSQLDialect(160000).expression(Call("lower", (COLUMNS["text1"],), Facts(T)))
 
 

@@ -84,7 +84,7 @@ def table(term: Term, rows: list[Any]) -> pa.Table:
 
 
 @pytest.mark.parametrize("at", range(len(TERMS)))
-def test_each_row(at: int) -> None:
+def test_each_row_has_the_integer_of_the_formula(at: int) -> None:
     term = TERMS[at]
     rows = values(random.Random(at), term)
     given = table(term, rows)

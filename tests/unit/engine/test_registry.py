@@ -16,7 +16,7 @@ from dpsql.policy import load_policy
 
 ROOT = Path(dpsql.__file__).parent
 POLICY = Path(__file__).parents[2] / "policies" / "shop.yaml"
-ENGINES = ("duckdb", "postgresql")
+ENGINES = ("duckdb", "postgresql", "spark")
 
 
 def imported(file: Path) -> set[str]:
@@ -49,7 +49,7 @@ def test_only_the_registry_the_sandbox_and_the_page_of_engines_import_an_engine(
     assert importers == {"engine/registry.py", "engine/page.py", "release/sandbox.py"}
 
 
-@pytest.mark.parametrize("source", ["oracle://host/db", "spark://host:7077", "POSTGRESQL://host/db"])
+@pytest.mark.parametrize("source", ["oracle://host/db", "SPARK://host:7077", "POSTGRESQL://host/db"])
 def test_a_scheme_without_an_engine_is_refused(source: str) -> None:
     policy = replace(load_policy(POLICY), source=source)
     with pytest.raises(Fault) as refusal:

@@ -99,6 +99,29 @@ def test_no_line_of_a_csv_file_changes_how_others_are_read(
             assert counts(session)["n"] == 500 + more
 
 
+@pytest.mark.parametrize("before", [[1.0, 2.0], [5.0]], ids=["different values", "one value"])
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [
+        ("COUNT(*) AS c FROM t WHERE n > 128", 1),
+        ("COUNT(*) AS c FROM t WHERE n < 100", 1),
+        ("SUM(clamp(n, 0, 256)) AS c FROM t", 256),
+        ("SUM(clamp(n * n, 0, 256)) AS c FROM t", 256),
+    ],
+)
+def test_no_value_of_a_parquet_file_changes_how_rows_with_nan_are_counted(
+    tmp_path: Path, make: Make, before: list[float], asked: str, most: int
+) -> None:
+    """The statistics of a file leave NaN out, and change with the row that is added."""
+    path, found = make("t.parquet", type="real", domain="lower: 0, upper: 256"), []
+    for number, values in enumerate((before, [*before, 200.0])):
+        rows = [*values, *([float("nan")] * 50)]
+        pq.write_table(pa.table({"i": list(range(len(rows))), "n": rows}), tmp_path / "t.parquet")
+        with open_session(path, create_ledger=number == 0) as session:
+            found.append(session.execute(f"SELECT {asked}").table.column("c")[0].as_py())
+    assert abs(found[1] - found[0]) <= most + 40, "noise of epsilon 100 is below 40 but for a chance of e**-15"
+
+
 @pytest.mark.parametrize("source", ["t.csv", "t.csv.gz", "t.parquet", "duckdb:///t.duckdb"])
 def test_refreshes_while_the_source_is_away_cost_nothing(tmp_path: Path, make: Make, source: str) -> None:
     write(tmp_path, source)

@@ -63,7 +63,7 @@ def note(name: str) -> dict[str, Any]:
     return found
 
 
-def test_results(nightly: Clinic, dpsql: Run) -> None:
+def test_results_have_one_file_and_one_note_each(nightly: Clinic, dpsql: Run) -> None:
     outcome = dpsql(*RUN)
     assert outcome.status == 0 and outcome.out == ""
     assert "the whole set: epsilon 0.4" in outcome.err, "a question asked twice is paid once"
@@ -124,7 +124,7 @@ def test_one_refused_statement_stops_all(nightly: Clinic, dpsql: Run) -> None:
 
 
 @pytest.mark.parametrize("format", ["parquet", "json", "arrow"])
-def test_formats(nightly: Clinic, dpsql: Run, format: str) -> None:
+def test_formats_of_results_can_all_be_written(nightly: Clinic, dpsql: Run, format: str) -> None:
     assert dpsql(*RUN, "-f", format).status == 0 and Path(f"out/nightly-05.{format}").stat().st_size > 100
 
 
@@ -140,7 +140,7 @@ def test_killed_and_run_again(nightly: Clinic, dpsql: Run, where: str) -> None:
     assert len(list(Path("out").glob("*.meta.json"))) == 5
 
 
-def test_killed_without_reuse(nightly: Clinic, dpsql: Run) -> None:
+def test_killed_without_reuse_the_run_continues_without_a_second_charge(nightly: Clinic, dpsql: Run) -> None:
     run = (*RUN, "--set", "dp.reuse=off")
     child = process("before result", *run, script=KILLED)
     child.communicate()
@@ -196,3 +196,14 @@ def test_other_data_are_asked_again(nightly: Clinic, dpsql: Run) -> None:
     assert Path("out/nightly-02.csv").read_text() != before
     again = dpsql(*RUN)
     assert again.err.count("answered by an earlier run") == 5
+
+
+def test_a_link_in_place_of_a_part_file_is_not_followed(nightly: Clinic, dpsql: Run) -> None:
+    victim = nightly.folder / "victim"
+    victim.write_text("untouched")
+    Path("out").mkdir()
+    for name in ("nightly-01.csv", "nightly-01.meta.json"):
+        Path("out", f".{name}.part").symlink_to(victim)
+    assert dpsql(*RUN).status == 0
+    assert victim.read_text() == "untouched" and not Path("out", "nightly-01.csv").is_symlink()
+    assert note("nightly-01")["result"] == "nightly-01.csv"

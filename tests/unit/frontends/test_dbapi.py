@@ -28,7 +28,7 @@ def spent(connection: dpsql.Connection) -> dict[str, str]:
     return {scope: amounts["epsilon"] for scope, amounts in connection.budget.spent.items()}
 
 
-def test_module() -> None:
+def test_module_has_the_names_of_pep_249() -> None:
     assert (dpsql.apilevel, dpsql.threadsafety, dpsql.paramstyle) == ("2.0", 2, "qmark")
     assert issubclass(dpsql.ProgrammingError, dpsql.DatabaseError) and issubclass(dpsql.DatabaseError, dpsql.Error)
     assert issubclass(dpsql.InterfaceError, dpsql.Error) and not issubclass(dpsql.InterfaceError, dpsql.DatabaseError)
@@ -41,7 +41,7 @@ def test_module() -> None:
     assert dpsql.Date(2024, 1, 31) == date(2024, 1, 31) and dpsql.TimestampFromTicks(0).year in (1969, 1970)
 
 
-def test_answer(connection: dpsql.Connection) -> None:
+def test_answer_has_the_description_and_rows_of_pep_249(connection: dpsql.Connection) -> None:
     cursor = connection.cursor()
     assert cursor.description is None and cursor.rowcount == -1
     assert cursor.execute(BY_REGION) is cursor
@@ -56,7 +56,7 @@ def test_answer(connection: dpsql.Connection) -> None:
     assert len(cursor.fetchall()) == 1 and cursor.fetchone() is None and cursor.fetchall() == []
 
 
-def test_fetching(connection: dpsql.Connection) -> None:
+def test_fetching_in_pieces_returns_every_row_once(connection: dpsql.Connection) -> None:
     cursor = connection.execute("SELECT age, COUNT(*) AS n FROM patients WHERE income > 5 GROUP BY age")
     assert cursor.rowcount == 122
     assert len(cursor.fetchmany()) == 1
@@ -66,7 +66,7 @@ def test_fetching(connection: dpsql.Connection) -> None:
     assert len(rest) == 91 and [row[0] for row in rest] == [*range(31, 121), None]
 
 
-def test_frames(connection: dpsql.Connection) -> None:
+def test_frames_of_three_libraries_hold_the_same_rows(connection: dpsql.Connection) -> None:
     cursor = connection.execute(BY_REGION)
     cursor.fetchone()
     table, frame, polar = cursor.arrow(), cursor.df(), cursor.pl()
@@ -76,13 +76,13 @@ def test_frames(connection: dpsql.Connection) -> None:
     assert cursor.release.table is table and cursor.release.error.num_rows == 2
 
 
-def test_pandas_read_sql(connection: dpsql.Connection) -> None:
+def test_pandas_read_sql_takes_the_connection(connection: dpsql.Connection) -> None:
     with pytest.warns(UserWarning, match="SQLAlchemy"):
         frame = pandas.read_sql(BY_REGION, connection)
     assert list(frame.columns) == ["region", "n", "age"] and list(frame["region"]) == ["north", "south"]
 
 
-def test_parameters(connection: dpsql.Connection) -> None:
+def test_parameters_are_values_and_never_text(connection: dpsql.Connection) -> None:
     by_place = connection.execute("SELECT COUNT(*) FROM patients WHERE age < ? AND region = ?", (40, "north"))
     by_name = connection.execute(
         "SELECT COUNT(*) FROM patients WHERE age < :age AND region = :region", {"age": 40, "region": "north"}
@@ -124,7 +124,7 @@ def test_a_failed_statement_leaves_no_old_answer(connection: dpsql.Connection) -
             fetch()
 
 
-def test_statements_without_rows(connection: dpsql.Connection) -> None:
+def test_statements_without_rows_have_nothing_to_fetch(connection: dpsql.Connection) -> None:
     cursor = connection.execute("SET dp.epsilon = 0.25")
     assert cursor.description is None and cursor.rowcount == -1
     with pytest.raises(dpsql.InterfaceError):
@@ -133,7 +133,7 @@ def test_statements_without_rows(connection: dpsql.Connection) -> None:
     assert ("dp.epsilon", "0.25") in connection.execute("SHOW dp.all").fetchall()
 
 
-def test_closed(clinic: Clinic) -> None:
+def test_closed_connections_and_cursors_refuse_every_use(clinic: Clinic) -> None:
     connection = dpsql.connect(clinic.policy)
     kept, closed = connection.execute(BY_REGION), connection.cursor()
     closed.close()
@@ -220,7 +220,7 @@ def test_the_text_of_an_error_has_place_hint_and_charge(connection: dpsql.Connec
     assert "did you mean age" in text and "^" in text and text.endswith("nothing was charged")
 
 
-def test_answers_are_awaited(clinic: Clinic) -> None:
+def test_answers_and_plans_can_be_awaited_together(clinic: Clinic) -> None:
     import asyncio
 
     async def ask() -> None:

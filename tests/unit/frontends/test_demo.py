@@ -21,7 +21,7 @@ def spent(name: str) -> int:
         return ledger.spent()["rho"]
 
 
-def test_demo(bare_clinic: Clinic, dpsql: Run) -> None:
+def test_demo_answers_and_repeats_for_free(bare_clinic: Clinic, dpsql: Run) -> None:
     first = dpsql("demo", "demo")
     assert first.status == 0, first.err
     assert first.out.count("±") > 20 and first.err.count("price: ") == 5 and first.err.count("left: ") == 5

@@ -33,14 +33,14 @@ def one(connection: duckdb.DuckDBPyConnection, sql: str, *values: object) -> obj
     return row[0]
 
 
-def test_columns_and_types(demo: Demo) -> None:
+def test_columns_and_types_are_those_of_the_policy(demo: Demo) -> None:
     policy, connection = demo
     sql = "SELECT table_name, column_name, data_type FROM information_schema.columns"
     found = {(table, column): TYPES[kind] for table, column, kind in connection.execute(sql).fetchall()}
     assert found == {(t.name, c.name): c.type for t in policy.tables.values() for c in t.columns.values()}
 
 
-def test_promises_hold(demo: Demo) -> None:
+def test_promises_hold_in_the_data(demo: Demo) -> None:
     policy, connection = demo
     for table in policy.tables.values():
         rows = one(connection, f"SELECT count(*) FROM {table.name}")
@@ -66,7 +66,7 @@ def _check_columns(connection: duckdb.DuckDBPyConnection, table: Table, rows: in
             assert clamped <= MOST_CLAMPED * rows, name
 
 
-def test_units_and_sizes(demo: Demo) -> None:
+def test_units_and_sizes_are_those_of_the_published_data(demo: Demo) -> None:
     policy, connection = demo
     expected = {
         "nafld": {"patients": 17549, "labs": 400123, "events": 34340},

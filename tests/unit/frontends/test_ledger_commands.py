@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -117,3 +118,23 @@ def test_a_second_full_budget_needs_a_reason(dpsql: Run, place: Path, tmp_path: 
     )
     assert dpsql("check", "--create-ledger", "--second-budget", "other people by now", policy=other)[0] == 0
     assert "other people by now" in dpsql("budget", "export", policy=other)[1]
+
+
+def test_budget_show_compares_rules_of_composition(place: Path, dpsql: Run) -> None:
+    assert dpsql("check", "--create-ledger")[0] == 0
+    charge(place, 1)
+    charge(place, 2)
+    status, out, _ = dpsql("budget", "show", "-f", "json", "--accountant", "all", "--delta", "1e-9")
+    assert status == 0
+    bounds = {row["accountant"]: row for row in json.loads(out)}
+    assert set(bounds) == {"sequential", "advanced", "renyi", "zcdp", "pld"}
+    assert {row["charges"] for row in bounds.values()} == {2} and {row["delta"] for row in bounds.values()} == {1e-9}
+    assert 0 < bounds["zcdp"]["epsilon"] <= bounds["sequential"]["epsilon"]
+    assert [name for name, row in bounds.items() if row["may gate"] == "yes"] == ["sequential", "zcdp"]
+
+
+@pytest.mark.parametrize("words", [("--accountant", "zdcp"), ("--accountant", "all", "--delta", "2")])
+def test_unknown_rules_and_impossible_deltas_are_usage_errors(dpsql: Run, words: tuple[str, ...]) -> None:
+    assert dpsql("check", "--create-ledger")[0] == 0
+    status, out, problem = dpsql("budget", "show", *words)
+    assert status == 2 and not out and ("did you mean zcdp?" in problem or "between 0 and 1" in problem)

@@ -31,7 +31,7 @@ def test_an_error_is_never_shown_smaller(error: float, whole: bool) -> None:
     assert told <= (error + 1 if whole else error * 1.11 + (1 if error >= 10 else 0))
 
 
-def test_unknown_errors() -> None:
+def test_unknown_errors_are_shown_as_question_marks() -> None:
     assert [shown.shown_error(e, False) for e in (None, math.inf, math.nan)] == ["?", "?", "?"]
     assert shown.shown_error(0.0, True) == "0"
 

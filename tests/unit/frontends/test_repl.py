@@ -48,13 +48,13 @@ def terminal(clinic: Clinic) -> Iterator[Callable[..., Any]]:
         child.close(force=True)
 
 
-def test_a_conversation(terminal: Callable[..., Any], clinic: Clinic) -> None:
+def test_a_conversation_at_a_terminal_is_answered(terminal: Callable[..., Any], clinic: Clinic) -> None:
     child = terminal("-p", "clinic.yaml", "--analyst", "research")
     child.send("SELECT region, COUNT(*) AS n\r")
     child.send("FROM patients GROUP BY region;\r")
     child.expect("north")
-    child.expect("price: epsilon 0.1")
-    child.expect("analyst research 0.9 of epsilon 1")
+    child.expect_exact("(epsilon 0.1")
+    child.expect("analyst research 90 %")
     child.send("\\d patients\r")
     child.expect("privacy unit")
     child.send("SELECT nope FROM patients;\r")
@@ -62,9 +62,9 @@ def test_a_conversation(terminal: Callable[..., Any], clinic: Clinic) -> None:
     child.send("\\set epsilon 0.25\r")
     child.expect("research@clinic>")
     child.send("\\explain SELECT COUNT(*) FROM patients WHERE age > 3\r")
-    child.expect("price: epsilon 0.25")
+    child.expect_exact("(epsilon 0.25")
     child.send("\\budget\r")
-    child.expect("dataset 1.9 of epsilon 2")
+    child.expect("dataset: 95 % left")
     child.send("\\nonsense\r")
     child.expect("no command")
     child.expect("clinic>")
@@ -86,7 +86,7 @@ def test_ctrl_c_stops_the_question_and_the_prompt_goes_on(terminal: Callable[...
     clinic.make_slow()
     child = terminal("repl", "-p", "clinic.yaml")
     child.send("SELECT AVG(n) AS a FROM numbers;\r")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 240
     while clinic.charges() == 0 and time.monotonic() < deadline:
         time.sleep(0.1)
     child.expect("Ctrl-C stops")
@@ -100,12 +100,12 @@ def test_ctrl_c_stops_the_question_and_the_prompt_goes_on(terminal: Callable[...
     assert child.exitstatus == 0 and clinic.charges() == 1
 
 
-def test_from_a_pipe(clinic: Clinic) -> None:
+def test_from_a_pipe_statements_run_without_a_prompt(clinic: Clinic) -> None:
     child = process("repl", "-p", "clinic.yaml", stdin=subprocess.PIPE)
     out, err = child.communicate("\\dt\nSET dp.epsilon = 0.2; SELECT COUNT(*) AS n\nFROM patients;\nSELECT 'a;b' AS t")
     assert child.returncode == 0, err
     assert "patients" in out and "±" in out and "a;b" in out
-    assert "price: epsilon 0.2" in err and "clinic>" not in out + err
+    assert "(epsilon 0.2" in err and "clinic>" not in out + err
 
 
 def test_a_pipe_with_an_error(clinic: Clinic) -> None:
@@ -123,7 +123,7 @@ def completions(completer: PolicyCompleter, text: str) -> list[str]:
     return [found.text for found in completer.get_completions(Document(text), event)]
 
 
-def test_completion(bare_clinic: Clinic) -> None:
+def test_completion_offers_names_of_the_policy(bare_clinic: Clinic) -> None:
     completer = PolicyCompleter(load_policy(bare_clinic.policy), ["dp.epsilon", "dp.delta"])
     assert completions(completer, "SELECT COUNT(*) FROM pa") == ["patients"]
     assert completions(completer, "SELECT reg") == ["region", *(f"regr_{name}" for name in LINE)]
@@ -201,9 +201,18 @@ def test_a_file_of_statements_and_commands_is_answered_until_its_first_error(cli
 def test_copy_writes_an_answer_with_its_error_bars(clinic: Clinic) -> None:
     question = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
     out, err, status = piped(f"\\copy ({question}) TO 'answer.csv'\n\\copy ({question}) to answer.parquet;\n")
-    assert status == 0 and out.count("2 rows written") == 2 and "price: epsilon 0.1" in err
+    assert status == 0 and out.count("2 rows written") == 2 and "(epsilon 0.1" in err
     assert (clinic.folder / "answer.csv").read_text().startswith("region,n,n_low,n_high\nnorth,")
     assert (clinic.folder / "answer.parquet").read_bytes()[:4] == b"PAR1" and clinic.charges() == 1
+
+
+def test_plot_draws_an_answer_and_charges_nothing_for_what_cannot_be_drawn(clinic: Clinic) -> None:
+    question = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
+    for wrong in ("patients", f"({question}) TO x.pdf", f"({question}) TO nowhere/x.svg", "(SHOW TABLES) TO x.svg"):
+        assert piped(f"\\plot {wrong}\n")[2] != 0
+    assert clinic.charges() == 0
+    out, _, status = piped(f"\\plot ({question}) TO 'x.svg'\n")
+    assert status == 0 and "drawn to x.svg" in out and (clinic.folder / "x.svg").read_text().startswith("<svg")
 
 
 def test_nothing_is_charged_for_a_copy_that_cannot_be_written(clinic: Clinic) -> None:

@@ -33,7 +33,7 @@ def test_reflection_comes_from_the_policy(engine: sqlalchemy.Engine) -> None:
     assert [key.column.table.name for key in labs.foreign_keys] == ["patients"]
 
 
-def test_questions_and_pandas(engine: sqlalchemy.Engine) -> None:
+def test_questions_of_sqlalchemy_and_pandas_are_answered(engine: sqlalchemy.Engine) -> None:
     patients = sqlalchemy.Table("patients", sqlalchemy.MetaData(), autoload_with=engine)
     question = select(patients.c.sex, func.count().label("n"), func.avg(patients.c.bmi)).where(patients.c.age > 44)
     question = question.group_by(patients.c.sex).order_by(patients.c.sex).limit(5)

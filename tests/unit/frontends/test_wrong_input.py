@@ -29,7 +29,9 @@ FILES = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_wrong_input(case: Path, bare_clinic: Clinic, dpsql: Callable[..., Outcome]) -> None:
+def test_wrong_input_gives_the_expected_message_and_status(
+    case: Path, bare_clinic: Clinic, dpsql: Callable[..., Outcome]
+) -> None:
     command, _, expected = case.read_text(encoding="utf-8").partition("\n")
     if case.stem != "no-ledger":
         bare_clinic.create_ledger()
@@ -43,5 +45,5 @@ def test_wrong_input(case: Path, bare_clinic: Clinic, dpsql: Callable[..., Outco
     assert case.stem == "no-ledger" or bare_clinic.charges() == 0, "nothing was charged"
 
 
-def test_there_are_enough() -> None:
+def test_there_are_at_least_ten_cases() -> None:
     assert len(CASES) >= 10

@@ -15,8 +15,9 @@ import pytest
 from support.random_expressions import COLUMNS, LIBM, SPECS, B, D, I, R, S, T, apply, grow, literal, random_rows
 
 from dpsql.engine.duckdb.dialect import DUCKDB as emit
-from dpsql.functions.evaluate import MEANINGS, evaluate, like
+from dpsql.functions.evaluate import _LAZY, MEANINGS, evaluate
 from dpsql.functions.numeric import REGISTRY, call
+from dpsql.functions.text_values import like
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr
 
@@ -88,18 +89,26 @@ def test_every_function_of_the_register_is_tried() -> None:
     assert {name for name, _, _ in SPECS} == set(REGISTRY) == set(emit.functions) == MEANINGS
 
 
-def test_each_function(engine: duckdb.DuckDBPyConnection) -> None:
+def test_every_fact_of_a_function_stands_in_its_entry() -> None:
+    """Only functions that look at NULL themselves mean something outside of it; a spelling or node belongs to one."""
+    without = {name for name, entry in REGISTRY.items() if entry.meaning is None}
+    assert without == set(_LAZY)
+    spellings = [word for entry in REGISTRY.values() for word in (*entry.spellings, *entry.nodes)]
+    assert len(spellings) == len(set(spellings))
+
+
+def test_each_function_agrees_with_the_engine(engine: duckdb.DuckDBPyConnection) -> None:
     rng = random.Random(1)
     assert not differences(engine, [apply(rng, spec, 1) for spec in SPECS for _ in range(3)])
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_trees(engine: duckdb.DuckDBPyConnection, seed: int) -> None:
+def test_trees_of_functions_agree_with_the_engine(engine: duckdb.DuckDBPyConnection, seed: int) -> None:
     rng = random.Random(seed + 100)
     assert not differences(engine, [apply(rng, rng.choice(SPECS), rng.choice((2, 3, 4))) for _ in range(175)])
 
 
-def test_no_data_raises(engine: duckdb.DuckDBPyConnection) -> None:
+def test_no_data_raises_in_the_engine(engine: duckdb.DuckDBPyConnection) -> None:
     """Dates at the engine's ends and infinite ones; as values, predicates, CASE conditions and group keys."""
     rng = random.Random(7)
     trees: list[Expr] = [grow(rng, type_, 3) for type_ in (B, D, S, I, R, T) for _ in range(12)]
@@ -140,7 +149,7 @@ def test_csv_text_that_is_no_number_is_null(tmp_path: Any) -> None:
     "value", [0, -1, 2**63 - 1, -(2**63), Fraction(1, 10), Fraction(-1, 3), Fraction(10) ** 300, 5e-324, -0.0, math.inf,
               -math.inf, math.nan, 1.7976931348623157e308, "", "it's", 'a"b', "a\\b", "a\x00b", "é👍", True, None]
 )  # fmt: skip
-def test_constants(value: Any) -> None:
+def test_constants_are_read_back_as_they_were(value: Any) -> None:
     """Written with a type, and read back as they are."""
     ((found,),) = duckdb.connect().execute(f"SELECT {emit.constant(value)}").fetchall()
     assert same(float(value) if isinstance(value, Fraction) else value, found, 0.0)

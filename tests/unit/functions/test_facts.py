@@ -14,6 +14,7 @@ from support.random_expressions import BY_TYPE, LIBM, SPECS, B, D, I, R, S, T, a
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import call
+from dpsql.functions.possible_values import Possible, possible
 from dpsql.functions.public_domains import MOST_VALUES, domain_of
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr
@@ -282,6 +283,19 @@ def test_ends_of_the_calendar_and_long_fractions_are_inferred_without_error() ->
     assert x.facts.lower is None or x.facts.lower.denominator <= 2**1200
     big = Column("b", Facts(R, Fraction(10) ** 300, Fraction(10) ** 300))
     assert call("mul", big, big).facts == Facts(Type.REAL, None, None, nullable=True)
+
+
+@pytest.mark.parametrize(("first", "last"), [("29 23:59:30", "30 04:59:30"), ("28 23:59:30", "29 00:00:00"),
+                                             ("27 12:00:00", "31 01:00:00"), ("27 12:00:00", "27 13:00:00")])  # fmt: skip
+def test_times_moved_to_the_last_day_of_a_month_stay_within_their_ends(first: str, last: str) -> None:
+    """The last days of a long month meet on one day, and the later of them may have the earlier time."""
+    low, high = (datetime.fromisoformat(f"1969-03-{end}") for end in (first, last))
+    moved = call("add_months", Column("t", Facts(S, low, high)), literal(-1))
+    step = (high - low) / 997
+    values = [evaluate(moved, {"t": low + number * step}) for number in range(998)]
+    assert moved.facts.lower <= min(values) and max(values) <= moved.facts.upper
+    ends = possible(moved, {"t": Possible(None, low, high)})
+    assert all(ends.holds(value) for value in values)
 
 
 ZERO = Column("z", Facts(I, Fraction(-1), Fraction(1), nullable=False))

@@ -16,7 +16,7 @@ import pytest
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_branches import PublicRows
-from dpsql.functions.key_narrowing import Remaining, remaining
+from dpsql.functions.key_narrowing import RemainingKeys, remaining
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Filter, Join, Relation, Scan, SemiJoin
@@ -39,7 +39,7 @@ from unit.functions.test_key_narrowing import (
 )
 
 
-def tuples(left: Remaining) -> set[tuple[Any, ...]]:
+def tuples(left: RemainingKeys) -> set[tuple[Any, ...]]:
     """The combinations that remain."""
     every = list(product(*left.values))
     return set(every) if left.numbers is None else {every[at] for at in left.numbers}

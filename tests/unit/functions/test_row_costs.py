@@ -83,7 +83,7 @@ def _city() -> list[Expr]:
     return [found.arguments[0]]
 
 
-def test_all_branches_count() -> None:
+def test_all_branches_count_towards_the_cost() -> None:
     """One row takes one branch, and nobody knows which: the bound is that of their sum."""
     one, two = (block(f"city ~ '{pattern}'") for pattern in ("a.b", "a.c"))
     both = block("CASE WHEN age > 30 THEN city ~ 'a.b' ELSE city ~ 'a.c' END")

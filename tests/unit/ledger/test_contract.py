@@ -186,7 +186,7 @@ def test_twelve_processes_on_thirty_charges_get_thirty(home: Home) -> None:
     workers = [FORK.Process(target=work, args=(number, out)) for number in range(12)]
     for worker in workers:
         worker.start()
-    made = [out.get(timeout=50) for _ in workers]
+    made = [out.get(timeout=240) for _ in workers]
     for worker in workers:
         worker.join()
     assert sum(made) == 30

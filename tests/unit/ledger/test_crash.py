@@ -74,7 +74,7 @@ def test_every_window_is_enumerated(sqlite_home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("window", CREATION)
-def test_killed_while_creating(home: Home, window: str) -> None:
+def test_killed_while_creating_a_ledger_can_be_created_again(home: Home, window: str) -> None:
     killed(lambda: home.open(create=True, step=Killer(window, 1)))
     try:
         home.open()
@@ -87,7 +87,7 @@ def test_killed_while_creating(home: Home, window: str) -> None:
 
 @pytest.mark.parametrize("nth", [1, 4])
 @pytest.mark.parametrize("window", CHARGING)
-def test_killed_while_charging(home: Home, tmp_path: Path, window: str, nth: int) -> None:
+def test_killed_while_charging_no_answered_charge_is_lost(home: Home, tmp_path: Path, window: str, nth: int) -> None:
     home.new(limit=8 * EPSILON).close()
     answers = tmp_path / "answers"
 

@@ -61,20 +61,20 @@ def test_an_older_ledger_is_brought_forward_with_a_copy(tmp_path: Path, monkeypa
 
     start = {FORMAT: first, FORMAT + 1: second}
     with pytest.raises(KeyError):
-        migrate(url, steps={FORMAT: first, FORMAT + 1: broken}, wanted=FORMAT + 2)
+        migrate(url, steps={FORMAT: first, FORMAT + 1: broken}, version=FORMAT + 2)
     copy = tmp_path / "copy" / f"ledger.db.format{FORMAT}"
     assert copy.stat().st_mode & 0o777 == 0o600
     with open_ledger(url, policy.dataset, state=state) as ledger:
         assert ledger.verify().sound, "a step that fails changes nothing"
     copy.unlink()
     done.clear()
-    assert migrate(url, steps=start, wanted=FORMAT + 2) == (FORMAT, FORMAT + 2, copy)
+    assert migrate(url, steps=start, version=FORMAT + 2) == (FORMAT, FORMAT + 2, copy)
     assert done == ["first", "second"]
     with pytest.raises(Error) as caught:
         open_ledger(url, policy.dataset, state=state)
     assert caught.value.slug == "ledger_format" and "dpsql migrate" in caught.value.hint
-    assert migrate(url, steps=start, wanted=FORMAT + 2)[2] is None
+    assert migrate(url, steps=start, version=FORMAT + 2)[2] is None
     for steps, wanted in ((start, FORMAT), ({}, FORMAT + 3)):
         with pytest.raises(Error) as caught:
-            migrate(url, steps=steps, wanted=wanted)
+            migrate(url, steps=steps, version=wanted)
         assert caught.value.slug == "ledger_format"

@@ -14,7 +14,7 @@ from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.ledger import ChargeRequest
-from dpsql.ledger.group_commit import Ask, Together
+from dpsql.ledger.group_commit import GroupCommit, Submission
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.store import Store
@@ -51,10 +51,10 @@ def at_once(
 
     def hold(name: str) -> None:
         if name == "before commit":
-            room = ledger._charges._room
-            room.waiting = Waiting(all_here, len(requests) - 1)
+            queue = ledger._charges._queue
+            queue.waiting = Waiting(all_here, len(requests) - 1)
             begun.set()
-            assert all_here.wait(20)
+            assert all_here.wait(240)
         elif name == "after head":
             ledger.store.step = step
 
@@ -68,7 +68,7 @@ def at_once(
     ledger.store.step = hold
     threads = [threading.Thread(target=ask, args=(at,)) for at in range(len(requests))]
     threads[0].start()
-    assert begun.wait(20)
+    assert begun.wait(240)
     for thread in threads[1:]:
         thread.start()
     for thread in threads:
@@ -190,12 +190,12 @@ def test_whoever_waits_too_long_was_not_charged(sqlite_home: Home) -> None:
     def hold(name: str) -> None:
         if name == "before commit":
             begun.set()
-            assert refused.wait(20)
+            assert refused.wait(240)
 
     ledger.store.step = hold
     thread = threading.Thread(target=lambda: ledger.reserve(charge("slow")))
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(240)
     ledger.store.timeout_seconds = 0.05
     with pytest.raises(Error) as error:
         ledger.reserve(charge("waits"))
@@ -243,17 +243,17 @@ class _Interrupted(Condition):
             raise KeyboardInterrupt
 
 
-def test_an_interrupt_between_taking_the_lead_and_working_leaves_the_room_free() -> None:
+def test_an_interrupt_between_taking_the_lead_and_working_leaves_the_queue_free() -> None:
     asked: list[str] = []
 
-    def work(asks: list[Ask[str, str]]) -> None:
-        for one in asks:
-            asked.append(one.asked)
-            one.given = one.asked
+    def work(submissions: list[Submission[str, str]]) -> None:
+        for submission in submissions:
+            asked.append(submission.request)
+            submission.result = submission.request
 
-    room: Together[str, str] = Together(work)
-    room._room.changed = _Interrupted()
+    commits: GroupCommit[str, str] = GroupCommit(work)
+    commits._queue.changed = _Interrupted()
     with pytest.raises(KeyboardInterrupt):
-        room.ask("first", 5, "the ledger")
-    assert room.ask("second", 5, "the ledger") == "second"
+        commits.submit("first", 5, "the ledger")
+    assert commits.submit("second", 5, "the ledger") == "second"
     assert asked == ["second"]

@@ -125,7 +125,7 @@ def test_the_thread_is_a_real_one(home: Home, monkeypatch: pytest.MonkeyPatch) -
     done = threading.Event()
     ledger.store.step = lambda name: done.set() if name == "after commit" else None
     reservation.commit()
-    assert done.wait(20)
+    assert done.wait(240)
     assert written(home) == [("charge", None), ("committed", reservation.seq)]
 
 
@@ -200,7 +200,7 @@ def test_a_commit_of_which_nobody_knows_writes_no_outcome_twice(home: Home) -> N
 
 
 @pytest.mark.parametrize("window", ["before begin", "begun", "before commit", "after commit"])
-def test_killed_while_noting(home: Home, window: str) -> None:
+def test_killed_while_noting_the_charge_stays_spent(home: Home, window: str) -> None:
     """Whatever is lost, the charges are spent, the chain holds, and the note is there exactly when it was committed."""
     home.new().close()
 

@@ -25,7 +25,7 @@ def whole(values: pa.Array) -> Int128:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(wide, st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=8))
-def test_sums_carry(pairs: list[tuple[int, int]]) -> None:
+def test_sums_carry_into_the_high_half(pairs: list[tuple[int, int]]) -> None:
     left, right = zip(*pairs, strict=True)
     total = Int128.from_ints(left).plus(np.array(right, dtype=np.int64))
     assert total.to_ints() == [a + b for a, b in pairs]
@@ -74,12 +74,12 @@ def test_64_bits_are_the_same_numbers(values: list[int], shift: int, bound: int)
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(st.none(), st.integers(-(10**38) + 1, 10**38 - 1)), max_size=8), st.integers(0, 3))
-def test_decimals_from_arrow(values: list[int | None], skipped: int) -> None:
+def test_decimals_from_arrow_are_exact_integers(values: list[int | None], skipped: int) -> None:
     array = pa.array([None if v is None else Decimal(v) for v in values], pa.decimal128(38, 0)).slice(skipped)
     assert whole(array).to_ints() == [v or 0 for v in values[skipped:]]
 
 
-def test_integers_from_arrow() -> None:
+def test_integers_from_arrow_are_exact_integers() -> None:
     for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64()):
         low = -(2 ** (kind.bit_width - 1))
         array = pa.array([low, None, -1, 0, -low - 1], kind)

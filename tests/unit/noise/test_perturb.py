@@ -181,7 +181,7 @@ def test_a_plan_that_is_asked_again_keeps_its_keys() -> None:
     assert rows(other)[0] == (2, "x", 4)
 
 
-def test_key_types_meet() -> None:
+def test_key_types_meet_across_dictionaries_and_timestamps() -> None:
     day = datetime.date(2024, 1, 2)
     dictionary = pa.array(["a", "b"]).dictionary_encode()
     plan = NoisePlan((KeyColumn("k", dictionary), KeyColumn("d", pa.array([day]))), (COUNT,), None)

@@ -15,7 +15,7 @@ from support.noise_laws import ALPHA, Scripted, Seeded
 
 from dpsql.audit.choice_laws import log_law
 from dpsql.errors.exceptions import Fault
-from dpsql.noise import rank_choice
+from dpsql.noise import rank_choice, weighted_runs
 from dpsql.noise.fixed_point_exp import EXACT_BITS, ONE_BITS, exp_bounds, exp_tables, product
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_choice import choose, exact_runs
@@ -166,7 +166,7 @@ def all_runs(rows: Histogram, quantile: Fraction) -> list[tuple[int, int, int]]:
     return exact_runs(len(rows), places, counts, sum(rows) * quantile.numerator, quantile.denominator)
 
 
-def near_runs(start: np.ndarray, cell: np.ndarray, count: np.ndarray, law: Near) -> rank_choice._Runs:
+def near_runs(start: np.ndarray, cell: np.ndarray, count: np.ndarray, law: Near) -> weighted_runs.Runs:
     through = np.concatenate([[0], np.cumsum(count)])
     return rank_choice._near_runs(40, start, cell, through, law.targets(np.diff(through[start])), law)
 
@@ -346,7 +346,7 @@ def test_what_is_no_histogram_or_no_quantile_raises(
 @pytest.mark.parametrize(
     "rate", [Fraction(1, 2), Fraction(1, 7_000), Fraction(100), Fraction(3, 10**8), Fraction(1, 10**14)]
 )
-def test_exp_is_enclosed(rate: Fraction) -> None:
+def test_exp_is_enclosed_by_the_table_and_its_error(rate: Fraction) -> None:
     tables, draw = exp_tables(rate), np.random.default_rng(1)
     places = [0, 1, tables.last, tables.last - 1, *draw.integers(0, tables.last + 1, 200).tolist()]
     places = sorted({place for place in places if 0 <= place <= tables.last})

@@ -20,7 +20,7 @@ from dpsql.privacy.mechanisms.contract import KeyColumn, Law, NoisePlan, Sensiti
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.laplace import noise_for
 from dpsql.privacy.mechanisms.partition_selection import choose_selection
-from dpsql.privacy.mechanisms.rank_histogram import QuantileChoice, RankHistogramPlan
+from dpsql.privacy.mechanisms.rank_histogram import QuantileChoice, RankHistogramPlan, Search
 
 ROW = Sensitivity(1, 1, 1, 1)
 HALF = Fraction(1, 2)
@@ -32,7 +32,9 @@ def groups(public: bool = True, **keys: list[Any]) -> Groups:
 
 
 def plan(*quantiles: Fraction, cells: int = 10) -> RankHistogramPlan:
-    chosen = [QuantileChoice(f"q{at}", one, Choice(ROW, one, Fraction(1))) for at, one in enumerate(quantiles)]
+    chosen = [
+        QuantileChoice(f"q{at}", Search(one, at), Choice(ROW, one, Fraction(1))) for at, one in enumerate(quantiles)
+    ]
     return RankHistogramPlan("h0", cells, tuple(chosen))
 
 
@@ -134,7 +136,7 @@ def test_a_choice_of_an_unknown_law_is_refused() -> None:
         def recomputed_loss(self) -> PrivacyLoss:
             return self.loss
 
-    unknown = RankHistogramPlan("h0", 3, (QuantileChoice("q0", HALF, Other()),))
+    unknown = RankHistogramPlan("h0", 3, (QuantileChoice("q0", Search(HALF, 0), Other()),))
     with pytest.raises(InternalError, match="unknown mechanism"):
         released_quantiles(pa.table({"cell": [1], "rows": [1]}), unknown, groups(), Gate())
 

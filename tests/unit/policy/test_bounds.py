@@ -17,7 +17,7 @@ from dpsql.policy.bounds import BOUND_NAMES, UNBOUNDED
 def test_the_smallest_of_each_bound_holds_wherever_it_is_set(name: str) -> None:
     small, large = ContributionBounds(**{name: 3}), ContributionBounds(**{name: 8})
     assert large.tightened(UNBOUNDED, small) == small.tightened(large) == small == UNBOUNDED.tightened(small)
-    assert small.given() == {name: 3}
+    assert small.declared() == {name: 3}
 
 
 def test_bounds_are_tightened_apart_from_each_other() -> None:

@@ -89,7 +89,7 @@ def test_values_are_exact_and_typed(policy: Policy) -> None:
     assert policy.tables["labs"].columns["value"].description == "mmol per litre"
 
 
-def test_budget_and_defaults(policy: Policy) -> None:
+def test_budget_and_defaults_are_read_exactly(policy: Policy) -> None:
     assert policy.privacy_unit == PrivacyUnit("patients", "patient_id")
     assert policy.neighbours is Neighbours.ADD_REMOVE
     assert policy.budget.epsilon == 10
@@ -114,7 +114,7 @@ def test_budget_and_defaults(policy: Policy) -> None:
     )
 
 
-def test_every_option_arrives() -> None:
+def test_every_option_arrives_in_the_policy() -> None:
     given = "per_query: {epsilon: 0.2, max_epsilon: 2, delta: 1e-8, max_groups: 3, max_rows_per_group: 4, "
     given += "mechanism: laplace, confidence: 0.9, timeout_seconds: 7, max_public_groups: 99, min_epsilon: 0.02}\n"
     given += "session: {epsilon: 1.5, delta: 2e-7}\nneighbours: change_one\n"
@@ -193,7 +193,7 @@ def test_row_privacy_needs_no_way() -> None:
     assert policy.tables["wards"].bounds.max_rows is None
 
 
-def test_promises_about_repetition(policy: Policy) -> None:
+def test_promises_about_repetition_bound_multiplicity(policy: Policy) -> None:
     wards = policy.tables["wards"]
     assert wards.is_unique(("ward",))
     assert wards.is_unique(("floor", "building"))
@@ -284,7 +284,7 @@ def test_the_version_knows_every_field_of_the_policy(policy: Policy) -> None:
     """A field added later must not be forgotten: each one is changed here."""
     for field in fields(Policy):
         other = replace(policy, **{field.name: "different"})
-        assert (other.version == policy.version) == (field.name in ("description", "folder")), field.name
+        assert (other.version == policy.version) == (field.name in ("description", "folder", "asker")), field.name
 
 
 def test_paths_on_names_alone() -> None:

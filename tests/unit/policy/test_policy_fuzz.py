@@ -50,7 +50,7 @@ def test_a_missing_or_repeated_line_is_answered(first: int, second: int) -> None
 
 @settings(max_examples=200, deadline=None)
 @given(st.decimals(min_value=-(10**15), max_value=10**15, allow_nan=False, places=6))
-def test_numbers_arrive_exactly(number: object) -> None:
+def test_numbers_arrive_exactly_as_fractions(number: object) -> None:
     text = CLINIC.replace("lower: 0, upper: 5000", f"lower: {number}, upper: {number}")
     cost = parse_policy(text).tables["visits"].columns["cost"]
     assert cost.lower == cost.upper == exact_number(str(number)) == Fraction(str(number))

@@ -60,7 +60,7 @@ def test_the_way_back_is_safe_and_tight(epsilon: Fraction, delta: Fraction) -> N
     assert rho_to_epsilon(rho, delta) >= epsilon * (1 - Fraction(1, 10**6))
 
 
-def test_known_values() -> None:
+def test_known_values_of_epsilon_for_a_rho() -> None:
     # opendp's cdp_epsilon(1/32, 1e-3), and sigma = 10 at 1e-6.
     assert float(rho_to_epsilon(Fraction(1, 32), Fraction(1, 1000))) == pytest.approx(0.6880024554878, rel=1e-9)
     assert float(rho_to_epsilon(Fraction(1, 200), MILLIONTH)) == pytest.approx(0.42994, rel=1e-4)
@@ -128,7 +128,7 @@ def test_limits_are_rounded_down() -> None:
     assert accountant.limit_units() == {"epsilon": 10**18 // 3, "delta": 2 * 10**18 // 3}
 
 
-def test_unknown_costs_infinity() -> None:
+def test_unknown_costs_infinity_and_is_refused() -> None:
     pure, zcdp = ACCOUNTANTS
     gauss = gaussians.noise_for(Sensitivity(1, 1, 1, 1), Fraction(1, 200))
     for accountant, loss in ((pure, gauss.loss), (zcdp, PrivacyLoss(Fraction(1), Fraction(0), None))):
@@ -171,7 +171,7 @@ def test_delta_of_zcdp_is_split_once() -> None:
         ("pure", 1.0, Fraction(0)),
     ],
 )
-def test_impossible_budgets(kind: str, epsilon: Fraction, delta: Fraction) -> None:
+def test_impossible_budgets_refuse_the_policy(kind: str, epsilon: Fraction, delta: Fraction) -> None:
     with pytest.raises(PolicyRefusal):
         make_accountant(kind, epsilon, delta)
 

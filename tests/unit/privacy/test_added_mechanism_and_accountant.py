@@ -159,7 +159,7 @@ def test_a_mechanism_is_asked_for_by_its_word_charged_stored_and_derived_from(
         session.execute("SET dp.mechanism = 'doubled'")
         release = session.execute(SQL)
         assert release.loss.epsilon == 1
-        explained = session.execute(f"EXPLAIN PRIVACY {SQL}").rows()
+        explained = session.execute(f"EXPLAIN VERBOSE {SQL}").rows()
         assert any("doubled" in str(row) for row in explained)
         assert session.execute(SQL).reused
         session.execute("SET dp.reuse = derive")

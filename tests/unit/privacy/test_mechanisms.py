@@ -215,7 +215,7 @@ def test_gaussian_tail_bound_covers_the_exact_tail(sigma: int) -> None:
     assert noise.upper_tail(point) <= Fraction(1, 1000) < noise.upper_tail(point - 1)
 
 
-def test_rational_bounds_enclose() -> None:
+def test_rational_bounds_enclose_exp_and_ln() -> None:
     for x in (Fraction(0), Fraction(1, 3), Fraction(1), Fraction(-7, 2), Fraction(40), Fraction(-999)):
         assert exp_lower(x) < exp_upper(x)
         assert float(exp_lower(x)) == pytest.approx(math.exp(x), rel=1e-14)

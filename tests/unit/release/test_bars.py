@@ -190,6 +190,35 @@ def test_what_is_computed_over_groups_is_held(sandbox: Sandbox, sql: str, exact:
     assert rate(found) >= LEAST - 0.015
 
 
+def test_a_sum_above_a_threshold_is_held_under_noise_larger_than_what_groups_differ_by(sandbox: Sandbox) -> None:
+    """Noise lifts groups above the threshold, so the sum is too large; without likely groups .91 of the bars hold."""
+    sizes = 210 + 9 * np.arange(20.0)
+    sql = "SELECT sum(CASE WHEN m0 > 300 THEN m0 ELSE 0 END) FROM (SELECT m0 FROM dp_0 WHERE m0 > 75) AS q"
+    held = []
+    for again in range(150):
+        made = counts(sizes, laplace_noise("1/60"), f"above {again}")
+        answered = release(sandbox, sql, [made])
+        assert np.isfinite(ends(answered, 0)).all(), answered.bars.notes
+        held.append(hits(answered, 0, np.array([sizes[sizes > 300].sum()])))
+    assert rate(held) >= LEAST
+
+
+def test_differences_from_a_mean_are_held_by_replicated_bars(sandbox: Sandbox) -> None:
+    """Linear in the noise of all groups, but no row by itself: 1600 bars, of which those a fifth narrower hold too few."""
+    sizes = 180 + np.arange(40.0)
+    sql = "SELECT k0, 2 * m0 - sum(m0) OVER () / 40.0 FROM dp_0"
+    held, narrower = [], []
+    for again in range(40):
+        made = counts(sizes, laplace_noise("1/20"), f"differences {again}")
+        answered = release(sandbox, sql, [made])
+        assert np.isfinite(ends(answered, 1)).all(), answered.bars.notes
+        for share, rates in ((1.0, held), (0.8, narrower)):
+            rates.append(hits(answered, 1, 2 * sizes - sizes.mean(), share))
+    assert LEAST <= rate(held) <= 0.98
+    assert rate(held) >= LEAST
+    assert rate(narrower) < LEAST
+
+
 @pytest.mark.parametrize("shown", [1, 5])
 def test_rows_that_noise_put_first_are_held(sandbox: Sandbox, shown: int) -> None:
     """The winner had luck: bars for rows named beforehand cover .48 of the first one at this noise."""
@@ -207,6 +236,18 @@ def test_rows_that_noise_put_first_are_held(sandbox: Sandbox, shown: int) -> Non
         assert "noise decides" not in " ".join(off.bars.notes)
     assert rate(held) >= LEAST
     assert rate(alone) < 0.9
+
+
+@pytest.mark.parametrize("item", ["m0", "m0 * m0"])
+def test_the_first_of_thousands_of_equal_rows_is_held(sandbox: Sandbox, item: str) -> None:
+    """No replicate of the noise puts a row first that another one did: any of the rows might have been."""
+    held = []
+    for again in range(25):
+        made = counts([200.0] * 4000, laplace_noise("1/20"), f"thousands {again}")
+        found = release(sandbox, f"SELECT k0, {item} AS n FROM dp_0 ORDER BY n DESC LIMIT 1", [made])
+        assert "of about 4000 that might be" in " ".join(found.bars.notes)
+        held.append(hits(found, 1, np.array([200.0 if item == "m0" else 40_000.0])))
+    assert rate(held) > 0.85
 
 
 def test_rows_that_any_noise_would_show_keep_their_bars(sandbox: Sandbox) -> None:

@@ -57,7 +57,7 @@ def test_size_of_an_answer_is_bounded(confined: ConfinedDuckDB) -> None:
     assert slug(confined, "SELECT repeat('x', 100000000) AS x FROM range(2)") in ("sandbox_memory", "Out of Memory")
 
 
-def test_rows_are_bounded(confined: ConfinedDuckDB) -> None:
+def test_rows_are_bounded_in_a_confined_process(confined: ConfinedDuckDB) -> None:
     with pytest.raises(Error) as caught:
         asked(confined, "SELECT * FROM range(11)")
     assert caught.value.slug == "sandbox_rows"

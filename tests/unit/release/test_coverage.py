@@ -36,7 +36,7 @@ def rate(hits: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_count(sandbox: Sandbox, law: str) -> None:
+def test_count_bars_cover_at_the_stated_confidence(sandbox: Sandbox, law: str) -> None:
     sql = "SELECT k0, m0, m0 * 2.5 + 1, -m0 / 4 FROM dp_0"
     found = release(sandbox, sql, [counts(SIZES, LAWS[law], "count")])
     for column, truth in ((1, SIZES), (2, SIZES * 2.5 + 1), (3, -SIZES / 4)):
@@ -148,13 +148,13 @@ REMAINDERS = {
 
 
 @pytest.mark.parametrize("name", REMAINDERS)
-def test_bootstrap(sandbox: Sandbox, name: str) -> None:
+def test_bootstrap_bars_cover_at_the_stated_confidence(sandbox: Sandbox, name: str) -> None:
     sql, column, truth = REMAINDERS[name]
     assert 0.90 < many(sandbox, sql, column, truth, times=160) <= 0.99
     assert many(sandbox, sql, column, truth, worse=2.5, times=40) < 0.86
 
 
-def test_top_groups(sandbox: Sandbox) -> None:
+def test_top_groups_have_the_bar_of_their_group(sandbox: Sandbox) -> None:
     """The bar of a row is that of its group. (Groups closer together than the noise are chosen for their noise, and
     their bars hold less often: the winner's curse, which no bar of one group can see.)"""
     hits = []
@@ -167,7 +167,7 @@ def test_top_groups(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("exact", [[500.0] * 8, [500.0, 490.0, 480.0, 470.0], [100.0, 500.0]])
-def test_largest_group(sandbox: Sandbox, exact: list[float]) -> None:
+def test_largest_group_bar_corrects_its_bias(sandbox: Sandbox, exact: list[float]) -> None:
     """max over noisy groups is too large; a percentile interval would add the bias once more and miss the truth."""
     hits = []
     for number in range(80):

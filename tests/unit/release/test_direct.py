@@ -16,6 +16,8 @@ from support.released_blocks import T0, T1, gaussian_noise, remainder
 from dpsql.plan.formulas import Formula, Number, greatest, null_if, whole
 from dpsql.plan.intervals import Type
 from dpsql.planning.planner import Planned
+from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan
+from dpsql.privacy.mechanisms.most_frequent import MostFrequentPlan
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 from dpsql.release.error_bars.answers import _Run
 from dpsql.release.remainder import ARROW, ReleasedBlock, Remainder
@@ -85,8 +87,10 @@ def answered(one: Planned, numbers: str, rows: int) -> Remainder:
         keys = {f"k{at}": pa.array(KEYS.get(t, [None] * 7)[:rows], ARROW[t]) for at, t in enumerate(types)}
         terms = tuple(Term(term.name, NUMBERS[numbers](draw, rows)) for term in priced.noise.terms)
         for histogram in priced.noise.measurements:
-            assert isinstance(histogram, RankHistogramPlan)
-            cells = (draw.integers(0, histogram.cells, rows).astype(float) for _ in histogram.laws)
+            assert isinstance(histogram, (RankHistogramPlan, MostFrequentPlan, EndRowsPlan))
+            law = histogram.law if isinstance(histogram, EndRowsPlan) else None
+            choices = law.keys if isinstance(law, EndKey) else histogram.cells
+            cells = (draw.integers(0, choices, rows).astype(float) for _ in histogram.laws)
             terms += tuple(Term(name, cell) for (name, _), cell in zip(histogram.laws, cells, strict=True))
         blocks.append(ReleasedBlock(priced.block.name, pa.table(keys), terms, priced.block.formulas, rows))
     return Remainder(one.plan.remainder, one.plan.output_names, tuple(blocks), {}, one.text)
@@ -150,7 +154,7 @@ NOT_TAKEN = (
 
 @pytest.mark.parametrize("rows", [0, 1, 7])
 @pytest.mark.parametrize("sql", TAKEN)
-def test_orders_and_limits(sandbox: Sandbox, sql: str, rows: int) -> None:
+def test_orders_and_limits_are_computed_as_in_the_sandbox(sandbox: Sandbox, sql: str, rows: int) -> None:
     assert checked(sandbox, remainder(sql, [table(rows)])) is not None
 
 
@@ -172,7 +176,7 @@ def test_numbers_that_fit_no_integer_are_refused_by_the_sandbox(sandbox: Sandbox
     assert checked(sandbox, remainder("SELECT m0 FROM dp_0", [table(values=(value, 1, 2, 3, 4, 5, 6))])) is None
 
 
-def test_the_largest_integers(sandbox: Sandbox) -> None:
+def test_the_largest_integers_are_computed_directly(sandbox: Sandbox) -> None:
     assert (
         checked(sandbox, remainder("SELECT m0 FROM dp_0", [table(values=(2.0**63 - 1024, -(2.0**63), 1, 2, 3, 4, 5))]))
         is not None

@@ -73,7 +73,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("sql", ORDERS)
-def test_rows_and_order(sandbox: Sandbox, made: ReleasedBlock, sql: str) -> None:
+def test_rows_and_order_are_those_of_the_query(sandbox: Sandbox, made: ReleasedBlock, sql: str) -> None:
     found = release(sandbox, sql, [made])
     assert shown(found) == ORDERS[sql]
     assert len(found.bars.low) == len(found)
@@ -125,7 +125,7 @@ LINEAGE = {
 
 
 @pytest.mark.parametrize("sql", LINEAGE)
-def test_lineage(made: ReleasedBlock, sql: str) -> None:
+def test_lineage_finds_the_noisy_outputs(made: ReleasedBlock, sql: str) -> None:
     assert lineage(remainder(sql, [made])).noisy == LINEAGE[sql]
 
 
@@ -197,12 +197,12 @@ def test_what_cannot_be_known_is_null(sandbox: Sandbox, made: ReleasedBlock, sql
 def test_an_engine_that_does_not_repeat_the_answer_is_noticed(
     sandbox: Sandbox, made: ReleasedBlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Replicate 0 has no noise; were it shifted, the replicates would belong to another answer."""
+    """The last replicate is the answer itself; were it missing, the replicates would belong to another answer."""
     from dpsql.release.error_bars import bootstrap
 
     found = release(sandbox, "SELECT sum(m0) FROM dp_0", [made])
     real = bootstrap.Replicates.table
-    monkeypatch.setattr(bootstrap.Replicates, "table", lambda self, part: real(self, range(part.start + 1, part.stop)))
+    monkeypatch.setattr(bootstrap.Replicates, "table", lambda self, part: real(self, range(part.start, part.stop - 1)))
     assert column(found.error, 0) == [None]
     assert "order of its rows" in " ".join(found.bars.notes)
 
@@ -289,7 +289,7 @@ def test_rehearsal_refuses_types_that_do_not_meet(sandbox: Sandbox, made: Releas
 
 
 def test_an_error_after_the_charge_says_so(sandbox: Sandbox, made: ReleasedBlock) -> None:
-    asked = remainder("SELECT 5 // (m0 - m0) FROM dp_0", [made])
+    asked = remainder("SELECT m0 + t.range AS n FROM dp_0 CROSS JOIN range(400000) t", [made])  # too many rows
     paid = Receipt("r", PrivacyLoss.pure(Fraction(1)), {})
     for receipt, charged in ((paid, True), (dataclasses.replace(paid, reused=True), False)):
         with pytest.raises(Error) as caught:
@@ -300,7 +300,7 @@ def test_an_error_after_the_charge_says_so(sandbox: Sandbox, made: ReleasedBlock
 # --- the object -------------------------------------------------------------------------------------------------------
 
 
-def test_release_object(sandbox: Sandbox, made: ReleasedBlock) -> None:
+def test_release_object_has_rows_frames_and_receipt(sandbox: Sandbox, made: ReleasedBlock) -> None:
     found = release(sandbox, "SELECT k0, m0 AS n, m0 AS n FROM dp_0 ORDER BY k0", [made])
     assert found.table.column_names == ["k0", "n", "n"]
     assert [c.type for c in found.columns] == [Type.TEXT, Type.INTEGER, Type.INTEGER]
@@ -315,7 +315,7 @@ def test_release_object(sandbox: Sandbox, made: ReleasedBlock) -> None:
 
 
 @pytest.mark.parametrize("asked_before", [False, True])
-def test_release_travels(sandbox: Sandbox, made: ReleasedBlock, asked_before: bool) -> None:
+def test_release_travels_with_its_error_bars(sandbox: Sandbox, made: ReleasedBlock, asked_before: bool) -> None:
     sql = "SELECT k0, m0 / sum(m0) OVER () AS share, DP_ERROR(m0) AS e FROM dp_0 WHERE m0 > 150 ORDER BY share"
     found = release(sandbox, sql, [made])
     if asked_before:

@@ -14,6 +14,7 @@ from support.places import ROOT
 
 import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
+from dpsql.ledger.account import Account
 from dpsql.ledger.forecast import forecasts
 from dpsql.session.budget import Budget
 from dpsql.session.opening import open_session
@@ -178,7 +179,10 @@ def test_no_sql_leaves_the_project_that_a_session_was_opened_for(projects: Path,
 
 
 def test_what_is_left_is_told_in_few_digits_and_never_more() -> None:
-    budget = Budget((), {})
+    limits = {"rho": 3_000_000, "delta": 1_000, "epsilon": 15_000}
+    account = Account("dataset", "zcdp", limits, {"rho": 1_000_001, "delta": 501, "epsilon": 3_000}, 1)
+    budget = Budget((), {"dataset": account})
     budget.__dict__["remaining"] = {"dataset": {"rho": "1.4484499999999999999", "delta": "0.0000005", "epsilon": "12"}}
     budget.__dict__["epsilon"] = {"dataset": (1.0, 10.0)}
-    assert budget.words("dataset") == "rho 1.44844, delta 0.0000005, epsilon 12 left (epsilon 1 of 10 spent)"
+    words = "49.9 % left (rho 1.44844, delta 0.0000005, epsilon 12; epsilon 1 of 10 spent)"
+    assert budget.words("dataset") == words, "the least is left of the delta"

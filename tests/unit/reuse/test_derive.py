@@ -311,12 +311,12 @@ def test_explain_shows_both_prices_and_both_errors(deriving: Session) -> None:
     assert answer.error.column(1)[0].as_py() == round(output.stored_error_95)
     (note,) = [note for note in plan.notes if receipt in note]
     assert "summed over plan, smoker" in note
-    assert f"from the store within +/- {output.stored_error_95:.4g}" in plan.to_text()
-    notice, dropped = answer.notices
+    assert f"from the store within +/- {output.stored_error_95:.4g}" in plan.details()
+    notice, *_, dropped = answer.notices
     assert "belong to no group" in dropped
     assert receipt in notice
     assert answer.receipt_id == receipt
-    shown = deriving.execute("EXPLAIN SELECT region, COUNT(*) FROM patients GROUP BY region")
+    shown = deriving.execute("EXPLAIN VERBOSE SELECT region, COUNT(*) FROM patients GROUP BY region")
     assert next(shown.rows())[shown.table.column_names.index("stored_error_95")] == output.stored_error_95
     assert spent(deriving) == "1"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -15,6 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 from support.hospital_file import build_data, write_policy
+from support.processes import CLEAN, clean_process
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
@@ -26,7 +26,6 @@ from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
-SPAWN = multiprocessing.get_context("spawn")
 
 
 def spent(session: Session, scope: str = "dataset") -> str:
@@ -95,12 +94,12 @@ def _answers(path: str, analyst: str, out: Any) -> None:
 
 
 def test_processes_and_analysts_share_numbers_error_bars_and_receipts(made: Path) -> None:
-    out = SPAWN.Queue()
+    out = CLEAN.Queue()
     found = []
     for analyst in ("ann", "bob"):
-        worker = SPAWN.Process(target=_answers, args=(str(made), analyst, out))
+        worker = clean_process(_answers, str(made), analyst, out)
         worker.start()
-        found.append(out.get(timeout=60))
+        found.append(out.get(timeout=240))
         worker.join()
     assert found[0] == found[1]
     with open_session(made, analyst="bob") as session:
@@ -129,19 +128,19 @@ def _ask_together(path: str, analyst: str, barrier: Any, out: Any) -> None:
             return run(query, timeout_seconds)
 
         session.context.engine.run = slow  # type: ignore[method-assign]
-        barrier.wait(60)
+        barrier.wait(240)
         out.put(
             [shown(session.execute(sql)) for sql in (COUNT, "SELECT region, COUNT(*) AS n FROM patients GROUP BY 1")]
         )
 
 
 def test_who_asks_at_the_same_moment_waits_and_does_not_pay(made: Path) -> None:
-    out = SPAWN.Queue()
-    barrier = SPAWN.Barrier(2)
-    workers = [SPAWN.Process(target=_ask_together, args=(str(made), who, barrier, out)) for who in ("ann", "bob")]
+    out = CLEAN.Queue()
+    barrier = CLEAN.Barrier(2)
+    workers = [clean_process(_ask_together, str(made), who, barrier, out) for who in ("ann", "bob")]
     for worker in workers:
         worker.start()
-    assert out.get(timeout=60) == out.get(timeout=60)
+    assert out.get(timeout=240) == out.get(timeout=60)
     for worker in workers:
         worker.join()
     with open_session(made) as session:
@@ -155,13 +154,13 @@ def test_threads_wait_too_and_an_interrupt_ends_the_waiting(made: Path) -> None:
 
         def slow(query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
             inside.set()
-            assert go_on.wait(30)
+            assert go_on.wait(240)
             return run(query, timeout_seconds)
 
         first.context.engine.run = slow  # type: ignore[method-assign]
         with ThreadPoolExecutor(2) as pool:
             measuring = pool.submit(first.execute, COUNT)
-            assert inside.wait(30)
+            assert inside.wait(240)
             waiting = pool.submit(second.execute, COUNT)
             time.sleep(0.2)
             assert not waiting.done()
@@ -321,7 +320,7 @@ def test_data_that_change_while_they_are_read_leave_no_release_for_others(made: 
             return answer
 
         def write_version(text: str) -> None:
-            monkey.setattr(session.context.shelf, "_data_version", lambda tables: text)
+            monkey.setattr(session.context.stored_releases, "_data_version", lambda tables: text)
 
         with pytest.MonkeyPatch.context() as monkey:
             write_version("before")
@@ -393,7 +392,7 @@ def _die(path: str, step: str) -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_retry_after_a_crash_is_answered_or_refused_and_never_charged(made: Path, step: str) -> None:
-    worker = SPAWN.Process(target=_die, args=(str(made), step))
+    worker = clean_process(_die, str(made), step)
     worker.start()
     worker.join(60)
     assert worker.exitcode == -signal.SIGKILL

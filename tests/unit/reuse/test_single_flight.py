@@ -1,4 +1,4 @@
-"""Turns: who holds one, and what their counters prove of the time since a look in the store."""
+"""Measuring locks: who holds one, and what their counters prove of the time since the store was read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.reuse.single_flight import UNKNOWN, read_stamp, turn
+from dpsql.reuse.single_flight import UNKNOWN, measuring_lock, read_stamp
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -24,41 +24,41 @@ def spent(session: Session) -> str:
 
 def test_a_turn_that_nobody_had_since_the_stamp_proves_it(tmp_path: Path) -> None:
     for _ in range(3):
-        with turn(tmp_path, {NAME: read_stamp(tmp_path, NAME), OTHER: None}, 1) as alone:
+        with measuring_lock(tmp_path, {NAME: read_stamp(tmp_path, NAME), OTHER: None}, 1) as alone:
             assert alone
 
 
 @pytest.mark.parametrize("name", [NAME, NEIGHBOUR])
 def test_a_turn_between_the_stamp_and_mine_is_seen(tmp_path: Path, name: str) -> None:
     before = read_stamp(tmp_path, NAME)
-    with turn(tmp_path, {name: None}, 1):
+    with measuring_lock(tmp_path, {name: None}, 1):
         pass
-    with turn(tmp_path, {NAME: before}, 1) as alone:
+    with measuring_lock(tmp_path, {NAME: before}, 1) as alone:
         assert not alone
 
 
 def test_a_turn_that_is_held_while_the_stamp_is_read_is_seen(tmp_path: Path) -> None:
-    with turn(tmp_path, {NAME: None}, 1):
+    with measuring_lock(tmp_path, {NAME: None}, 1):
         before = read_stamp(tmp_path, NAME)
         assert before[1] % 2 == 1, "a holder that is killed from here on has left its trace"
-    with turn(tmp_path, {NAME: before}, 1) as alone:
+    with measuring_lock(tmp_path, {NAME: before}, 1) as alone:
         assert not alone
 
 
 def test_a_turn_whose_holder_was_killed_proves_nothing(tmp_path: Path) -> None:
-    with turn(tmp_path, {NAME: None}, 1):
+    with measuring_lock(tmp_path, {NAME: None}, 1):
         pass
     killed = int.from_bytes((tmp_path / "00").read_bytes(), "little") + 1
     (tmp_path / "00").write_bytes(killed.to_bytes(8, "little"))
-    with turn(tmp_path, {NAME: read_stamp(tmp_path, NAME)}, 1) as alone:
+    with measuring_lock(tmp_path, {NAME: read_stamp(tmp_path, NAME)}, 1) as alone:
         assert not alone
-    with turn(tmp_path, {NAME: read_stamp(tmp_path, NAME)}, 1) as alone:
+    with measuring_lock(tmp_path, {NAME: read_stamp(tmp_path, NAME)}, 1) as alone:
         assert alone, "the next holder puts the counter right"
 
 
 def test_waiting_that_ends_too_early_proves_nothing(tmp_path: Path) -> None:
     before = read_stamp(tmp_path, NAME)
-    with turn(tmp_path, {NAME: None}, 1), turn(tmp_path, {NAME: before}, 0.05) as alone:
+    with measuring_lock(tmp_path, {NAME: None}, 1), measuring_lock(tmp_path, {NAME: before}, 0.05) as alone:
         assert not alone
 
 
@@ -66,14 +66,14 @@ def test_a_folder_that_was_put_away_meanwhile_proves_nothing(tmp_path: Path) -> 
     folder = tmp_path / "turns"
     before = read_stamp(folder, NAME)
     os.rename(folder, tmp_path / "away")
-    with turn(folder, {NAME: before}, 1) as alone:
+    with measuring_lock(folder, {NAME: before}, 1) as alone:
         assert not alone
 
 
 def test_a_folder_that_cannot_be_used_means_no_waiting_and_no_proof(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert read_stamp(tmp_path / "file", NAME) == UNKNOWN
-    with turn(tmp_path / "file", {NAME: UNKNOWN}, 1) as alone:
+    with measuring_lock(tmp_path / "file", {NAME: UNKNOWN}, 1) as alone:
         assert not alone
 
 

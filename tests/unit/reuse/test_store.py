@@ -52,7 +52,7 @@ def test_what_is_put_is_got_by_another_process(home: Home) -> None:
     out = FORK.Queue()
     process = FORK.Process(target=child, args=(out,))
     process.start()
-    assert out.get(timeout=20) == b"ARROW1\0\xff"
+    assert out.get(timeout=240) == b"ARROW1\0\xff"
     process.join()
 
 
@@ -112,7 +112,7 @@ def test_a_release_of_another_ledger_is_absent(sqlite_home: Home, tmp_path: Path
 
 
 @pytest.mark.parametrize("window", ["before commit", "after commit"])
-def test_killed_while_storing(home: Home, window: str) -> None:
+def test_killed_while_storing_leaves_a_whole_release_or_none(home: Home, window: str) -> None:
     opened(home).close()
     payload = os.urandom(3_000_000)
 
@@ -153,7 +153,7 @@ def test_the_side_file_is_the_owners_and_the_ledger_does_not_need_it(sqlite_home
 
 
 @pytest.mark.parametrize("bad", ["", "a", "g" * 64, key("a").upper(), key("a") + "0"])
-def test_keys_are_digests(sqlite_home: Home, bad: str) -> None:
+def test_keys_are_digests_and_nothing_else(sqlite_home: Home, bad: str) -> None:
     store = opened(sqlite_home)
     with pytest.raises(Error) as error:
         store.put(bad, b"", {})

@@ -44,6 +44,11 @@ def nulls_without_information(session: Session) -> bool:
     return any(value is not None for (_, value), nothing in zip(release.rows(), unknown, strict=True) if nothing)
 
 
+def means_of_few(session: Session) -> Any:
+    session.execute("SET dp.epsilon = 0.001")
+    return list(session.execute("SELECT age, AVG(weight) AS w FROM patients GROUP BY age").rows())
+
+
 def first_row(session: Session) -> Any:
     return session.execute(AGES + " ORDER BY n DESC LIMIT 1").error.column(1)[0].as_py()
 
@@ -51,6 +56,18 @@ def first_row(session: Session) -> Any:
 def price_of_a_target(session: Session) -> str:
     session.execute("SET dp.target_error = 3")
     return session.explain("SELECT AVG(weight) AS w FROM patients").price
+
+
+def compared(session: Session) -> Any:
+    session.execute("SET dp.threshold = 5")
+    return session.execute("SELECT COUNT(*) FROM patients")
+
+
+def receipt_of_a_comparison(session: Session) -> str:
+    receipt = compared(session).receipt.id
+    session.execute("SET dp.hits = 10")
+    assert isinstance(receipt, str)
+    return receipt
 
 
 EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
@@ -63,10 +80,15 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "max_count": ("2", bounds(COSTS)),
     "target_error": ("20", priced("SELECT COUNT(*) AS n FROM patients")),
     "assume_rows": ("100", price_of_a_target),
+    "quantile_bars": ("on", lambda session: len(session.explain("SELECT MEDIAN(weight) FROM patients").outputs)),
     "confidence": ("0.5", lambda session: session.execute(AGES).error.column(1)[0].as_py()),
     "nonnegative": ("on", negative),
+    "shrinkage": ("off", means_of_few),
     "unknown": ("null", nulls_without_information),
     "simultaneous": ("off", first_row),
+    "threshold": ("5", lambda session: [column.name for column in session.execute("SELECT COUNT(*) FROM patients").columns]),
+    "watch": ("night", receipt_of_a_comparison),
+    "hits": ("7", lambda session: next(compared(session).rows())[4]),
     "project": ("flu", lambda session: sorted(session.budget().spent)),
     "reuse": ("off", repeated),
 }  # fmt: skip

@@ -19,12 +19,12 @@ from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
-from dpsql.session.background_work import Room, Work
+from dpsql.session.background_work import MeasurementQueue, Work
 from dpsql.session.opening import open_session
 from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
 
-PATIENCE = 30
+PATIENCE = 240
 DEMO = load_policy(TESTS / "policies" / "hospital.yaml")
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 
@@ -251,7 +251,7 @@ class MustWait(Exception):
     pass
 
 
-def has_place(room: Room, one: Work) -> bool:
+def has_place(room: MeasurementQueue, one: Work) -> bool:
     """Whether there is a place at once; it is given back."""
 
     def queued(position: int) -> None:
@@ -269,7 +269,7 @@ def has_place(room: Room, one: Work) -> bool:
 
 def test_places_at_the_data() -> None:
     """Four questions at once; nothing of a session beside what it has left behind, and two of one analyst's left ones."""
-    room = Room(4, most_left=2)
+    room = MeasurementQueue(4, most_left=2)
     with ExitStack() as running:
         for session in ("one", "two"):
             behind = work("ann", session)
@@ -289,7 +289,7 @@ def test_places_at_the_data() -> None:
 def test_what_nobody_waits_for_does_not_begin() -> None:
     gone = work("ann", "one")
     gone.leave()
-    for step in (gone.check, lambda: Room().place(gone).__enter__(), lambda: gone.begun().__enter__()):
+    for step in (gone.check, lambda: MeasurementQueue().place(gone).__enter__(), lambda: gone.begun().__enter__()):
         with pytest.raises(Error) as caught:
             step()
         assert (caught.value.slug, caught.value.charged) == ("stopped", False)

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from support.clinic import build
+from support.processes import CLEAN, clean_process
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.duckdb.engine import DuckDBEngine
@@ -176,9 +177,8 @@ def test_twelve_processes_on_a_budget_of_thirty_get_thirty_answers(
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     path = build(tmp_path, epsilon=30)
     open_session(path, create_ledger=True).close()
-    context = multiprocessing.get_context("spawn")
-    queue: multiprocessing.Queue[int] = context.Queue()
-    workers = [context.Process(target=_ask, args=(str(path), 1000 * n, 4, queue)) for n in range(12)]
+    queue: multiprocessing.Queue[int] = CLEAN.Queue()
+    workers = [clean_process(_ask, str(path), 1000 * n, 4, queue) for n in range(12)]
     for worker in workers:
         worker.start()
     answers = [queue.get(timeout=120) for _ in workers]
@@ -226,7 +226,7 @@ def _die(path: str, step: str) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at_any_step_spent_is_at_least_answered(policy: Path, step: str) -> None:
     open_session(policy, create_ledger=True).close()
-    worker = multiprocessing.get_context("spawn").Process(target=_die, args=(str(policy), step))
+    worker = clean_process(_die, str(policy), step)
     worker.start()
     worker.join(60)
     assert worker.exitcode == -signal.SIGKILL

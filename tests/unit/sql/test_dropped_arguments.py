@@ -47,13 +47,13 @@ def refused(world: World, sql: str) -> bool:
     return False
 
 
-def test_size() -> None:
+def test_more_than_200_functions_are_tried() -> None:
     assert len(MOST) > 200
     assert {"mod", "date_trunc", "date_diff", "floor", "ceil", "log10", "ltrim", "substr", "length"} <= set(MOST)
 
 
 @pytest.mark.parametrize("more", [1, 2])
-def test_one_too_many(world: World, more: int) -> None:
+def test_one_too_many_arguments_are_refused(world: World, more: int) -> None:
     """With columns of every type, so that not their types alone are what is wrong."""
     answered = []
     for name, most in MOST.items():

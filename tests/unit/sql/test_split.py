@@ -18,7 +18,7 @@ SAFE = st.sampled_from([
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(SAFE, max_size=6), st.sampled_from([";", " ;\n", ";;", "; -- c;\n", "; /* ; */ "]))
-def test_statements_come_back(statements: list[str], between: str) -> None:
+def test_statements_come_back_as_they_were_written(statements: list[str], between: str) -> None:
     pieces = split_file(between.join(statements))
     assert [piece.sql for piece in pieces] == statements
 
@@ -40,7 +40,7 @@ def test_the_parser_agrees_that_each_piece_is_one_statement() -> None:
     assert all(len(sqlglot.parse(piece.sql, read="duckdb")) == 1 for piece in pieces)
 
 
-def test_lines_and_comments() -> None:
+def test_lines_of_statements_are_counted_past_comments() -> None:
     text = "-- a\n\n/* b */ SELECT 1;\n-- c\nSELECT\n 2\n-- end"
     assert split_file(text) == (Piece("SELECT 1", 3), Piece("SELECT\n 2", 5))
     assert split_file("-- nothing; here\n ;; ") == ()

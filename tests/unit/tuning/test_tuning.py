@@ -23,6 +23,7 @@ from support.released_blocks import Keyed, drawn, laplace_noise
 
 import dpsql
 from dpsql.audit.distances import moves
+from dpsql.engine.duckdb.dialect import DuckDBDialect
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli import cli
 from dpsql.noise.perturb import Gate
@@ -32,7 +33,7 @@ from dpsql.privacy.loss import Neighbours
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 from dpsql.tuning import Tuning, tune
-from dpsql.tuning.choices import least_seen
+from dpsql.tuning.choices import least_count
 
 SHOP = """
 dataset: shop
@@ -116,6 +117,14 @@ def test_the_recommendation_beats_the_default(session: Session) -> None:
     assert count_rows.now == 20 and default.lost == pytest.approx(before[0], abs=0.07)
 
 
+def test_no_clip_is_recommended_where_the_engine_does_not_clip(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DuckDBDialect, "without_clipping", "its rows change")
+    advice = tune(session, BY_REGION, epsilon=Fraction(1))
+    assert set(advice.settings) == {"max_rows"}
+
+
 def test_price_first_then_charged_once(session: Session) -> None:
     before = session.budget().spent["dataset"]
     tuning = Tuning(session, BY_REGION, epsilon=Fraction(1, 3), groups=None)
@@ -131,7 +140,7 @@ def test_price_first_then_charged_once(session: Session) -> None:
     assert session.budget().spent["dataset"] == spent
 
 
-def test_from_python(folder: Path) -> None:
+def test_from_python_tune_returns_settings(folder: Path) -> None:
     with dpsql.connect(folder / "shop.yaml") as connection:
         advice = connection.tune("SELECT SUM(amount) FROM orders", epsilon="0.5")
     assert set(advice.settings) == {"max_total", "max_rows"}
@@ -144,7 +153,7 @@ def test_what_does_not_fit_is_refused_before(session: Session) -> None:
     assert refusal.value.slug == "option_limit" and session.budget().spent == before
 
 
-def test_noise_drowns(session: Session) -> None:
+def test_noise_drowns_every_recommendation_of_a_cheap_measurement(session: Session) -> None:
     """A measurement that is too cheap gives no recommendation, and says why."""
     advice = tune(session, BY_REGION, epsilon=Fraction(1, 2000))
     assert advice.settings == {}
@@ -195,7 +204,7 @@ def test_noise_of_the_claimed_scale(kind: str) -> None:
     assert abs(found - 1) < 6 * spread < 1 - 0.8**2
 
 
-def test_change_one_doubles() -> None:
+def test_change_one_doubles_the_sensitivity_of_histograms() -> None:
     world = World(replace(policy("hospital"), neighbours=Neighbours.CHANGE_ONE), gate=NoiselessGate())
     world.load(database({}))
     assert {one.l1_sensitivity for one in Tuning(world.session, "SELECT SUM(cost) FROM visits").plan.outputs} == {2.0}
@@ -210,7 +219,7 @@ def test_change_one_doubles() -> None:
     ("hospital", "SELECT SUM(cost) FROM visits WHERE cost IN (SELECT 1.0)", "tune_results"),
     ("hospital", "SHOW dp.budget", "not_a_query"),
 ])  # fmt: skip
-def test_refused(name: str, sql: str, slug: str) -> None:
+def test_refused_questions_cannot_be_tuned(name: str, sql: str, slug: str) -> None:
     world = World(policy(name))
     world.load(database({}))
     with pytest.raises(Error) as refusal:
@@ -237,7 +246,7 @@ def test_what_fails_after_the_measurement_says_that_it_was_charged(monkeypatch: 
     world = World(policy("hospital"), gate=NoiselessGate())
     world.load(database(hospital(random.Random(1), True)))
     tuning = Tuning(world.session, "SELECT SUM(cost) FROM visits")
-    monkeypatch.setattr("dpsql.tuning.table", lambda *given: 1 // 0)
+    monkeypatch.setattr("dpsql.tuning.marked_table", lambda *given: 1 // 0)
     with pytest.raises(Error) as fault:
         tuning.measure()
     assert (fault.value.slug, fault.value.charged) == ("internal", True)
@@ -247,7 +256,7 @@ def test_noise_alone_is_not_taken_for_people() -> None:
     """3 of 220 tunings of light tails recommended bounds 100 times too large, for a bin far out that was noise."""
     noise, bins = laplace_noise("1/10"), 24
     counts = drawn(noise, 4_000 * bins, "empty bins").reshape(4_000, bins)
-    tunings = (counts >= least_seen(noise, bins)).any(axis=1)
+    tunings = (counts >= least_count(noise, bins)).any(axis=1)
     assert tunings.mean() <= 0.003
 
 
@@ -269,7 +278,7 @@ def test_units_and_private_keys() -> None:
     assert "--groups" in " ".join(Tuning(world.session, sql).measure().notes)
 
 
-def test_command(folder: Path) -> None:
+def test_command_asks_before_it_charges(folder: Path) -> None:
     """The price is shown and asked about; without a yes nothing is charged; --epsilon is a yes."""
     runner = CliRunner()
     asked = ["tune", "-p", str(folder / "shop.yaml"), BY_REGION]

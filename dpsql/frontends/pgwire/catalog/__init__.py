@@ -1,4 +1,4 @@
-"""What the server says about itself: PostgreSQL's catalogs, answered from the policy alone."""
+"""PostgreSQL's catalogs (pg_catalog, information_schema), answered from the policy alone."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _UNGROUPED = re.compile(r"column \"?([^\s\"]+)\"? must appear in the GROUP BY")
 
 
 class Catalog:
-    """One analyst's catalog; used from any thread."""
+    """The catalog of one analyst. Thread-safe."""
 
     def __init__(self, policy: Policy, user: str, pool: ConfinedPool) -> None:
-        """`pool`: the processes that answer, shared by the analysts of a server."""
+        """`pool`: the worker processes, shared by the analysts of a server."""
         self.user = user
         self.database = policy.dataset
         self.oids = PolicyRows(policy, user).oids
@@ -38,18 +38,19 @@ class Catalog:
         self._pool = pool
 
     def load(self) -> None:
-        """Make it before the first question."""
+        """Load the catalog before the first query."""
         with self._pool.lent(self.user, self.image) as confined:
             confined.load(self.image)
 
     def run(
         self, tree: exp.Expr, place: CatalogContext, started: Callable[[Callable[[], None]], None] | None = None
     ) -> pa.Table:
-        """Rows of one SELECT; `started` is given what interrupts it. Raises refusals with PostgreSQL's SQLSTATEs."""
+        """Return the rows of one SELECT; `started` is called with a function that interrupts it. Raises refusals with
+        PostgreSQL's SQLSTATEs."""
         return self._rows(to_duckdb(tree, place), MOST_ROWS, started)
 
     def describe(self, tree: exp.Expr, place: CatalogContext) -> pa.Schema:
-        """The columns of one SELECT, which is not run."""
+        """Return the columns of one SELECT without running it."""
         return self._rows(f"SELECT * FROM ({to_duckdb(tree, place)}) LIMIT 0", 0, None).schema
 
     def _rows(self, sql: str, most_rows: int, started: Callable[[Callable[[], None]], None] | None) -> pa.Table:
@@ -62,13 +63,13 @@ class Catalog:
             try:
                 return confined.query(self.image, sql, {}, most_rows=most_rows, seconds=TIMEOUT_SECONDS)
             except ConfinedError as error:
-                raise _own(error) from None
+                raise _our_refusal(error) from None
             finally:
                 waiting.ended()
 
 
 class _Waiting:
-    """One question on its way: stopped while it waits for a process, or by the end of the process it has."""
+    """One running query: interrupted while it waits for a worker process, or by ending its process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,13 +87,14 @@ class _Waiting:
             raise refuse("sandbox_time")
 
     def ended(self) -> None:
-        """The process belongs to others from now on."""
+        """Detach from the process, which others may use now."""
         with self._lock:
             self.running = None
 
 
-def _own(error: Exception) -> Error:
-    """Our refusal for an engine error: names from the analyst's own text are taken from it, nothing else."""
+def _our_refusal(error: Exception) -> Error:
+    """Return the refusal for an engine error; it takes names of the analyst's own text from the error, and nothing
+    else."""
     text = str(error)
     kind = text.partition(" Error:")[0]
     if kind == "INTERRUPT":

@@ -1,4 +1,4 @@
-"""What a question about the catalogs may contain: the allow-list of released numbers, and what PostgreSQL's clients need."""
+"""The allow-list for queries on the catalogs: that of released numbers, and what PostgreSQL's clients need."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Container
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.text import MOST_TEXT
+from dpsql.functions.text_values import MOST_TEXT
 from dpsql.sql.binder.allow_list import NODES as RESULT_NODES
+from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.parse import place
 
 PLAIN_FUNCTIONS = {
     "lower", "upper", "length", "substr", "substring", "replace", "concat", "concat_ws", "left", "right", "trim",
@@ -25,7 +27,7 @@ PLAIN_FUNCTIONS = {
 
 _NODES = (
     RESULT_NODES
-    | {found for name in PLAIN_FUNCTIONS if (found := exp.FUNCTION_BY_NAME.get(name.upper())) is not None}
+    | {node for name in PLAIN_FUNCTIONS if (node := exp.FUNCTION_BY_NAME.get(name.upper())) is not None}
     | {
         exp.Select, exp.From, exp.Join, exp.TableAlias, exp.Subquery, exp.With, exp.CTE, exp.Union, exp.Except,
         exp.Intersect, exp.Values, exp.Unnest, exp.Explode, exp.ExplodingGenerateSeries, exp.GenerateSeries, exp.Lateral,
@@ -40,13 +42,13 @@ _NODES = (
 
 
 def check_nodes(tree: exp.Expr, rewritten: Container[type[exp.Expr]]) -> None:
-    """Refuse whatever is not listed, and texts that are made longer than is good for anything."""
+    """Refuse every node that is not listed, and functions that would build very long texts."""
     for node in tree.walk():
         in_from = isinstance(node.parent, exp.Table)  # which the rewriting refuses in words of its own
         if type(node) not in _NODES and type(node) not in rewritten and not in_from:
-            name = node.sql_name() if isinstance(node, exp.Func) else node.key
-            raise refuse("unknown_function" if isinstance(node, exp.Func) else "clause", name=name.lower(),
-                         what=name.upper())  # fmt: skip
+            if isinstance(node, exp.Func):
+                raise refuse("unknown_function", name=node.sql_name().lower())
+            raise refuse("clause", what=sql_word(node), position=place(node))
         if isinstance(node, (exp.Pad, exp.Repeat)):
             size = node.expression if isinstance(node, exp.Pad) else node.args.get("times")
             if not (

@@ -1,7 +1,7 @@
-"""asyncpg's question about types it does not know: a recursive query that sqlglot cannot read, answered by its meaning.
+"""asyncpg's query for unknown types: a recursive query that sqlglot cannot parse, answered directly.
 
-It asks for types by OID together with their element types, base types and attributes. An answer of ours has scalar
-types and arrays of scalar types only, so an array and its element are all there is to tell.
+It asks for types by OID together with their element types, base types and attributes. Answers have scalar types and
+arrays of scalar types only, so an array and its element suffice.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _SCHEMA = pa.schema([
 
 
 def type_tree(oids: Sequence[Any]) -> pa.Table:
-    """The rows for some types, elements before their arrays."""
+    """Return the rows for types by OID, elements before their arrays."""
     columns = list(relation("pg_type").columns)
     types = {row[0]: dict(zip(columns, row, strict=True)) for row in static_rows()["pg_type"]}
-    asked = [(int(oid), 0) for oid in oids if oid is not None and int(oid) in types]
-    elements = [(types[oid]["typelem"], 1) for oid, _ in asked if types[oid]["typelem"] in types]
+    requested = [(int(oid), 0) for oid in oids if oid is not None and int(oid) in types]
+    elements = [(types[oid]["typelem"], 1) for oid, _ in requested if types[oid]["typelem"] in types]
     rows = []
-    for oid, depth in sorted(set(asked + elements), key=lambda one: -one[1]):
-        one = types[oid]
-        element = one["typelem"] if one["typelem"] in types else None
-        delimiter = types[element]["typdelim"] if element is not None and one["typlen"] == -1 else None
+    for oid, depth in sorted(set(requested + elements), key=lambda entry: -entry[1]):
+        facts = types[oid]
+        element = facts["typelem"] if facts["typelem"] in types else None
+        delimiter = types[element]["typdelim"] if element is not None and facts["typlen"] == -1 else None
         name = None if element is None else formatted_types()[element]
-        row = (oid, "pg_catalog", one["typname"], one["typtype"], None, one["typelem"], delimiter)
+        row = (oid, "pg_catalog", facts["typname"], facts["typtype"], None, facts["typelem"], delimiter)
         rows.append((*row, None, None, None, depth, None, name, None))
     turned = zip(*rows, strict=True) if rows else [[] for _ in _SCHEMA]
     return pa.Table.from_arrays([pa.array(v, f.type) for v, f in zip(turned, _SCHEMA, strict=True)], schema=_SCHEMA)

@@ -1,8 +1,8 @@
 """Writes postgresql.json: the shape of PostgreSQL's own catalogs and their static rows, read from a real server.
 
-    python -m dpsql.wire.catalog.build postgresql://... > dpsql/wire/catalog/postgresql.json
+    python -m dpsql.frontends.pgwire.catalog.build postgresql://... > dpsql/frontends/pgwire/catalog/postgresql.json
 
-For whoever moves `settings.SERVER_VERSION`; a running dpsql only reads the file. What is read are names, types and
+Run it after a change of `settings.SERVER_VERSION`; a running dpsql only reads the file. What is read are names, types and
 numbers that PostgreSQL ships in every new database; they are under the PostgreSQL Licence, whose notice the file keeps.
 """
 
@@ -52,7 +52,7 @@ _KEPT = {
 
 
 def read(url: str) -> dict[str, Any]:
-    """Shape and rows of the server at `url`."""
+    """Return relations and static rows of the server at `url`."""
     import psycopg
 
     with psycopg.connect(url) as connection:
@@ -70,7 +70,7 @@ def read(url: str) -> dict[str, Any]:
 
 
 def _plain(column: str, type_: str) -> str:
-    """A column as JSON can hold it; access rights, statistics and parsed expressions are not kept."""
+    """Return a column in a form for JSON; access rights, statistics and parsed expressions are left out."""
     if type_ in ("_aclitem", "aclitem", "pg_node_tree"):
         return "NULL"
     if type_ in ("oid", "xid"):

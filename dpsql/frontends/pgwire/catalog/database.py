@@ -47,19 +47,20 @@ _ARROW = {
 
 
 def image(policy: Policy, user: str) -> DatabaseImage:
-    """What a locked DuckDB with the catalog of `policy` as `user` sees it, and the policy's tables without rows, is made of."""
+    """Return the image of a locked DuckDB: the catalog of `policy` as `user` sees it, and the policy's tables without
+    rows."""
     statements = [f"CREATE SCHEMA {schema}" for schema in (*SCHEMAS.values(), "pgx", "public")]
-    for one in relations().values():
-        columns = ", ".join(f'"{name}" {one.duckdb_type(name)}' for name in one.columns)
-        statements.append(f'CREATE TABLE {SCHEMAS[one.schema]}."{one.name}" ({columns})')
+    for listed in relations().values():
+        columns = ", ".join(f'"{name}" {listed.duckdb_type(name)}' for name in listed.columns)
+        statements.append(f'CREATE TABLE {SCHEMAS[listed.schema]}."{listed.name}" ({columns})')
     gathered: dict[tuple[str, str], list[tuple[Any, ...]]] = {
         (PG_CATALOG, name): list(rows) for name, rows in static_rows().items()
     }
-    own = PolicyRows(policy, user)
-    for one, row in own.rows():
-        gathered.setdefault((one.schema, one.name), []).append(row)
+    policy_rows = PolicyRows(policy, user)
+    for target_relation, row in policy_rows.rows():
+        gathered.setdefault((target_relation.schema, target_relation.name), []).append(row)
     tables: dict[str, pa.Table] = {}
-    for target, table in (*_relation_rows(gathered), *_helper_rows(own)):
+    for target, table in (*_relation_rows(gathered), *_helper_rows(policy_rows)):
         name = f"catalog_rows_{len(tables)}"
         tables[name] = table
         statements.append(f"INSERT INTO {target} SELECT * FROM {name}")
@@ -73,9 +74,9 @@ def _relation_rows(
     gathered: Mapping[tuple[str, str], list[tuple[Any, ...]]],
 ) -> Iterator[tuple[str, pa.Table]]:
     for (schema, name), rows in gathered.items():
-        one = relation(name, schema)
-        types = [_arrow(one.duckdb_type(column)) for column in one.columns]
-        yield f'{SCHEMAS[one.schema]}."{one.name}"', _table(types, rows)
+        target = relation(name, schema)
+        types = [_arrow(target.duckdb_type(column)) for column in target.columns]
+        yield f'{SCHEMAS[target.schema]}."{target.name}"', _table(types, rows)
 
 
 def _arrow(type_: str) -> pa.DataType:
@@ -98,18 +99,18 @@ _HELPERS = (
 """Tables that only the macros read."""
 
 
-def _helper_rows(own: PolicyRows) -> Iterator[tuple[str, pa.Table]]:
+def _helper_rows(policy_rows: PolicyRows) -> Iterator[tuple[str, pa.Table]]:
     yield "pgx.formatted", _table([pa.uint32(), pa.string()], formatted_types().items())
     yield "pgx.type_names", _table([pa.string(), pa.uint32()], type_names().items())
-    found = list(own.definitions())
-    if found:
+    definitions = list(policy_rows.definitions())
+    if definitions:
         types = [pa.uint32(), pa.uint32(), pa.string(), pa.string(), pa.list_(pa.string())]
-        yield "pgx.definitions", _table(types, found)
+        yield "pgx.definitions", _table(types, definitions)
 
 
 def _empty_tables(policy: Policy) -> Iterator[str]:
-    """The policy's tables without rows: what a probe of a data set's columns is answered from."""
-    for table in policy.tables.values():
+    """Yield statements that create the policy's tables without rows, for queries that only look for columns."""
+    for table in policy.visible.values():
         columns = ", ".join(f"{_quoted(column.name)} {_EMPTY_TYPES[column.type]}" for column in table.columns.values())
         yield f"CREATE TABLE public.{_quoted(table.name)} ({columns})"
 

@@ -6,12 +6,12 @@ from sqlglot import exp
 
 
 def output_names(tree: exp.Query) -> list[str]:
-    """The name of each output."""
+    """Return the name of each output."""
     return [_output_name(select) for select in tree.selects]
 
 
 def _output_name(node: exp.Expr) -> str:
-    """The name PostgreSQL gives an output without an alias."""
+    """Return the name that PostgreSQL gives to an output without an alias."""
     if isinstance(node, (exp.Alias, exp.Column)):
         return str(node.alias_or_name)
     if isinstance(node, (exp.Cast, exp.Paren, exp.Collate, exp.Bracket)):
@@ -30,8 +30,8 @@ def _output_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Boolean):
         return "bool"
     if isinstance(node, exp.Func) and not isinstance(node, (exp.Connector, exp.Binary)):
-        known = {exp.CurrentVersion: "version", exp.ArrayAgg: "array_agg", exp.GroupConcat: "string_agg"}
-        return known.get(type(node), node.sql_name().lower())
+        postgres_names = {exp.CurrentVersion: "version", exp.ArrayAgg: "array_agg", exp.GroupConcat: "string_agg"}
+        return postgres_names.get(type(node), node.sql_name().lower())
     if isinstance(node, exp.Subquery):
         query = node.unnest()
         return _output_name(query.selects[0]) if isinstance(query, exp.Query) else "?column?"

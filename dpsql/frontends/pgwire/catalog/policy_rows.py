@@ -1,4 +1,4 @@
-"""The policy as rows of PostgreSQL's catalogs: what one analyst sees of the data set's structure, and no data."""
+"""The policy as rows of PostgreSQL's catalogs: the structure that one analyst sees, and no data."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class TableKey:
 
 
 class PolicyRows:
-    """Rows for every relation that says something about the policy's tables."""
+    """The catalog rows that describe the policy's tables."""
 
     def __init__(self, policy: Policy, user: str) -> None:
         self._policy, self._user = policy, user
-        self._oids = {name: FIRST_OID + 1000 * index for index, name in enumerate(policy.tables)}
+        self._oids = {name: FIRST_OID + 1000 * index for index, name in enumerate(policy.visible)}
 
     @property
     def oids(self) -> dict[str, int]:
@@ -61,15 +61,15 @@ class PolicyRows:
         return dict(self._oids)
 
     def rows(self) -> Rows:
-        """(relation, row) for all of it."""
+        """Yield (relation, row) for all catalog rows."""
         yield from self._system()
         yield from self._database()
-        for table in self._policy.tables.values():
+        for table in self._policy.visible.values():
             yield from self._table(table)
 
     def definitions(self) -> Iterator[tuple[int, int, str, str, list[str]]]:
         """For each constraint its OID, that of its index, their texts as SQL, and the column names."""
-        for table in self._policy.tables.values():
+        for table in self._policy.visible.values():
             for key in self._keys(table):
                 listed = ", ".join(map(quoted, key.columns))
                 if key.refers is not None:
@@ -81,16 +81,16 @@ class PolicyRows:
                 yield key.oid, key.index, f"{word} ({listed})", index, list(key.columns)
 
     def _system(self) -> Rows:
-        for (schema, name), one in relations().items():
+        for (schema, name), system in relations().items():
             yield relation("pg_class"), relation("pg_class").row(
-                oid=one.oid, relname=name, relnamespace=NAMESPACES[schema], relowner=OWNER_ROLE, relkind=one.kind,
-                relnatts=len(one.columns), relpersistence="p", relreplident="n", relispopulated=True, reltuples=-1.0,
-                relam=2 if one.kind == "r" else 0,
+                oid=system.oid, relname=name, relnamespace=NAMESPACES[schema], relowner=OWNER_ROLE, relkind=system.kind,
+                relnatts=len(system.columns), relpersistence="p", relreplident="n", relispopulated=True, reltuples=-1.0,
+                relam=2 if system.kind == "r" else 0,
             )  # fmt: skip
-            for number, (column, (type_, not_null)) in enumerate(one.columns.items(), 1):
+            for number, (column, (type_, not_null)) in enumerate(system.columns.items(), 1):
                 yield (
                     relation("pg_attribute"),
-                    _attribute(one.oid, number, column, (type_names().get(type_, 25), -1), not_null),
+                    _attribute(system.oid, number, column, (type_names().get(type_, 25), -1), not_null),
                 )
 
     def _database(self) -> Rows:
@@ -183,23 +183,23 @@ class PolicyRows:
 
     def _keys(self, table: Table) -> Iterator[TableKey]:
         """Own keys, then foreign ones; these name the index of the key they refer to, which drivers look for."""
-        own = list(self._own_keys(table))
-        yield from own
-        oid = self._oids[table.name] + 1 + 2 * len(own)
+        unique_keys = list(self._own_keys(table))
+        yield from unique_keys
+        oid = self._oids[table.name] + 1 + 2 * len(unique_keys)
         for column, (parent, parent_column) in table.foreign_keys.items():
-            theirs = self._own_keys(self._policy.tables[parent])
+            theirs = self._own_keys(self._policy.visible[parent])
             index = next((key.index for key in theirs if tuple(key.columns) == (parent_column,)), 0)
             yield TableKey("f", f"{table.name}_{column}_fkey", oid, index, (column,), (parent, (parent_column,)))
             oid += 2
 
     def _is_linked(self, table: Table) -> bool:
-        """Whether foreign keys leave or reach a table: psql asks for them only where a table has triggers."""
-        reached = {parent for one in self._policy.tables.values() for parent, _ in one.foreign_keys.values()}
+        """Return whether foreign keys leave or reach a table: psql asks for them only where a table has triggers."""
+        reached = {parent for other in self._policy.visible.values() for parent, _ in other.foreign_keys.values()}
         return bool(table.foreign_keys) or table.name in reached
 
     def _key(self, table: Table, key: TableKey, names: dict[str, str]) -> Rows:
         oid, numbers = self._oids[table.name], _numbers(table, key.columns)
-        parent = None if key.refers is None else self._policy.tables[key.refers[0]]
+        parent = None if key.refers is None else self._policy.visible[key.refers[0]]
         yield relation("pg_constraint"), relation("pg_constraint").row(
             oid=key.oid, conname=key.name, connamespace=PUBLIC, contype=key.kind, convalidated=True, conrelid=oid,
             conindid=key.index, conkey=numbers, conislocal=True, connoinherit=True,
@@ -208,18 +208,27 @@ class PolicyRows:
             confupdtype="a" if parent else " ", confdeltype="a" if parent else " ",
             confmatchtype="s" if parent else " ",
         )  # fmt: skip
-        own = {"constraint_catalog": self._policy.dataset, "constraint_schema": "public", "constraint_name": key.name}
+        names_of_key = {
+            "constraint_catalog": self._policy.dataset,
+            "constraint_schema": "public",
+            "constraint_name": key.name,
+        }
         kinds = {"p": "PRIMARY KEY", "u": "UNIQUE", "f": "FOREIGN KEY"}
         yield _info(
-            "table_constraints", **own, **names, constraint_type=kinds[key.kind], is_deferrable="NO", enforced="YES"
+            "table_constraints",
+            **names_of_key,
+            **names,
+            constraint_type=kinds[key.kind],
+            is_deferrable="NO",
+            enforced="YES",
         )
         for place, column in enumerate(key.columns, 1):
-            yield _info("key_column_usage", **own, **names, column_name=column, ordinal_position=place)
+            yield _info("key_column_usage", **names_of_key, **names, column_name=column, ordinal_position=place)
         if parent is not None and key.refers is not None:
-            yield from self._reference(parent, key.refers[1], own)
+            yield from self._reference(parent, key.refers[1], names_of_key)
             return
         for column in key.columns:
-            yield _info("constraint_column_usage", **own, **names, column_name=column)
+            yield _info("constraint_column_usage", **names_of_key, **names, column_name=column)
         yield relation("pg_class"), relation("pg_class").row(
             oid=key.index, relname=key.name, relnamespace=PUBLIC, relowner=OWNER_ROLE, relam=403, relkind="i",
             reltuples=-1.0,
@@ -235,29 +244,29 @@ class PolicyRows:
             indoption=[0] * len(numbers), indclass=[0] * len(numbers), indcollation=[0] * len(numbers),
         )  # fmt: skip
 
-    def _reference(self, parent: Table, columns: tuple[str, ...], own: dict[str, str]) -> Rows:
+    def _reference(self, parent: Table, columns: tuple[str, ...], names_of_key: dict[str, str]) -> Rows:
         unique = next((key.name for key in self._keys(parent) if key.kind in "pu" and key.columns == columns), None)
         yield _info(
-            "referential_constraints", **own, unique_constraint_catalog=self._policy.dataset,
+            "referential_constraints", **names_of_key, unique_constraint_catalog=self._policy.dataset,
             unique_constraint_schema="public",
             unique_constraint_name=unique, match_option="NONE", update_rule="NO ACTION", delete_rule="NO ACTION",
         )  # fmt: skip
         for column in columns:
             yield _info(
-                "constraint_column_usage", **own, table_catalog=self._policy.dataset, table_schema="public",
+                "constraint_column_usage", **names_of_key, table_catalog=self._policy.dataset, table_schema="public",
                 table_name=parent.name, column_name=column,
             )  # fmt: skip
 
 
 def _info(name: str, **values: Any) -> tuple[Relation, tuple[Any, ...]]:
-    one = relation(name, INFORMATION_SCHEMA)
-    return one, one.row(**values)
+    view = relation(name, INFORMATION_SCHEMA)
+    return view, view.row(**values)
 
 
 def _description(oid: int, number: int, text: str) -> tuple[Relation, tuple[Any, ...]]:
-    one = relation("pg_description")
+    comments = relation("pg_description")
     classoid = relation("pg_class").oid if oid >= FIRST_OID else relation("pg_database").oid
-    return one, one.row(objoid=oid, classoid=classoid, objsubid=number, description=text)
+    return comments, comments.row(objoid=oid, classoid=classoid, objsubid=number, description=text)
 
 
 def _attribute(oid: int, number: int, name: str, type_: tuple[int, int], not_null: bool) -> tuple[Any, ...]:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
 from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
 from dpsql.frontends.pgwire.catalog.naming import name_outputs, output_names
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
 from dpsql.frontends.pgwire.settings import Settings
+from dpsql.sql.lexer import POSTGRESQL, SqlText, as_piece, parser_dialect
 from dpsql.sql.parse import MOST_BRACKETS, MOST_TOKENS
 
 _MOST_DEPTH = 150
@@ -52,7 +52,7 @@ _TEXT_TYPES = {
 
 @dataclass(frozen=True)
 class CatalogContext:
-    """Who asks: what session functions answer with."""
+    """The asker, for functions such as current_user."""
 
     user: str
     database: str
@@ -60,25 +60,25 @@ class CatalogContext:
     process: int
     oids: dict[str, int]
 
-    def value(self, what: str) -> str:
-        """The answer of a session function."""
+    def value(self, function: str) -> str:
+        """Return the value of a session function."""
         version = f"PostgreSQL {self.settings.get('server_version')} (dpsql: private answers)"
-        return {"user": self.user, "database": self.database, "schema": "public", "version": version}[what]
+        return {"user": self.user, "database": self.database, "schema": "public", "version": version}[function]
 
 
-def read_postgres(sql: str) -> exp.Expr | None:
-    """The tree of one statement in PostgreSQL's dialect; None when sqlglot cannot read it. Limits stand before the
-    parser."""
+def read_postgres(text: SqlText) -> exp.Expr | None:
+    """Parse one statement in PostgreSQL's dialect; None if sqlglot cannot. Limits apply before the parser runs."""
+    piece = as_piece(text)
     try:
-        tokens = sqlglot.tokenize(sql, read="postgres")
+        tokens = list(piece.tokens(POSTGRESQL))
         depth = deepest = 0
         for token in tokens:
             depth += (token.text in ("(", "[") or token.text.upper() == "CASE") - (token.text in (")", "]"))
             deepest = max(deepest, depth)
         if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
             return None
-        trees = sqlglot.Dialect.get_or_raise("postgres").parser().parse(tokens, sql)
-    except (SqlglotError, RecursionError):
+        trees = parser_dialect(POSTGRESQL).parser().parse(tokens, piece.sql)
+    except (Error, SqlglotError, RecursionError):
         return None
     tree = trees[0] if len(trees) == 1 else None
     return tree if tree is not None and _shallow(tree) else None
@@ -95,16 +95,16 @@ def _shallow(tree: exp.Expr) -> bool:
 
 
 def tables_of(tree: exp.Expr) -> list[exp.Table]:
-    """The named relations that a tree reads, without names of its own CTEs."""
-    own = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
+    """Return the named relations that a tree reads, without names of its own CTEs."""
+    ctes = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
     return [
         table for table in tree.find_all(exp.Table)
-        if isinstance(table.this, exp.Identifier) and not (table.name.lower() in own and not table.db)
+        if isinstance(table.this, exp.Identifier) and not (table.name.lower() in ctes and not table.db)
     ]  # fmt: skip
 
 
 def catalog_schema(table: exp.Table) -> str | None:
-    """The catalog schema that a relation belongs to, None when it is no catalog relation."""
+    """Return the catalog schema of a relation, None if it is no catalog relation."""
     schema, name = table.db.lower(), table.name.lower()
     if schema in SCHEMAS:
         return schema
@@ -112,7 +112,8 @@ def catalog_schema(table: exp.Table) -> str | None:
 
 
 def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
-    """DuckDB's SQL for a SELECT over the catalogs (or over nothing). Raises refusals with PostgreSQL's SQLSTATEs."""
+    """Return DuckDB's SQL for a SELECT over the catalogs (or without FROM). Raises refusals with PostgreSQL's
+    SQLSTATEs."""
     if not isinstance(tree, exp.Query):
         raise refuse("catalog_statement")
     check_nodes(tree, _RULES)
@@ -126,9 +127,9 @@ def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
     for node in reversed(list(tree.bfs())):
         rule = _RULES.get(type(node))
         if rule is not None:
-            found = rule(node, place)
-            if found is not node and node.parent is not None:
-                node.replace(found)
+            translated = rule(node, place)
+            if translated is not node and node.parent is not None:
+                node.replace(translated)
     return tree.sql(dialect="duckdb", comments=False)
 
 
@@ -245,15 +246,15 @@ def _number(value: exp.Expr) -> bool:
 def _regclass(value: exp.Expr, place: CatalogContext) -> exp.Expr:
     if isinstance(value, exp.Literal) and not _number(value):
         path = [part.strip('"') for part in value.name.split(".")]
-        known = {name: relation.oid for (_, name), relation in relations().items()} | place.oids
-        if path[-1] not in known:
+        oids = {name: relation.oid for (_, name), relation in relations().items()} | place.oids
+        if path[-1] not in oids:
             raise refuse("unknown_table", name=value.name)
-        value = exp.Literal.number(known[path[-1]])
-    found = exp.cast(value, exp.DataType.build("uint", dialect="duckdb")) if _number(value) else value
-    if isinstance(found, exp.Func) and found.name.startswith(PREFIX + "pg_get_serial"):
-        found = _call("to_regclass", found)
-    found.meta["reg"] = "regclass"
-    return found
+        value = exp.Literal.number(oids[path[-1]])
+    number = exp.cast(value, exp.DataType.build("uint", dialect="duckdb")) if _number(value) else value
+    if isinstance(number, exp.Func) and number.name.startswith(PREFIX + "pg_get_serial"):
+        number = _call("to_regclass", number)
+    number.meta["reg"] = "regclass"
+    return number
 
 
 def _regtype(value: exp.Expr) -> exp.Expr:
@@ -297,11 +298,11 @@ def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Lists are compared with '{...}', function columns with 0 (which stands for no function)."""
     assert isinstance(node, exp.Binary)
     left, right = node.left, node.right
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, exp.Literal) and one.is_string and one.name.startswith("{") and one.name.endswith("}"):
-            one.replace(_list_literal(one.name))
-        elif isinstance(other, exp.Column) and other.name in _REGPROC and one.name == "0" and not one.is_string:
-            one.replace(exp.Literal.string("-"))
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, exp.Literal) and side.is_string and side.name.startswith("{") and side.name.endswith("}"):
+            side.replace(_list_literal(side.name))
+        elif isinstance(other, exp.Column) and other.name in _REGPROC and side.name == "0" and not side.is_string:
+            side.replace(exp.Literal.string("-"))
     return node
 
 
@@ -383,8 +384,8 @@ def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp
     return exp.Literal.string(place.settings.get(first.name))
 
 
-def _known(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """A function that sqlglot knows by a class of its own and that we answer by a macro."""
+def _class_macro(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Translate a function with a class of its own in sqlglot into a call of our macro."""
     return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
 
 
@@ -411,7 +412,7 @@ _CLASSES: dict[type[exp.Expr], str] = {
 
 _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(_SESSION, _session),
-    **dict.fromkeys(_CLASSES, _known),
+    **dict.fromkeys(_CLASSES, _class_macro),
     **dict.fromkeys(_CLOCKS, _clock),
     exp.CurrentSchemas: _schemas,
     **dict.fromkeys((exp.EQ, exp.NEQ), _comparison),

@@ -60,13 +60,13 @@ class Relation:
 
 
 def duckdb_type(type_: str) -> str:
-    """DuckDB's type for a scalar type of PostgreSQL."""
+    """Return DuckDB's type for a scalar type of PostgreSQL."""
     return _DUCKDB.get(type_, "VARCHAR")
 
 
 @cache
 def relations() -> dict[tuple[str, str], Relation]:
-    """Every relation by (schema, name)."""
+    """Return every relation by (schema, name)."""
     return {
         (schema, name): Relation(
             schema, name, facts["oid"], facts["kind"], {c: (t, bool(n)) for c, t, n in facts["columns"]}
@@ -77,20 +77,20 @@ def relations() -> dict[tuple[str, str], Relation]:
 
 
 def relation(name: str, schema: str = PG_CATALOG) -> Relation:
-    """One relation. KeyError when PostgreSQL has none of that name."""
+    """Return one relation. Raises KeyError if PostgreSQL has none of that name."""
     return relations()[schema, name]
 
 
 @cache
 def static_rows() -> dict[str, list[tuple[Any, ...]]]:
-    """Rows of pg_catalog relations that are the same in every database."""
-    found: dict[str, list[tuple[Any, ...]]] = {}
+    """Return the rows of pg_catalog relations that are the same in every database."""
+    by_relation: dict[str, list[tuple[Any, ...]]] = {}
     for name, rows in _data()["rows"].items():
-        vectors = [at for at, (type_, _) in enumerate(relation(name).columns.values()) if type_ in VECTORS]
-        found[name] = [tuple(_list(v) if at in vectors else v for at, v in enumerate(row)) for row in rows]
+        vectors = [index for index, (type_, _) in enumerate(relation(name).columns.values()) if type_ in VECTORS]
+        by_relation[name] = [tuple(_list(v) if index in vectors else v for index, v in enumerate(row)) for row in rows]
     owner = list(relation("pg_namespace").columns).index("nspowner")
-    found["pg_namespace"] = [(*row[:owner], OWNER, *row[owner + 1 :]) for row in found["pg_namespace"]]
-    return found
+    by_relation["pg_namespace"] = [(*row[:owner], OWNER, *row[owner + 1 :]) for row in by_relation["pg_namespace"]]
+    return by_relation
 
 
 def _list(value: Any) -> Any:
@@ -99,11 +99,11 @@ def _list(value: Any) -> Any:
 
 @cache
 def type_names() -> dict[str, int]:
-    """OID of each type, under its own name and under the name that SQL gives it."""
-    found = {row[1]: row[0] for row in static_rows()["pg_type"]}
+    """Return the OID of each type by its own name and by its SQL name."""
+    oids = {row[1]: row[0] for row in static_rows()["pg_type"]}
     return (
-        found
-        | {sql: found[own] for own, sql in SQL_NAMES.items() if own in found}
+        oids
+        | {sql: oids[short] for short, sql in SQL_NAMES.items() if short in oids}
         | {"int": 23, "decimal": 1700, "float": 701}
     )
 
@@ -119,14 +119,14 @@ SQL_NAMES = {
 
 
 def formatted_types() -> dict[int, str]:
-    """What format_type says of each type without a modifier."""
+    """Return the result of format_type for each type without a modifier."""
     rows = static_rows()["pg_type"]
-    own = {row[0]: SQL_NAMES.get(row[1], row[1]) for row in rows}
-    elements = {row[0]: row[13] for row in rows if row[1].startswith("_") and row[13] in own}
-    return {oid: own[elements[oid]] + "[]" if oid in elements else name for oid, name in own.items()}
+    formatted = {row[0]: SQL_NAMES.get(row[1], row[1]) for row in rows}
+    elements = {row[0]: row[13] for row in rows if row[1].startswith("_") and row[13] in formatted}
+    return {oid: formatted[elements[oid]] + "[]" if oid in elements else name for oid, name in formatted.items()}
 
 
 @cache
 def _data() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files(__package__).joinpath("postgresql.json").read_text(encoding="utf-8"))
-    return found
+    facts: dict[str, Any] = json.loads(files(__package__).joinpath("postgresql.json").read_text(encoding="utf-8"))
+    return facts

@@ -15,7 +15,7 @@ from support.raw_client import Client, error_of, framed, rows_of
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.errors.exceptions import REGISTER, Error, refuse
-from dpsql.frontends.cli.serve import open_house
+from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import server
 from dpsql.frontends.pgwire.backend import error_bytes, for_analysts
 from dpsql.frontends.pgwire.limits import LONGEST_SECONDS, MOST_REMEMBERED, Limits, LoginBackOff
@@ -51,7 +51,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixtur
 
 @contextmanager
 def limited(clinic: Served, **limits: float) -> Iterator[int]:
-    with serving(open_house(clinic.policy), Limits(**limits)) as port:  # type: ignore[arg-type]
+    with serving(open_server_state(clinic.policy), Limits(**limits)) as port:  # type: ignore[arg-type]
         yield port
 
 
@@ -265,7 +265,7 @@ def test_a_project_is_charged_by_its_members_alone(clinic: Served) -> None:
         with pytest.raises(Error) as caught:
             session.execute(sql)
         assert (caught.value.slug, caught.value.sqlstate, caught.value.charged) == ("project_member", "42501", False)
-    with pytest.raises(Error, match="no member"):
+    with pytest.raises(Error, match="not a member"):
         open_session(own, analyst="research", project="flu")
     assert clinic.charges() == before
     with open_session(own, analyst="clinic", project="flu") as session:

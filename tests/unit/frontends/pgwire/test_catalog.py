@@ -9,6 +9,8 @@ import duckdb
 import pytest
 from sqlglot import exp
 from support.places import TESTS
+from support.raw_client import error_of
+from support.served_clinic import Served
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
@@ -65,7 +67,7 @@ def shop() -> Iterator[Asker]:
         ("SELECT array_to_string(array_agg(rolname ORDER BY rolname), ',') FROM pg_roles", ("ann,owner",)),
     ],
 )  # fmt: skip
-def test_answers(shop: Asker, sql: str, wanted: tuple[Any, ...]) -> None:
+def test_catalog_answers_are_those_of_postgresql(shop: Asker, sql: str, wanted: tuple[Any, ...]) -> None:
     assert shop.rows(sql) == [wanted]
 
 
@@ -200,3 +202,20 @@ def test_errors_never_quote_the_engine(shop: Asker) -> None:
 def test_the_missing_column_is_named(shop: Asker, sql: str, name: str) -> None:
     with pytest.raises(Error, match=f'column "{name}" does not exist'):
         shop.table(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "part"),
+    [
+        ("SELECT $x$a$x$", "a string in dollars"), ("SELECT ?", "a parameter"), ("SELECT B'1'", "a bit string"),
+        ("SELECT N'a'", "a national string"), ("SELECT U&'a'", "a string with escapes"),
+    ],
+)  # fmt: skip
+def test_what_is_not_allowed_is_called_as_it_is_written(served: Served, sql: str, part: str) -> None:
+    assert error_of(served.client().query(sql))["M"] == f"{part} is not allowed here"
+
+
+@pytest.mark.parametrize("sql", ["SELECT $0", "SELECT COUNT(*) FROM patients WHERE age > $0"])
+def test_no_parameter_has_the_number_zero(served: Served, sql: str) -> None:
+    error = error_of(served.client().query(sql))
+    assert (error["C"], error["M"]) == ("42P02", "there is no parameter $0")

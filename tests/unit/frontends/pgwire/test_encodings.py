@@ -57,7 +57,7 @@ def test_clients_read_what_is_written(case: tuple[int, Any]) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(CASES, LISTS))
-def test_parameters_come_back(case: tuple[int, Any]) -> None:
+def test_parameters_come_back_in_text_and_binary(case: tuple[int, Any]) -> None:
     oid, value = case
     if oid in (e.INTERVAL, e.ARRAY_OF[e.INTERVAL]):
         return
@@ -102,7 +102,7 @@ def test_psycopgs_own_parameters_are_read() -> None:
         (e.DATE, "2026-02-30"), (e.UUID, "zz"), (1007, "1,2"), (1007, "{a}"),
     ],
 )  # fmt: skip
-def test_wrong_parameters(oid: int, text: str) -> None:
+def test_wrong_parameters_have_sqlstate_22p02(oid: int, text: str) -> None:
     with pytest.raises(Error) as caught:
         e.read_parameter(oid, 0, text.encode(), 1)
     assert caught.value.sqlstate == "22P02"

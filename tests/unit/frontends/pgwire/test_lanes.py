@@ -13,7 +13,7 @@ from support.raw_client import Client, fields, framed, rows_of, text
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.engine.fair_queue import FairQueue
-from dpsql.frontends.cli.serve import open_house
+from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import backend
 from dpsql.frontends.pgwire.limits import Limits
 from dpsql.frontends.pgwire.questions import LONG_TEXT
@@ -122,15 +122,15 @@ def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: py
     """Reading holds the interpreter: eight texts of 100,000 characters kept a stored answer waiting for six seconds."""
     inside, arrived = list[str](), threading.Semaphore(0)
     go_on, both = threading.Event(), list[int]()
-    read, place = backend._statements, FairQueue.place
+    read, place = backend.read_script, FairQueue.place
 
-    def slow(sql: str) -> Any:
+    def slow(sql: str, dialect: str) -> Any:
         if len(sql) > LONG_TEXT:
             inside.append(sql)
             both.append(len(inside))
             assert go_on.wait(PATIENCE)
             inside.remove(sql)
-        return read(sql)
+        return read(sql, dialect)
 
     @contextmanager
     def noticed(queue: FairQueue, *arguments: Any, **named: Any) -> Iterator[None]:
@@ -138,8 +138,8 @@ def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: py
         with place(queue, *arguments, **named):
             yield
 
-    monkeypatch.setattr(backend, "_statements", slow)
-    with serving(open_house(clinic.policy)) as port:
+    monkeypatch.setattr(backend, "read_script", slow)
+    with serving(open_server_state(clinic.policy)) as port:
         clients = [logged_in(port, "research"), logged_in(port, "clinic")]
         light = logged_in(port, "clinic")
         monkeypatch.setattr(FairQueue, "place", noticed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 import pytest
@@ -61,6 +62,26 @@ def test_a_portal_in_pieces_is_asked_and_charged_once(client: Client, served: Se
     assert served.charges() == before + 2
 
 
+@pytest.mark.parametrize(("formats", "code"), [((1, 0, 1), "08P01"), ((7,), "22023"), ((0, 9), "22023")])
+def test_formats_that_cannot_be_are_refused_before_the_charge(
+    client: Client, served: Served, formats: tuple[int, ...], code: str
+) -> None:
+    before = served.charges()
+    client.send(parse(_fresh(60 + sum(formats))), bind(formats=formats), execute(), SYNC)
+    found = client.until(b"Z")
+    assert (kinds(found), error_of(found)["C"], served.charges() - before) == ("12EZ", code, 0)
+
+
+def test_formats_that_cannot_be_leave_the_rows_of_a_cursor_where_they_were(client: Client) -> None:
+    client.query("BEGIN")
+    client.query(f"DECLARE c CURSOR FOR {_fresh(70)}")
+    client.query("SAVEPOINT s")
+    client.send(parse("FETCH 1 FROM c"), bind(formats=(0, 0, 0)), execute(), SYNC)
+    assert error_of(client.until(b"Z"))["C"] == "08P01"
+    client.query("ROLLBACK TO s")
+    assert len(rows_of(client.query("FETCH ALL FROM c"))) == 2
+
+
 def test_a_refresh_is_free_and_equal(client: Client, served: Served) -> None:
     first = client.query(_fresh(35))
     before = served.charges()
@@ -74,10 +95,12 @@ def test_a_refresh_is_free_and_equal(client: Client, served: Served) -> None:
 def test_each_answer_tells_price_and_what_remains(client: Client) -> None:
     notice, dropped = (fields(body) for kind, body in client.query(_fresh(36)) if kind == b"N")
     assert dropped["M"].startswith("rows whose sex is no public key")
-    assert notice["M"].startswith("charged rho 0.005")
-    assert "error bars (0.95): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
+    assert re.fullmatch(
+        r"price: [0-9.]+ % of the budget of research; [0-9]+ questions like this one can still be asked", notice["M"]
+    )
+    assert "; charged rho 0.005" in notice["D"] and "error bars (95 %): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
     assert "analyst:research" in notice["D"]
-    assert any("nothing charged" in fields(body)["M"] for kind, body in client.query(_fresh(36)) if kind == b"N")
+    assert any("price: nothing" in fields(body)["M"] for kind, body in client.query(_fresh(36)) if kind == b"N")
 
 
 def test_errors_come_at_once_and_skip_to_sync(client: Client) -> None:
@@ -128,7 +151,9 @@ def test_settings_follow_the_transaction(client: Client) -> None:
     [
         ("INSERT INTO patients VALUES (1)", "25006"),
         ("CREATE TEMP TABLE x (a int)", "25006"),
-        ("COPY patients TO STDOUT", "0A000"),
+        ("COPY patients TO STDOUT", "ZP001"),
+        ("COPY patients (age) TO STDOUT", "0A000"),
+        ("COPY patients FROM STDIN", "25006"),
         ("COPY (SELECT * FROM patients) TO STDOUT", "ZP001"),
         ("SET ROLE clinic", "42501"),
         ("SELECT pg_read_file('/etc/passwd')", "42883"),
@@ -142,11 +167,11 @@ def test_settings_follow_the_transaction(client: Client) -> None:
         ("SELECT 'open", "42601"),
     ],
 )
-def test_refused(client: Client, sql: str, sqlstate: str) -> None:
+def test_refused_statements_have_the_sqlstate_of_postgresql(client: Client, sql: str, sqlstate: str) -> None:
     assert error_of(client.query(sql))["C"] == sqlstate
 
 
-def test_catalog_questions_end(client: Client) -> None:
+def test_catalog_questions_end_within_their_limits(client: Client) -> None:
     assert error_of(client.query("SELECT count(*) FROM generate_series(1, 1000000000000)"))["C"] == "57014"
     assert rows_of(client.query("SELECT 1")) == [[b"1"]]
 
@@ -197,7 +222,7 @@ def test_protocol_versions_and_unknown_options_are_negotiated(served: Served) ->
     assert error_of(old.until(b"E"))["C"] == "0A000"
 
 
-def test_logins_that_fail(served: Served) -> None:
+def test_logins_that_fail_do_not_tell_who_exists(served: Served) -> None:
     wrong = Client(served.port).login("research", "wrong", "nafld")
     assert error_of(wrong)["C"] == "28P01"
     for user, password in (("nobody", ""), ("nobody", PASSWORD), ("planning", ""), ("owner", "")):
@@ -262,14 +287,14 @@ def test_a_project_follows_the_transaction(client: Client, served: Served) -> No
 
 
 @pytest.mark.parametrize(("level", "heard"), [("notice", 2), ("debug1", 2), ("warning", 0), ("error", 0)])
-def test_client_min_messages(client: Client, level: str, heard: int) -> None:
+def test_client_min_messages_silences_notices(client: Client, level: str, heard: int) -> None:
     client.query(f"SET client_min_messages TO {level}")
     assert [kind for kind, _ in client.query(_fresh(36))].count(b"N") == heard
     assert error_of(client.query("SET client_min_messages = loud"))["C"] == "22023"
 
 
 @pytest.mark.parametrize("test", ["sex = ANY($1)", "sex = SOME($1)", "NOT sex <> ALL($1)", "sex = ANY($1::text[])"])
-def test_lists_are_parameters(client: Client, test: str) -> None:
+def test_lists_are_parameters_of_any_and_all(client: Client, test: str) -> None:
     """Inferred as an array of the column's type, in text and binary, and the same question as IN."""
     wanted = rows_of(client.query("SELECT COUNT(*) FROM patients WHERE sex IN ('male', 'nobody')"))
     client.send(parse(f"SELECT COUNT(*) FROM patients WHERE {test}"), describe(b"S"), bind((b'{male,"nobody"}',)))
@@ -292,7 +317,7 @@ def test_a_setting_named_by_a_parameter_is_described(client: Client) -> None:
 def test_answers_with_parameters_tell_error_bars(client: Client) -> None:
     client.send(parse("SELECT COUNT(*) AS n FROM patients WHERE age > $1"), bind((b"43",)), execute(), SYNC)
     notice = next(fields(body) for kind, body in client.until(b"Z") if kind == b"N")
-    assert "error bars (0.95): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
+    assert "error bars (95 %): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
 
 
 # --- SQLSTATEs as in PostgreSQL ---------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def test_channel_binding_of_another_certificate_is_refused() -> None:
         exchange.final(f"c={theirs},r={NONCE},p={PROOF}".encode())
 
 
-def test_verifiers_are_postgresqls() -> None:
+def test_verifiers_have_the_form_of_postgresql() -> None:
     text = _pencil().text()
     assert text.startswith("SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:")
     assert Verifier.read(text) == _pencil()
@@ -104,7 +104,7 @@ def test_verifiers_are_postgresqls() -> None:
             Verifier.read(damaged)
 
 
-def test_saslprep() -> None:
+def test_saslprep_follows_the_examples_of_rfc_4013() -> None:
     """RFC 4013, section 3."""
     assert [prepared(text) for text in ("I\u00adX", "user", "\u00aa", "\u2168")] == ["IX", "user", "a", "IX"]
     assert prepared("\u0627\u0031") == "\u0627\u0031"

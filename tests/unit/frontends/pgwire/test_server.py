@@ -182,7 +182,7 @@ def test_a_killed_server_has_charged_whatever_it_answered(own_clinic: Served) ->
     own_clinic.stop()
 
 
-def test_sigterm_drains(own_clinic: Served) -> None:
+def test_sigterm_drains_running_questions_and_ends_with_0(own_clinic: Served) -> None:
     """What runs is answered, whoever waits is told, nobody new gets in, the process ends with 0."""
     own_clinic.start()
     idle, busy = own_clinic.client(), own_clinic.client()
@@ -198,7 +198,7 @@ def test_sigterm_drains(own_clinic: Served) -> None:
 def test_without_tls_other_machines_are_not_served(own_clinic: Served) -> None:
     command = [sys.executable, "-m", "dpsql", "serve", "-p", str(own_clinic.policy), "--listen", "0.0.0.0:0"]
     environment = {**os.environ, "DPSQL_STATE": str(own_clinic.state)}
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert found.returncode != 0
     assert "serve_plain" in found.stderr
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import struct
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.raw_client import Client
+from support.raw_client import SYNC, Client, bind, describe, execute, parse
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.errors.audit_log import audit
-from dpsql.errors.custodian_log import AuditLog
+from dpsql.errors.custodian_log import AuditLog, CustodianLog, JsonLine
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.cli.serve import open_house
+from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire.activity import BUCKETS, OUTCOMES, Activity, MetricsCollector, outcome_of
 from dpsql.frontends.pgwire.server import Server
 from dpsql.frontends.pgwire.status import StatusServer
@@ -35,7 +40,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def page(port: int, path: str, method: str = "GET") -> tuple[int, str]:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=240) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -54,7 +59,7 @@ def ports(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int
         return await start(server, host, port)
 
     monkeypatch.setattr(Server, "start", both)
-    with serving(open_house(clinic.policy)) as port:
+    with serving(open_server_state(clinic.policy)) as port:
         yield port, status[0], made[0]
 
 
@@ -65,7 +70,9 @@ def ask(port: int, *questions: str) -> None:
         client.query(sql)
 
 
-def test_health_and_readiness(ports: tuple[int, int, Server], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_and_readiness_follow_ledger_and_shutdown(
+    ports: tuple[int, int, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, status, server = ports
     assert page(status, "/healthz") == (200, "ok\n")
     assert page(status, "/readyz?x=1") == (200, "ready\n")
@@ -74,7 +81,7 @@ def test_health_and_readiness(ports: tuple[int, int, Server], monkeypatch: pytes
     def broken() -> Any:
         raise refuse("ledger_unreachable", what="the ledger")
 
-    monkeypatch.setattr(server._house.ledger, "accounts", broken)
+    monkeypatch.setattr(server._state.ledger, "accounts", broken)
     assert page(status, "/readyz") == (503, "ledger_unreachable\n") and page(status, "/healthz")[0] == 200
     server.draining = True
     assert page(status, "/readyz") == (503, "stopping\n")
@@ -157,24 +164,89 @@ def test_an_event_is_one_line_whatever_a_client_sends(tmp_path: Path, monkeypatc
     assert (tmp_path / "audit.log").stat().st_mode & 0o777 == 0o600
 
 
-def test_charges_and_refusals_are_written_down(
-    ports: tuple[int, int, Server], clinic: Served, caplog: pytest.LogCaptureFixture
-) -> None:
+@contextmanager
+def audited(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
+    """Yield the events of the audit log that are written meanwhile, complete at the end."""
     logger = logging.getLogger("dpsql.audit")
     propagate, level = logger.propagate, logger.level
     logger.addHandler(caplog.handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
+    events: list[dict[str, Any]] = []
     try:
-        ask(ports[0], "SELECT COUNT(*) AS n FROM patients WHERE age > 28", "SELECT age FROM patients", "SELECT 1")
+        yield events
     finally:
         logger.removeHandler(caplog.handler)
         logger.propagate = propagate
         logger.setLevel(level)
-    events = [json.loads(record.getMessage()) for record in caplog.records if record.name == "dpsql.audit"]
-    charge = next(one for one in events if one["event"] == "charge")
+        events += [json.loads(record.getMessage()) for record in caplog.records if record.name == "dpsql.audit"]
+
+
+def test_charges_and_refusals_are_written_down(
+    ports: tuple[int, int, Server], clinic: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    with audited(caplog) as events:
+        ask(ports[0], "SELECT COUNT(*) AS n FROM patients WHERE age > 28", "SELECT age FROM patients", "SELECT 1")
+    (charge,) = (event for event in events if event["event"] == "charge")
     assert charge["user"] == "research" and charge["receipt"] in clinic.charged()[-1]["id"]
-    assert [one["slug"] for one in events if one["event"] == "refused"] == ["raw_rows"]
+    assert [event["slug"] for event in events if event["event"] == "refused"] == ["raw_rows"]
+    assert not [event for event in events if "sql" in event]
+
+
+def test_refusals_of_prepared_statements_and_cancel_requests_are_written_down(
+    ports: tuple[int, int, Server], caplog: pytest.LogCaptureFixture
+) -> None:
+    with audited(caplog) as events:
+        client = Client(ports[0])
+        client.login("research", PASSWORD, "nafld")
+        for sql in ("SELECT COUNT(shoe) FROM patients", "SELECT age FROM patients", "SELECT COUNT(*) FROM"):
+            client.send(parse(sql), bind(), describe(b"P"), execute(), SYNC)
+            while client.read()[0] != b"Z":  # type: ignore[index]
+                pass
+        number, secret = struct.unpack("!I4s", client.key)
+        for key in (b"xxxx", secret):
+            other = Client(ports[0])
+            other.send(struct.pack("!III4s", 16, 80877102, number, key))
+            assert other.read() is None
+    refused = [event["slug"] for event in events if event["event"] == "refused"]
+    assert refused == ["unknown_column", "raw_rows", "syntax"]
+    assert [event["connection"] for event in events if event["event"] == "cancel"] == [number], "the right key alone"
+
+
+def test_the_audit_log_has_sql_texts_where_the_policy_says_so(clinic: Served, caplog: pytest.LogCaptureFixture) -> None:
+    clinic.policy.write_text(f"log_sql: true\n{clinic.policy.read_text()}")
+    counted, hostile = "SELECT COUNT(*) AS n FROM patients WHERE age > 31", 'SELECT "x\n{}" FROM patients'
+    with serving(open_server_state(clinic.policy)) as port, audited(caplog) as events:
+        ask(port, counted, hostile)
+    texts = {event["event"]: event["sql"] for event in events if "sql" in event}
+    assert texts == {"charge": counted, "refused": hostile}
+
+
+def test_the_custodians_log_has_one_line_for_each_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    handler = CustodianLog()
+    handler.setFormatter(JsonLine())
+    try:
+        raise ValueError('a row\n{"time": "forged"}\u2028')
+    except ValueError as error:
+        cause = (type(error), error, error.__traceback__)
+    handler.handle(logging.LogRecord("dpsql.x", logging.ERROR, "x.py", 1, "incident %s", ("1\n2\x1b[2J",), cause))
+    written = (tmp_path / "custodian.log").read_bytes()
+    assert written.count(b"\n") == 1 and all(32 <= byte < 127 for byte in written[:-1])
+    line = json.loads(written)
+    assert line["message"] == "incident 1\n2\x1b[2J" and "forged" in line["traceback"] and line["level"] == "error"
+
+
+def test_both_logs_go_to_standard_error_when_told(tmp_path: Path) -> None:
+    code = (
+        "from dpsql.errors.custodian_log import keep_log, unexpected; from dpsql.errors.audit_log import audit; "
+        "keep_log(); keep_log(); audit('login', user='ann'); unexpected(ValueError('private'))"
+    )
+    environment = {**os.environ, "DPSQL_STATE": str(tmp_path), "DPSQL_LOG": "stderr"}
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert [line.get("event") or line["logger"] for line in lines] == ["login", "dpsql.custodian"]
+    assert "private" in lines[1]["traceback"] and not list(tmp_path.iterdir())
 
 
 def test_a_listener_that_cannot_be_opened_is_told(ports: tuple[int, int, Server]) -> None:

@@ -30,7 +30,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
     return build_clinic(tmp_path_factory.mktemp("stuck"))
 
 
-@pytest.mark.parametrize(("where", "charged"), [("run", 1), ("look", 0)])
+@pytest.mark.parametrize(("where", "charged"), [("run", 1), ("check_readable", 0)])
 def test_a_reader_that_hangs_holds_neither_its_client_nor_the_end_of_the_server(
     clinic: Served, where: str, charged: int
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -11,7 +12,7 @@ from support.raw_client import Client, error_of, rows_of
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.frontends.cli import status_of
-from dpsql.frontends.cli.serve import open_house
+from dpsql.frontends.cli.serve import open_server_state
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -47,7 +48,7 @@ def states(user: Run) -> dict[str, str]:
 
 def test_changes_of_logins_reach_a_server_that_runs(clinic: Served, user: Run) -> None:
     assert {"research": "active", "clinic": "active", "owner": "active"}.items() <= states(user).items()
-    with serving(open_house(clinic.policy)) as port:
+    with serving(open_server_state(clinic.policy)) as port:
         research, refused = login(port, "research")
         other, _ = login(port, "clinic")
         assert not refused and rows_of(research.query("SELECT 1")) == [[b"1"]]
@@ -83,3 +84,23 @@ def test_only_a_login_that_is_there_is_changed(user: Run, word: str) -> None:
     assert status == 2 and "user_unknown" in told
     user("remove", "clinic")
     assert "user_unknown" in user(word, "clinic", password="whatever it is")[2]
+
+
+def test_an_analyst_sees_their_own_part_of_the_policy_beside_one_who_sees_all(clinic: Served) -> None:
+    part = "where: {patients: \"sex = 'female'\"}, columns: {patients: [age]}, tables: [patients]"
+    text = clinic.policy.read_text()
+    clinic.policy.write_text(re.sub(r"(\bclinic: \{epsilon: [0-9.]+)", rf"\1, {part}", text, count=1))
+    questions = ("SELECT COUNT(*) FROM patients", "SELECT COUNT(*) FROM patients WHERE sex = 'female'")
+    with serving(open_server_state(clinic.policy)) as port:
+        research, clinic_ = login(port, "research")[0], login(port, "clinic")[0]
+        for _ in range(2):  # the second time, plans and releases are those that were kept
+            everybody, women = (rows_of(research.query(question)) for question in questions)
+            assert rows_of(clinic_.query(questions[0])) == women != everybody
+            assert error_of(clinic_.query(questions[1]))["C"] == "42703"
+        tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+        columns = "SELECT column_name FROM information_schema.columns WHERE table_schema = 'public'"
+        assert rows_of(clinic_.query(tables)) == [[b"patients"]] and rows_of(clinic_.query(columns)) == [[b"age"]]
+        assert len(rows_of(research.query(tables))) > 1
+        named = [error_of(clinic_.query(f"SELECT COUNT(*) FROM {name}")) for name in ("labs", "ghst")]
+        assert [error["C"] for error in named] == ["42P01", "42P01"]
+        assert len({error["M"].replace("labs", "ghst") for error in named}) == 1

@@ -1,0 +1,212 @@
+"""What `coverage` asks, and of which data: settings, a table of skewed values, and a question for every class of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+HIGHEST = 1000
+"""Upper bound of x and y; values are mostly far below it."""
+ROWS_OF_A_PERSON = 3
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Data and policy: `groups` with about `rows` rows each; under entity privacy a person has three rows anywhere.
+
+    `classes`: the outputs that are counted here, none: all.
+    """
+
+    groups: int
+    rows: int
+    epsilon: float
+    accountant: str = "pure"
+    entity: bool = False
+    private: bool = False
+    classes: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """For files."""
+        return "-".join(word.replace(" ", "").replace(",", "").replace(".", "") for word in self.label.split(", "))
+
+    @property
+    def label(self) -> str:
+        """Words for the table."""
+        words = [f"{self.groups:,} groups of {self.rows:,} rows", f"epsilon {self.epsilon:g}", self.accountant]
+        words += [f"{ROWS_OF_A_PERSON} rows a person"] * self.entity + ["private keys"] * self.private
+        return ", ".join(words)
+
+    def filled(self, sql: str) -> str:
+        """`sql` with the sizes of this setting: `{rows}` of a group, `{some}` that nearly every group has more of, `{clip}`
+        that a third of the people exceed."""
+        sizes = {"rows": self.rows, "some": self.rows // 4, "clip": 200}
+        for word, size in sizes.items():
+            sql = sql.replace(f"{{{word}}}", str(size))
+        return sql
+
+
+def _anywhere(setting: Setting) -> bool:
+    return True
+
+
+def _of_people(setting: Setting) -> bool:
+    return setting.entity
+
+
+def _clips_absolute_values(setting: Setting) -> bool:
+    return setting.entity and setting.accountant == "pure"
+
+
+def _with_public_keys(setting: Setting) -> bool:
+    return not setting.private
+
+
+@dataclass(frozen=True)
+class Question:
+    """Some classes of outputs in one question: `sql` gives `keys` columns that say which row it is, then a column for each.
+
+    `exact`: what plain DuckDB is asked instead. `before`: asked (and charged) first. `options`: what is SET. `wide` and `narrow`:
+    why bars may hold more often than they say, and less often. `when`: in which settings.
+    """
+
+    classes: tuple[str, ...]
+    sql: str
+    keys: int = 1
+    exact: str = ""
+    before: str = ""
+    options: tuple[str, ...] = ()
+    wide: str = ""
+    narrow: str = ""
+    when: Callable[[Setting], bool] = _anywhere
+
+
+HULL = "hull of two intervals"
+WHOLE = "whole numbers"
+OTHER_CHOICE = "exact numbers choose other rows, a notice says so"
+ALL_GROUPS = "holds for all groups at once"
+ENDS = "its ends are noisy quantiles, which lie where both may be off"
+SELECTED = "holds for rows that noise chose"
+_COUNTS = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
+_ABOVE = "(SELECT k, COUNT(*) AS n, AVG(x) AS a FROM t GROUP BY k HAVING COUNT(*) > {some})"
+_CLIPPED = (
+    "SELECT k, SUM(x * least(1, {clip} / total)) FROM t JOIN (SELECT person, SUM(x) AS total FROM t GROUP BY person) "
+    "USING (person) GROUP BY k"
+)
+_PER_PERSON = "SELECT k, AVG(total) FROM (SELECT person, k, SUM(x) AS total FROM t GROUP BY person, k) GROUP BY k"
+
+
+def _each(name: str, expression: str, wide: str = "") -> Question:
+    return Question((name,), f"SELECT k, {expression} AS v FROM t GROUP BY k", wide=wide)
+
+
+QUESTIONS = (
+    _each("COUNT", "COUNT(*)", WHOLE),
+    _each("SUM", "SUM(x)"),
+    _each("AVG", "AVG(x)", HULL),
+    _each("COUNT(DISTINCT)", "COUNT(DISTINCT x)", WHOLE),
+    Question(("COUNT(DISTINCT person)",), "SELECT k, COUNT(DISTINCT person) FROM t GROUP BY k", wide=WHOLE, when=_of_people),
+    _each("VAR", "VAR_SAMP(x)", HULL),
+    _each("STDDEV", "STDDEV_SAMP(x)", HULL),
+    _each("COVAR", "COVAR_POP(y, x)", HULL),
+    _each("CORR", "CORR(y, x)", HULL),
+    _each("REGR_SLOPE", "REGR_SLOPE(y, x)", HULL),
+    _each("REGR_R2", "REGR_R2(y, x)", HULL),
+    _each("share of rows", "100.0 * COUNT(*) FILTER (WHERE x > 50) / COUNT(*)", HULL),
+    _each("SUM / COUNT", "SUM(x) / COUNT(*)", HULL),
+    Question(("clipped SUM",), "SELECT k, SUM(x) FROM t GROUP BY k", exact=_CLIPPED, options=("dp.max_total = {clip}",),
+             when=_clips_absolute_values),
+    Question(("MEDIAN", "90 % quantile"), "SELECT k, MEDIAN(x), QUANTILE_CONT(x, 0.9) FROM t GROUP BY k",
+             options=("dp.quantile_bars = on",), wide=ENDS),
+    Question(("AVG of people's SUM",), _PER_PERSON, wide=HULL, when=_of_people),
+    Question(("AVG joined to public rows",), "SELECT half, AVG(x) FROM t JOIN halves USING (k) GROUP BY half",
+             when=_with_public_keys),
+    Question(("derived COUNT", "derived AVG"), "SELECT k, COUNT(*), AVG(x) FROM t GROUP BY k",
+             before="SELECT k, x > 50 AS large, COUNT(*), AVG(x) FROM t GROUP BY k, large", when=_with_public_keys, wide=HULL),
+    Question(("AVG under ROLLUP",), "SELECT k, AVG(x) AS v FROM t GROUP BY ROLLUP (k)", wide=HULL),
+    Question(("AVG in a join",), "SELECT a.k, b.v FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k) a "
+             "JOIN (SELECT k, AVG(x) AS v FROM t GROUP BY k) b ON a.k = b.k", wide=HULL),
+    Question(("AVG in UNION ALL",), "SELECT -1 AS k, AVG(x) AS v FROM t UNION ALL SELECT k, AVG(x) FROM t GROUP BY k",
+             wide=HULL),
+    Question(("share of total",), f"SELECT k, 100.0 * n / SUM(n) OVER () AS v FROM ({_COUNTS})", wide=HULL),
+    Question(("running total",), f"SELECT k, SUM(n) OVER (ORDER BY k) AS v FROM ({_COUNTS})", wide=WHOLE),
+    Question(("LAG",), f"SELECT k, n - LAG(n) OVER (ORDER BY k) AS v FROM ({_COUNTS} HAVING COUNT(*) > {{some}})", wide=WHOLE),
+    Question(("RANK",), f"SELECT k, RANK() OVER (ORDER BY n DESC) AS v FROM ({_COUNTS})", wide=WHOLE),
+    Question(("MEDIAN of counts", "quantile of counts", "STDDEV of counts", "SUM of counts", "COUNT above a threshold",
+              "SUM above a threshold"),
+             "SELECT MEDIAN(n), quantile_cont(n, 0.9), stddev_pop(n), SUM(n), COUNT(*) FILTER (WHERE n > {rows}), "
+             f"SUM(n) FILTER (WHERE n > {{rows}}) FROM {_ABOVE}", 0, wide=WHOLE),
+    Question(("MAX of counts", "MIN of AVG"), f"SELECT MAX(n), MIN(a) FROM {_ABOVE}", 0, wide=ALL_GROUPS),
+    Question(("top 1",), f"{_COUNTS} ORDER BY n DESC LIMIT 1", exact=_COUNTS, wide=SELECTED),
+    Question(("top 5",), f"{_COUNTS} ORDER BY n DESC LIMIT 5", exact=_COUNTS, wide=SELECTED),
+    Question(("HAVING",), f"{_COUNTS} HAVING COUNT(*) > {{rows}} * 1.1", exact=_COUNTS, wide=SELECTED),
+    Question(("COUNT of groups that a noisy threshold chose",), "SELECT COUNT(*) FROM t WHERE k IN (SELECT k FROM t GROUP BY k "
+             "HAVING COUNT(*) > {rows})", 0, narrow=OTHER_CHOICE, when=_with_public_keys),
+)  # fmt: skip
+_SHOWN_SELDOM = frozenset({"COUNT", "SUM", "AVG", "share of rows", "HAVING"})
+_MOMENTS = frozenset({"SUM", "VAR", "COVAR", "CORR", "REGR_SLOPE", "REGR_R2"})
+_BY_ROW = frozenset({"COUNT", "SUM", "AVG", "VAR", "CORR", "AVG under ROLLUP"})
+SETTINGS = (
+    Setting(20, 300, 1, "zcdp"),
+    Setting(20, 10, 1),
+    Setting(20, 300, 0.1),
+    Setting(20, 300, 1, "zcdp", entity=True, private=True),
+    Setting(20, 300, 0.1, entity=True),
+    Setting(20, 16, 1, private=True, classes=frozenset({"COUNT", "top 5"})),
+    Setting(20, 40, 1, private=True, classes=_SHOWN_SELDOM),
+    Setting(20_000, 10, 1, "zcdp", classes=_BY_ROW),
+    Setting(10, 50_000, 1, "zcdp", classes=_MOMENTS),
+)
+
+
+def write_data(folder: Path, setting: Setting) -> Path:
+    """A DuckDB file with table t: key k (0..), x skewed within [0, 1000], y with a correlation of about a half, three rows a
+    person; and a public table that halves the keys."""
+    random = np.random.default_rng([setting.groups, setting.rows])
+    sizes = np.maximum(1, np.round(setting.rows * (0.7 + 0.6 * random.random(setting.groups)))).astype(int)
+    k = np.repeat(np.arange(setting.groups), sizes)
+    mean = 30 + 50 * (k % 7) / 6
+    x = np.minimum(random.gamma(2.0, mean / 2), HIGHEST)
+    y = np.minimum(0.5 * x + random.gamma(2.0, 15.0, len(k)), HIGHEST)
+    columns = {"person": random.permutation(len(k)) // ROWS_OF_A_PERSON, "k": k, "x": np.round(x), "y": np.round(y)}
+    path = folder / f"{setting.name}.duckdb"
+    with duckdb.connect(str(path)) as raw:
+        raw.register("columns", columns)
+        raw.execute("CREATE TABLE t AS FROM columns")
+        raw.execute("CREATE TABLE halves AS SELECT DISTINCT k, k % 2 AS half FROM t")
+    return path
+
+
+def write_policy(folder: Path, setting: Setting, ledger: str = "") -> Path:
+    """The policy file of a setting, over the file that `write_data` wrote."""
+    unit = "{table: t, column: person}" if setting.entity else "row"
+    keys = "" if setting.private else f", domain: [{', '.join(map(str, range(setting.groups)))}]"
+    text = f"""
+dataset: coverage
+source: duckdb:///{setting.name}.duckdb
+privacy_unit: {unit}
+budget: {{epsilon: 10000, delta: 9e-4, accountant: {setting.accountant}}}
+per_query: {{epsilon: {setting.epsilon}, delta: 1e-7, timeout_seconds: 3600, max_public_groups: 100000}}
+ledger: sqlite:///{setting.name}{ledger}.db
+tables:
+  t:
+    {f"max_rows: {ROWS_OF_A_PERSON}" if setting.entity else ""}
+    columns:
+      person: {{type: integer, nullable: false}}
+      k: {{type: integer, nullable: false{keys}}}
+      x: {{type: real, lower: 0, upper: {HIGHEST}, nullable: false}}
+      y: {{type: real, lower: 0, upper: {HIGHEST}, nullable: false}}
+  halves:
+    public: true
+    primary_key: [k]
+    columns:
+      k: {{type: integer, nullable: false}}
+      half: {{type: integer, nullable: false}}
+"""
+    path = folder / f"{setting.name}{ledger}.yaml"
+    path.write_text("\n".join(line for line in text.splitlines() if line.strip()) + "\n", encoding="utf-8")
+    return path

@@ -1,0 +1,32 @@
+"""SAMPLE_AGGREGATE: any expression over aggregates of a sample of units, as the median of many disjoint samples."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpsql.aggregates.contract import Aggregate, Arguments, Basis
+from dpsql.aggregates.registry import register
+from dpsql.plan.formulas import Formula
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Literal, Measure
+
+
+def _numbers(measure: Measure) -> tuple[Fraction, ...]:
+    """The bounds of the value, and the number of samples."""
+    literals = [argument for argument in measure.arguments[1:] if isinstance(argument, Literal)]
+    return tuple(Fraction(literal.value) for literal in literals)
+
+
+def _formula(basis: Basis, measure: Measure) -> Formula:
+    low, high, samples = _numbers(measure)
+    return basis.sample_median(measure.arguments[0], (low, high), int(samples))
+
+
+def _facts(measure: Measure) -> Facts:
+    low, high, _ = _numbers(measure)
+    return Facts(Type.REAL, low, high)
+
+
+register(
+    Aggregate("sample_aggregate", {"sample_aggregate": Arguments.SAMPLES}, _formula, facts=_facts, over_results=False)
+)

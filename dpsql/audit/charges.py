@@ -1,0 +1,354 @@
+"""What real sessions pay: charges beside prices, before data, once, within every limit, and never forgotten (privacy.md 6 and 7).
+
+The sessions answer from a synthetic crowd and charge a ledger of their own in a folder that is removed afterwards. Prices are
+added up again from the mechanisms of each block; what the ledger holds is read back from its entries.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dpsql.audit.distances import covers
+from dpsql.audit.observation import RecordedEngine, answer_bytes
+from dpsql.audit.questions import Question
+from dpsql.audit.synthetic import Synthetic, audited, load
+from dpsql.audit.verify_export import Audit
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.query import EngineQuery
+from dpsql.engine.registry import open_engine
+from dpsql.errors.exceptions import Error
+from dpsql.ledger import open_ledger
+from dpsql.ledger.backup import back_up, restore
+from dpsql.ledger.ledger import Ledger
+from dpsql.plan.stability import promises
+from dpsql.policy import Policy
+from dpsql.policy.types import Analyst
+from dpsql.pricing.pricing import Price
+from dpsql.privacy.accounting.conversions import rho_to_epsilon
+from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting.zcdp import Zcdp
+from dpsql.reuse.store import open_releases
+from dpsql.session.session import Session
+
+MOST_ASKED = 200
+"""Questions after which a budget for two or three is said to have no end."""
+THREADS = 6
+MOST_PAID, MOST_REPEATED = 16, 4
+"""Questions whose charges are looked at, and that are asked again."""
+CANARY = "canary-7391"
+"""A text that the engine's own error has, and that no error of ours may have."""
+Units = dict[str, int]
+
+
+class WatchedEngine(RecordedEngine):
+    """An engine that notes what the ledger says is spent whenever data is asked for. `version` names the state of the data."""
+
+    def __init__(self, engine: Any, ledger: Ledger) -> None:
+        """`ledger`: of the session that asks."""
+        super().__init__(engine)
+        self._ledger = ledger
+        self.spent: list[Units] = []
+        self.version = "audit"
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        """Note what is spent, and run the query."""
+        self.spent.append(dict(self._ledger.spent()))
+        return super().run(query, timeout_seconds)
+
+    def data_version(self, tables: tuple[str, ...]) -> str:
+        """The name that a check has chosen."""
+        return self.version
+
+
+class ChargeAudit:
+    """One policy over a synthetic crowd, in a folder with a ledger and a state directory of its own."""
+
+    def __init__(self, policy: Policy, folder: Path) -> None:
+        """`folder`: empty, and nobody else's."""
+        self.policy = replace(audited(policy), data_version=None)
+        self.folder = folder
+        self.url, self.state = f"sqlite:///{folder}/ledger.db", folder / "state"
+        self.synthetic = Synthetic(self.policy)
+        self.connection = duckdb.connect(config={"threads": 1})
+        self.fill()
+        self.problems: list[str] = []
+
+    def fill(self) -> None:
+        """The crowd in all tables."""
+        load(self.connection, self.synthetic.database(self.synthetic.crowd))
+
+    def expect(self, holds: bool, problem: str) -> None:
+        """Note a problem where something does not hold."""
+        if not holds:
+            self.problems.append(problem)
+
+    def epsilon_for(self, answers: Fraction) -> Fraction:
+        """Return the epsilon of a budget for so many questions of the default price, as the policy's accountant adds them up."""
+        budget = self.policy.budget
+        accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
+        price = accountant.request(self.policy.per_query.epsilon)
+        if price.epsilon is not None:
+            return price.epsilon * answers
+        assert price.rho is not None and isinstance(accountant, Zcdp)
+        return rho_to_epsilon(price.rho * answers, accountant.delta_conversion)
+
+    def limited(self, answers: Fraction) -> Policy:
+        """Return the policy with a budget for so many questions of its default price."""
+        return replace(self.policy, budget=replace(self.policy.budget, epsilon=self.epsilon_for(answers)))
+
+    @contextmanager
+    def session(self, policy: Policy, name: str = "ledger", analyst: str | None = None) -> Iterator[Session]:
+        """A session over the ledger called `name`, which is made when it is not there."""
+        path = self.folder / f"{name}.db"
+        ledger = open_ledger(f"sqlite:///{path}", policy.dataset, create=not path.exists(), state=self.state)
+        engine: Any = WatchedEngine(open_engine(policy, self.connection.cursor()), ledger)
+        with Session(policy, engine, ledger, open_releases(ledger), analyst=analyst) as session:
+            yield session
+
+
+def check_charges(policy: Policy, questions: Sequence[Question]) -> list[str]:
+    """Problems of charges, found with `questions` (that are answered) and with limits that are reached."""
+    with tempfile.TemporaryDirectory(prefix="dpsql-audit-") as name:
+        audit = ChargeAudit(policy, Path(name))
+        for check in CHECKS:
+            try:
+                check(audit, questions)
+            except Error as error:  # a ledger that does not believe itself, say
+                audit.problems.append(
+                    f"real sessions end with an error that nobody caused: {error.text().splitlines()[0]}"
+                )
+        return audit.problems
+
+
+def _answer_of(session: Session, question: Question, **more: Any) -> Any:
+    """The release, or the error, of a question under its settings."""
+    before = session.options
+    try:
+        for setting in question.settings:
+            session.execute(f"SET {setting}")
+        return session.execute(question.sql, **more)
+    except Error as error:
+        return error
+    finally:
+        session.options = before
+
+
+def _price(session: Session, question: Question) -> Price:
+    before = session.options
+    try:
+        for setting in question.settings:
+            session.execute(f"SET {setting}")
+        return session.plan(session.planner.parse(question.sql, None)).price
+    finally:
+        session.options = before
+
+
+def _paid_once_and_first(audit: ChargeAudit, questions: Sequence[Question]) -> None:
+    """Each question's charge covers its price and is in the ledger before data is asked for."""
+    with audit.session(audit.policy) as session:
+        session.execute("SET dp.reuse = off")
+        engine: Any = session.context.engine
+        for question in questions[:MOST_PAID]:
+            price, before, engine.spent = _price(session, question), dict(session.ledger.spent()), []
+            release = _answer_of(session, question)
+            after = dict(session.ledger.spent())
+            charge = {name: after[name] - before.get(name, 0) for name in after}
+            words = " ".join(question.sql.split())
+            if isinstance(release, Error):
+                audit.expect(not any(charge.values()), f"a refused question was charged: {words}")
+                continue
+            audit.expect(not engine.spent or covers(charge, price), f"the charge is below the price: {words}")
+            audit.expect(
+                all(spent == after for spent in engine.spent), f"data was read before the whole charge: {words}"
+            )
+        _added_up(audit, session.ledger)
+
+
+def _stored(audit: ChargeAudit, questions: Sequence[Question]) -> None:
+    """The same question again is the same answer for free; over other data it is another one, and charged."""
+    with audit.session(audit.policy, "stored") as session:
+        engine: Any = session.context.engine
+        for question in questions[:MOST_REPEATED]:
+            first = _answer_of(session, question)
+            spent, words = dict(session.ledger.spent()), " ".join(question.sql.split())
+            again = _answer_of(session, question)
+            if isinstance(first, Error) or isinstance(again, Error):
+                audit.expect(isinstance(first, Error), f"the same question is refused at the second time: {words}")
+                continue
+            audit.expect(
+                answer_bytes(again) == answer_bytes(first) and dict(session.ledger.spent()) == spent,
+                f"the same question again is not the same answer for free: {words}",
+            )
+        engine.version = "later"
+        before = dict(session.ledger.spent())
+        answered = not isinstance(_answer_of(session, questions[0]), Error)
+        audit.expect(
+            not answered or dict(session.ledger.spent()) != before,
+            "a stored answer is given for data that have changed",
+        )
+        _added_up(audit, session.ledger)
+
+
+def _added_up(audit: ChargeAudit, ledger: Ledger) -> None:
+    """The entries, added up by a program that knows nothing of dpsql, are what the ledger says."""
+    book = Audit(ledger.witness.key)
+    for entry in ledger.history():
+        facts = dict(entry.facts)
+        for name in ("charge", "limits"):
+            if name in facts:
+                facts[name] = {dimension: int(amount) for dimension, amount in facts[name].items()}
+        book.add(facts, entry.body, entry.digest)
+    audit.problems += book.problems
+    spent = {name: amount for name, amount in ledger.spent().items() if amount}
+    added = {name: amount for name, amount in book.spent.get("dataset", {}).items() if amount}
+    audit.expect(spent == added, f"the ledger says that {spent} is spent, its entries that {added} is")
+
+
+def _ended(audit: ChargeAudit, questions: Sequence[Question]) -> None:
+    """A budget ends: the answers fit it, and what is refused touches no data."""
+    policy = audit.limited(Fraction(5, 2))
+    with audit.session(policy, "small") as session:
+        session.execute("SET dp.reuse = off")
+        engine: Any = session.context.engine
+        limits = session.ledger.limits()
+        answers = _answers(session, questions[0], engine)
+        audit.expect(0 < answers < MOST_ASKED, f"{answers} answers were given under a budget for two")
+        audit.expect(not engine.queries, "a question that the budget refused was asked of the data")
+        _added_up(audit, session.ledger)
+        charges = [entry.facts["charge"] for entry in session.ledger.history() if entry.facts["kind"] == "charge"]
+        for name, limit in limits.items():
+            spent = sum(int(charge.get(name, 0)) for charge in charges)
+            audit.expect(spent <= limit, f"{name}: {spent} was charged of {limit}")
+        audit.expect(len(charges) == answers, f"{answers} answers have {len(charges)} charges")
+
+
+def _answers(session: Session, question: Question, engine: Any) -> int:
+    """Return how many answers there are before the first refusal, which `engine` alone has notes of afterwards."""
+    for answers in range(MOST_ASKED):
+        engine.queries = []
+        if isinstance(_answer_of(session, question), Error):
+            return answers
+    return MOST_ASKED
+
+
+def _in_threads(audit: ChargeAudit, questions: Sequence[Question]) -> None:
+    """Askers at the same time, each with a connection to the ledger of its own, get no more than the budget."""
+    policy, answers = audit.limited(Fraction(5, 2)), list[object]()
+    with ExitStack() as stack:
+        sessions = [stack.enter_context(audit.session(policy, "shared")) for _ in range(THREADS)]
+        for session in sessions:
+            session.execute("SET dp.reuse = off")
+        barrier = threading.Barrier(THREADS)
+
+        def ask(session: Session) -> None:
+            barrier.wait()
+            for _ in range(2):
+                answers.append(_answer_of(session, questions[0]))
+
+        threads = [threading.Thread(target=ask, args=(session,)) for session in sessions]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        answered = sum(not isinstance(answer, Error) for answer in answers)
+        charges = sum(entry.facts["kind"] == "charge" for entry in sessions[0].ledger.history())
+        audit.expect(answered <= charges, f"{answered} answers at the same time have {charges} charges")
+        _added_up(audit, sessions[0].ledger)
+
+
+def _within_every_limit(audit: ChargeAudit, questions: Sequence[Question]) -> None:
+    """An analyst's charge goes to the data set's account and to the analyst's, and stops at the smaller limit."""
+    limit = Analyst(audit.epsilon_for(Fraction(3, 2)), None)
+    policy = replace(audit.policy, analysts={"audit": limit}, projects={}, session=None)
+    with audit.session(policy, "analysts", "audit") as session:
+        session.execute("SET dp.reuse = off")
+        answers = _answers(session, questions[0], session.context.engine)
+        audit.expect(answers == 1, f"{answers} answers were given to an analyst who may have one")
+        for entry in session.ledger.history():
+            named = set(entry.facts.get("scopes", ())) if entry.facts["kind"] == "charge" else None
+            audit.expect(
+                named is None or {"dataset", "analyst:audit"} <= named,
+                f"an analyst's charge goes to {sorted(named or ())} alone",
+            )
+
+
+def _kept_after_a_failure(audit: ChargeAudit, questions: Sequence[Question]) -> None:
+    """An engine that fails over the data leaves the charge, and its words do not reach the analyst."""
+    with audit.session(audit.policy, "failing") as session:
+        session.execute("SET dp.reuse = off")
+        for name in audit.synthetic.protected:
+            audit.connection.execute(f'ALTER TABLE "{name}" RENAME TO "{name} base"')
+            audit.connection.execute(
+                f"""CREATE VIEW "{name}" AS SELECT * FROM "{name} base" WHERE error('{CANARY}') IS NULL"""
+            )
+        try:
+            answer = _answer_of(session, questions[0])
+            audit.expect(isinstance(answer, Error), "an engine that fails gives an answer")
+            if isinstance(answer, Error):
+                audit.expect(CANARY not in f"{answer.text()} {answer!r}", "the engine's own words are in an error")
+                read = any(session.context.engine.spent)  # type: ignore[attr-defined]
+                spent = any(session.ledger.spent().values())
+                audit.expect(spent or not read, "a question that failed over the data was not charged")
+                audit.expect(answer.charged == spent, "an error says another thing of its charge than the ledger")
+        finally:
+            for name in audit.synthetic.protected:
+                audit.connection.execute(f'DROP VIEW "{name}"')
+                audit.connection.execute(f'ALTER TABLE "{name} base" RENAME TO "{name}"')
+
+
+def _kept_in_a_backup(audit: ChargeAudit, questions: Sequence[Question]) -> None:
+    """A backup that is put back forgets nothing, and no second ledger is made in the place of one that is gone."""
+    with audit.session(audit.policy, "kept") as session:
+        session.execute("SET dp.reuse = off")
+        _answer_of(session, questions[0])
+        back_up(session.ledger, audit.folder / "backup")
+        _answer_of(session, questions[0])
+        spent = dict(session.ledger.spent())
+    path = audit.folder / "kept.db"
+    path.unlink()
+    url = f"sqlite:///{path}"
+    try:
+        open_ledger(url, audit.policy.dataset, create=True, state=audit.state).close()
+        audit.problems.append("a ledger that is gone is made anew, with the whole budget")
+        return
+    except Error:
+        restore(audit.folder / "backup", url, audit.policy.dataset, state=audit.state)
+    with open_ledger(url, audit.policy.dataset, state=audit.state) as ledger:
+        forgotten = {name for name, amount in spent.items() if ledger.spent().get(name, 0) < amount}
+        audit.expect(not forgotten, f"a backup that is put back forgets what was spent: {', '.join(sorted(forgotten))}")
+
+
+def _promises_kept(audit: ChargeAudit, questions: Sequence[Question]) -> None:
+    """Check that there is no answer where a key that the policy calls unique is not so in the data."""
+    with audit.session(audit.policy, "promises") as session:
+        session.execute("SET dp.reuse = off")
+        for question in questions:
+            blocks = _price(session, question).blocks
+            broken = sorted(
+                {p.table for block in blocks for p in promises(block.block.source, audit.policy) if p.most == 1}
+            )
+            if not broken:
+                continue
+            twice = audit.synthetic.database(
+                audit.synthetic.crowd, {name: list(audit.synthetic.rows(name)) for name in broken}
+            )
+            load(audit.connection, twice)
+            answer = _answer_of(session, question)
+            audit.fill()
+            audit.expect(isinstance(answer, Error), f"keys of {', '.join(broken)} occur twice, and there is an answer")
+            return
+
+
+CHECKS: tuple[Callable[[ChargeAudit, Sequence[Question]], None], ...] = (
+    _paid_once_and_first, _stored, _ended, _in_threads, _within_every_limit, _kept_after_a_failure, _kept_in_a_backup,
+    _promises_kept,
+)  # fmt: skip

@@ -1,0 +1,276 @@
+"""Spark as the engine: exact integer aggregation on executors, of which groups alone come back."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from dpsql.engine.contract import ExactAnswer, PreparedViews
+from dpsql.engine.csv_lines import Broken
+from dpsql.engine.dialect import Dialect
+from dpsql.engine.faults import fault_of, noted
+from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.engine.spark.dialect import SPARK
+from dpsql.engine.spark.sessions import TaggedJobs, application, checked, pinned
+from dpsql.engine.spark.tables import Tables
+from dpsql.engine.unprepared import NoPreparedViews
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.intervals import Type
+from dpsql.policy import Policy
+
+_CLOSING_SECONDS = 10.0
+_EXPOSED = {
+    "spark.ui.enabled": "the web page of the Spark application shows generated queries: switch it off (spark.ui.enabled), or "
+    "let nobody but the owner reach it",
+    "spark.eventLog.enabled": "the event log of the Spark application holds generated queries: let nobody but the owner read it",
+}  # fmt: skip
+
+
+class SparkEngine:
+    """One Spark application; `run` may be called from any thread, each call has a tag of its own for its jobs."""
+
+    dialect: Dialect = SPARK
+
+    def __init__(self, policy: Policy, spark: SparkSession) -> None:
+        """`spark`: the owner's session, or that of the policy's own application. Raises Fault source_server,
+        source_file_beside_server."""
+        self._policy = policy
+        self._spark = checked(spark)
+        self._session = pinned(spark)
+        self._tables = Tables(policy, spark, self._session, f"dpsql_{uuid.uuid4().hex[:12]}_")
+        self._sources: dict[str, Source] = {}
+        self._checked: dict[tuple[str, str], bool] = {}
+        self._running: set[TaggedJobs] = set()
+        self._lock = threading.RLock()
+        self._owned = True
+        self.views: PreparedViews = NoPreparedViews(SPARK.name)
+
+    # --- structure ----------------------------------------------------------------------------------------------------
+
+    def columns(self, table: str) -> dict[str, str] | None:
+        """Columns and types of a policy table's source, None where there is none."""
+        with self._working(None):
+            return self._tables.columns(table)
+
+    def source(self, table: str, total: bool = False) -> Source:
+        """Our view over a table and its column types, as they were at the last `check_readable`."""
+        with self._lock:
+            if table in self._sources:
+                return self._sources[table]
+        self.check_readable((table,))
+        with self._lock:
+            return self._sources[table]
+
+    def data_version(self, tables: tuple[str, ...]) -> str:
+        """Return the owner's name for the version of the data. Without one, every question has a version of its own."""
+        declared = self._policy.data_version
+        return f"declared:{declared}" if declared is not None else f"moment:{uuid.uuid4().hex}"
+
+    def identity(self, table: str) -> Identity | None:
+        """None: a catalog does not say whether rows have changed."""
+        return None
+
+    def check_readable(self, tables: tuple[str, ...]) -> None:
+        """List the files of tables (and of those on their way to the unit) anew, and check that they have the policy's
+        columns in supported types. Reads footers, no rows. Raises Fault."""
+        read = {name for table in tables for name in (table, *(hop[2] for hop in self._policy.unit_joins(table)))}
+        with self._working(None), self._lock:
+            for name in sorted(read):
+                self._sources[name] = self._tables.renewed(name)
+
+    def rehearse(self, query: EngineQuery) -> None:
+        """Let Spark plan a query: it refuses wrong types and computes constants, and reads no row. Raises Fault
+        engine_cannot_run."""
+        try:
+            with self._tagged(None):
+                self._frame(query.sql, query.released)._jdf.queryExecution().executedPlan()
+        except Error:
+            raise
+        except Exception as error:  # of Spark's analysis, of its optimiser, of Java
+            raise refuse("engine_cannot_run", engine=self.dialect.title, incident=noted(error)) from None
+
+    def broken(self, table: str) -> Broken | None:
+        """Return None: Parquet files have no lines."""
+        return None
+
+    def advice(self) -> tuple[str, ...]:
+        """Places of the application where others may read generated queries, and bounds that make questions refused."""
+        context = self._spark.sparkContext.getConf()
+        defaults = {"spark.ui.enabled": "true", "spark.eventLog.enabled": "false"}
+        exposed = (text for name, text in _EXPOSED.items() if context.get(name, defaults[name]) == "true")
+        return *exposed, *_clipped(self._policy)
+
+    # --- work ---------------------------------------------------------------------------------------------------------
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        """Run one aggregation. Spark's error texts may quote data, so they are replaced by one fixed text."""
+        return ExactAnswer(self._table(query.sql, query.released, timeout_seconds))
+
+    def holds(self, query: str) -> bool:
+        """Return whether a check of a promise finds no row; it runs once for each version of the data that the owner
+        names."""
+        check = (query, self.data_version(()))
+        with self._lock:
+            if check in self._checked:
+                return self._checked[check]
+        holds = bool(self._table(query).num_rows == 0)
+        if self._policy.data_version is not None:
+            with self._lock:
+                self._checked[check] = holds
+        return holds
+
+    def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
+        """Values of the columns of a public table that have few of them, NULL (last) among them."""
+        domains = {}
+        for column, value in self._values(table, without=("real", "timestamp")).items():
+            listed = (
+                f"SELECT DISTINCT {value} AS v FROM {self.source(table).sql} ORDER BY v NULLS LAST LIMIT {most + 1}"
+            )
+            values = self._table(listed).column(0).to_pylist()
+            if len(values) <= most:
+                domains[column] = tuple(values)
+        return domains
+
+    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
+        """Names of the columns and all rows of a public table with few rows."""
+        values = self._values(table)
+        items = ", ".join(f"{value} AS {self.dialect.identifier(name)}" for name, value in values.items())
+        rows = self._table(f"SELECT {items} FROM {self.source(table).sql} LIMIT {most + 1}")
+        if rows.num_rows > most:
+            return None
+        return tuple(values), tuple(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+
+    def _values(self, table: str, without: tuple[str, ...] = ()) -> dict[str, str]:
+        """Columns of a table as text, in the types of the policy."""
+        source, text = self.source(table), self.dialect
+        return {
+            column.name: text.cast_column(text.identifier(column.name), Type(column.type), source.types[column.name])
+            for column in self._policy.tables[table].columns.values()
+            if column.type not in without
+        }
+
+    def public_table(self, sql: str) -> Any:
+        """Rows of a generated query over public tables."""
+        return self._table(sql)
+
+    def exact_rows(self, sql: str) -> Any:
+        """Rows of a generated query over protected tables, for the owner's eyes."""
+        return self._table(sql)
+
+    def _table(
+        self, sql: str, released: Mapping[str, pa.Table] | None = None, timeout_seconds: float | None = None
+    ) -> pa.Table:
+        with self._working(timeout_seconds):
+            return _in_our_types(self._frame(sql, released or {}).toArrow())
+
+    def _frame(self, sql: str, released: Mapping[str, pa.Table]) -> DataFrame:
+        """A planned query. All that it reads of a table comes from one listing: no view is renewed meanwhile."""
+        session = pinned(self._spark) if released else self._session
+        for name, rows in released.items():
+            session.createDataFrame(_with_zones(rows)).createOrReplaceTempView(f"`{name}`")
+        with self._lock:
+            # A session runs a statement at once that is more than a query; between brackets it is a syntax error.
+            return session.sql(f"SELECT * FROM ({sql})")
+
+    @contextmanager
+    def _tagged(self, timeout_seconds: float | None) -> Iterator[None]:
+        jobs = TaggedJobs(self._spark)
+        with self._lock:
+            self._running.add(jobs)
+        try:
+            with jobs.running(timeout_seconds):
+                yield
+        finally:
+            with self._lock:
+                self._running.discard(jobs)
+
+    @contextmanager
+    def _working(self, timeout_seconds: float | None) -> Iterator[None]:
+        try:
+            with self._tagged(timeout_seconds):
+                yield
+        except Error:
+            raise
+        except Exception as error:
+            raise _fault(error) from None
+
+    def another(self) -> SparkEngine:
+        """Return the same application for another session: caches are shared, `interrupt` stops only its own queries."""
+        other = copy.copy(self)
+        other._running, other._owned = set(), False
+        return other
+
+    def interrupt(self) -> None:
+        """Cancel every running query of this engine."""
+        with self._lock:
+            running = tuple(self._running)
+        for jobs in running:
+            jobs.interrupt()
+
+    def close(self) -> None:
+        """Cancel running queries and drop our views. The application lives as long as the process."""
+        if not self._owned:
+            return
+        deadline = time.monotonic() + _CLOSING_SECONDS
+        while self._running and time.monotonic() < deadline:
+            self.interrupt()
+            time.sleep(0.02)
+        with self._working(None):
+            self._tables.forget()
+
+
+def _clipped(policy: Policy) -> Iterator[str]:
+    """A sentence for each bound of the policy that clips."""
+    for name, table in policy.tables.items():
+        counted = [f"max_count of table {name}"] if table.bounds.max_count is not None else []
+        summed = [f"max_total of {name}.{c.name}" for c in table.columns.values() if c.max_total is not None]
+        for bound in (*counted, *summed):
+            yield f"{bound}: sums that are clipped are refused on Spark; leave it out of the policy"
+
+
+def _in_our_types(table: pa.Table) -> pa.Table:
+    """Integers of 64 bits or of 38 digits, and timestamps without a zone (they are in UTC)."""
+    fields = []
+    for field in table.schema:
+        type_ = field.type
+        if pa.types.is_integer(type_):
+            type_ = pa.int64()
+        elif pa.types.is_decimal(type_):
+            type_ = pa.decimal128(38, 0)
+        elif pa.types.is_timestamp(type_):
+            type_ = pa.timestamp("us")
+        fields.append(pa.field(field.name, type_))
+    return table.cast(pa.schema(fields))
+
+
+def _with_zones(table: pa.Table) -> pa.Table:
+    """Timestamps in UTC, which is what TIMESTAMP means to Spark."""
+    zoned = [
+        field.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(zoned))
+
+
+_OF_QUESTIONS = ("CANCELLED", "AnalysisException", "ParseException", "Py4JError")
+
+
+def _fault(error: Exception) -> Error:
+    """The one fixed text for an error of Spark. Another question need not meet those of analysis, or a cancelled job."""
+    of_question = not isinstance(error, (PySparkException, Py4JError)) or type(error).__name__ in _OF_QUESTIONS
+    return fault_of(error, of_source=not of_question and "cancelled" not in str(error))
+
+
+def open_spark(policy: Policy, source: Any = None) -> SparkEngine:
+    """The engine for a policy whose source is spark://..., or over a given SparkSession. Raises Fault."""
+    return SparkEngine(policy, application(policy.source or "") if source is None else source)

@@ -1,0 +1,120 @@
+"""Spark's constants with their types, and source columns read in the types of the policy.
+
+Texts hold UTF-8 or nothing, and carry the collation UTF8_BINARY, so that they are equal when their bytes are and ordered by
+code point, whatever collation a column has. A timestamp is Spark's TIMESTAMP, in a session whose time zone is UTC.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any
+
+from dpsql.plan.intervals import Type
+
+TYPES: Mapping[Type, str] = {
+    Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "STRING", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP", Type.NULL: "INT",
+}  # fmt: skip
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+READABLE: Mapping[Type, tuple[str, ...]] = {
+    Type.INTEGER: (*_WHOLE, "decimal", "float", "double"),
+    Type.REAL: (*_WHOLE, "decimal", "float", "double"),
+    Type.TEXT: ("string", "char", "varchar", *_WHOLE),
+    Type.BOOLEAN: ("boolean",),
+    Type.DATE: _TIMES,
+    Type.TIMESTAMP: _TIMES,
+}
+"""The types of the source that a column of the policy may have, without their lengths and collations."""
+
+
+def kind(engine_type: str) -> str:
+    """A type without its length, precision or collation: decimal(10,2) is a decimal."""
+    return re.split(r"[(<\s]", engine_type, maxsplit=1)[0].lower()
+
+
+def real(value: float) -> str:
+    """A double."""
+    if not math.isfinite(value):
+        return f"CAST('{value!r}' AS DOUBLE)"
+    return f"({value!r}D)"
+
+
+def quoted(text: str) -> str:
+    """A text between quotes. Every character that could mean something to the lexer or to the substitution of variables is
+    written by its number."""
+    return "'" + "".join(c if c.isalnum() or c in " _-.,:%/" else _numbered(c) for c in text) + "'"
+
+
+def _numbered(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def whole_text(shape: str) -> str:
+    """A regular expression, as a constant, that a text meets as a whole."""
+    return quoted(rf"\A(?:{shape})\z")
+
+
+def constant(value: Any) -> str:
+    """A constant with its type."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"({value}L)"
+    if isinstance(value, (Fraction, float)):
+        return real(float(value))
+    if isinstance(value, datetime):
+        return f"(TIMESTAMP '{value.isoformat(' ')}')"
+    if isinstance(value, date):
+        return f"(DATE '{value.isoformat()}')"
+    return quoted(str(value))
+
+
+def in_calendar(type_: Type, value: str) -> str:
+    """A date or timestamp of the years 1 to 9999; others are NULL, so that no function overflows."""
+    first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
+    return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"
+
+
+def real_to_integer(value: str) -> str:
+    """A double rounded half to even, NULL beyond 64 bits and for NaN (which is greater than every number).
+
+    The bound is tested first: the engine's cast reads 2**63, which is beyond 64 bits, as the greatest integer.
+    """
+    inside = f"{value} >= {real(-(2.0**63))} AND {value} < {real(2.0**63)}"
+    return f"(CASE WHEN {inside} THEN CAST(rint({value}) AS BIGINT) END)"
+
+
+def cast_column(source: str, type_: Type, engine_type: str) -> str:
+    """A source column in our type; a value that does not fit is NULL. Raises ValueError for an engine type not in `READABLE`.
+
+    Texts that are not UTF-8 are NULL. A padded text (char(n)) loses its padding; times with a zone are read in UTC.
+    """
+    source_kind = kind(engine_type)
+    if source_kind not in READABLE[type_]:
+        raise ValueError(f"{engine_type} is not read as {type_.value}")
+    if type_ is Type.TEXT:
+        text = f"CAST({source} AS STRING)"
+        if source_kind in _WHOLE:
+            return text
+        return f"try_validate_utf8({f'rtrim({text})' if source_kind == 'char' else text})"
+    if type_ is Type.INTEGER:
+        if source_kind in _WHOLE:
+            return f"CAST({source} AS BIGINT)"
+        if source_kind == "decimal":
+            return f"try_cast(round({source}, 0) AS BIGINT)"
+        return real_to_integer(f"CAST({source} AS DOUBLE)")
+    if type_ is Type.REAL:
+        return f"CAST({source} AS DOUBLE)"
+    if type_ is Type.BOOLEAN:
+        return source
+    time = f"CAST({source} AS TIMESTAMP)" if source_kind == "timestamp_ntz" else source
+    inside = in_calendar(Type.DATE if source_kind == "date" else Type.TIMESTAMP, time)
+    return f"CAST({inside} AS {TYPES[type_]})"

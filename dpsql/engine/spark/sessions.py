@@ -1,0 +1,133 @@
+"""Spark sessions: one application in a process, and sessions of our own in which every setting has the meaning that generated
+text is written for.
+
+A session given in Python belongs to the owner and is not changed: ours is a new one of the same application, which shares its
+catalog and its executors.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+from dpsql.engine.faults import CUSTODIAN_LOG
+from dpsql.engine.watchdog import watchdog
+from dpsql.errors.exceptions import refuse
+
+LEAST_VERSION = (4, 0)
+MEANINGS = {
+    # how a text is read: names stand between double quotes, and no ${...} is replaced by a setting or by the environment
+    "spark.sql.ansi.enabled": "true", "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.ansi.enforceReservedKeywords": "false", "spark.sql.ansi.relationPrecedence": "false",
+    "spark.sql.variable.substitute": "false", "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false", "spark.sql.caseSensitive": "true",
+    "spark.sql.groupByAliases": "false", "spark.sql.groupByOrdinal": "false", "spark.sql.orderByOrdinal": "false",
+    "spark.sql.lateralColumnAlias.enableImplicitResolution": "false",
+    # casts, arithmetic and types
+    "spark.sql.session.timeZone": "UTC", "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true", "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    # what a file holds: old calendars do not raise, and nothing is left out without a word
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED", "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.binaryAsString": "false", "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false",
+}  # fmt: skip
+"""Every setting of Spark 4 on which the rows of a generated query depend; settings named legacy are taken back besides."""
+_OWN_APPLICATION = {
+    # The pages of the application and its progress bar show generated texts, the secret of the order of rows among them.
+    "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
+}  # fmt: skip
+_SERVER = "spark://"
+_OTHER_MASTERS = ("local", "yarn", "k8s://")
+
+
+def master_of(source: str) -> str:
+    """Spark's name of the master that a source names: spark://host:7077 is one itself, spark://local[4] stands for local[4]."""
+    master = source.removeprefix(_SERVER)
+    return master if master.startswith(_OTHER_MASTERS) else source
+
+
+def application(source: str) -> SparkSession:
+    """The application of this process, started if there is none. Raises Fault source_java, source_connection,
+    source_server."""
+    home = os.environ.get("JAVA_HOME")
+    if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
+        raise refuse("source_java")
+    builder = SparkSession.builder.master(master_of(source)).appName("dpsql")
+    running = SparkSession.getActiveSession()
+    for name, value in _OWN_APPLICATION.items() if running is None else ():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:  # the gateway, the launcher and the master each have errors of their own
+        CUSTODIAN_LOG.error("Spark at %s: %s", source, error)
+        raise refuse("source_connection") from None
+    if spark.sparkContext.master != master_of(source):
+        raise refuse("source_server", what="this process already runs a Spark application with another master")
+    return spark
+
+
+def checked(spark: SparkSession) -> SparkSession:
+    """The session, if texts can be run in it. Raises Fault source_server."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise refuse("source_server", what="a session of Spark Connect; dpsql needs one that runs in its own process")
+    if tuple(int(part) for part in spark.version.split(".")[:2]) < LEAST_VERSION:
+        raise refuse("source_server", what=f"Spark {spark.version}, and 4.0 or later is needed")
+    return spark
+
+
+def pinned(spark: SparkSession) -> SparkSession:
+    """A new session of the same application, with the settings above."""
+    session = spark.newSession()
+    for name in session.conf.getAll:
+        if name.startswith("spark.sql.legacy."):
+            session.conf.unset(name)
+    for name, value in MEANINGS.items():
+        session.conf.set(name, value)
+    return session
+
+
+class TaggedJobs:
+    """A statement that runs: its jobs carry a tag by which they are cancelled."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context = spark.sparkContext
+        self.tag = f"dpsql-{uuid.uuid4().hex}"
+
+    def interrupt(self) -> None:
+        """Cancel the jobs that run now."""
+        self._context.cancelJobsWithTag(self.tag)
+
+    @contextmanager
+    def running(self, timeout_seconds: float | None) -> Iterator[None]:
+        """Tag every job of this thread while the context is open, and cancel what runs past `timeout_seconds`."""
+        self._context.addJobTag(self.tag)
+        if timeout_seconds:
+            watchdog().enter(self, timeout_seconds)
+        _QUIET.active = True
+        try:
+            yield
+        finally:
+            _QUIET.active = False
+            if timeout_seconds:
+                watchdog().leave(self)
+            self._context.removeJobTag(self.tag)
+
+
+class _Quiet(threading.local):
+    """Whether this thread runs a statement of ours."""
+
+    active = False
+
+
+_QUIET = _Quiet()
+# PySpark writes the text of errors, which may quote data, on the standard error of the process.
+PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(lambda record: not _QUIET.active)

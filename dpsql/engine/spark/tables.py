@@ -1,0 +1,101 @@
+"""Tables of a policy in Spark: a view each over Parquet files or over a table of the catalog, as they were when it was made.
+
+Files are listed once, when the view is made, and everything that one question reads of a table is read from that list. The
+schemas of all files are merged then, so that a file which differs, or cannot be read, is noticed before anything is charged.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from dpsql.engine.faults import noted
+from dpsql.engine.query import Source
+from dpsql.engine.spark.literals import READABLE, kind
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.intervals import Type
+from dpsql.policy import Policy
+from dpsql.policy.reach import is_csv, is_file
+
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark notes that a text was declared as char(n) or varchar(n)."""
+
+
+class Tables:
+    """Sources of a policy's tables. Temporary views of `owner_session` are tables too; `session` is ours."""
+
+    def __init__(self, policy: Policy, owner_session: SparkSession, session: SparkSession, prefix: str) -> None:
+        """`prefix`: of the names of our views, which no other engine of the application has. Raises Fault
+        source_file_beside_server."""
+        for table in policy.tables:
+            if is_csv(policy.table_source(table)):
+                raise refuse("source_file_beside_server", table=table)
+        self._policy, self._owner_session, self._session, self._prefix = policy, owner_session, session, prefix
+        self._database = str(session.conf.get("spark.sql.globalTempDatabase"))
+
+    def columns(self, table: str) -> dict[str, str] | None:
+        """Columns and types of a policy table's source, None where there is none."""
+        try:
+            return _types(self._rows(table))
+        except Error as error:
+            if error.slug == "source_table_missing":
+                return None
+            raise
+
+    def renewed(self, table: str) -> Source:
+        """The source of a table as it is now. Raises Fault source_table_missing, source_column_missing, source_column_type,
+        source_files_differ, source_table_unreadable, source_connection."""
+        rows = self._rows(table)
+        types = _types(rows)
+        for column in self._policy.tables[table].columns.values():
+            if column.name not in types:
+                raise refuse("source_column_missing", table=table, column=column.name)
+            engine_type = types[column.name]
+            if kind(engine_type) not in READABLE[Type(column.type)]:
+                raise refuse(
+                    "source_column_type", table=table, column=column.name, given=engine_type, wanted=column.type
+                )
+        name = f"{self._prefix}{table}"
+        rows.createOrReplaceGlobalTempView(_quoted(name))
+        return Source(f"{_quoted(self._database, mark=chr(34))}.{_quoted(name, mark=chr(34))}", types)
+
+    def forget(self) -> None:
+        """Drop the views."""
+        for table in self._policy.tables:
+            self._session.catalog.dropGlobalTempView(f"{self._prefix}{table}")
+
+    def _rows(self, table: str) -> DataFrame:
+        source = self._policy.table_source(table)
+        try:
+            if is_file(source) or "://" in source:
+                return self._session.read.option("mergeSchema", "true").parquet(source)
+            name = ".".join(map(_quoted, source.split(".")))
+            return (self._owner_session if self._is_temporary(source) else self._session).table(name)
+        except (PySparkException, Py4JError) as error:
+            raise self._fault(table, error) from None
+
+    def _is_temporary(self, name: str) -> bool:
+        catalog: Any = self._owner_session._jsparkSession.sessionState().catalog()
+        return "." not in name and bool(catalog.getTempView(name).isDefined())
+
+    def _fault(self, table: str, error: Exception) -> Error:
+        noted(error)
+        if isinstance(error, Py4JNetworkError) or "stopped SparkContext" in str(error):
+            return refuse("source_connection")
+        if isinstance(error, AnalysisException):
+            return refuse("source_table_missing", table=table)
+        return refuse("source_files_differ" if "CANNOT_MERGE" in str(error) else "source_table_unreadable", table=table)
+
+
+def _types(rows: DataFrame) -> dict[str, str]:
+    return {
+        field.name: str((field.metadata or {}).get(_PADDED, field.dataType.simpleString()))
+        for field in rows.schema.fields
+    }
+
+
+def _quoted(name: str, mark: str = "`") -> str:
+    return mark + name.replace(mark, mark * 2) + mark

@@ -1,0 +1,29 @@
+"""Prepared views of sources that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dpsql.engine.emit.bounded_view import BoundedView
+from dpsql.errors.exceptions import refuse
+
+
+class NoPreparedViews:
+    """No prepared views: changes of such a source cannot be noticed without reading it."""
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+
+    def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
+        """No view."""
+        return None
+
+    def write(
+        self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Callable[[str, float], None]
+    ) -> bool:
+        """Never asked for: `Engine.identity` of such a source is None. Raises Fault index_not_written."""
+        raise refuse("index_not_written", table=view.table, incident="")
+
+    def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
+        """Do nothing: the engine has its own limits."""

@@ -1,0 +1,224 @@
+"""Unbiased estimates from randomised rows, with error bars.
+
+Let Y_i be what row i adds to an estimate. Of a set A of values of a category it is
+
+    w_A = (number of values of A in the row's output - |A| other_share) / (own_share - other_share),
+
+whose mean is 1 for rows with a value in A and 0 for others, as each value of the output's set is there with own_share
+or other_share. Of a number x with middle c it is (written number - c) + c present, with `present` the weight of a
+number or of NULL (`NumberLaw.present_weights`). Columns are randomised independently, so that the product over
+different columns has the product of the means: COUNT, SUM and GROUP BY over several columns, whose estimates add up
+to those over fewer columns, because the weights of all values of a category add up to 1 in every row. (Warner 1965;
+Wang, Blocki, Li, Jha 2017 for the general form.)
+
+**Error bars.** Given the data, rows are independent, so that the variance of sum Y_i is sum E[Y_i**2] - sum (E
+Y_i)**2. The first is estimated by sum Y_i**2; of the second, (sum Y_i)**2 / rows is less (Cauchy and Schwarz), and
+for counts, where means are 0 or 1, it is the count. A mean is a ratio, and its bar holds every r with |sum (Y_i - r
+present_i)| within the bar of that sum (Fieller 1954). To this comes what the number of written rows leaves open: a
+padding row counts as a row of values drawn uniformly, so each of at most t padding rows, or rows left out, moves a
+count by 1, a SUM by max(|lower|, |upper|), at most. The chance to be wrong is split, one fifth to t. The bars take
+sums to be normal, with a correction for the steps that single rows make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.errors.exceptions import refuse
+from dpsql.exports.description import CategoryColumn, NumberColumn
+from dpsql.exports.question import EstimateOutput, EstimateQuestion, read_question
+from dpsql.exports.rows_file import RandomisedRows
+
+MOST_GROUPS = 10_000
+_COUNT_PART = 0.2
+"""Share of the chance of error that is left to the number of rows."""
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EstimatedValue:
+    """An estimate and the ends of its error bar."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The answer to a question: names of its columns, and rows of keys (as they are) and estimates."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def estimate(rows: RandomisedRows, sql: str, confidence: float = 0.95) -> Estimates:
+    """Answer a question about randomised rows; every bar holds its exact value with probability `confidence`.
+
+    Raises Refusal estimate_sql, unknown_column.
+    """
+    question = read_question(sql, rows.description)
+    groups = prod(len(_allowed(key, question)) for key in question.keys)
+    if groups > MOST_GROUPS:
+        raise refuse("estimate_groups", groups=groups, most=MOST_GROUPS)
+    answers = _Estimator(rows, question, confidence)
+    names = tuple(output.name for output in question.outputs)
+    return Estimates(names, tuple(answers.row(group) for group in answers.groups()))
+
+
+def _allowed(column: CategoryColumn, question: EstimateQuestion) -> list[int]:
+    return sorted(question.allowed.get(column.name, range(len(column.values))))
+
+
+class _Estimator:
+    """Sums of one question over all rows."""
+
+    def __init__(self, rows: RandomisedRows, question: EstimateQuestion, confidence: float) -> None:
+        self._rows, self._question = rows, question
+        described = rows.description
+        noisy = described.count_noise is not None
+        wrong = 1 - confidence
+        self._missed = described.rows_missed(1 - wrong * _COUNT_PART) if noisy else 0.0
+        self._z = NormalDist().inv_cdf(1 - wrong * ((1 - _COUNT_PART) if noisy else 1) / 2)
+        self._count = rows.count
+
+    def groups(self) -> Iterator[tuple[int, ...]]:
+        """Codes of the keys of every group."""
+        return product(*(_allowed(key, self._question) for key in self._question.keys))
+
+    def row(self, group: tuple[int, ...]) -> tuple[Any, ...]:
+        """Keys and estimates of one group."""
+        sets = {name: frozenset(codes) for name, codes in self._question.allowed.items()}
+        keys = self._question.keys
+        sets |= {key.name: frozenset((code,)) for key, code in zip(keys, group, strict=True)}
+        return tuple(
+            keys[output.key].array[group[output.key]].as_py() if output.key is not None else self._answer(output, sets)
+            for output in self._question.outputs
+        )
+
+    def _answer(self, output: EstimateOutput, sets: dict[str, frozenset[int]]) -> EstimatedValue:
+        column = output.column
+        if column is None:
+            return self._count_of(self._weights(sets, None))
+        weights = self._weights(sets, column.name)
+        if isinstance(column, NumberColumn):
+            present, total, reach = *self._number(column), max(abs(column.lower), abs(column.upper))
+            ends = column.lower, column.upper
+        else:
+            chosen = sets.get(column.name, frozenset(range(len(column.values))))
+            values = {code: column.values[code] for code in chosen if column.values[code] is not None}
+            present = self._category(column, dict.fromkeys(values, 1.0))
+            numeric = output.aggregate != "count" and bool(values)
+            total = self._category(column, {c: float(v) for c, v in values.items()}) if numeric else present
+            ends = (float(min(values.values())), float(max(values.values()))) if numeric else (0.0, 0.0)
+            reach = max(map(abs, ends))
+        if output.aggregate == "count":
+            return self._count_of(weights * present)
+        if output.aggregate == "sum":
+            return self._sum_of(weights * total, reach, max(reach, ends[1] - ends[0]))
+        return self._mean_of(weights * total, weights * present, ends)
+
+    def _weights(self, sets: dict[str, frozenset[int]], without: str | None) -> Floats:
+        """The product of the weights of all conditions and keys but that on `without`."""
+        weights = np.ones(self._count)
+        for name, codes in sets.items():
+            column = self._rows.description.column(name)
+            assert isinstance(column, CategoryColumn)
+            if name != without:
+                weights = weights * self._category(column, dict.fromkeys(codes, 1.0))
+        return weights
+
+    def _category(self, column: CategoryColumn, values: dict[int, float]) -> Floats:
+        """Unbiased estimates of values[code of the row] (0 for codes that are not listed), one for each row."""
+        gain = column.own_share - column.other_share
+        table = np.zeros(len(column.values))
+        for code, value in values.items():
+            table[code] = value / gain
+        read = table[self._rows.columns[column.name]]
+        weights: Floats = (read.sum(axis=1) if read.ndim > 1 else read) - sum(
+            values.values()
+        ) * column.other_share / gain
+        return weights
+
+    def _number(self, column: NumberColumn) -> tuple[Floats, Floats]:
+        """Unbiased estimates, one for each row, of whether it has a number, and of the number (0 for none)."""
+        written = self._rows.columns[column.name]
+        missing = np.isnan(written)
+        present = np.where(missing, column.missing_weight, column.present_weight)
+        return present, np.where(missing, 0.0, written - column.middle) + column.middle * present
+
+    # --- error bars -----------------------------------------------------------------------------------------------------
+
+    def _count_of(self, parts: Floats) -> EstimatedValue:
+        value = float(parts.sum())
+        if bool((abs(parts - 1) < 1e-9).all()):  # every row counts, whatever it became
+            return self._around(value, self._missed)
+        variance = float((parts**2).sum()) - min(max(value, 0.0), self._count)
+        return self._around(value, self._half(variance, parts, 1.0) + self._missed)
+
+    def _sum_of(self, parts: Floats, reach: float, step: float) -> EstimatedValue:
+        value = float(parts.sum())
+        return self._around(value, self._half(_spread(parts), parts, step) + self._missed * reach)
+
+    def _half(self, variance: float, parts: Floats, step: float) -> float:
+        """Half width of a bar: the normal quantile, and half the largest step that a row makes.
+
+        Rows that happen to be alike do not show how far they vary: one more row is taken to make the least `step`.
+        """
+        if not parts.size:
+            return 0.0
+        if _is_constant(parts):
+            variance += step**2
+        return self._z * sqrt(max(variance, 0.0)) + max(step, float(np.ptp(parts))) / 2
+
+    @staticmethod
+    def _around(value: float, half: float) -> EstimatedValue:
+        return EstimatedValue(value, value - half, value + half)
+
+    def _mean_of(self, totals: Floats, present: Floats, ends: tuple[float, float]) -> EstimatedValue:
+        """A ratio of sums, kept between the ends that values have."""
+        low, high = ends
+        total, count = float(totals.sum()), float(present.sum())
+        if count <= 0:
+            return EstimatedValue((low + high) / 2, low, high)
+        value = min(max(total / count, low), high)
+        bar = self._ratio_bar(totals, present, value)
+        slack = self._missed * (high - low) / count
+        if bar is None:
+            return EstimatedValue(value, low, high)
+        return EstimatedValue(value, max(low, min(value, bar[0]) - slack), min(high, max(value, bar[1]) + slack))
+
+    def _ratio_bar(self, totals: Floats, present: Floats, value: float) -> tuple[float, float] | None:
+        """The r with (sum (totals - r present))**2 <= z**2 times its variance; None where they are not between two ends.
+
+        Both are taken from `value`, so that numbers far from 0 lose no digits.
+        """
+        moved = totals - value * present
+        if _is_constant(moved):
+            return None
+        square = self._z**2
+        cross = float((moved * present).sum()) - float(moved.sum()) * float(present.sum()) / max(1, self._count)
+        a = float(present.sum()) ** 2 - square * _spread(present)
+        b = float(moved.sum()) * float(present.sum()) - square * cross
+        c = float(moved.sum()) ** 2 - square * _spread(moved)
+        if a <= 0 or b * b - a * c < 0:
+            return None
+        root = sqrt(b * b - a * c)
+        return value + (b - root) / a, value + (b + root) / a
+
+
+def _is_constant(parts: Floats) -> bool:
+    return float(np.ptp(parts)) < 1e-9 * (1 + abs(float(parts[0])))
+
+
+def _spread(parts: Floats) -> float:
+    """Sum of squares from the mean: no less, in expectation, than the variance of the sum."""
+    return float(((parts - parts.mean()) ** 2).sum()) if parts.size else 0.0

@@ -1,0 +1,193 @@
+"""Files of randomised rows: written from outputs of the laws, and read again as codes and estimates of numbers.
+
+A category is written as its value, as a list of values where outputs are sets; a number as an unbiased estimate of itself,
+which may lie far outside of its bounds.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.exports.description import KEY, CategoryColumn, Description, NumberColumn, read_description
+from dpsql.noise.randomised_rows import RandomisedColumn
+from dpsql.pricing.row_export import ExportedColumn, ExportPlan
+from dpsql.privacy.mechanisms.local_randomizers import CategoryLaw
+
+ENDINGS = (".parquet", ".csv")
+
+
+def rows_table(plan: ExportPlan, columns: tuple[RandomisedColumn, ...]) -> pa.Table:
+    """The randomised rows as they are written."""
+    arrays = [_written(column, outputs) for column, outputs in zip(plan.columns, columns, strict=True)]
+    return pa.table(arrays, names=[column.name for column in plan.columns])
+
+
+def _written(column: ExportedColumn, randomised: RandomisedColumn) -> Any:
+    law, outputs = column.law, randomised.outputs
+    if isinstance(law, CategoryLaw):
+        values = column.values
+        assert values is not None
+        if law.subset > 1:
+            flat = values.take(pa.array(outputs.reshape(-1)))
+            offsets = pa.array(np.arange(len(outputs) + 1, dtype=np.int64) * law.subset)
+            return pa.LargeListArray.from_arrays(offsets, flat)
+        return _categories(values, outputs)
+    interval = randomised.interval
+    assert interval is not None
+    middle, width = column.lower / 2 + column.upper / 2, column.upper - column.lower
+    # Outputs are few, so what each stands for is computed once.
+    places = middle + (np.arange(law.places) - (law.places - 1) / 2) * (float(law.interval_slope) * width)
+    ends = middle + np.array([-1.0, 1.0]) * (float(law.end_reach) * width)
+    numbers = np.concatenate([places, np.full(law.width, np.nan), ends, [np.nan]])
+    position = np.where(interval, outputs, outputs + law.places + law.width)
+    written = numbers[position]
+    return pa.array(written, mask=np.isnan(written)) if law.missing else pa.array(written)
+
+
+def _categories(values: Any, outputs: NDArray[np.int64]) -> Any:
+    """Values by their codes; texts as a dictionary, which Parquet writes as it is."""
+    if not pa.types.is_string(values.type):
+        return values.take(pa.array(outputs))
+    present = values.is_valid().to_numpy(zero_copy_only=False)
+    codes = (np.cumsum(present) - 1).astype(np.int32)[outputs]
+    mask = None if present.all() else ~present[outputs]
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=mask), values.drop_null())
+
+
+class NewFile:
+    """A file that appears under its name when it is whole. Opened before anything is charged, so that a place that cannot be
+    written is refused for free."""
+
+    def __init__(self, place: Path, description: Description) -> None:
+        """Raises InterfaceError export_exists, export_ending, export_sets and Fault file_write."""
+        if place.suffix.lower() not in ENDINGS:
+            raise refuse("export_ending", place=str(place))
+        self.place, self._description = place, description
+        self._is_csv = place.suffix.lower() == ".csv"
+        self._part = place.with_name(f".{place.name}.{os.getpid()}.part")
+        sets = [c.name for c in description.columns if isinstance(c, CategoryColumn) and c.subset > 1]
+        if self._is_csv and sets:
+            raise refuse("export_sets", column=sets[0])
+        names = [place, *([_description_place(place)] if self._is_csv else [])]
+        for name in names:
+            if name.exists():
+                raise refuse("export_exists", place=str(name))
+        try:
+            self._file: IO[bytes] = self._part.open("xb")
+            if self._is_csv:
+                with _description_place(place).open("x", encoding="utf-8") as text:
+                    text.write(description.to_text())
+        except OSError as error:
+            self.discard()
+            raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+
+    def write(self, table: pa.Table) -> None:
+        """Write the rows where nobody looks for them. Raises Fault file_write, with the charge kept."""
+        try:
+            with self._file as file:
+                if self._is_csv:
+                    pyarrow.csv.write_csv(table, file)
+                else:
+                    text = self._description.to_text().encode()
+                    pq.write_table(table.replace_schema_metadata({KEY: text}), file, compression="snappy")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise self._unwritten(error) from None
+
+    def publish(self) -> None:
+        """Let the file appear under its name. Raises Fault file_write, with the charge kept."""
+        try:
+            self._part.rename(self.place)
+        except OSError as error:
+            raise self._unwritten(error) from None
+
+    def _unwritten(self, error: OSError) -> Error:
+        problem = error.strerror or "it failed"
+        return refuse("file_write", place=str(self.place), problem=problem, charged=True)
+
+    def discard(self) -> None:
+        """Remove what was not finished."""
+        file = getattr(self, "_file", None)
+        if file is not None:
+            file.close()
+        unfinished = file is not None and self._part.exists()
+        self._part.unlink(missing_ok=True)
+        if unfinished and self._is_csv:
+            _description_place(self.place).unlink(missing_ok=True)
+
+
+def _description_place(place: Path) -> Path:
+    return place.with_name(f"{place.name}.json")
+
+
+@dataclass(frozen=True, eq=False)
+class RandomisedRows:
+    """A written table. Of a category: codes of its values, one row of them for each set; of a number: what was written, NaN
+    where it is NULL."""
+
+    description: Description
+    count: int
+    columns: dict[str, NDArray[Any]]
+
+
+def read_rows(place: Path) -> RandomisedRows:
+    """Read a file that dpsql has written. Raises InterfaceError export_file, file_read."""
+    try:
+        if place.suffix.lower() == ".csv":
+            description = read_description(_description_place(place).read_text(encoding="utf-8"), str(place))
+            table = _read_csv(place, description)
+        else:
+            with place.open("rb") as file:  # opened here, as Arrow's own errors have no reason apart from their text
+                table = pq.read_table(file)
+            description = read_description((table.schema.metadata or {}).get(KEY, b"").decode(), str(place))
+        if table.column_names != [column.name for column in description.columns]:
+            raise refuse("export_file", place=str(place))
+        columns = {column.name: _read(table.column(column.name), column) for column in description.columns}
+    except OSError as error:
+        hint = "name a file that `dpsql export` has written"
+        problem = (error.strerror or "it failed").lower()
+        raise refuse("file_read", hint=hint, place=str(place), problem=problem) from None
+    except (pa.ArrowException, ValueError):
+        raise refuse("export_file", place=str(place)) from None
+    return RandomisedRows(description, table.num_rows, columns)
+
+
+def _read_csv(place: Path, description: Description) -> pa.Table:
+    types = {c.name: c.array.type if isinstance(c, CategoryColumn) else pa.float64() for c in description.columns}
+    options = pyarrow.csv.ConvertOptions(
+        column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+    parsed = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    return pyarrow.csv.read_csv(place, parse_options=parsed, convert_options=options)
+
+
+def _read(values: Any, column: CategoryColumn | NumberColumn) -> NDArray[Any]:
+    """Codes or numbers of one column. Raises ValueError for what was not written by dpsql."""
+    if isinstance(column, NumberColumn):
+        numbers: NDArray[np.float64] = values.cast(pa.float64()).fill_null(np.nan).to_numpy()
+        return numbers
+    flat = values
+    if column.subset > 1:
+        flat = pc.list_flatten(values)
+        if len(flat) != len(values) * column.subset:
+            raise ValueError("not sets of that size")
+    flat = flat.combine_chunks() if isinstance(flat, pa.ChunkedArray) else flat
+    if pa.types.is_dictionary(flat.type):
+        flat = flat.dictionary_decode()
+    codes = pc.index_in(flat, value_set=column.array.cast(flat.type))
+    if codes.null_count:
+        raise ValueError("a value that is not listed")
+    read: NDArray[np.int64] = codes.to_numpy().astype(np.int64)
+    return read.reshape(len(values), column.subset) if column.subset > 1 else read

@@ -1,0 +1,46 @@
+"""What became of each statement of a batch run, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpsql.errors.exceptions import Error
+
+
+@dataclass
+class StatementReport:
+    """One statement. `state`: priced (not asked), answered, earlier (answered by an earlier run), lost (charged by an
+    earlier run, its answer is lost), refused, failed; `price`: what it was priced before the run."""
+
+    place: str
+    state: str
+    result: str | None = None
+    price: str | None = None
+    receipt: str | None = None
+    error: Error | None = None
+
+
+def summary_object(
+    reports: list[StatementReport], *, dataset: str, price: str | None, left: Mapping[str, Mapping[str, str]], status: int,
+    error: Error | None, dry_run: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the run as a JSON object. `error`: what ended the run as a whole; `left`: the accounts after it."""
+    return {
+        "dataset": dataset,
+        "dry_run": dry_run,
+        "status": status,
+        "price": price,
+        "left": {account: dict(amounts) for account, amounts in left.items()},
+        "error": _error_object(error),
+        "statements": [{**vars(report), "error": _error_object(report.error)} for report in reports],
+    }
+
+
+def _error_object(error: Error | None) -> dict[str, Any] | None:
+    return (
+        None
+        if error is None
+        else {name: getattr(error, name) for name in ("slug", "sqlstate", "message", "hint", "charged")}
+    )

@@ -1,0 +1,134 @@
+"""`dpsql export` and `dpsql estimate`: tables of randomised rows, and what can be estimated from them."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dpsql.frontends.cli.shared import (
+    FiniteRange,
+    analyst_option,
+    open_session_from_options,
+    policy_option,
+    project_option,
+)
+
+
+class Epsilon(click.ParamType[Any]):
+    """An exact decimal number above 0."""
+
+    name = "epsilon"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
+        """Raises UsageError for anything else."""
+        from dpsql.privacy.loss import exact_number, positive
+
+        if isinstance(value, Fraction):
+            return value
+        try:
+            return positive(exact_number(value))
+        except ValueError:
+            return self.fail(f"{value!r} is not a number above 0", param, ctx)
+
+
+@click.command()
+@policy_option()
+@analyst_option
+@project_option
+@click.option("--columns", required=True, metavar="A,B,...", help="The columns to write.")
+@click.option(
+    "--epsilon",
+    required=True,
+    type=Epsilon(),
+    metavar="EPSILON",
+    help="What one row may cost, all its columns together.",
+)
+@click.option(
+    "--count-epsilon",
+    type=Epsilon(),
+    metavar="EPSILON",
+    help="What the number of rows may cost; a tenth of the rows' if left out.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A new .parquet or .csv file; TABLE.parquet if left out.",
+)
+@click.option("--explain", "only_explain", is_flag=True, help="Show price and expected errors; nothing is charged.")
+@click.argument("table")
+def export(
+    *, policy: Path, analyst: str | None, project: str | None, columns: str, epsilon: Fraction,
+    count_epsilon: Fraction | None, out: Path | None, only_explain: bool, table: str,
+) -> None:  # fmt: skip
+    """Write randomised rows of TABLE for people who need rows (local differential privacy).
+
+    Each value is replaced by a random one that depends on it a little, rows are in random order, the key of the privacy
+    unit is left out. A unit with R rows costs R times --epsilon, and the number of rows a little more. `dpsql estimate`
+    counts and averages what was written, with error bars, as often as anybody likes.
+    """
+    from dpsql.exports.description import expected_errors
+    from dpsql.session.row_export import RowExport
+
+    names = tuple(filter(None, map(str.strip, columns.split(","))))
+    with open_session_from_options(policy, analyst, (), project) as session:
+        planned = RowExport(session, table, names, epsilon, count_epsilon)
+        plan = planned.plan
+        for name, mechanism, error in expected_errors(plan):
+            click.echo(f"{name}: {mechanism}; {error}", err=True)
+        if plan.count_noise is not None:
+            off = plan.count_noise.half_width(0.95)
+            click.echo(f"number of rows: +/- {off:,.0f} (95 %) by padding rows, or rows left out", err=True)
+        click.echo(f"price: {planned.price}, for up to {plan.rows_per_unit} row(s) of one privacy unit", err=True)
+        if only_explain:
+            return
+        place = out or Path(f"{plan.table}.parquet")
+        receipt = planned.write(place)
+    click.echo(f"{place}: {receipt.rows:,} rows", err=True)
+    click.echo(f"charged: {receipt.charged}; receipt {receipt.id}", err=True)
+    for scope, left in receipt.remaining.items():
+        click.echo(f"remaining ({scope}): {left}", err=True)
+    click.echo(f'next: dpsql estimate {place} "SELECT ..., COUNT(*) FROM {plan.table} GROUP BY ..."', err=True)
+
+
+@click.command()
+@click.option(
+    "--confidence",
+    type=FiniteRange(0.5, 1, max_open=True),
+    default=0.95,
+    metavar="SHARE",
+    help="How often error bars hold.",
+)
+@click.option("-f", "--format", type=click.Choice(("table", "csv", "json")), default="table", help="How it is written.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("sql")
+def estimate(*, confidence: float, format: str, file: Path, sql: str) -> None:
+    """EstimatedValue counts, sums and means from a FILE of `dpsql export`; free, as the rows are public.
+
+    Estimates are unbiased: COUNT and SUM may be below zero where there are few rows. NAME_low and NAME_high are the ends of
+    an error bar.
+    """
+    from dpsql.exports.estimates import EstimatedValue
+    from dpsql.exports.estimates import estimate as estimated
+    from dpsql.exports.rows_file import read_rows
+    from dpsql.frontends.rendering.formats import write_rows
+
+    answer = estimated(read_rows(file), sql, confidence)
+    names: list[str] = []
+    rows: list[list[Any]] = [[] for _ in answer.rows]
+    for index, name in enumerate(answer.names):
+        values = [row[index] for row in answer.rows]
+        bars = bool(values) and isinstance(values[0], EstimatedValue)
+        names += [name, f"{name}_low", f"{name}_high"] if bars else [name]
+        for number, value in enumerate(values):
+            rows[number] += map(_rounded, (value.value, value.low, value.high)) if bars else [value]
+    write_rows(names, rows, sys.stdout, format)
+
+
+def _rounded(value: float) -> float:
+    """Six digits: the rest is noise."""
+    return float(f"{value:.6g}")

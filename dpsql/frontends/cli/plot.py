@@ -1,0 +1,79 @@
+"""`dpsql plot`: a picture of an answer, or of how its error falls with epsilon."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpsql.frontends.cli.shared import (
+    analyst_option,
+    open_session_from_options,
+    policy_option,
+    project_option,
+    setting_options,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from dpsql.session.session import Session
+
+
+@click.command()
+@policy_option()
+@analyst_option
+@project_option
+@setting_options
+@click.option(
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A .svg, .png, .html or .json file.",
+)
+@click.option("--errors", is_flag=True, help="Draw the expected error against epsilon; nothing is charged.")
+@click.argument("sql")
+def plot(
+    *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None, confidence: str | None,
+    settings: tuple[str, ...], out: Path, errors: bool, sql: str,
+) -> None:  # fmt: skip
+    """Draw the answer to a question with its error bars (charged as the question is; needs the extra `plot`).
+
+    Up to two columns of keys: the first along the axis, the second as colours. With --errors the price alone is looked at:
+    how the error of each number falls with epsilon, for free.
+    """
+    from dpsql.frontends.interruptible import ask
+    from dpsql.frontends.rendering.formats import price_lines
+    from dpsql.frontends.rendering.plots import check_plot, draw_release, error_chart, require_drawable, write_plot
+
+    text = sys.stdin.read() if sql == "-" else sql
+    check_plot(out)
+    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+        if errors:
+            title = "noise of each measured number against epsilon (as EXPLAIN says, 95 %)"
+            write_plot(error_chart(expected_errors(session, text), title), out)
+            return
+        require_drawable(session, text)
+        release = ask(session, text)
+        for line in price_lines(session, release):
+            click.echo(line, err=True)
+        draw_release(release, out)
+
+
+def expected_errors(session: Session, sql: str) -> list[tuple[float, str, float]]:
+    """Return (epsilon, output, error) of a question at epsilons up to the most that the policy allows to one."""
+    from dpsql.frontends.rendering.plots import epsilons
+
+    limits = session.policy.per_query
+    most = float(limits.max_epsilon or min(session.policy.budget.epsilon, Fraction(10)))
+    points = []
+    for epsilon in epsilons(max(float(limits.min_epsilon), most / 1000), most):
+        session.set_option("epsilon", f"{epsilon:.10f}")
+        for output in session.explain(sql).outputs:
+            if output.error_95:
+                name = f"{output.output}: {output.aggregate}" if output.output else output.aggregate
+                points.append((epsilon, name, output.error_95))
+    return points

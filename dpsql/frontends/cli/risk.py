@@ -1,0 +1,157 @@
+"""`dpsql risk`: how easily persons of a table are recognised by their values. For the owner alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpsql.frontends.cli.shared import FiniteRange, policy_option
+
+if TYPE_CHECKING:
+    from dpsql.disclosure import Generalisation, RiskReport
+
+MOST_LISTED = 10
+WARNING = "These figures are exact and about persons: they are for the data's owner alone, do not pass them on."
+
+
+@click.command()
+@policy_option()
+@click.option(
+    "--columns", required=True, metavar="A,B,...", help="What somebody may know of a person (quasi-identifiers)."
+)
+@click.option("--sensitive", default="", metavar="C,...", help="What nobody should learn of a person.")
+@click.option("--k", type=click.IntRange(min=2), metavar="K", help="Find generalisations in which K persons are alike.")
+@click.option(
+    "--leave-out",
+    type=FiniteRange(0, 1),
+    default=0.0,
+    metavar="SHARE",
+    help="With --k: the share of persons who may be left out.",
+)
+@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How it is written.")
+@click.argument("table")
+def risk(
+    *, policy: Path, columns: str, sensitive: str, k: int | None, leave_out: float, format: str, table: str
+) -> None:  # fmt: skip
+    """Count how many persons of TABLE share their values, for its owner.
+
+    k-anonymity, l-diversity and t-closeness of the columns given, which columns single persons out, and with --k which
+    coarser values would hide each person among K. Reads the protected rows; nothing is charged, because nothing of it
+    is private: it is no answer for an analyst, and no analyst's session can reach it.
+    """
+    from dpsql.disclosure import PersonRows, generalisations, measure_risk
+    from dpsql.engine.registry import open_engine
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    quasi, secret = _listed(columns), _listed(sensitive)
+    if not quasi:
+        raise click.BadParameter("it names no column", param_hint="--columns")
+    if both := set(map(str.lower, quasi)) & set(map(str.lower, secret)):
+        raise click.BadParameter(f"{min(both)} stands among --columns, too", param_hint="--sensitive")
+    engine = open_engine(loaded)
+    try:
+        with PersonRows(loaded, engine, table, (*quasi, *secret)) as rows:
+            names = tuple(rows.columns)
+            report = measure_risk(rows, names[: len(quasi)], names[len(quasi) :])
+            coarser = None if k is None else generalisations(rows, report.columns, k, leave_out)
+    finally:
+        engine.close()
+    if format == "json":
+        written = {**asdict(report), "k": report.sizes.smallest, "average_risk": report.sizes.average_risk}
+        if coarser is not None:
+            written["generalisations"] = [asdict(entry) for entry in coarser]
+        click.echo(json.dumps(written, ensure_ascii=False, indent=1))
+    else:
+        write_report(report)
+        if coarser is not None and k is not None:
+            write_generalisations(coarser, k, report.persons)
+    click.echo(WARNING, err=True)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Names between commas, each once in whatever case it is written."""
+    return tuple({name.lower(): name for name in map(str.strip, text.split(",")) if name}.values())
+
+
+def write_report(report: RiskReport) -> None:
+    """The report as tables and sentences."""
+    sizes, persons = report.sizes, report.persons
+    click.echo(f"{report.table}: {persons:,} persons, {report.rows:,} rows, by {', '.join(report.columns)}")
+    if report.ownerless:
+        click.echo(f"left out: {report.ownerless:,} rows that belong to no person")
+    if not persons:
+        return
+    click.echo(f"\nk-anonymity: {sizes.smallest} (the fewest persons who are alike; {sizes.classes:,} combinations)")
+    click.echo(f"found by somebody who knows these columns of everybody: {sizes.average_risk:.2%} of the persons")
+    from dpsql.disclosure.report import SIZES
+
+    counts = [sizes.between(low, high) for low, high in SIZES]
+    labels = [
+        str(low) if low == high else f"{low} and more" if high is None else f"{low} to {high}" for low, high in SIZES
+    ]
+    _table(
+        ("persons alike", "persons", "share"),
+        [labels, [f"{n:,}" for n in counts], [_share(n, persons) for n in counts]],
+    )
+    if report.diversity:
+        click.echo("\nWhat a group of persons who are alike tells of its members")
+        _table(
+            ("column", "l (distinct)", "l (entropy)", "t", "persons disclosed", "share"),
+            [
+                [entry.column for entry in report.diversity],
+                [str(entry.distinct) for entry in report.diversity],
+                [f"{entry.entropy:.2f}" for entry in report.diversity],
+                [f"{entry.closeness:.2f}" for entry in report.diversity],
+                [f"{entry.disclosed:,}" for entry in report.diversity],
+                [_share(entry.disclosed, persons) for entry in report.diversity],
+            ],
+        )
+    singled = report.uniqueness[:MOST_LISTED]
+    click.echo("\nColumns that single persons out" + (" (the first)" if len(report.uniqueness) > len(singled) else ""))
+    _table(
+        ("columns", "persons alone", "share"),
+        [
+            [", ".join(entry.columns) for entry in singled],
+            [f"{entry.persons:,}" for entry in singled],
+            [_share(entry.persons, persons) for entry in singled],
+        ],
+    )
+
+
+def write_generalisations(coarser: Sequence[Generalisation], k: int, persons: int) -> None:
+    """The generalisations, the one that keeps the most first, and the SQL of the first."""
+    if not coarser:
+        click.echo(f"\nNo generalisation: there are fewer than {k} persons, or too few may be left out")
+        return
+    click.echo(f"\nCoarser values with at least {k} persons alike")
+    listed = coarser[:MOST_LISTED]
+    names = [name for name, _ in listed[0].levels]
+    columns = [[entry.levels[number][1] for entry in listed] for number in range(len(names))]
+    _table(
+        (*names, "combinations", "left out", "information kept"),
+        [
+            *columns,
+            [f"{entry.classes:,}" for entry in listed],
+            [_share(entry.left_out, persons) for entry in listed],
+            [f"{entry.information:.0%}" for entry in listed],
+        ],
+        words=len(names),
+    )
+    click.echo("The first, as SQL: " + ", ".join(f'{sql} AS "{name}"' for name, sql in listed[0].sql))
+
+
+def _share(number: int, persons: int) -> str:
+    return f"{number / persons:.1%}"
+
+
+def _table(names: Sequence[str], columns: Sequence[Sequence[str]], words: int = 1) -> None:
+    from dpsql.frontends.rendering.tables import draw
+
+    draw(names, columns, [number >= words for number in range(len(names))], sys.stdout)

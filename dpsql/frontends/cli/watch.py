@@ -1,0 +1,124 @@
+"""`dpsql watch`: a stream of counts or sums against a threshold; only what is above it is paid for."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpsql.errors.exceptions import Error, Exit
+from dpsql.frontends.cli.shared import (
+    FiniteRange,
+    analyst_option,
+    open_session_from_options,
+    policy_option,
+    project_option,
+    read_text,
+    setting_options,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from dpsql.frontends.watch import Comparison, Watch
+    from dpsql.release.release import Receipt
+    from dpsql.sql.lexer import Piece
+
+
+@click.command()
+@policy_option()
+@analyst_option
+@project_option
+@setting_options
+@click.option("--threshold", required=True, metavar="T", help="What counts and sums are compared with.")
+@click.option("--hits", type=click.IntRange(min=1), default=1, help="How many runs may be paid for, in all.")
+@click.option("--name", metavar="NAME", help="Under which the ledger counts the runs; by default that of the file.")
+@click.option(
+    "--values", is_flag=True, help="How large the sums above the threshold are, with error bars, for no more."
+)
+@click.option(
+    "--every", type=FiniteRange(0, 86400), metavar="SECONDS", help="Begin the file again until all runs are over."
+)
+@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How it is written.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.pass_context
+def watch(
+    context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
+    confidence: str | None, settings: tuple[str, ...], threshold: str, hits: int, name: str | None, values: bool,
+    every: float | None, format: str, file: Path,
+) -> None:  # fmt: skip
+    """Compare the counts and sums of FILE with a threshold, one after the other, until --hits of them are above.
+
+    Each statement is one COUNT or one SUM. A run costs --epsilon and makes many comparisons: it is charged when it
+    begins and ends with the first that is above. All statements are checked before anything is charged. Stopped and
+    begun again, the watch pays for another run, and never for more than --hits in all.
+    """
+    from dpsql.frontends.watch import Watch
+    from dpsql.sql.split import split_file
+
+    pieces = split_file(read_text(file))
+    if not pieces:
+        raise click.UsageError(f"{file} has no statement")
+    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+        watching = Watch(session, threshold, hits, name or _name_of(file))
+        if not _are_comparable(watching, pieces, file):
+            context.exit(Exit.REFUSAL)
+        watching.expect(pieces)
+        plan = watching.explain(pieces[0])
+        click.echo(f"a run costs {plan.price}; at most {hits} in all; {plan.notes[-1]}", err=True)
+        while True:
+            for piece in pieces:
+                comparison = watching.ask(piece)
+                _write(comparison, piece, f"{file}:{piece.line}", values, format)
+                _tell(comparison.release.receipt, comparison.under_way)
+                if comparison.is_last:
+                    return
+            if every is None:
+                return
+            time.sleep(every)
+
+
+def _are_comparable(watching: Watch, pieces: Sequence[Piece], file: Path) -> bool:
+    """Return whether all statements can be compared; what is refused is shown with its place. Nothing is charged."""
+    refused = 0
+    for piece in pieces:
+        try:
+            watching.explain(piece)
+        except Error as error:
+            click.echo(f"{file}:{piece.line}: {error.text()}", err=True)
+            refused += 1
+    if refused:
+        click.echo(f"{refused} of the statements cannot be compared; nothing was run", err=True)
+    return not refused
+
+
+def _tell(receipt: Receipt, under_way: bool) -> None:
+    """Say what was charged, and how the watch stands where that has changed."""
+    if receipt.charged != "nothing" or not under_way:
+        for line in (f"charged: {receipt.charged}", *receipt.notices):
+            click.echo(line, err=True)
+
+
+def _name_of(file: Path) -> str:
+    """The name of a file, in the characters that a watch may have."""
+    letters = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "_-.") else "-" for letter in file.stem
+    )
+    return letters[:40] or "default"
+
+
+def _write(comparison: Comparison, piece: Piece, place: str, values: bool, format: str) -> None:
+    if format == "json":
+        facts = {"place": place, "sql": " ".join(piece.sql.split()), "above": comparison.above}
+        parts = {"value": comparison.value, "error": comparison.error} if values else {}
+        click.echo(json.dumps({**facts, **parts}, ensure_ascii=False))
+        return
+    answer = "above" if comparison.above else "below"
+    if values and comparison.value is not None and comparison.error is not None:
+        digits = max(0, 1 - math.floor(math.log10(comparison.error))) if comparison.error > 0 else 0
+        answer += f"  {comparison.value:,.{digits}f} +/- {comparison.error:,.{digits}f}"
+    click.echo(f"{answer}\t{place}\t{' '.join(piece.sql.split())}")

@@ -1,0 +1,225 @@
+"""Pictures of released answers and of expected errors: SVG, PNG and HTML through Altair (the extra `plot`).
+
+A picture shows a release and nothing else: its numbers, their error bars, and which keys they belong to.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.rendering.formats import paid
+
+if TYPE_CHECKING:
+    from dpsql.release.release import OutputColumn, Release
+    from dpsql.session.session import Session
+
+ENDINGS = (".svg", ".png", ".html", ".json")
+MOST_MARKS = 5_000
+MOST_BARS = 60
+"""Keys of more values than this are drawn as a line."""
+_PANEL_WIDTH = 480
+_PANEL_HEIGHT = 240
+_AXIS_LETTERS = 60
+"""Labels of bars with more letters than this in all stand upright."""
+_BAR_COLOUR = "#4c78a8"
+_RULE_COLOUR = "#222222"
+Chart = Any
+
+
+def check_plot(place: Path) -> None:
+    """Check, before anything is charged, that a picture can be written to `place`. Raises plot_missing, plot_ending,
+    file_write."""
+    if place.suffix.lower() not in ENDINGS:
+        raise refuse("plot_ending", place=str(place), endings=", ".join(ENDINGS))
+    if importlib.util.find_spec("altair") is None or importlib.util.find_spec("vl_convert") is None:
+        raise refuse("plot_missing")
+    existed = place.exists()
+    try:
+        place.open("ab").close()
+        if not existed:
+            place.unlink()
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+
+
+def write_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
+    """Write a chart as the ending of `place` says. Raises Fault file_write; `charged`: whether a charge stays."""
+    import vl_convert
+
+    text = chart.to_json()
+    try:
+        if place.suffix.lower() == ".png":
+            place.write_bytes(vl_convert.vegalite_to_png(text, scale=2))
+            return
+        if place.suffix.lower() == ".html":
+            text = vl_convert.vegalite_to_html(text, bundle=True)  # a page that needs no network
+        elif place.suffix.lower() == ".svg":
+            text = vl_convert.vegalite_to_svg(text)
+        place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
+
+
+def check_columns(columns: Sequence[OutputColumn]) -> None:
+    """Check that an answer of these columns has something to draw. Raises plot_nothing."""
+    exact = sum(not column.noisy for column in columns)
+    if exact > 2 or not any(map(_is_drawn, columns)):
+        raise refuse("plot_nothing")
+
+
+def _is_drawn(column: OutputColumn) -> bool:
+    return column.noisy and column.type.value in ("integer", "real")
+
+
+def require_drawable(session: Session, sql: str) -> None:
+    """Check, before a question is charged, that its answer can be drawn. Raises what `check_columns` raises."""
+    check_columns(session.describe(sql))
+
+
+def draw_release(release: Release, place: Path) -> None:
+    """Write the picture of an answer to a place that `check_plot` has checked. Raises Fault file_write, which says what
+    was charged."""
+    write_plot(release_chart(release), place, charged=paid(release))
+
+
+def release_chart(release: Release, title: str = "") -> Chart:
+    """Return a chart of an answer: a panel for each noisy number, its error bars, over up to two columns of keys.
+
+    Dates and keys of many values are drawn as lines with a band, other keys as bars; of very many rows the first.
+    """
+    check_columns(release.columns)
+    keys = [index for index, column in enumerate(release.columns) if not column.noisy]
+    drawn = [index for index, column in enumerate(release.columns) if _is_drawn(column)]
+    count = min(len(release), MOST_MARKS // len(drawn))
+    labels = [[_label(value) for value in _values(release.table, index, count)] for index in keys]
+    first = _values(release.table, keys[0], count) if keys else []
+    present = [value for value in first if value is not None]
+    as_line = bool(present) and (isinstance(present[0], date) or len(set(present)) > MOST_BARS)
+    panels = []
+    for index in drawn:
+        tables = (release.table, release.low, release.high)
+        values, lows, highs = ([_number(value) for value in _values(table, index, count)] for table in tables)
+        rows = [
+            {"key": labels[0][row] if keys else "", "value": value, "low": low, "high": high,
+             **({"series": labels[1][row]} if len(keys) > 1 else {})}
+            for row, (value, low, high) in enumerate(zip(values, lows, highs, strict=True))
+            if value is not None and not (as_line and first[row] is None)
+        ]  # fmt: skip
+        names = [release.columns[number].name for number in keys]
+        panels.append(_panel(rows, release.columns[index].name, names, _kind(present) if as_line else "N"))
+    hidden = f"; without {release.columns[keys[0]].name} NULL" if as_line and len(present) < len(first) else ""
+    first_rows = f"; the first {count:,} of {len(release):,} rows" if count < len(release) else ""
+    return _stacked(panels, title or f"error bars hold in {release.confidence:.0%} of cases{hidden}{first_rows}")
+
+
+def _values(table: Any, index: int, count: int) -> list[Any]:
+    """The first `count` values of one column."""
+    values: list[Any] = table.column(index).slice(0, count).to_pylist()
+    return values
+
+
+def _panel(rows: list[dict[str, Any]], name: str, keys: list[str], kind: str) -> Chart:
+    """Return one noisy number over its keys; `kind`: of the axis (Q, T: a line), N: bars in the order of the answer."""
+    import altair as alt
+
+    as_line = kind != "N"
+    if len({isinstance(row["key"], str) for row in rows}) > 1:  # numbers beside NULL: an order has one type
+        rows = [{**row, "key": str(row["key"])} for row in rows]
+    order = list(dict.fromkeys(row["key"] for row in rows))
+    axis = alt.Axis(labelAngle=0) if as_line or sum(len(str(label)) for label in order) <= _AXIS_LETTERS else alt.Axis()
+    x = alt.X(f"key:{kind}", title=keys[0] if keys else None, sort=None if as_line else order, axis=axis)
+    colour = [alt.Color("series:N", title=keys[1] or None, sort=None)] if len(keys) > 1 else []
+    offset = [alt.XOffset("series:N", sort=None)] if len(keys) > 1 and not as_line else []
+    base = alt.Chart(alt.InlineData(values=rows)).properties(width=_PANEL_WIDTH, height=_PANEL_HEIGHT)
+    y = alt.Y("value:Q", title=name)
+    if as_line:
+        band = base.mark_area(opacity=0.25).encode(x, alt.Y("low:Q", title=name), alt.Y2("high:Q"), *colour)
+        return band + base.mark_line().encode(x, y, *colour)
+    ends = (alt.Y("low:Q", title=name), alt.Y2("high:Q"))
+    bars = base.mark_bar(color=_BAR_COLOUR).encode(x, y, *colour, *offset)
+    rules = base.mark_rule(color=_RULE_COLOUR, strokeWidth=1.5).encode(x, *ends, *offset)
+    caps = [
+        base.mark_tick(color=_RULE_COLOUR, thickness=1.5, width=9, orient="horizontal").encode(
+            x, alt.Y(f"{end}:Q"), *offset
+        )
+        for end in ("low", "high")
+    ]
+    return alt.layer(bars, rules, *caps)
+
+
+def _stacked(panels: list[Chart], title: str) -> Chart:
+    import altair as alt
+
+    chart = panels[0] if len(panels) == 1 else alt.vconcat(*panels)
+    anchored = alt.TitleParams(title, anchor="start", fontWeight="normal", fontSize=12)
+    return chart.properties(title=anchored).configure_view(strokeWidth=0)
+
+
+def _kind(values: Sequence[Any]) -> str:
+    """The measurement type of keys on a line: dates, numbers, else names in the answer's order."""
+    if isinstance(values[0], date):
+        return "T"
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    return "Q" if numbers else "N"
+
+
+def _label(value: object) -> Any:
+    """A key as it stands on an axis."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, date):
+        return f"{value.isoformat()}T00:00:00"
+    return value if isinstance(value, (int, float)) else str(value)
+
+
+def _number(value: object) -> float | None:
+    """A number that can be drawn, else None."""
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def comparison_chart(
+    rows: Iterable[tuple[Any, str, float, float | None, float | None]], key: str, number: str, title: str
+) -> Chart:
+    """Return bars of several series over the same keys: (key, series, value, low, high), ends of a bar None where there is
+    none. `key`, `number`: titles of the axes."""
+    drawn = [
+        {"key": _label(label), "series": series, "value": _number(value), "low": _number(low), "high": _number(high)}
+        for label, series, value, low, high in rows
+    ]
+    return _stacked([_panel(drawn, number, [key, ""], "N")], title)
+
+
+def error_chart(points: Iterable[tuple[float, str, float]], title: str) -> Chart:
+    """Return a chart of the expected error of each output (95 % half width) against epsilon, both on logarithmic axes.
+
+    `points`: (epsilon, output, error), errors above 0.
+    """
+    import altair as alt
+
+    rows = [{"epsilon": epsilon, "output": name, "error": error} for epsilon, name, error in points]
+    if not rows:
+        raise refuse("plot_nothing")
+    base = alt.Chart(alt.InlineData(values=rows)).properties(width=_PANEL_WIDTH, height=_PANEL_HEIGHT)
+    x = alt.X("epsilon:Q", title="epsilon of the question", scale=alt.Scale(type="log"))
+    y = alt.Y("error:Q", title="half width of the error bar", scale=alt.Scale(type="log"))
+    return _stacked([base.mark_line(point=True).encode(x, y, alt.Color("output:N", title=None, sort=None))], title)
+
+
+def epsilons(least: float, most: float, count: int = 13) -> list[float]:
+    """Return `count` values from `least` to `most` in equal ratios, each with three digits, without repetition."""
+    step = (most / least) ** (1 / (count - 1))
+    values = [float(f"{least * step**index:.3g}") for index in range(count)]
+    return [values[0], *(after for before, after in pairwise(values) if after > before)]

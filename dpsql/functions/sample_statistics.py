@@ -1,0 +1,113 @@
+"""Statistics of samples: the exact aggregates that SAMPLE_AGGREGATE computes over the rows of each sample of units.
+
+A statistic stands in an expression as a call under `PREFIX` and its word; its arguments are row expressions, after them the
+condition of its FILTER, if it has one. Every statistic is *total*, NULL where SQL's aggregate is NULL or would fail, and a
+function of the multiset of a sample's rows alone: whichever order an engine reads rows in, not one bit of it changes
+(`engine.emit.sample_statistics`), so that a unit moves the value of its own sample and of no other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Expr
+
+PREFIX = "sample."
+"""Before the word of a statistic, where it stands in an expression."""
+_MOST_COUNTED = 1 << 42
+
+
+class Operands(Enum):
+    """What a statistic is computed from."""
+
+    ROWS = "rows"
+    VALUE = "a value"
+    NUMBER = "a bounded number"
+    PAIR = "two bounded numbers"
+    QUANTILE = "a bounded number and a share"
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One statistic. `spellings`: the parser's nodes, and in lower case functions that it keeps as they are; `power`: the
+    highest power of a number that is summed (0: none)."""
+
+    word: str
+    spellings: tuple[str, ...]
+    operands: Operands
+    power: int = 0
+    counts: bool = False
+
+    @property
+    def arity(self) -> int:
+        """Return how many arguments a call has before its condition."""
+        return {Operands.ROWS: 0, Operands.PAIR: 2, Operands.QUANTILE: 2}.get(self.operands, 1)
+
+    @property
+    def facts(self) -> Facts:
+        """A count, or a real number."""
+        if self.counts:
+            return Facts(Type.INTEGER, Fraction(0), Fraction(_MOST_COUNTED))
+        return Facts(Type.REAL)
+
+
+def _all() -> Iterator[Statistic]:
+    yield Statistic("count_rows", (), Operands.ROWS, counts=True)
+    yield Statistic("count", ("Count",), Operands.VALUE, counts=True)
+    yield Statistic("count_distinct", (), Operands.VALUE, counts=True)
+    yield Statistic("entropy", ("entropy",), Operands.VALUE)
+    yield Statistic("min", ("Min",), Operands.NUMBER)
+    yield Statistic("max", ("Max",), Operands.NUMBER)
+    yield Statistic("sum", ("Sum",), Operands.NUMBER, 1)
+    yield Statistic("avg", ("Avg", "mean"), Operands.NUMBER, 1)
+    for word, nodes in (
+        ("var_pop", ("VariancePop",)),
+        ("var_samp", ("Variance",)),
+        ("stddev_pop", ("StddevPop",)),
+        ("stddev_samp", ("Stddev", "StddevSamp")),
+    ):
+        yield Statistic(word, nodes, Operands.NUMBER, 2)
+    yield Statistic("skewness", ("Skewness",), Operands.NUMBER, 3)
+    yield Statistic("kurtosis", ("Kurtosis",), Operands.NUMBER, 4)
+    yield Statistic("kurtosis_pop", ("kurtosis_pop",), Operands.NUMBER, 4)
+    yield Statistic("quantile_cont", ("Median", "PercentileCont"), Operands.QUANTILE)
+    yield Statistic("quantile_disc", ("PercentileDisc", "Quantile"), Operands.QUANTILE)
+    for word, node in (
+        ("covar_pop", "CovarPop"), ("covar_samp", "CovarSamp"), ("corr", "Corr"), ("regr_slope", "RegrSlope"),
+        ("regr_intercept", "RegrIntercept"), ("regr_r2", "RegrR2"), ("regr_avgx", "RegrAvgx"), ("regr_avgy", "RegrAvgy"),
+        ("regr_sxx", "RegrSxx"), ("regr_syy", "RegrSyy"), ("regr_sxy", "RegrSxy"),
+    ):  # fmt: skip
+        yield Statistic(word, (node,), Operands.PAIR, 2)
+    yield Statistic("regr_count", ("RegrCount",), Operands.PAIR, 2, counts=True)
+
+
+STATISTICS = {statistic.word: statistic for statistic in _all()}
+"""Every statistic by its word. What is not here is refused."""
+SPELLED = {spelling: statistic for statistic in STATISTICS.values() for spelling in statistic.spellings}
+
+
+def statistic_of(expression: Expr) -> Statistic | None:
+    """The statistic that an expression is a call of; None for anything else."""
+    if not isinstance(expression, Call) or not expression.function.startswith(PREFIX):
+        return None
+    return STATISTICS[expression.function.removeprefix(PREFIX)]
+
+
+def statistic_call(statistic: Statistic, arguments: tuple[Expr, ...], condition: Expr | None) -> Call:
+    """The call of a statistic over the rows that meet `condition` (None: all). Raises ValueError for another number of
+    arguments."""
+    if len(arguments) != statistic.arity:
+        raise ValueError(f"{statistic.word} takes {statistic.arity} arguments")
+    return Call(PREFIX + statistic.word, (*arguments, *(() if condition is None else (condition,))), statistic.facts)
+
+
+def parts_of(call: Call) -> tuple[tuple[Expr, ...], Expr | None]:
+    """The arguments of a statistic's call, and its condition."""
+    statistic = statistic_of(call)
+    assert statistic is not None
+    rest = call.arguments[statistic.arity :]
+    return call.arguments[: statistic.arity], rest[0] if rest else None

@@ -1,0 +1,136 @@
+"""What functions of numbers, comparisons and casts mean, value by value, in Python."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from dpsql.functions.calendar import midnight
+from dpsql.functions.text_values import lower, trimmed
+
+
+def compare(left: Any, right: Any, test: Callable[[Any, Any], bool]) -> bool:
+    """SQL comparison: NaN equals itself and is greater than every number; an integer meets a real as a real."""
+    if isinstance(left, (float, Fraction)) or isinstance(right, (float, Fraction)):
+        left, right = float(left), float(right)
+        if math.isnan(left) or math.isnan(right):
+            return test(math.isnan(left), math.isnan(right))
+    elif isinstance(left, datetime) or isinstance(right, datetime):
+        left, right = to_timestamp(left), to_timestamp(right)
+    return test(left, right)
+
+
+def clamped_value(value: Any, lower: Any, upper: Any) -> Any:
+    """Moved into [lower, upper]; NaN has no value."""
+    return None if isinstance(value, float) and math.isnan(value) else max(min(value, upper), lower)
+
+
+def power(base: Any, exponent: Any) -> float:
+    """C's pow: where Python raises, C has infinity (overflow, division by zero) or NaN (a root of a negative)."""
+    base, exponent = float(base), float(exponent)
+    odd = exponent.is_integer() and exponent % 2 == 1
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and odd else math.inf
+    except ValueError:
+        return math.nan if base else math.copysign(math.inf, base) if odd else math.inf
+
+
+def remainder(left: int, right: int) -> int:
+    """With the sign of the dividend, exactly."""
+    return abs(left) % abs(right) * (1 if left >= 0 else -1)
+
+
+def rounded(value: Any, digits: int = 0) -> Any:
+    """Half away from zero, as SQL rounds; with digits the engine multiplies, rounds and divides in doubles."""
+    if isinstance(value, int):
+        return value
+    scaled = value * 10.0**digits
+    if not math.isfinite(scaled):
+        return value
+    whole = math.floor(abs(scaled))
+    return math.copysign(float(whole + (abs(scaled) - whole >= 0.5)), scaled) / 10.0**digits
+
+
+def integral(function: Callable[[Any], int]) -> Callable[[Any], Any]:
+    """floor and ceil of reals as reals; integers, NaN and infinities as they are."""
+
+    def run(value: Any) -> Any:
+        return value if isinstance(value, int) or not math.isfinite(value) else float(function(value))
+
+    return run
+
+
+def numbered_bucket(value: Any, low: Any, high: Any, buckets: int) -> Any:
+    """Return which of `buckets` of one width, from 1; 0 below `low`, one more from `high` on, None for NaN."""
+    value, low, high = float(value), float(low), float(high)
+    if math.isnan(value):
+        return None
+    if value < low:
+        return 0
+    if value >= high:
+        return buckets + 1
+    return min(buckets, math.floor((value - low) / (high - low) * buckets) + 1)
+
+
+WHOLE_TEXT = r" *[+-]?[0-9]{1,19} *"
+NUMBER_TEXT = r" *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})? *"
+TIME_TEXT = (
+    r" *([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
+    r"([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?)? *"
+)
+"""Texts that casts read, as regular expressions that Python and the engines read alike; every other text is NULL.
+
+Engines read more than that (1_000, 0x10, 1e3 as an integer, infinity, epoch), and not the same.
+"""
+TRUE_TEXTS = ("true", "t", "yes", "y", "1")
+FALSE_TEXTS = ("false", "f", "no", "n", "0")
+
+
+def to_integer(value: Any) -> int | None:
+    """Half to even; None where the text or the real is no integer."""
+    if isinstance(value, str):
+        return int(value) if re.fullmatch(WHOLE_TEXT, value) else None
+    if isinstance(value, float):
+        return None if not math.isfinite(value) else round(value)
+    return int(value)
+
+
+def to_real(value: Any) -> float | None:
+    """None for a text that is no number."""
+    if isinstance(value, str):
+        return float(value) if re.fullmatch(NUMBER_TEXT, value) else None
+    return float(value)
+
+
+def to_text(value: Any) -> str:
+    """As SQL writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat(" ") if isinstance(value, datetime) else str(value)
+
+
+def to_boolean(value: Any) -> bool | None:
+    """None for a text that says neither."""
+    if isinstance(value, str):
+        word = trimmed(lower(value))
+        return word in TRUE_TEXTS if word in TRUE_TEXTS + FALSE_TEXTS else None
+    return bool(value)
+
+
+def to_date(value: Any) -> Any:
+    """Without its time of day."""
+    value = to_timestamp(value) if isinstance(value, str) else value
+    return value.date() if isinstance(value, datetime) else value
+
+
+def to_timestamp(value: Any) -> Any:
+    """A date as its midnight; None for a text that is no time."""
+    if isinstance(value, str):
+        return datetime.fromisoformat(value.strip()) if re.fullmatch(TIME_TEXT, value) else None
+    return midnight(value)

@@ -1,0 +1,168 @@
+"""A copy of the ledger's head on another machine, so that ledger and state directory set back together are noticed.
+
+The head moves in the state directory and then here before a charge is answered; a write transaction begins only if the
+ledger contains the head that is here. So whoever sets back this machine alone, to whatever moment, is refused before
+anything is charged. The head carries the MAC of the ledger's key: who may write to the other place can withhold or set
+back the head, not invent one. Set back all three together, nothing is noticed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from pathlib import Path
+from typing import Protocol
+
+import sqlalchemy
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.ledger.entries import tip
+from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.store import Store, parse_place
+from dpsql.ledger.witness import Head, Witness
+from dpsql.storage.durable_files import sync, write_private
+
+_log = logging.getLogger("dpsql.custodian")
+_FILE = "file://"
+_CREATE = (
+    "CREATE TABLE IF NOT EXISTS dpsql_heads (ledger text PRIMARY KEY, seq bigint NOT NULL, head text NOT NULL, "
+    "written timestamptz NOT NULL DEFAULT now())"
+)
+_READ = "SELECT head FROM dpsql_heads WHERE ledger = :ledger"
+_WRITE = (
+    "INSERT INTO dpsql_heads (ledger, seq, head) VALUES (:ledger, :seq, :head) ON CONFLICT (ledger) "
+    "DO UPDATE SET seq = EXCLUDED.seq, head = EXCLUDED.head, written = now() WHERE :force OR dpsql_heads.seq <= EXCLUDED.seq"
+)
+
+
+class OffMachineHead(Protocol):
+    """Where one ledger's head is kept. Methods raise `Fault` if the place cannot be used."""
+
+    def read(self) -> str | None:
+        """Return the line that was written last, None if there never was one."""
+
+    def write(self, ledger_id: str, head: Head, line: str, force: bool) -> None:
+        """Write a line, durably; an older head replaces a newer one only by `force`."""
+
+    def close(self) -> None:
+        """Close what is open."""
+
+
+class FileHead:
+    """A file in a folder of another machine (a mounted share), replaced as a whole."""
+
+    def __init__(self, folder: Path, ledger_id: str) -> None:
+        self._path = folder / f"{ledger_id}.head"
+
+    def read(self) -> str | None:
+        """Return the line of the file, after a look whether the folder can be written."""
+        try:
+            if not os.access(self._path.parent, os.W_OK | os.X_OK):
+                raise PermissionError(f"{self._path.parent} is missing or cannot be written")
+            return self._path.read_text(encoding="ascii")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise self._unusable(error) from error
+
+    def write(self, ledger_id: str, head: Head, line: str, force: bool) -> None:
+        """Replace the file. Writers of one machine take turns; those of several should use a server."""
+        draft = self._path.with_name(f"{self._path.name}.{secrets.token_hex(8)}")
+        try:
+            write_private(draft, line.encode("ascii"))
+            os.replace(draft, self._path)
+            sync(self._path.parent)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise self._unusable(error) from error
+
+    def close(self) -> None:
+        """Do nothing: no file stays open."""
+
+    def _unusable(self, error: Exception) -> Error:
+        _log.error("cannot use the witness %s: %s", self._path, error)
+        return refuse("witness_unreachable")
+
+
+class ServerHead:
+    """A row in a PostgreSQL database that is backed up apart from the ledger's."""
+
+    def __init__(self, url: str, ledger_id: str, timeout_seconds: float) -> None:
+        self._store, self._ledger_id = Store(parse_place(url), timeout_seconds, name="the witness"), ledger_id
+
+    def read(self) -> str | None:
+        """Return the line of the ledger's row."""
+        with self._store.reading() as connection:
+            if "dpsql_heads" not in sqlalchemy.inspect(connection).get_table_names():
+                return None
+            line = connection.execute(sqlalchemy.text(_READ), {"ledger": self._ledger_id}).scalar()
+        return None if line is None else str(line)
+
+    def write(self, ledger_id: str, head: Head, line: str, force: bool) -> None:
+        """Write the row; the table is created with the first one."""
+        with self._store.writing() as connection:
+            connection.execute(sqlalchemy.text(_CREATE))
+            values = {"ledger": ledger_id, "seq": head.seq, "head": line, "force": force}
+            connection.execute(sqlalchemy.text(_WRITE), values)
+
+    def close(self) -> None:
+        """Close the connection; it is opened again when it is used."""
+        self._store.close()
+
+
+class SecondWitness:
+    """The head in the other place, read before a transaction and written after it."""
+
+    def __init__(self, url: str, witness: Witness, timeout_seconds: float) -> None:
+        """Raise ledger_url for anything but file:///FOLDER and postgresql://..."""
+        self._witness = witness
+        is_file = url.startswith(_FILE)
+        self._place: OffMachineHead = (
+            FileHead(Path(url.removeprefix(_FILE)), witness.ledger_id)
+            if is_file
+            else ServerHead(url, witness.ledger_id, timeout_seconds)
+        )
+
+    def head(self) -> Head | None:
+        """Return the head, None if the place has none. Raises witness_unreachable, ledger_tampered."""
+        line = self._place.read()
+        return None if line is None else self._witness.read_line(line)
+
+    def required(self) -> Head:
+        """Return the head. Raises witness_missing if the place has none."""
+        head = self.head()
+        if head is None:
+            raise refuse("witness_missing")
+        return head
+
+    def advance(self, head: Head, *, force: bool = False) -> None:
+        """Write the head before the charge is answered. Raises witness_not_written; the charge stays."""
+        try:
+            self._place.write(self._witness.ledger_id, head, self._witness.line(head), force)
+        except Error as error:
+            _log.error("the witness was not written: %s", error.message)
+            raise refuse("witness_not_written", charged=True) from error
+
+    def close(self) -> None:
+        """Close the connection to the place."""
+        self._place.close()
+
+
+def start_second_witness(ledger: Ledger, url: str, reason: str | None) -> Head:
+    """Write the first head of `ledger` to the place `url` and record that in the ledger. Returns the head.
+
+    A head that is there must be contained in the ledger, unless the owner gives the `reason` why not, which is recorded.
+    Raises ledger_older, ledger_tampered, witness_unreachable, witness_not_written.
+    """
+    second = SecondWitness(url, ledger.witness, ledger.store.timeout_seconds)
+    try:
+        last_head = second.head() if reason is None else None
+        if last_head is not None:
+            with ledger.store.reading() as connection:
+                tip(connection, last_head)
+        head = ledger.record("witness", {"seen": None if last_head is None else last_head.seq, "reason": reason})
+        second.advance(head, force=True)
+        return head
+    finally:
+        second.close()

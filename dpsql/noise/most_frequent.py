@@ -1,0 +1,25 @@
+"""From exact histograms to the most frequent value of each group, or the key of most rows at an end, released as a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.rank_histograms import Chooser, laid_out
+from dpsql.privacy.mechanisms.end_rows import EndRowsPlan
+from dpsql.privacy.mechanisms.most_frequent import MostFrequentPlan
+
+
+def released_modes(table: Any, plan: MostFrequentPlan, groups: Groups, gate: Chooser) -> dict[str, NDArray[np.int64]]:
+    """The number of a cell for each group. Raises Fault noise_answer for a table of the wrong shape."""
+    histograms = laid_out(table, plan.cells, groups)
+    return {plan.name: gate.choose_most(plan.name, histograms, plan.law, groups)}
+
+
+def released_end_keys(table: Any, plan: EndRowsPlan, groups: Groups, gate: Chooser) -> dict[str, NDArray[np.int64]]:
+    """The number of a key for each group. Raises Fault noise_answer for a table of the wrong shape."""
+    histograms = laid_out(table, plan.cells, groups)
+    return {plan.name: gate.choose_end_key(plan.name, histograms, plan.law, groups)}

@@ -1,0 +1,119 @@
+"""Rows of an export after their local randomizers: as many as the noisy count says, in random order.
+
+Nothing that leaves here depends on a row but through the law of its columns (`pricing.row_export` has the argument).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpsql.errors.exceptions import refuse
+from dpsql.noise.local_randomizers import (
+    Integers,
+    draw_categories,
+    draw_numbers,
+    padding_categories,
+    padding_numbers,
+    random_order,
+)
+from dpsql.noise.randomness import Randomness
+from dpsql.pricing.row_export import ExportedColumn, ExportPlan
+from dpsql.privacy.mechanisms.local_randomizers import CategoryLaw
+
+_MOST_BITS = 50
+"""Row integers of more bits are read to this many, so that their products with places stay below 2**62."""
+
+
+@dataclass(frozen=True, eq=False)
+class RandomisedColumn:
+    """Outputs of one column's law, one row each (of sets of values: one row of the array each). `interval`: which outputs are of
+    the piecewise law of a number; None for categories."""
+
+    outputs: Integers
+    interval: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows:
+    """Exact rows of a table: for each column its codes or row integers, `missing` where a number is NULL."""
+
+    count: int
+    values: tuple[Integers, ...]
+    missing: tuple[NDArray[np.bool_], ...]
+
+
+def exact_rows(table: Any, plan: ExportPlan) -> ExactRows:
+    """Read the engine's combinations. Rows outside the list of values of a column, or NULL where it has none, are left out,
+    as they belong to no group of a question. Raises Fault noise_answer."""
+    read = [_read(table.column(f"k{number}"), column) for number, column in enumerate(plan.columns)]
+    counts = table.column("n").to_numpy()
+    inside = np.ones(counts.size, dtype=bool)
+    for _, _, belongs in read:
+        inside &= belongs
+    counts = np.where(inside, counts, 0)
+    if (counts == 1).all():  # as combinations with numbers often are
+        return ExactRows(counts.size, tuple(v for v, _, _ in read), tuple(m for _, m, _ in read))
+    values = tuple(np.repeat(v, counts) for v, _, _ in read)
+    return ExactRows(int(counts.sum()), values, tuple(np.repeat(m, counts) for _, m, _ in read))
+
+
+def _read(keys: Any, column: ExportedColumn) -> tuple[Integers, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Codes or integers of one column, which of them are missing, and which rows are inside."""
+    if column.term is not None:
+        missing = keys.is_null().to_numpy()
+        numbers = keys.cast(pa.int64()).fill_null(0).to_numpy() >> spare_bits(column)
+        return numbers, missing, ~missing if not _may_be_missing(column) else np.ones(len(keys), dtype=bool)
+    assert column.values is not None
+    try:
+        codes = pc.index_in(keys, value_set=column.values.cast(keys.type)).fill_null(-1).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        # The types of the column and the values of the policy decide this, not rows.
+        raise refuse("noise_answer", charged=True) from None
+    inside = codes >= 0
+    return np.maximum(codes, 0).astype(np.int64), np.zeros(len(keys), dtype=bool), inside
+
+
+def _may_be_missing(column: ExportedColumn) -> bool:
+    return not isinstance(column.law, CategoryLaw) and column.law.missing
+
+
+def spare_bits(column: ExportedColumn) -> int:
+    """Return the number of low bits of a number's row integers that are not used."""
+    assert column.term is not None
+    return max(0, int(column.term.magnitude).bit_length() - _MOST_BITS)
+
+
+def randomise_rows(
+    rows: ExactRows, written: int, plan: ExportPlan, randomness: Randomness
+) -> tuple[RandomisedColumn, ...]:
+    """`written` rows: the exact ones, each randomised, with padding rows or a uniform choice of them, in random order."""
+    order = random_order(max(written, rows.count), randomness)[:written]
+    padding = order >= rows.count
+    columns = []
+    places = np.where(padding, 0, order) if padding.any() else order
+    for column, values, missing in zip(plan.columns, rows.values, rows.missing, strict=True):
+        chosen = _taken(values, places)
+        law = column.law
+        if isinstance(law, CategoryLaw):
+            outputs = draw_categories(chosen, law, randomness)
+            outputs[padding] = padding_categories(int(padding.sum()), law, randomness)
+            columns.append(RandomisedColumn(outputs))
+            continue
+        assert column.term is not None
+        most = int(column.term.magnitude) >> spare_bits(column)
+        nulls = _taken(missing, places) if law.missing else missing
+        outputs, interval = draw_numbers(chosen, nulls, most, law, randomness)
+        outputs[padding], interval[padding] = padding_numbers(int(padding.sum()), law, randomness)
+        columns.append(RandomisedColumn(outputs, interval))
+    return tuple(columns)
+
+
+def _taken(values: NDArray[Any], places: Integers) -> NDArray[Any]:
+    """Values in the order that is written; anything where there is no row."""
+    return values[places] if values.size else np.zeros(places.size, dtype=values.dtype)

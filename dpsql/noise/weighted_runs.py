@@ -1,0 +1,175 @@
+"""One cell of each group, chosen with a probability proportional to exp(-rate d(c)) for whole distances d(c) of cells c.
+
+Runs. Cells beside each other with one distance are one *run*, as wide as they are many: above all the empty cells between two
+that are not. So the work follows the cells that are not empty. A run is chosen, then one of its cells uniformly.
+
+The choice of a run is inversion: the first run at which the sum C of weights so far exceeds U T, U uniform in [0, 1), T the
+sum of all weights. Weights are irrational, so they are enclosed by integers (`fixed_point_exp`), and U is read a few bits at a
+time: 62 bits of U, and weights to some 40 bits, decide it unless U T lies within the enclosure of one of the sums. Then U is read
+to 240 bits and the weights are computed to as many. Nothing is rounded, whatever is read; what 240 bits
+leave undecided, with a chance below 2**-150, raises.
+
+Runs so far away that exp(-rate d) < 2**-64 are not computed one by one: all of them together weigh less than a unit, by which
+every sum may be larger than it is said to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.noise.fixed_point_exp import ONE_BITS, ExpTables, exp_bounds, product
+from dpsql.noise.randomness import Randomness, Words, guard, words
+
+MOST_CELLS = (1 << 29) - 1
+_TOP = np.uint64((1 << 64) - 1)
+_HALF_BITS = 31
+
+Integers = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+Run = tuple[int, int, int]
+"""First cell, width, distance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Where the runs of histograms are. Row j of group g stands for the gap before the j-th cell that is not empty, and for
+    that cell; the last row of a group (`closes`) for the gap after its last cell alone. `group` has the row; its gap lies
+    between the cells `left` and `right`."""
+
+    group: Integers
+    closes: Integers
+    left: Integers
+    right: Integers
+
+
+def check_shape(cells: int, start: Integers, cell: Integers, count: Integers) -> None:
+    """Raises Fault noise_guard for what is no histogram: group g has `count` rows (1 or more) in each of the cells
+    `cell[start[g]:start[g + 1]]` from 0 to `cells` - 1."""
+    guard(1 <= cells <= MOST_CELLS)
+    guard(start[0] == 0 and start[-1] == cell.size == count.size and bool((count >= 1).all()))
+    guard(not cell.size or bool((cell >= 0).all() and (cell < cells).all()))
+
+
+def gaps(cells: int, start: Integers, cell: Integers) -> Gaps:
+    """The rows of histograms whose cells that are not empty ascend in every group."""
+    sizes = np.diff(start)
+    groups = sizes.size
+    of_row = np.repeat(np.arange(groups), sizes + 1)
+    opens = start[:-1] + np.arange(groups)
+    closes = opens + sizes
+    left, right = np.empty(of_row.size, dtype=np.int64), np.empty(of_row.size, dtype=np.int64)
+    inner = np.ones(of_row.size, dtype=bool)
+    inner[closes] = False
+    right[inner], right[closes] = cell, cells
+    inner[closes], inner[opens] = True, False
+    left[inner], left[opens] = cell, -1
+    return Gaps(of_row, closes, left, right)
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs that are near, all groups one after the other, in the order of cells. `group` has run i; its cells are the
+    `width[i]` from `first[i]` on; `weight` is a lower bound of width exp(-rate d) in units of 2**(bits - 62), by less than
+    `error` units too low; `end[g]` is the number of runs of groups up to g."""
+
+    group: Integers
+    first: Integers
+    width: Integers
+    weight: Words
+    error: int
+    end: Integers
+
+
+def near_runs(cells: int, groups: int, rows: Gaps, distance: Integers, tables: ExpTables) -> Runs:
+    """`distance`: of each row of `rows` that of its gap and that of its cell, which a row that closes a group lacks."""
+    distance[rows.closes, 1] = tables.last + 1
+    first = np.stack([rows.left + 1, rows.right], axis=1)
+    width = np.stack([rows.right - rows.left - 1, np.ones(rows.left.size, dtype=np.int64)], axis=1)
+    guard(bool((width[:, 0] >= 0).all()))
+    near = ((distance <= tables.last) & (width > 0)).ravel().nonzero()[0]
+    width, first, group = width.ravel()[near], first.ravel()[near], rows.group[near >> 1]
+    value = tables.lower(distance.ravel()[near])
+    bits = cells.bit_length() + 1
+    wide = width.view(np.uint64)
+    weight = (wide * (value >> np.uint64(_HALF_BITS))) << np.uint64(_HALF_BITS - bits)
+    weight += (wide * (value & np.uint64((1 << _HALF_BITS) - 1))) >> np.uint64(bits)
+    end = np.searchsorted(group, np.arange(groups), side="right")
+    return Runs(group, first, width, weight, tables.error + 1, end)
+
+
+def drawn(
+    cells: int,
+    runs: Runs,
+    runs_of: Callable[[int], list[Run]],
+    rate: Fraction,
+    draws: int,
+    randomness: Randomness,
+) -> Integers:
+    """For each group the number of a cell, chosen independently. `runs_of` gives all runs of a group, with their exact distances,
+    where the first bits of its U leave open which one it is. At least `draws` uniform numbers are read."""
+    groups = runs.end.size
+    begins = words(max(draws, groups), randomness)[:groups] >> np.uint64(64 - ONE_BITS)
+    run, certain = _inverted(runs, begins, cells)
+    first, width = runs.first[run], runs.width[run]
+    for group in (~certain).nonzero()[0].tolist():
+        first[group], width[group] = _longer(runs_of(group), rate, int(begins[group]), randomness)
+    return first + _uniform(width, draws, randomness)
+
+
+def _inverted(runs: Runs, begins: Words, cells: int) -> tuple[Integers, Truths]:
+    """For each group the run that the first bits of its U choose, and whether no further bit could choose another.
+
+    C_i lies in [sums_i, sums_i + error k_i + 1] after k_i runs, the runs left out weighing less than 1 in all: `cells` of them
+    at most, each below 2**-64. U T lies in [least, most), of T and of U alike. Every group has a run of distance 0, whose weight
+    is 2**(62 - bits) or more, so T is not 0.
+    """
+    begin = np.concatenate([[0], runs.end[:-1]])
+    sums = np.cumsum(runs.weight)  # modulo 2**64, which differences within a group do not notice: they are below 2**61
+    sums -= np.where(begin > 0, sums[begin - 1], np.uint64(0))[runs.group]
+    passed_over = (np.arange(runs.group.size) - begin[runs.group] + 1).astype(np.uint64)
+    doubt = passed_over * np.uint64(runs.error) + np.uint64(1)
+    total = sums[runs.end - 1]
+    guard(bool((runs.end > begin).all() and (total >= np.uint64(1 << ONE_BITS - cells.bit_length() - 1)).all()))
+    least = product(begins, total)
+    most = product(begins + np.uint64(1), total + doubt[runs.end - 1]) + np.uint64(1)
+    below = np.add.reduceat(sums <= least[runs.group], begin, dtype=np.int64)
+    run = np.minimum(begin + below, runs.end - 1)
+    before = np.where(run > begin, sums[run - 1] + doubt[run - 1], np.uint64(1))
+    before = np.where((run == begin) & (runs.first[begin] == 0), np.uint64(0), before)
+    return run, (before <= least) & (most <= sums[run])
+
+
+def _longer(runs: list[Run], rate: Fraction, begin: int, randomness: Randomness) -> tuple[int, int]:
+    """First cell and width of the run that a U chooses whose first 62 bits are `begin`, read to 240 bits."""
+    drawn = begin
+    for word in words(3, randomness).tolist():
+        drawn = drawn << 64 | word
+    bits = ONE_BITS + 3 * 64
+    bounds = exp_bounds(rate, (distance for _, _, distance in runs))
+    weights = [(width * low, width * high) for (_, width, _), (low, high) in zip(runs, bounds, strict=True)]
+    total_low, total_high = sum(low for low, _ in weights), sum(high for _, high in weights)
+    low = high = 0
+    for place, (less, more) in enumerate(weights):
+        low, high = low + less, high + more
+        if (drawn + 1) * total_high <= low << bits or place == len(runs) - 1:
+            return runs[place][:2]
+        guard(high << bits <= drawn * total_low)
+    raise AssertionError
+
+
+def _uniform(widths: Integers, draws: int, randomness: Randomness) -> Integers:
+    """Uniform integers in [0, width), each for itself: words from share * width on are drawn again."""
+    bounds = widths.view(np.uint64)
+    shares = _TOP // bounds
+    drawn = words(max(draws, widths.size), randomness)[: widths.size].copy()
+    outside = (drawn >= shares * bounds).nonzero()[0]
+    while outside.size:
+        drawn[outside] = words(outside.size, randomness)
+        outside = outside[drawn[outside] >= (shares * bounds)[outside]]
+    uniform: Integers = (drawn // shares).view(np.int64)
+    return uniform

@@ -1,0 +1,91 @@
+"""Comparisons with a threshold: which questions can be compared, in which direction one unit moves them, and what a run costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.formulas import NoisyValue, Operation, Operator
+from dpsql.plan.plan import Term, TermKind
+from dpsql.plan.stability import owned
+from dpsql.policy import Policy
+from dpsql.pricing.pricing import PricedBlock
+from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.loss import Neighbours
+from dpsql.privacy.mechanisms.above_threshold import AboveThreshold, law_for
+from dpsql.privacy.mechanisms.contract import Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.pure_to_zcdp import pure_of_rho
+
+_SUMS = (TermKind.SUM, TermKind.DISTINCT_SUM)
+
+
+@dataclass(frozen=True)
+class ComparedSum:
+    """The one sum of a question that is compared. `direction`: 1 if a unit that is added can only raise it, -1 if it can only
+    lower it, 0 if it may do both."""
+
+    term: TermNoise
+    sensitivity: Sensitivity
+    direction: int
+
+    def steps(self, threshold: Fraction, shift: int) -> int:
+        """`threshold` in steps of the noise grid, rounded up: whole steps reach it where exact numbers do."""
+        return ceil(threshold * Fraction(2) ** (self.term.grid - shift))
+
+
+def compared_sum(priced: PricedBlock, policy: Policy) -> ComparedSum:
+    """The sum of a block that has one, priced for Laplace noise. Raises Refusal watch_question for any other block."""
+    block, noise = priced.block, priced.noise
+    if block.keys or block.measurements or len(block.terms) != 1 or len(noise.terms) != 1 or len(block.formulas) != 1:
+        raise refuse("watch_question")
+    (term,), (term_noise,), ((_, formula, _),) = block.terms, noise.terms, block.formulas
+    if isinstance(formula, Operation) and formula.operator is Operator.WHOLE:
+        (formula,) = formula.operands
+    if formula != NoisyValue(term.name) or not isinstance(term_noise.noise, Laplace):
+        raise refuse("watch_question")
+    direction = _direction(term) if owned(block.source, policy) or policy.privacy_unit is None else 0
+    if policy.neighbours is not Neighbours.ADD_REMOVE:
+        direction = 0
+    return ComparedSum(term_noise, term_noise.noise.sensitivity, direction)
+
+
+def _direction(term: Term) -> int:
+    """The direction in which rows of an added unit move a term.
+
+    Rows of a unit that is added join those of all others and take none away (privacy.md 3: relations are made unit by unit),
+    so counts, also of distinct values, grow, and a sum moves by values of one sign if its clamped values have it.
+    """
+    if term.kind not in _SUMS or term.lower >= term.centre:
+        return 1
+    return -1 if term.upper <= term.centre else 0
+
+
+def run_law(sums: Sequence[ComparedSum], accountant: Accountant, epsilon: Fraction) -> AboveThreshold:
+    """The law of a run that may compare all of `sums`, at what the accountant allows a question with `dp.epsilon = epsilon`.
+
+    Raises Refusal watch_grids where the sums are rounded to different grids.
+    """
+    if len({compared.term.grid for compared in sums}) > 1:
+        raise refuse("watch_grids")
+    directions = {compared.direction for compared in sums}
+    widest = max((compared.sensitivity for compared in sums), key=lambda moved: moved.l1)
+    part = accountant.request(epsilon)
+    pure = pure_of_rho(part.rho) if part.epsilon is None and part.rho is not None else part.epsilon
+    assert pure is not None
+    law = law_for(widest, pure, len(directions) == 1 and 0 not in directions)
+    claimed, again = accountant.charge(law.loss, part.delta), accountant.charge(law.recomputed_loss(), part.delta)
+    for name in ("epsilon", "rho"):
+        allowed = getattr(part, name)
+        if allowed is not None and not getattr(again, name) <= getattr(claimed, name) <= allowed:
+            raise refuse("price_disagrees")
+    return law
+
+
+def comparable(compared: ComparedSum, law: AboveThreshold, grid: int, direction: int) -> bool:
+    """Return whether a run with sums on `grid`, and of `direction` if its law is monotone, may compare this one too."""
+    same_way = not law.monotone or compared.direction == direction
+    return compared.term.grid == grid and same_way and law.covers(compared.sensitivity)

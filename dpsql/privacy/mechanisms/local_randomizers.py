@@ -1,0 +1,231 @@
+"""Local randomizers: laws that change one row by itself, so that rows can be handed out (local differential privacy).
+
+Every law here is a *window law*. The input x chooses a window S(x) of the finite set O of outputs; all windows have the same
+size. An output inside the window has probability ratio / T, one outside has 1 / T, where T makes the sum 1. So for all inputs
+x, x' and each output o
+
+    P(o | x) <= ratio P(o | x'),   ratio <= e**epsilon,
+
+which is epsilon-local differential privacy (Kasiviswanathan and others 2011). The same holds between an input and the uniform
+law on O, as T / |O| lies between 1 and ratio: a *padding row*, drawn uniformly from O, cannot be told from a row either.
+
+- `CategoryLaw`: outputs are the subsets of d of the k values, the window of x those that contain x (subset selection, Ye and
+  Barg 2018, arXiv 1702.00610). d = 1 is k-ary randomised response (Kairouz, Oh, Viswanath 2014, arXiv 1407.1338).
+- `NumberLaw`: one of two window laws, chosen by a coin that does not look at the row (hybrid mechanism, Wang and others 2019,
+  arXiv 1907.00834): the number is rounded at random to one of its two ends, which are categories (Duchi, Jordan, Wainwright
+  2018, arXiv 1305.6000), or to one of STEPS + 1 places, whose windows are runs of `width` outputs that move with the place
+  (piecewise mechanism). Rounding at random happens before the window law and reads the row alone; a mixture of laws that
+  are epsilon-private is epsilon-private. NULL, where a column may have it, is one more category, or one more window.
+
+Ratios are multiples of 2**-RATIO_BITS, rounded down from e**epsilon, so that samplers work with whole numbers alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import floor, sqrt
+
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.rational_bounds import exp_lower
+
+RATIO_BITS = 20
+MOST_EPSILON = 20
+"""Of one column; e**20 fills 29 bits beside the 20 of the fraction."""
+LEAST_EPSILON = Fraction(1, 1000)
+"""Of one column: below it, rounding the ratio down would lose more than a thousandth of it."""
+MOST_CATEGORIES = 1_000
+STEPS = 1 << 12
+"""Places that a number is rounded to at random, less one."""
+_SHARE_BITS = 16
+_HYBRID_FROM = Fraction(61, 100)
+"""Below this epsilon the ends alone have the lower variance (Wang and others 2019, section 3.3)."""
+
+
+@dataclass(frozen=True)
+class WindowWeights:
+    """Whole weights of a window law: each of `inside` outputs of the window has `inside_weight`, each of `outside` others
+    `outside_weight`."""
+
+    inside_weight: int
+    inside: int
+    outside_weight: int
+    outside: int
+
+    @property
+    def total(self) -> int:
+        """The sum of all weights; below 2**62."""
+        return self.inside_weight * self.inside + self.outside_weight * self.outside
+
+    @property
+    def outside_bits(self) -> int:
+        """The binary logarithm of `outside_weight`, which is a power of two."""
+        return self.outside_weight.bit_length() - 1
+
+    @property
+    def ratio(self) -> Fraction:
+        """The largest ratio of the probabilities of one output under two inputs."""
+        return Fraction(max(self.inside_weight, self.outside_weight), min(self.inside_weight, self.outside_weight))
+
+
+def ratio_of(epsilon: Fraction) -> Fraction:
+    """e**epsilon rounded down to a multiple of 2**-RATIO_BITS; 0 < epsilon <= MOST_EPSILON (nats)."""
+    return Fraction(floor(exp_lower(epsilon) * 2**RATIO_BITS), 2**RATIO_BITS)
+
+
+def _whole_weight(ratio: Fraction) -> int:
+    return int(ratio * 2**RATIO_BITS)
+
+
+@dataclass(frozen=True)
+class CategoryLaw:
+    """Subset selection among `size` >= 2 values: sets of `subset` of them; `ratio` as in the module's text."""
+
+    epsilon: Fraction
+    size: int
+    subset: int
+    ratio: Fraction
+
+    @classmethod
+    def for_epsilon(cls, epsilon: Fraction, size: int) -> CategoryLaw:
+        """The law with the lowest variance of counts: subsets of about size / (e**epsilon + 1) values."""
+        ratio = ratio_of(epsilon)
+        return cls(epsilon, size, max(1, round(size / (ratio + 1))), ratio)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """epsilon, of one row."""
+        return PrivacyLoss.pure(self.epsilon)
+
+    @cached_property
+    def weights(self) -> WindowWeights:
+        """Weights of the sets with the own value and of those without, in units of binomial(size - 1, subset - 1) / subset.
+
+        There are C(k-1, d-1) sets with the own value and C(k-1, d) without, which are in the proportion d to k - d.
+        """
+        return WindowWeights(_whole_weight(self.ratio), self.subset, 2**RATIO_BITS, self.size - self.subset)
+
+    def recomputed_ratios(self) -> tuple[Fraction, ...]:
+        """The largest ratio of the chance of one set under two values, from the chances themselves."""
+        with_own = self.own_share / self.subset
+        without = (1 - self.own_share) / (self.size - self.subset)
+        return (max(with_own / without, without / with_own),)
+
+    @cached_property
+    def own_share(self) -> Fraction:
+        """P(v in the set | the row has v)."""
+        return Fraction(self.weights.inside_weight * self.subset, self.weights.total)
+
+    @cached_property
+    def other_share(self) -> Fraction:
+        """P(v in the set | the row has another value): the rest of the set, uniform among the other values."""
+        return (self.subset - self.own_share) / (self.size - 1)
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of the estimate of one value's count, per square root of a row, where nearly all rows have other values."""
+        spread = self.other_share * (1 - self.other_share) / (self.own_share - self.other_share) ** 2
+        return sqrt(spread)
+
+
+@dataclass(frozen=True)
+class NumberLaw:
+    """The hybrid law of a number between two ends; `missing`: NULL is one of its inputs and outputs.
+
+    `interval_share` (a multiple of 2**-16): how often the piecewise law is taken; `width`: of its windows, in outputs.
+    """
+
+    epsilon: Fraction
+    missing: bool
+    interval_share: Fraction
+    width: int
+    ratio: Fraction
+
+    @classmethod
+    def for_epsilon(cls, epsilon: Fraction, missing: bool) -> NumberLaw:
+        """Shares and widths of Wang and others 2019: 1 - e**(-epsilon/2), and windows of e**(-epsilon/2) of all places."""
+        fall = exp_lower(-epsilon / 2)
+        share = Fraction(round((1 - fall) * 2**_SHARE_BITS), 2**_SHARE_BITS) if epsilon > _HYBRID_FROM else Fraction(0)
+        return cls(epsilon, missing, share, max(1, round(STEPS * fall)), ratio_of(epsilon))
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """epsilon, of one row."""
+        return PrivacyLoss.pure(self.epsilon)
+
+    @property
+    def interval_coin(self) -> int:
+        """`interval_share` in units of 2**-16."""
+        return int(self.interval_share * 2**_SHARE_BITS)
+
+    @property
+    def places(self) -> int:
+        """The number of outputs of the piecewise law that are numbers; those of NULL follow."""
+        return STEPS + self.width
+
+    @cached_property
+    def interval(self) -> WindowWeights:
+        """Weights of the piecewise law."""
+        outputs = self.places + (self.width if self.missing else 0)
+        return WindowWeights(_whole_weight(self.ratio), self.width, 2**RATIO_BITS, outputs - self.width)
+
+    @cached_property
+    def ends(self) -> WindowWeights:
+        """Weights of randomised response among the two ends (and NULL)."""
+        return WindowWeights(_whole_weight(self.ratio), 1, 2**RATIO_BITS, 2 if self.missing else 1)
+
+    def recomputed_ratios(self) -> tuple[Fraction, ...]:
+        """The largest ratio of the chance of one output under two inputs, from the chances of both laws themselves."""
+        ratios = []
+        for law in (self.interval, self.ends):
+            inside = Fraction(law.inside_weight * law.inside, law.total)
+            chances = inside / law.inside, (1 - inside) / law.outside
+            ratios.append(max(chances) / min(chances))
+        return tuple(ratios)
+
+    @cached_property
+    def interval_slope(self) -> Fraction:
+        """Range of the column by which the estimate rises from one output of the piecewise law to the next.
+
+        For place i the mean of the output, from the middle of all, is (ratio - 1) width / T (i - STEPS / 2).
+        """
+        gain = Fraction((self.interval.inside_weight - self.interval.outside_weight) * self.width, self.interval.total)
+        return 1 / (gain * STEPS)
+
+    @cached_property
+    def end_reach(self) -> Fraction:
+        """The estimate that an end stands for, in ranges of the column from its middle: 1 / (2 (P(own) - P(other)))."""
+        return Fraction(self.ends.total, 2 * (self.ends.inside_weight - self.ends.outside_weight))
+
+    @cached_property
+    def present_weights(self) -> tuple[Fraction, Fraction]:
+        """The weights that a number, and that NULL, add to the estimate of how many rows have a number.
+
+        A number adds ratio / (ratio - 1) under both laws. NULL adds 1 - (1 - P(NULL | number)) / (P(NULL | NULL) -
+        P(NULL | number)) under the law that was taken; which one that was does not show, and has the same chances
+        whatever the row holds, so their mean stands for both.
+        """
+        if not self.missing:
+            return Fraction(1), Fraction(0)
+        weighted = total = Fraction(0)
+        for law, share in ((self.interval, self.interval_share), (self.ends, 1 - self.interval_share)):
+            falsely = Fraction(law.outside_weight * law.inside, law.total)
+            rightly = Fraction(law.inside_weight * law.inside, law.total)
+            weighted += share * falsely * (1 - (1 - falsely) / (rightly - falsely))
+            total += share * falsely
+        return self.ratio / (self.ratio - 1), weighted / total
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of one written number from the row's own in the middle of its range, in ranges of the column."""
+        law, half = self.interval, self.width / 2
+        reach = self.places / 2
+        everywhere, inside = law.outside_weight / law.total, (law.inside_weight - law.outside_weight) / law.total
+        places = float(self.interval_slope) ** 2 * (2 * everywhere * reach**3 / 3 + 2 * inside * half**3 / 3)
+        ends = float(self.end_reach) ** 2
+        share = float(self.interval_share)
+        return sqrt(share * places + (1 - share) * ends)
+
+
+LocalLaw = CategoryLaw | NumberLaw

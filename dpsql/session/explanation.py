@@ -1,0 +1,102 @@
+"""EXPLAIN for analysts, a line for each thing they ask: how exact, at what price, of which rows, and what would be cheaper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from dpsql.plan.stability import tables
+from dpsql.planning.planner import Planned
+from dpsql.policy import Policy
+from dpsql.pricing.explain import PlannedOutput
+from dpsql.pricing.options import Options
+from dpsql.privacy.loss import PrivacyLoss, plain_decimal
+from dpsql.release.release import OutputColumn
+from dpsql.release.value_text import half_width_text
+from dpsql.session.budget import ChargeShare
+
+_MOST_OUTPUTS = 12
+
+
+def error_lines(
+    columns: Sequence[OutputColumn], outputs: Sequence[PlannedOutput], bars: Mapping[str, float], options: Options
+) -> tuple[str, ...]:
+    """Return a line for each noisy column with the half width of its error bar, in the column's own unit, before it is
+    measured.
+
+    `bars`: half widths that hold for groups of `dp.assume_rows` rows, by column name, infinite where nothing would be known.
+    """
+    lines = []
+    confidence = f"{float(options.confidence) * 100:.4g} %"
+    assumed = f"of groups with {options.assume_rows:,} rows"
+    for column in [column for column in columns if column.noisy][:_MOST_OUTPUTS]:
+        direct = [row for row in outputs if column.name in row.output.split(", ") and row.l0]
+        if column.of_groups:
+            error = "error not known: it depends on which groups there are"
+        elif column.name in bars and math.isfinite(bars[column.name]):
+            error = f"\N{PLUS-MINUS SIGN} {half_width_text(bars[column.name])} ({confidence}, {assumed})"
+        elif column.name in bars:
+            error = f"nothing would be known {assumed} (dp.assume_rows)"
+        elif direct and direct[0].error_95 is None:
+            error = direct[0].bound.partition("; ")[2]
+        elif len(direct) == 1 and direct[0].error_95 is not None:
+            width = direct[0].error_95 if direct[0].stored_error_95 is None else direct[0].stored_error_95
+            error = f"\N{PLUS-MINUS SIGN} {half_width_text(width)} ({confidence})"
+        else:
+            error = "error bar comes with the answer"
+        lines.append(f"{column.name}: {error}")
+    return tuple(lines)
+
+
+def price_line(price: ChargeShare | None, charged: str, stored: bool) -> str:
+    """Return what the question would cost now."""
+    if price is None:
+        return "price: nothing, stored releases answer" if stored else "price: nothing"
+    return f"price: {price.before()} ({charged})"
+
+
+def row_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
+    """Return which rows of a privacy unit are left out because it may have too many; nothing where it has one at most."""
+    if policy.privacy_unit is None:
+        return ()
+    home = policy.visible.get(policy.privacy_unit.table)
+    named = home is not None and policy.privacy_unit.column in home.columns
+    unit = policy.privacy_unit.column if named else "privacy unit"
+    read = dict.fromkeys(name for priced in planned.price.blocks for name in sorted(tables(priced.block.source)))
+    limited = [
+        _rows(policy.tables[name].bounds.max_rows or 1, name)
+        for name in read
+        if policy.is_protected(name) and not (not policy.unit_joins(name) and _once(policy, name))
+    ]
+    notices = [f"at most {' and '.join(limited)} count for each {unit}; further ones are left out"]
+    groups = {priced.block.caps.bounds.max_groups for priced in planned.price.blocks} - {None}
+    more = [
+        f"each {unit} counts in at most {most} groups (max_groups)" for most in sorted(map(int, filter(None, groups)))
+    ]
+    return (*(notices if limited else ()), *more)
+
+
+def _rows(most: int, table: str) -> str:
+    return f"{most:,} row{'' if most == 1 else 's'} of {table}"
+
+
+def _once(policy: Policy, table: str) -> bool:
+    """Return whether the policy promises that each unit has one row of `table`."""
+    column = policy.unit_column(table)
+    return column is not None and policy.tables[table].is_unique((column,))
+
+
+def cheaper_line(charged: PrivacyLoss, options: Options, least: Fraction, *, squared: bool) -> str:
+    """Return what would lower the price: half the epsilon, whose price is `squared` under zCDP, or a larger error
+    where one is aimed at."""
+    if charged != PrivacyLoss.nothing() and options.target_error is not None:
+        return "cheaper: a larger dp.target_error; the same question again is free"
+    half = options.epsilon / 2
+    if charged == PrivacyLoss.nothing() or half < least:
+        return ""
+    part = "a quarter" if squared else "half"
+    return (
+        f"cheaper: SET dp.epsilon = {plain_decimal(half)} costs about {part} and makes errors about twice as large; "
+        "the same question again is free"
+    )

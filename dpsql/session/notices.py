@@ -1,0 +1,99 @@
+"""Notices of answers and of EXPLAIN about rows that noise selects: in stages, and among private keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from dpsql.errors.exceptions import Error
+from dpsql.plan.plan import Scan, results_read
+from dpsql.plan.stability import tables
+from dpsql.planning.planner import Planned
+from dpsql.policy import Policy
+from dpsql.pricing.explain import used_by
+from dpsql.pricing.pricing import shown_half_of_the_time
+from dpsql.release.error_bars.answers import likely_rows
+from dpsql.release.error_bars.bootstrap import Unmatched
+from dpsql.release.remainder import ReleasedBlock, Remainder
+from dpsql.release.sandbox import Sandbox
+from dpsql.session.stages import Public, tables_read
+from dpsql.storage.recent_values import RecentValues
+
+_MOST_REMARKS = 256
+_remarks: RecentValues[str] = RecentValues(_MOST_REMARKS)
+
+
+def unlisted_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
+    """Return notices on compared values that the policy does not list; none where the asker sees some rows of a table alone,
+    since the values of that condition are not the asker's to know."""
+    read = {table for priced in planned.price.blocks for table in tables(priced.block.source)}
+    return () if any(policy.row_filter(table) is not None for table in read) else planned.unlisted
+
+
+def stage_notices(planned: Planned) -> tuple[str, ...]:
+    """Return notices on what the error bars of later stages include; known before anything is measured."""
+    plan = planned.plan
+    names = [block.name for block in plan.blocks]
+    results = {result.name: result.query for result in plan.results}
+    notices = []
+    for block in plan.blocks:
+        read = {table for name in results_read(block) for table in tables_read(results[name])}
+        earlier = [name for name in names if name in read]
+        if earlier:
+            used = used_by(plan, block.name)
+            outputs = dict.fromkeys(name for measure in block.measures for name in used.get(measure.name, ()))
+            named = f"{block.name} ({', '.join(outputs)})" if outputs else block.name
+            notices.append(
+                f"{named} is measured after {', '.join(earlier)}, over what noisy numbers chose there: error bars hold the "
+                "exact answer for this choice, and less often the answer for the choice that exact numbers would make"
+            )
+    return tuple(notices)
+
+
+def choice_notices(
+    planned: Planned, blocks: Sequence[ReleasedBlock], sandbox: Sandbox, public: Public
+) -> tuple[str, ...]:
+    """Return notices on how many rows of a later stage might differ because of the noise of `blocks`, which selected
+    them."""
+    released = {block.name: block for block in blocks}
+    remarks = []
+    for result in planned.plan.results:
+        read = tables_read(result.query)
+        chosen = tuple(block for name, block in released.items() if name in read)
+        if chosen:
+            remainder = Remainder(result.query, tuple(column.name for column in result.columns), chosen, {})
+            scans = {entry.name: entry.scan for entry in planned.plan.public_inputs if entry.name in read}
+            remark = partial(_remark, sandbox, remainder, scans, public)
+            remarks.append(_remarks.get((remainder.text, remainder.seed), remark))
+    return tuple(filter(None, remarks))
+
+
+def _remark(sandbox: Sandbox, remainder: Remainder, scans: Mapping[str, Scan], public: Public) -> str:
+    """Return "" where noise selects no rows, or exact columns do not identify rows. Never raises: the answer is
+    already charged."""
+    try:
+        remainder = replace(remainder, public={name: public(scan) for name, scan in scans.items()})
+        always, ever = likely_rows(sandbox, remainder)
+    except (Error, Unmatched):
+        return ""
+    return (
+        "" if always == ever else f"of about {ever} rows that noise might choose there, {always} are chosen in any case"
+    )
+
+
+def missing_keys_notice(planned: Planned, of_groups: bool) -> tuple[str, ...]:
+    """Return the notice that private keys shared by few units are missing; `of_groups`: the query computes over the
+    groups."""
+    sizes = [shown_half_of_the_time(block) for block in planned.price.blocks if block.noise.selection is not None]
+    if not sizes:
+        return ()
+    few, counted = max(sizes)
+    fewer = f"fewer than about {few} units share" if counted == "units" else f"have fewer than about {few} rows"
+    unseen = f"keys that {fewer} are mostly not shown"
+    if not of_groups:
+        return (unseen,)
+    return (
+        f"{unseen}, and what they have is in no total: how many there are is not known, each may lack all that about {few} "
+        f"{counted} have; the same aggregate without the private key counts them",
+    )

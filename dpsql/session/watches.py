@@ -1,0 +1,327 @@
+"""Watches: sums compared with a threshold instead of released, in runs of `privacy.mechanisms.above_threshold`.
+
+A run is reserved durably before its first comparison, at its whole price. Its noisy threshold exists in the memory of this
+process alone, from then until the first answer "above". While a comparison is under way the watch has no run: it gets the run
+back with the answer "below". So whatever stops a comparison (a kill, a fault, a late answer) ends the run: what was reserved is
+spent, and neither a threshold nor a question gets new noise without the reservation of another run. The ledger counts the runs
+of a watch, whose numbers are idempotency keys: there are at most `dp.hits` of them, however often a watch is stopped and begun.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+
+import pyarrow as pa
+from sqlglot import exp
+
+from dpsql.engine.emit.measurements import SUMS
+from dpsql.errors.exceptions import Error, Fault, refuse
+from dpsql.ledger.records import charge_id
+from dpsql.ledger.reservation import Reservation
+from dpsql.noise.perturb import compare, noisy_threshold
+from dpsql.planning.planner import Planned
+from dpsql.pricing.above_threshold import ComparedSum, comparable, compared_sum, run_law
+from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
+from dpsql.pricing.options import Options
+from dpsql.privacy.loss import PrivacyLoss, plain_decimal
+from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
+from dpsql.release.release import OutputColumn, Receipt, Release
+from dpsql.reuse.lookup import OWNER
+from dpsql.session.background_work import Work
+from dpsql.session.budget import Remaining
+from dpsql.session.context import SessionContext
+from dpsql.session.explanation import price_line
+from dpsql.session.pipeline import MissingBlocks, Request, check_promises, open_sources, require_readable, reserve
+from dpsql.session.preview import engine_sql
+from dpsql.session.response_times import Pace
+from dpsql.session.statements import plain_release
+from dpsql.session.watch_register import NamedWatch, ThresholdRun
+
+SCHEMA = pa.schema([
+    ("above", pa.bool_()), ("value", pa.float64()), ("error", pa.float64()),
+    ("under_way", pa.bool_()), ("runs_left", pa.int64()),
+])  # fmt: skip
+"""One row: whether the sum is above the threshold, both with their noise; if so, the noisy sum and the half width of its error
+bar; whether the run goes on; how many runs the watch may still begin."""
+_NO_RECEIPT = Receipt("", PrivacyLoss.nothing(), {})
+_COUNTS_ON = "the comparison goes on and counts; asking again is another one"
+
+
+@dataclass(frozen=True)
+class WatchedQuestion:
+    """A question that can be compared: its block priced for Laplace noise, and the sum of that."""
+
+    planned: Planned
+    compared: ComparedSum
+
+
+def watched(context: SessionContext, planned: Planned) -> WatchedQuestion:
+    """Check that a question is one sum and nothing else. Raises Refusal watch_question, watch_option."""
+    options = planned.options
+    if options.mechanism not in ("auto", "laplace"):
+        raise refuse("watch_option", name="dp.mechanism", value=options.mechanism)
+    if options.target_error is not None:
+        raise refuse("watch_option", name="dp.target_error", value=options.show()["dp.target_error"])
+    plan = planned.plan
+    if (
+        len(plan.blocks) != 1
+        or plan.results
+        or plan.public_inputs
+        or not _is_plain(plan.remainder, plan.blocks[0].name)
+    ):
+        raise refuse("watch_question")
+    options = replace(options, mechanism="laplace", quantile_bars=False)
+    priced = context.planner.priced(planned.statement, plan, options)
+    return WatchedQuestion(priced, compared_sum(priced.price.blocks[0], context.policy))
+
+
+def _is_plain(remainder: exp.Query, block: str) -> bool:
+    """Return whether a remainder is SELECT of one measure FROM the block, without more."""
+    filled = {name for name, part in remainder.args.items() if part}
+    if not isinstance(remainder, exp.Select) or not filled <= {"expressions", "from_", "from"}:
+        return False
+    tables = [part.this for part in remainder.find_all(exp.From)]
+    (*further, column) = remainder.expressions
+    is_measure = not further and isinstance(column.unalias(), exp.Column)
+    return is_measure and len(tables) == 1 and isinstance(tables[0], exp.Table) and tables[0].name == block
+
+
+def planned_law(
+    context: SessionContext, question: WatchedQuestion, expected: Sequence[ComparedSum] = ()
+) -> AboveThreshold:
+    """The law of a run that begins with this question. Raises watch_grids, option_floor."""
+    law = run_law([question.compared, *expected], context.planner.accountant, question.planned.options.epsilon)
+    context.planner.require_least(law.loss)
+    return law
+
+
+def expect(context: SessionContext, planned: Sequence[Planned], options: Options) -> None:
+    """Note the sums that the next run of a watch has to compare. Raises as `planned_law` does."""
+    questions = [watched(context, question) for question in planned]
+    sums = tuple(question.compared for question in questions)
+    for question in questions[:1]:
+        planned_law(context, question, sums)
+    watch_of(context, options).expected = sums
+
+
+def columns(context: SessionContext, planned: Planned) -> tuple[OutputColumn, ...]:
+    """The columns of the answer. Raises the refusals of `answer` that follow from text, options and policy."""
+    question = watched(context, planned)
+    planned_law(context, question)
+    return plain_release(SCHEMA.empty_table(), _NO_RECEIPT, context.sandbox, question.planned.options).columns
+
+
+def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
+    """The privacy plan of a comparison: the price of a run, due unless one is under way. Charges nothing; raises watch_law."""
+    question = watched(context, planned)
+    options, watch = question.planned.options, watch_of(context, question.planned.options)
+    run = watch.run
+    _require_comparable(question, run)
+    law = planned_law(context, question, watch.expected) if run is None else run.law
+    (block,) = question.planned.price.blocks
+    (output,) = planned_outputs(question.planned.plan, (block,), options.confidence, {})
+    grid = question.compared.term.grid
+    noise = replace(
+        output, mechanism=law.mechanism, noise_scale=float(law.noise.noise_scale) * 2.0 ** (law.noise.shift - grid),
+        error_95=law.gap_half_width(float(options.confidence), 1) * 2.0**-grid,
+        epsilon=None if law.loss.epsilon is None else float(law.loss.epsilon),
+        rho=None if law.loss.rho is None else float(law.loss.rho),
+    )  # fmt: skip
+    budget = context.accounts.budget(options.project)
+    charged = law.loss if run is None else PrivacyLoss.nothing()
+    price = budget.price(context.planner.accountant.units(charged))
+    left = _most_comparisons(context, law.loss)
+    most = "any number of comparisons" if left is None else f"at most {left:,} comparisons"
+    notes = (
+        f"compared with {plain_decimal(options.threshold or Fraction(0))}: a run of {most} is paid for when it "
+        "begins and ends with the first that is above",
+        f"watch {options.watch} has begun {_runs_reserved(context, options)} of {options.hits} runs",
+    )
+    return PrivacyPlan(
+        outputs=(noise,),
+        loss=law.loss,
+        charged=charged,
+        remaining=tuple(Remaining(budget).items()),
+        stored=(),
+        engine_sql=engine_sql(context, question.planned) if context.analyst is None else (),
+        confidence=float(options.confidence),
+        columns=tuple((column.name, column.type.value) for column in columns(context, planned)),
+        notes=notes,
+        lines=(
+            f"{noise.output}: above or below; a value above within +/- {noise.error_95:.4g} "
+            f"in {float(options.confidence):.0%} of cases",
+            price_line(price, describe_loss(charged), stored=False),
+            *notes,
+        ),
+    )
+
+
+def answer(context: SessionContext, planned: Planned, pace: Pace, running: set[Work]) -> Release:
+    """Compare one question with its threshold. Raises refusals (nothing charged) and faults, as `pipeline.answer` does.
+
+    `running` holds the work of the session while its asker waits.
+    """
+    question = watched(context, planned)
+    work = Work(
+        context.engine.interrupt, asker=context.analyst or OWNER, session=context.id, pace=pace, goes_on=_COUNTS_ON
+    )
+    running.add(work)
+    try:
+        work.start(partial(_in_turn, context, question, work))
+        return work.result()
+    finally:
+        work.leave()
+        running.discard(work)
+
+
+def watch_of(context: SessionContext, options: Options) -> NamedWatch:
+    """The watch that options name, of this asker, project and policy; of this session, where sessions have a budget."""
+    session = None if context.policy.session is None else context.id
+    return context.watches.named(context.analyst, options.project, options.watch, context.policy.version, session)
+
+
+def _in_turn(context: SessionContext, question: WatchedQuestion, work: Work) -> Release:
+    watch = watch_of(context, question.planned.options)
+    with watch.turn(work.check), context.room.place(work):
+        require_readable(context, question.planned, [0])
+        versions = open_sources(context, question.planned, [0])
+        request = Request(None, context.stages(), work)
+        measurement = MissingBlocks(context, question.planned, [None], request, [0], {}, "")
+        run, receipt = _begun(context, question, watch, work)
+        try:
+            return _compared(context, question, watch, run, measurement, work, receipt)
+        except BaseException as error:
+            if isinstance(error, Fault) and error.of_source:
+                context.room.breaker.failed(versions)
+            if not run.comparisons:
+                run.reservation.fail(getattr(error, "slug", type(error).__name__))
+            if isinstance(error, Error):
+                error.charged = True
+            raise
+
+
+def _require_comparable(question: WatchedQuestion, run: ThresholdRun | None) -> None:
+    """Raises Refusal watch_law where the run under way has no noise for this question."""
+    if run is not None and not comparable(question.compared, run.law, run.grid, run.direction):
+        raise refuse("watch_law", name=question.planned.options.watch)
+
+
+def _begun(
+    context: SessionContext, question: WatchedQuestion, watch: NamedWatch, work: Work
+) -> tuple[ThresholdRun, Receipt]:
+    """Take the run under way from the watch, or reserve another one, and what is paid for it. Nothing that may fail follows the
+    charge before the run is in hand."""
+    options, run = question.planned.options, watch.run
+    if run is not None:
+        _require_comparable(question, run)
+        remaining = Remaining(context.accounts.budget(options.project))
+        with work.begun():
+            watch.run = None
+        return run, Receipt(_receipt(options, run.number), PrivacyLoss.nothing(), remaining, "nothing", price="nothing")
+    law = planned_law(context, question, watch.expected)
+    left = _most_comparisons(context, law.loss)
+    secret = noisy_threshold(law, context.gate)
+    number, reservation = _reserve(context, question.planned, law.loss, work)
+    run = ThresholdRun(law, secret, question.compared.term.grid, question.compared.direction, left, number, reservation)
+    budget = context.accounts.budget(options.project, reservation.accounts)
+    price = budget.price(context.planner.accountant.units(law.loss))
+    part = "nothing" if price is None else price.after()
+    receipt_id, paid = _receipt(options, number), describe_loss(law.loss)
+    return run, Receipt(receipt_id, law.loss, Remaining(budget), paid, price=part)
+
+
+def _compared(
+    context: SessionContext,
+    question: WatchedQuestion,
+    watch: NamedWatch,
+    run: ThresholdRun,
+    measurement: MissingBlocks,
+    work: Work,
+    receipt: Receipt,
+) -> Release:
+    """Touch the data, compare, and give the run back to the watch if the answer is "below"."""
+    options, compared = question.planned.options, question.compared
+    assert options.threshold is not None
+    threshold = compared.steps(options.threshold, run.law.noise.shift)
+    check_promises(context, question.planned.price.blocks[0].block.source)
+    exact = measurement.exact(0)[SUMS]
+    gap = compare(exact, compared.term.name, threshold, run.law, run.secret, context.gate)
+    work.require_open()
+    if not run.comparisons:
+        run.reservation.commit()
+    run.comparisons += 1
+    run.left = None if run.left is None else run.left - 1
+    value = error = None
+    if gap is not None:
+        value = (threshold + gap) * 2.0 ** (run.law.noise.shift - run.grid)
+        error = run.law.gap_half_width(float(options.confidence), run.comparisons) * 2.0**-run.grid
+    elif run.left != 0:
+        watch.run = run
+    left = max(0, options.hits - run.number)
+    row = dict(zip(SCHEMA.names, (gap is not None, value, error, watch.run is run, left), strict=True))
+    receipt = replace(receipt, notices=(_notice(run, options, left, ended=watch.run is None, above=gap is not None),))
+    return plain_release(pa.Table.from_pylist([row], SCHEMA), receipt, context.sandbox, options)
+
+
+def _notice(run: ThresholdRun, options: Options, left: int, *, ended: bool, above: bool) -> str:
+    if not ended:
+        more = "any number of" if run.left is None else f"{run.left:,}"
+        return f"run {run.number} of {options.hits} goes on: {more} further comparisons cost nothing until one is above"
+    why = "one was above" if above else "it has made all its comparisons"
+    further = f"{left} may still begin, each costs {describe_loss(run.law.loss)}" if left else "no other may begin"
+    return f"run {run.number} of {options.hits} has ended: {why}; {further}"
+
+
+def _most_comparisons(context: SessionContext, loss: PrivacyLoss) -> int | None:
+    """Return how many scans the price of a run pays for at the least price of a scan (privacy.md 10)."""
+    least = context.policy.per_query.min_epsilon
+    if not least:
+        return None
+    accountant = context.planner.accountant
+    floor, spent = accountant.units(accountant.request(least)), accountant.units(loss)
+    return max(1, min(spent[name] // amount for name, amount in floor.items() if amount))
+
+
+# --- the numbers of runs in the ledger --------------------------------------------------------------------------------
+
+
+def _receipt(options: Options, number: int) -> str:
+    project = "" if options.project is None else hashlib.sha256(options.project.encode()).hexdigest()[:12] + "-"
+    return f"watch-{project}{options.watch}-{number}"
+
+
+def _is_reserved(context: SessionContext, options: Options, number: int) -> bool:
+    return context.ledger.find(charge_id(context.analyst, _receipt(options, number))) is not None
+
+
+def _runs_reserved(context: SessionContext, options: Options) -> int:
+    """Return how many runs of a watch the ledger holds: numbers are given in order, so that the last is looked for by halves."""
+    above = 1
+    while _is_reserved(context, options, above):
+        above *= 2
+    low, high = above // 2, above
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _is_reserved(context, options, middle) else (low, middle)
+    return low
+
+
+def _reserve(context: SessionContext, planned: Planned, loss: PrivacyLoss, work: Work) -> tuple[int, Reservation]:
+    """Reserve the next run: its number, and the charge. Raises watch_over where all are reserved.
+
+    A number that another process took meanwhile is skipped.
+    """
+    options = planned.options
+    number = _runs_reserved(context, options) + 1
+    while number <= options.hits:
+        try:
+            return number, reserve(context, _receipt(options, number), loss, planned, work)
+        except Error as error:
+            if error.slug != "request_repeated":
+                raise
+        number += 1
+    raise refuse("watch_over", name=options.watch, hits=options.hits)

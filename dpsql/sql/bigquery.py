@@ -1,0 +1,108 @@
+"""BigQuery's differential privacy clause and the named arguments of its aggregates, taken out of the tokens of a question.
+
+`SELECT WITH DIFFERENTIAL_PRIVACY [OPTIONS (name = value, ...)] ...` gives options for one question, and
+`AVG(x, contribution_bounds_per_row => (low, high))` clamps each value: AVG(clamp(x, low, high)).
+"""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors.exceptions import refuse
+from dpsql.sql.lexer import word
+
+PER_ROW = "CONTRIBUTION_BOUNDS_PER_ROW"
+Options = tuple[tuple[str, str], ...]
+_OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
+
+
+def in_plain_sql(tokens: list[Token]) -> tuple[list[Token], Options]:
+    """The tokens without the clause and without named arguments, and the options as texts. Refuses what is written wrong, and
+    named arguments that there are not."""
+    tokens, options = _privacy_options(tokens)
+    while (arrow := next((n for n, token in enumerate(tokens) if token.token_type is TokenType.FARROW), 0)) > 0:
+        tokens = _clamped(tokens, arrow)
+    return tokens, options
+
+
+def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
+    for index, token in enumerate(tokens[:-1]):
+        if word(token) == "WITH" and word(tokens[index + 1]) == "DIFFERENTIAL_PRIVACY":
+            break
+    else:
+        return tokens, ()
+    if index == 0 or word(tokens[index - 1]) != "SELECT":
+        raise refuse("syntax", detail="expected SELECT WITH DIFFERENTIAL_PRIVACY", position=token.start + 1)
+    start = index + 3
+    if [word(token) for token in tokens[index + 2 : start + 1]] != ["OPTIONS", "("]:
+        return tokens[:index] + tokens[index + 2 :], ()
+    end = start
+    while end < len(tokens) and tokens[end].token_type is not TokenType.R_PAREN:
+        end += 1
+    options: list[tuple[str, str]] = []
+    start += 1
+    while start < end:
+        comma = next((n for n in range(start, end) if tokens[n].token_type is TokenType.COMMA), end)
+        name, equals, *value = part if len(part := tokens[start:comma]) >= 3 else [token] * 3
+        signed = len(value) == 2 and value[0].token_type is TokenType.DASH
+        if equals.token_type is not TokenType.EQ or not (signed or len(value) == 1):
+            raise refuse("syntax", detail="options are written name = value, ...", position=tokens[start].start + 1)
+        if name.text.lower() in dict(options):
+            raise refuse("syntax", detail=f"{name.text} stands twice among the options", position=name.start + 1)
+        options.append((name.text.lower(), "".join(piece.text for piece in value)))
+        start = comma + 1
+    return tokens[:index] + tokens[end + 1 :], tuple(options)
+
+
+def _clamped(tokens: list[Token], arrow: int) -> list[Token]:
+    """The tokens with the argument in front of a named one clamped. `arrow`: the place of =>."""
+    name = tokens[arrow - 1]
+    if word(name) != PER_ROW:
+        raise refuse("named_argument", name=name.text, position=name.start + 1)
+    begin, comma = _argument_before(tokens, arrow - 1)
+    low, high, end = _bounds(tokens, arrow)
+    clamp, open_, close = (Token(*kind) for kind in _call(tokens[begin]))
+    bounds = [tokens[comma], *low, tokens[comma], *high]
+    return [*tokens[:begin], clamp, open_, *tokens[begin:comma], *bounds, close, *tokens[end + 1 :]]
+
+
+def _call(token: Token) -> list[tuple[TokenType, str, int, int, int, int]]:
+    """Return what the tokens of clamp() are made of: errors point at the value."""
+    where = (token.line, token.col, token.start, token.end)
+    return [(kind, text, *where) for kind, text in ((TokenType.VAR, "clamp"), (_OPEN, "("), (_CLOSE, ")"))]
+
+
+def _argument_before(tokens: list[Token], name: int) -> tuple[int, int]:
+    """Return where the one argument before a named one begins, and the comma behind it."""
+    comma, depth, begin = name - 1, 0, name - 1
+    while begin > 0:
+        kind = tokens[begin - 1].token_type
+        if depth == 0 and kind in (_OPEN, TokenType.COMMA):
+            break
+        depth += (kind is _CLOSE) - (kind is _OPEN)
+        begin -= 1
+    if comma <= begin or tokens[comma].token_type is not TokenType.COMMA or tokens[begin - 1].token_type is not _OPEN:
+        raise refuse("named_argument_place", name=tokens[name].text, position=tokens[name].start + 1)
+    return begin, comma
+
+
+def _bounds(tokens: list[Token], arrow: int) -> tuple[list[Token], list[Token], int]:
+    """The tokens of both numbers of (low, high) behind =>, and the place of the bracket that closes them."""
+    kinds = [token.token_type for token in tokens[arrow + 1 : arrow + 8]]
+    texts: list[list[Token]] = [[], []]
+    place, side = arrow + 2, 0
+    for kind, token in zip(kinds[1:], tokens[arrow + 2 : arrow + 8], strict=False):
+        if kind is _CLOSE:
+            break
+        if kind is TokenType.COMMA and side == 0:
+            side = 1
+        else:
+            texts[side].append(token)
+        place += 1
+    numbers = all(
+        part[-1:] and part[-1].token_type is TokenType.NUMBER and all(t.token_type is TokenType.DASH for t in part[:-1])
+        for part in texts
+    )
+    if kinds[:1] != [_OPEN] or place >= len(tokens) or tokens[place].token_type is not _CLOSE or not numbers:
+        raise refuse("named_argument_place", name=tokens[arrow - 1].text, position=tokens[arrow - 1].start + 1)
+    return texts[0], texts[1], place

@@ -1,0 +1,70 @@
+"""What a refusal calls a part of a text: as SQL writes it, never by the parser's own name for it."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dpsql.sql.parse import dialect
+
+_WORDS: dict[type[exp.Expr], str] = {
+    exp.Tuple: "a list in brackets", exp.Star: "*", exp.Placeholder: "a parameter", exp.Parameter: "a parameter",
+    exp.SessionParameter: "a parameter", exp.Lambda: "x -> ...", exp.Kwarg: "name => value", exp.PropertyEQ: "name := value",
+    exp.Bracket: "a subscript [...]", exp.Slice: "a slice [a:b]", exp.Dot: "a field of a value", exp.Struct: "a struct",
+    exp.Array: "a list [...]", exp.Table: "a table", exp.Subquery: "a subquery", exp.Select: "SELECT", exp.Order: "ORDER BY",
+    exp.Ordered: "ORDER BY", exp.Group: "GROUP BY", exp.Sort: "SORT BY", exp.Cluster: "CLUSTER BY",
+    exp.Distribute: "DISTRIBUTE BY", exp.TableSample: "TABLESAMPLE", exp.WindowSpec: "a frame", exp.TableAlias: "an alias",
+    exp.Alias: "an alias", exp.Identifier: "a name", exp.Column: "a column", exp.Literal: "a literal", exp.Paren: "brackets",
+    exp.IgnoreNulls: "IGNORE NULLS", exp.RespectNulls: "RESPECT NULLS", exp.WithinGroup: "WITHIN GROUP",
+    exp.AtTimeZone: "AT TIME ZONE", exp.HexString: "a hexadecimal literal", exp.BitString: "a bit string",
+    exp.ByteString: "a string with escapes", exp.National: "a national string", exp.RawString: "a string in dollars",
+    exp.Heredoc: "a string in dollars", exp.UnicodeString: "a string with escapes",
+    exp.PositionalColumn: "#n", exp.DataType: "a type", exp.Cast: "CAST", exp.TryCast: "TRY_CAST", exp.Var: "a word",
+    exp.CTE: "WITH", exp.HavingMax: "HAVING MAX", exp.SetOperation: "a set operation", exp.Escape: "ESCAPE",
+    exp.Command: "a command", exp.Case: "CASE", exp.If: "CASE", exp.PivotAlias: "an alias", exp.Columns: "COLUMNS(...)",
+    exp.LimitOptions: "LIMIT in percent", exp.Is: "IS", exp.In: "IN", exp.Between: "BETWEEN",
+}  # fmt: skip
+_SLOTS = {
+    "expression": "a second argument", "count": "a second argument", "expressions": "more arguments", "pivots": "PIVOT",
+    "sample": "TABLESAMPLE", "laterals": "LATERAL", "order": "ORDER BY", "sort": "SORT BY", "with": "WITH", "when": "a time",
+    "except": "EXCLUDE", "replace": "REPLACE", "rename": "RENAME", "only": "ONLY", "ordinality": "ORDINALITY",
+    "operation_modifiers": "such words", "into": "INTO", "locks": "FOR UPDATE", "connect": "CONNECT BY", "match": "MATCH",
+    "alias": "an alias", "unit": "a unit", "recursive": "RECURSIVE", "changes": "CHANGES", "version": "a version",
+    "kind": "such words", "materialized": "MATERIALIZED", "over": "OVER", "spec": "a frame", "exclude": "EXCLUDE",
+    "nulls_first": "NULLS FIRST", "fill": "WITH FILL", "having": "HAVING", "group": "GROUP BY", "where": "WHERE",
+}  # fmt: skip
+"""What fills a slot of a node, where the slot's name is no word of SQL."""
+
+
+def sql_word(node: exp.Expr) -> str:
+    """The word or sign that stands for `node` in SQL: BETWEEN, LOG, &, or a description such as "a list in brackets"."""
+    named = next((_WORDS[kind] for kind in type(node).__mro__ if kind in _WORDS), None)
+    if named is not None:
+        return named
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper()
+    if isinstance(node, exp.Func):
+        return node.sql_name()
+    sign = _sign(node) if isinstance(node, (exp.Binary, exp.Unary)) else ""
+    return sign or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
+
+
+def _sign(node: exp.Expr) -> str:
+    """The sign of an operator, as it is written between or before its operands; nothing where the dialect has none."""
+    operands = {"this": exp.column("a")} | ({"expression": exp.column("b")} if isinstance(node, exp.Binary) else {})
+    try:
+        text = type(node)(**operands).sql(dialect())
+    except (SqlglotError, ValueError):
+        return ""
+    return " ".join(word for word in text.split() if word not in ("a", "b")).rstrip("a")
+
+
+def slot_word(name: str, value: object) -> str:
+    """Return what stands in the slot `name` of a node in SQL."""
+    name = name.strip("_")
+    if name in _SLOTS:
+        return _SLOTS[name]
+    clause = isinstance(value, exp.Expr) and not isinstance(value, (exp.Condition, exp.Identifier))
+    return sql_word(value) if clause and isinstance(value, exp.Expr) else name.upper().replace("_", " ")

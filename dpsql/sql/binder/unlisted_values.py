@@ -1,0 +1,53 @@
+"""Comparisons with texts that the policy does not list: refused where the spelling alone differs from a listed value."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Column, Expr, Literal
+from dpsql.sql.parse import place
+
+COMPARISONS = frozenset({"eq", "ne", "in", "not_distinct"})
+_MOST_NAMED = 6
+
+
+def check_spelling(arguments: tuple[Expr, ...], node: exp.Expr) -> None:
+    """Refuse a comparison of a column with 'Male' where the policy lists 'male' (value_spelling), before it is charged.
+
+    A list that has the listed spelling, too, is meant as it is. LIKE compares with any text.
+    """
+    columns = [argument for argument in arguments if isinstance(argument, Column)]
+    if len(columns) != 1 or columns[0].facts.type is not Type.TEXT or columns[0].facts.values is None:
+        return
+    listed = {value for value in columns[0].facts.values if value is not None}
+    folded = {_folded(value): value for value in listed}
+    texts = [part.value for part in arguments if isinstance(part, Literal) and isinstance(part.value, str)]
+    for text in texts:
+        meant = folded.get(_folded(text))
+        if text not in listed and meant is not None and meant not in texts:
+            written = _literal(node, text)
+            name = next((column.name for column in node.find_all(exp.Column)), columns[0].name)
+            raise refuse("value_spelling", text=text, name=name, meant=meant, position=place(written) or place(node))
+
+
+def unlisted(function: str, arguments: tuple[Expr, ...]) -> tuple[tuple[str, str], ...]:
+    """Return the literals that a comparison meets with a column for which the policy lists others, and some of those."""
+    columns = [argument for argument in arguments if isinstance(argument, Column)]
+    if function not in COMPARISONS or len(columns) != 1 or columns[0].facts.values is None:
+        return ()
+    values = columns[0].facts.values
+    literals = [part.value for part in arguments if isinstance(part, Literal) and part.value is not None]
+    some = [str(value) for value in values if value is not None][:_MOST_NAMED]
+    listed = ", ".join([*some, "..."] if len(values) > _MOST_NAMED else some)
+    return tuple((str(value), listed) for value in literals if value not in values)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _literal(node: exp.Expr, text: str) -> exp.Expr | None:
+    """The literal in the text of the question."""
+    return next((part for part in node.find_all(exp.Literal) if part.is_string and part.this == text), None)

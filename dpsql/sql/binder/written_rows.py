@@ -1,0 +1,119 @@
+"""VALUES and UNNEST in FROM: rows that the question itself lists, read as a UNION ALL of SELECTs without FROM.
+
+They are public, so joining with them is joining with a result: a row of a privacy unit meets at most one of them where the
+compared columns are unique. That is decided here, on the values as they are compared: integers exactly, numbers with a
+fraction as the doubles that they become, texts by their characters. Nothing is claimed of anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.intervals import Facts, Type
+from dpsql.sql.binder.scalars import literal_value
+from dpsql.sql.binder.scope import Released, only
+from dpsql.sql.parse import place
+
+MOST_ROWS = 1_000
+MOST_COLUMNS = 20
+_MOST_TOGETHER = 2
+Rows = Sequence[Sequence[exp.Expr]]
+
+
+def written_rows(node: exp.Expr) -> tuple[exp.Query, Rows] | None:
+    """Return the rows of VALUES or UNNEST(ARRAY[...]) with a query that returns them; None for anything else in FROM."""
+    if isinstance(node, exp.Values):
+        only(node, "expressions", "alias")
+        rows: Rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    elif isinstance(node, exp.Unnest) and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Array):
+        only(node, "expressions", "alias")
+        rows = [[item] for item in node.expressions[0].expressions]
+    else:
+        return None
+    if not rows or len(rows) > MOST_ROWS or len(rows[0]) > MOST_COLUMNS:
+        raise refuse("clause", what=f"a list of no rows, or of more than {MOST_ROWS} rows", position=place(node))
+    if len({len(row) for row in rows}) != 1:
+        raise refuse("syntax", detail="rows of VALUES have different numbers of columns", position=place(node))
+    query: exp.Query = _select(rows[0])
+    for row in rows[1:]:
+        query = exp.Union(this=query, expression=_select(row), distinct=False)
+    return query, rows
+
+
+def column_names(node: exp.Expr, rows: Rows) -> tuple[str, ...]:
+    """Return the names of the columns: those of the alias; UNNEST(...) AS name calls its column by that name, too."""
+    names = (
+        tuple(column.name for column in (node.args["alias"].args.get("columns") or ()))
+        if node.args.get("alias")
+        else ()
+    )
+    if not names and isinstance(node, exp.Unnest):
+        return (node.alias or "unnest",)
+    return names or tuple(f"col{number}" for number in range(len(rows[0])))
+
+
+def with_facts(bound: Released, rows: Rows) -> Released:
+    """Return the rows with the types and values of their columns, and with the columns that tell rows apart."""
+    columns = [_column([row[number] for row in rows]) for number in range(len(rows[0]))]
+    facts = tuple(column if column is None else column[0] for column in columns)
+    exact = {number: column[1] for number, column in enumerate(columns) if column is not None}
+    unique = set()
+    for size in range(1, _MOST_TOGETHER + 1):
+        for numbers in combinations(exact, size):
+            together = [
+                values for values in zip(*(exact[number] for number in numbers), strict=True) if None not in values
+            ]
+            if len(set(together)) == len(together):
+                unique.add(frozenset(numbers))
+    return replace(bound, facts=facts, unique=frozenset(unique))
+
+
+def _select(row: Sequence[exp.Expr]) -> exp.Select:
+    return exp.Select(expressions=[exp.alias_(item.copy(), f"col{number}") for number, item in enumerate(row)])
+
+
+def _column(items: Sequence[exp.Expr]) -> tuple[Facts, list[Any]] | None:
+    """Return the facts of a column of literals and its values as they are compared; None for any other column."""
+    try:
+        values = [_value(item) for item in items]
+    except _NoLiteral:
+        return None
+    present = [value for value in values if value is not None]
+    nullable = len(present) < len(values)
+    kinds = {type(value) for value in present}
+    listed = (*dict.fromkeys(present), *([None] if nullable else []))
+    if kinds == {str}:
+        return Facts(Type.TEXT, values=listed, nullable=nullable), values
+    if kinds == {bool}:
+        return Facts(Type.BOOLEAN, values=listed, nullable=nullable), values
+    if kinds == {int}:
+        low, high = Fraction(min(present)), Fraction(max(present))
+        return Facts(Type.INTEGER, low, high, listed, nullable), values
+    if kinds and kinds <= {int, Fraction}:
+        doubles = [None if value is None else float(value) for value in values]
+        return Facts(Type.REAL, min(map(Fraction, present)), max(map(Fraction, present)), None, nullable), doubles
+    return None
+
+
+class _NoLiteral(Exception):
+    """Something else than a literal stands in the list."""
+
+
+def _value(item: exp.Expr) -> Any:
+    bare = item.unalias().unnest()
+    if isinstance(bare, exp.Null):
+        return None
+    if isinstance(bare, exp.Boolean):
+        return bool(bare.this)
+    if isinstance(bare, exp.Literal):
+        return literal_value(bare)
+    if isinstance(bare, exp.Neg) and isinstance(bare.this, exp.Literal) and not bare.this.is_string:
+        return -literal_value(bare.this)
+    raise _NoLiteral

@@ -1,0 +1,167 @@
+"""The one place where a text becomes tokens. Each text is lexed once for each dialect whose parser reads it, and its
+tokens go with it from there on: cut into statements, read as commands, parsed.
+
+`Piece` is what is handed on: one statement with its tokens, whose places count from the start of that statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import sqlglot
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokens import Tokenizer
+
+from dpsql.errors.exceptions import refuse
+
+DIALECT = "duckdb"
+"""The dialect of questions."""
+POSTGRESQL = "postgres"
+"""The dialect of what clients ask the catalogs."""
+
+_DOLLAR_QUOTE = re.compile(r"\$(?:[A-Za-z_]\w*)?\$")
+_OPENING = re.compile(r"[eE]?'|\"|" + _DOLLAR_QUOTE.pattern)
+_BLANKS = re.compile(r"(?:\s+|--[^\r\n]*)*")
+_COMMENT_EDGE = re.compile(r"/\*|\*/")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One statement without its semicolon, in the text that it was cut out of: `line` on which it starts (from 1),
+    `offset` of its first character. `dialect` is the one in which it was lexed first."""
+
+    sql: str
+    line: int = 1
+    offset: int = field(default=0, compare=False)
+    dialect: str = field(default=DIALECT, compare=False)
+    _lexed: dict[str, Sequence[Token]] = field(default_factory=dict, compare=False, repr=False)
+
+    def tokens(self, dialect: str | None = None) -> Sequence[Token]:
+        """Its tokens in a dialect (None: the one in which it was lexed first), not to be changed.
+
+        Raises text_unfinished and syntax.
+        """
+        dialect = dialect or self.dialect
+        if dialect not in self._lexed:
+            lexed = lex(self.sql, dialect)
+            if lexed.stop is not None:
+                raise lexed.refusal()
+            self._lexed[dialect] = lexed.tokens
+        return self._lexed[dialect]
+
+    def part(self, start: int, stop: int) -> Piece:
+        """The text of its tokens from number `start` up to `stop` as a piece; its line and offset count from this one's
+        start."""
+        tokens = self.tokens()[start:stop]
+        return cut(self.sql, tokens, self.dialect) if tokens else Piece("", 1, len(self.sql), self.dialect)
+
+    def source(self, token: Token) -> str:
+        """A token as it is written, with its quotes."""
+        return self.sql[token.start : token.end + 1]
+
+    def forget(self) -> None:
+        """Let the tokens go: they are made again when somebody needs them."""
+        self._lexed.clear()
+
+
+SqlText = str | Piece
+"""What may be asked: a text, or one that was lexed already."""
+
+
+def as_piece(text: SqlText) -> Piece:
+    """The text with its tokens."""
+    return text if isinstance(text, Piece) else Piece(text)
+
+
+def lexed_piece(text: str, tokens: Sequence[Token]) -> Piece:
+    """A whole text of questions with its tokens."""
+    return Piece(text, _lexed={DIALECT: tokens})
+
+
+def cut(text: str, tokens: Sequence[Token], dialect: str) -> Piece:
+    """The piece of `text` that one or more of its tokens make up."""
+    start, end = tokens[0].start, tokens[-1].end + 1
+    return Piece(text[start:end], text.count("\n", 0, start) + 1, start, dialect, {dialect: _moved(tokens, start)})
+
+
+def _moved(tokens: Sequence[Token], by: int) -> Sequence[Token]:
+    """Tokens whose places count from character `by`. Lines and columns stay: they only tell tokens apart."""
+    if not by:
+        return tokens
+    return [Token(t.token_type, t.text, t.line, t.col, t.start - by, t.end - by, t.comments) for t in tokens]
+
+
+def word(token: Token) -> str:
+    """A word in upper case; nothing for strings and quoted names."""
+    return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.upper()
+
+
+@dataclass(frozen=True)
+class Lexed:
+    """The tokens of a text. `stop` is the character from which on it could not be read, None when all of it was;
+    `unfinished` what is opened there and not closed: string, quoted name or comment."""
+
+    tokens: list[Token]
+    stop: int | None = None
+    unfinished: str = ""
+
+    def refusal(self) -> Exception:
+        """Return what is said of a text that could not be read to its end: text_unfinished or syntax, with the place."""
+        assert self.stop is not None
+        if self.unfinished:
+            return refuse("text_unfinished", what=self.unfinished, position=self.stop + 1)
+        return refuse("syntax", detail="no word, number or sign of SQL begins here", position=self.stop + 1)
+
+
+def lex(text: str, dialect: str = DIALECT) -> Lexed:
+    """Read a text. Never raises: a prompt asks for more when something is unfinished."""
+    lexer = _lexer(dialect, _DOLLAR_QUOTE.search(text) is not None)(dialect=parser_dialect(dialect))
+    try:
+        return Lexed(lexer.tokenize(text))
+    except SqlglotError:
+        tokens = lexer.tokens
+    stop = tokens[-1].end + 1 if tokens else 0
+    while True:
+        blanks = _BLANKS.match(text, stop)
+        stop = blanks.end() if blanks else stop
+        if not text.startswith("/*", stop):
+            break
+        after = _after_comment(text, stop + 2)
+        if after is None:
+            return Lexed(tokens, stop, "comment")
+        stop = after
+    opening = _OPENING.match(text, stop)
+    unfinished = "" if opening is None else "quoted name" if opening.group() == '"' else "string"
+    return Lexed(tokens, stop, unfinished)
+
+
+def _after_comment(text: str, index: int) -> int | None:
+    """Comments nest, as in PostgreSQL and DuckDB."""
+    depth = 1
+    for edge in _COMMENT_EDGE.finditer(text, index):
+        depth += 1 if edge.group() == "/*" else -1
+        if depth == 0:
+            return edge.end()
+    return None
+
+
+@cache
+def parser_dialect(name: str) -> sqlglot.Dialect:
+    """A dialect, made once: by its name it is made anew at every use."""
+    return sqlglot.Dialect.get_or_raise(name)
+
+
+@cache
+def _lexer(dialect: str, dollar_quotes: bool) -> type[Tokenizer]:
+    """The lexer of a dialect. Without COMMANDS it reads what follows words like FETCH and EXPLAIN instead of taking it for
+    one string. Where a text has no $$ or $name$, it has no strings in dollars: else $1+$2 would begin one."""
+    usual = parser_dialect(dialect).tokenizer_class
+    changes: dict[str, object] = {"COMMANDS": set[TokenType]()}
+    if not dollar_quotes:
+        changes["HEREDOC_STRINGS"] = []
+        changes["SINGLE_TOKENS"] = {**usual.SINGLE_TOKENS, "$": TokenType.PARAMETER}
+    return type("Lexer", (usual,), changes)

@@ -1,0 +1,91 @@
+"""What other systems spell in another way, read as DuckDB spells it: aggregates, SELECT TOP n, and brackets around joins.
+
+Spark's and Trino's percentile_approx(x, q [, accuracy]), approx_percentile and percentile, and PostgreSQL's mode() WITHIN GROUP
+(ORDER BY x). The accuracy says how much memory an approximation may take, which there is none of here.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from dpsql.errors.exceptions import refuse
+
+_APPROXIMATE = {"percentile_approx", "approx_percentile"}
+_EXACT = "percentile"
+
+
+def in_own_spelling(tree: exp.Query) -> exp.Query:
+    """The tree with DuckDB's aggregates in place of those that other systems have for the same, and without brackets around
+    the first joins of a FROM, which change nothing: joins are made from the left."""
+    for select in list(tree.find_all(exp.Select)):
+        _without_brackets(select)
+    for node in list(tree.find_all(exp.Anonymous, exp.WithinGroup)):
+        if isinstance(node, exp.Anonymous):
+            respelt = _percentile(node)
+        else:
+            respelt = _ordered_mode(node) if isinstance(node, exp.WithinGroup) else None
+        if respelt is not None:
+            node.replace(respelt)
+    return tree
+
+
+def without_top(tokens: list[Token]) -> tuple[list[Token], exp.Expr | None]:
+    """The tokens of SELECT TOP n ... without TOP n, and n; other statements as they are. A share (PERCENT) and ties have no
+    meaning here, so that the parser will refuse them."""
+    words = [token.text.upper() for token in tokens[:7]]
+    if words[:2] != ["SELECT", "TOP"]:
+        return tokens, None
+    number, rest = (words[3], 5) if words[2:3] == ["("] and words[4:5] == [")"] else ("".join(words[2:3]), 3)
+    if not number.isdigit() or words[rest : rest + 1] in ([], ["PERCENT"], ["WITH"]):
+        return tokens, None
+    return [tokens[0], *tokens[rest:]], exp.Literal.number(number)
+
+
+def with_top(tree: exp.Query, most: exp.Expr, position: int) -> exp.Query:
+    """The SELECT with LIMIT n. Refuses (syntax) another LIMIT beside it, and sets of which one SELECT alone has a TOP."""
+    if not isinstance(tree, exp.Select) or tree.args.get("limit") or tree.args.get("offset"):
+        raise refuse("syntax", detail="TOP stands in one SELECT without LIMIT", position=position)
+    tree.set("limit", exp.Limit(expression=most))
+    return tree
+
+
+def _without_brackets(select: exp.Select) -> None:
+    clause = select.args.get("from_")
+    while (
+        clause is not None
+        and isinstance(bracket := clause.this, exp.Subquery)
+        and isinstance(bracket.this, (exp.Table, exp.Subquery))
+    ):
+        inner = bracket.this
+        if any(value for name, value in bracket.args.items() if name not in ("this", "joins")):
+            return
+        joins = [
+            *(inner.args.get("joins") or ()),
+            *(bracket.args.get("joins") or ()),
+            *(select.args.get("joins") or ()),
+        ]
+        inner.set("joins", None)
+        clause.set("this", inner)
+        select.set("joins", joins or None)
+
+
+def _percentile(node: exp.Anonymous) -> exp.Expr | None:
+    name, arguments = str(node.this).lower(), node.expressions
+    if name == "var" and len(arguments) == 1:
+        return exp.Variance(this=arguments[0])
+    if name == _EXACT and len(arguments) == 2:
+        return exp.PercentileCont(this=arguments[0], expression=arguments[1])
+    if name not in _APPROXIMATE or not 2 <= len(arguments) <= 3:
+        return None
+    if len(arguments) == 3 and not (isinstance(arguments[2], exp.Literal) and not arguments[2].is_string):
+        return None
+    return exp.ApproxQuantile(this=arguments[0], quantile=arguments[1])
+
+
+def _ordered_mode(node: exp.WithinGroup) -> exp.Expr | None:
+    """The order only says of which values the most frequent one is wanted."""
+    order = node.expression
+    if not isinstance(node.this, exp.Mode) or node.this.args.get("this") is not None or len(order.expressions) != 1:
+        return None
+    return exp.Mode(this=order.expressions[0].this)

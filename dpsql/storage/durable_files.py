@@ -1,0 +1,36 @@
+"""Files that are on the disk before anybody relies on them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a new file that its owner alone can read, and see it on the disk. Raises FileExistsError and other OSErrors.
+
+    Its name is on the disk after `sync` of its directory.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def take_name(path: Path) -> None:
+    """Make `path` a new empty file of this user, so that writing to it follows no link that was there before.
+
+    Raises FileExistsError and other OSErrors, such as for a name of somebody else in a folder with the sticky bit.
+    """
+    path.unlink(missing_ok=True)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+
+
+def sync(path: Path) -> None:
+    """See the content of a file, or the names in a directory, on the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

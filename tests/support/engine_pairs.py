@@ -1,0 +1,78 @@
+"""The same hospital in DuckDB and in another engine, and the comparison of what both measure for the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sql.corpus import ACCEPTED, Case
+
+from dpsql.audit.observation import Observed
+from dpsql.errors.exceptions import Error
+from dpsql.policy import Policy
+from support.corpus_neighbours import Hospital
+from support.neighbouring_hospitals import together
+
+BY_HASH = {
+    "clipping-with_caps", "doors-bigquery_options", "private_keys-max_groups", "private_keys-max_groups_and_rows",
+    "public_keys-max_groups", "public_keys-max_rows_per_group", "public_keys-both_caps", "public_keys-cap_of_all_rows",
+    "windows-first_visit", "windows-first_three", "windows-values_of_other_rows", "quantiles-capped_rows",
+    "quantiles-capped_groups", "modes-mode_with_capped_rows_per_group",
+    *(case.id for case in ACCEPTED if case.group == "samples"),
+}  # fmt: skip
+"""Rows that are dropped, first among equals, or in one sample, by the keyed hash: each engine has its own, so others stay."""
+
+
+def unbounded(policy: Policy) -> Policy:
+    """No person has more rows than the policy keeps: which of them stay is the hash's to say, and engines' hashes differ."""
+    tables = {
+        name: replace(table, bounds=replace(table.bounds, max_rows=5000)) if (table.bounds.max_rows or 0) > 1 else table
+        for name, table in policy.tables.items()
+    }
+    return replace(policy, tables=tables)
+
+
+class Pair:
+    """The same hospital in both engines; `world` opens the other one over a policy."""
+
+    def __init__(self, name: str, world: Callable[[Policy], Any]) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            from support import corpus_neighbours
+
+            original = corpus_neighbours.policy
+            patch.setattr(corpus_neighbours, "policy", lambda wanted: unbounded(original(wanted)))
+            self.hospital = Hospital(name)
+        self.other = world(self.hospital.policy)
+        self.other.load(together(self.hospital.base, {}))
+
+    def observed(self, case: Case) -> tuple[Observed, Observed]:
+        return self.hospital.observe(case, self.hospital.crowd), self.hospital.observe(case, self.other)
+
+
+def measured(observed: Observed) -> list[Any]:
+    return [vars(block) for block in observed.blocks]
+
+
+def check_group(pair: Pair, group: str, refused: frozenset[str], chosen: frozenset[str] | None = None) -> None:
+    """Questions of a group of the corpus (those of `chosen`, else all) have equal exact rows, or are refused with a reason where
+    `refused` names them."""
+    compared = 0
+    cases = [case for case in ACCEPTED if case.group == group and (chosen is None or case.id in chosen)]
+    for case in cases:
+        try:
+            ours, theirs = pair.observed(case)
+        except Error as error:
+            assert (error.slug, pair.hospital.by_rows) == ("clip_rows", True), case.id
+            compared += 1
+            continue
+        if case.id in refused and ours.outcome == "answered":
+            assert "engine_function" in theirs.outcome and not theirs.charged and theirs.engine_sql == [], case.id
+            continue
+        assert ours.outcome.split("\n")[0] == theirs.outcome.split("\n")[0], case.id
+        assert (ours.columns, ours.charges) == (theirs.columns, theirs.charges), case.id
+        if case.id not in BY_HASH:
+            assert measured(ours) == measured(theirs), case.id
+            compared += 1
+    assert compared > 0 or {case.id for case in cases} <= BY_HASH | refused

@@ -1,0 +1,88 @@
+"""Formulas of aggregates over sums with noise that a test draws: many groups of one size at once, without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpsql.aggregates.registry import aggregate_of
+from dpsql.functions.evaluate import evaluate
+from dpsql.plan.formulas import Formula, estimated, plugged_in
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Column, Measure, Term, TermKind
+from dpsql.policy.bounds import UNBOUNDED
+from dpsql.pricing.basis import TermBasis
+from dpsql.release.formulas import numbers
+
+LOWER, UPPER = 0, 1000
+Values = Mapping[str, list[float]]
+
+
+def column(name: str) -> Column:
+    return Column(name, Facts(Type.REAL, Fraction(LOWER), Fraction(UPPER), nullable=False))
+
+
+@dataclass(frozen=True)
+class World:
+    """A formula and its terms. `widths`: how far one row moves a term, to which its noise is proportional."""
+
+    formula: Formula
+    terms: tuple[Term, ...]
+
+    @property
+    def widths(self) -> dict[str, float]:
+        return {term.name: _most(term) for term in self.terms}
+
+    def sums(self, rows: Values) -> dict[str, float]:
+        """The exact terms of rows (a list of values by column)."""
+        return {term.name: sum(_entry(term, row) for row in _rows(rows)) for term in self.terms}
+
+    def both(
+        self, exact: Mapping[str, float], noise: Mapping[str, np.ndarray], deviations: Mapping[str, float]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What is plugged in, and the estimate, under `noise` of these standard deviations."""
+        released = {name: exact[name] + noise[name] for name in exact}
+        return numbers(plugged_in(self.formula), released), numbers(estimated(self.formula, deviations), released)
+
+
+def world(aggregate: str, shared: bool = False) -> World:
+    """One aggregate of y, or of y and x, within [0, 1000]. `shared`: terms share each row, as AVG's do by itself."""
+    pair = aggregate.startswith(("co", "regr"))
+    measure = Measure("m", aggregate, tuple(column(name) for name in ("y", "x")[: 1 + pair]), False, None)
+    basis = TermBasis((measure,), False, 1, UNBOUNDED, shared)
+    formula = aggregate_of(aggregate).formula
+    assert formula is not None
+    return World(formula(basis, measure), tuple(basis.terms))
+
+
+def noise_of(
+    world: World, law: str, scale: float, groups: int, seed: int
+) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """Independent noise of each term, `scale` times its width wide, and its standard deviations."""
+    random = np.random.default_rng(seed)
+    draw = random.laplace if law == "laplace" else random.normal
+    noise = {name: draw(0, scale * width, groups) for name, width in world.widths.items()}
+    unit = np.sqrt(2) if law == "laplace" else 1.0
+    return noise, {name: float(unit * scale * width) for name, width in world.widths.items()}
+
+
+def _rows(rows: Values) -> list[dict[str, float]]:
+    return [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
+
+
+def _entry(term: Term, row: dict[str, float]) -> float:
+    """What a row adds to a term."""
+    if term.kind is TermKind.COUNT:
+        return 1.0
+    assert term.value is not None
+    value = evaluate(term.value, row)
+    return float(min(max(float(value), float(term.lower)), float(term.upper))) - float(term.centre)
+
+
+def _most(term: Term) -> float:
+    if term.kind is TermKind.COUNT:
+        return 1.0
+    return max(abs(float(term.lower) - float(term.centre)), abs(float(term.upper) - float(term.centre)))

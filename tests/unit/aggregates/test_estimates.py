@@ -1,0 +1,162 @@
+"""Estimates err less than ratios of noisy sums where the noise is large, and are those ratios where it is small."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+from support.formula_worlds import LOWER, UPPER, Values, World, noise_of, world
+
+from dpsql.aggregates.estimates import assumed_mean
+from dpsql.plan.formulas import Deviation, Estimate, NoisyValue, estimated, formula, plugged_in, shrinks, substituted
+from dpsql.plan.plan import TermKind
+
+GROUPS = 20_000
+AGGREGATES = (
+    "avg", "var_pop", "stddev_samp", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx",
+)  # fmt: skip
+NOISES = [("laplace", 2.0), ("laplace", 40.0), ("normal", 4.0)]
+"""Law, and its scale in rows for each term."""
+
+
+def values(rows: int) -> Values:
+    """Most of x is near the lower bound, as amounts are; y depends on x a little."""
+    x = np.minimum(-60 * np.log(1 - (np.arange(rows) + 0.5) / rows), UPPER)
+    return {"y": list(0.4 * x + 0.6 * np.random.default_rng(14).permutation(x)), "x": list(x)}
+
+
+def truth(aggregate: str, rows: Values) -> float:
+    y, x = np.array(rows["y"]), np.array(rows["x"])
+    slope = np.cov(y, x, ddof=0)[0, 1] / x.var()
+    return float({
+        "avg": y.mean(), "var_pop": y.var(), "stddev_samp": y.std(ddof=1), "covar_samp": np.cov(y, x)[0, 1],
+        "corr": np.corrcoef(y, x)[0, 1], "regr_slope": slope, "regr_intercept": y.mean() - slope * x.mean(),
+        "regr_r2": np.corrcoef(y, x)[0, 1] ** 2, "regr_avgx": x.mean(),
+    }[aggregate])  # fmt: skip
+
+
+def errors(world: World, exact: float, rows: Values, law: str, scale: float) -> tuple[float, float]:
+    """Mean squared errors of the plug-in formula and of the estimate, over what neither leaves NULL."""
+    seed = zlib.crc32(f"{world.formula is None}/{law}/{scale}/{len(rows['x'])}".encode())
+    noise, deviations = noise_of(world, law, scale, GROUPS, seed)
+    plug_in, estimate = world.both(world.sums(rows), noise, deviations)
+    both = np.isfinite(plug_in) & np.isfinite(estimate)
+    assert both.mean() > 0.02
+    return float(np.mean((plug_in[both] - exact) ** 2)), float(np.mean((estimate[both] - exact) ** 2))
+
+
+@pytest.mark.parametrize(("law", "scale"), NOISES)
+@pytest.mark.parametrize(("aggregate", "shared"), [("avg", True), *((word, False) for word in AGGREGATES)])
+def test_the_mean_squared_error_is_never_more_than_that_of_the_plain_formula(
+    aggregate: str, shared: bool, law: str, scale: float
+) -> None:
+    found = world(aggregate, shared)
+    gains = []
+    for rows in (values(size) for size in (5, 10, 25, 100, 1000)):
+        plain, shrunk = errors(found, truth(aggregate, rows), rows, law, scale)
+        assert shrunk <= 1.02 * plain, len(rows["x"])
+        gains.append(shrunk / plain)
+    if scale > 10:
+        assert min(gains) < 0.75
+
+
+def test_slopes_do_not_explode_where_the_count_is_known_and_the_variance_is_not() -> None:
+    rows = values(1000)
+    plain, shrunk = errors(world("regr_slope"), truth("regr_slope", rows), rows, "laplace", 40.0)
+    assert shrunk < 0.4 * plain
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_from_three_deviations_on_values_far_from_what_is_assumed_lose_nothing(shared: bool) -> None:
+    found, rows = world("avg", shared), {"y": list(np.linspace(960, 1000, 60)), "x": [0.0] * 60}
+    plain, shrunk = errors(found, 980.0, rows, "normal", 14.0 if shared else 20.0)
+    assert shrunk <= 1.02 * plain
+
+
+@pytest.mark.parametrize(("aggregate", "shared"), [("avg", True), *((word, False) for word in AGGREGATES)])
+def test_where_noise_is_small_an_estimate_is_the_plain_formula_up_to_rounding(aggregate: str, shared: bool) -> None:
+    found = world(aggregate, shared)
+    random = np.random.default_rng(4)
+    rows = {"y": list(random.uniform(200, 800, 1000)), "x": list(random.uniform(200, 800, 1000))}
+    noise, deviations = noise_of(found, "laplace", 1.0, 200, 9)
+    plug_in, estimate = found.both(found.sums(rows), noise, deviations)
+    assert estimate == pytest.approx(plug_in, rel=1e-9)
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_terms_whose_noise_is_too_small_for_a_double_leave_an_estimate(aggregate: str) -> None:
+    """A huge epsilon gives the terms of one question noise of very different widths, some of them 0."""
+    found = world(aggregate)
+    rows = values(40)
+    for silent in found.widths:
+        noise, deviations = noise_of(found, "laplace", 1e-3, 200, 2)
+        plug_in, estimate = found.both(found.sums(rows), {**noise, silent: np.zeros(200)}, {**deviations, silent: 0.0})
+        assert estimate == pytest.approx(plug_in, rel=1e-9)
+        assert np.isfinite(estimate).all()
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_an_estimate_has_no_jumps_as_the_count_grows(aggregate: str) -> None:
+    """The count goes from far below 0 to where the plain formula holds; the other sums stay."""
+    found = world(aggregate)
+    (count,) = (term.name for term in found.terms if term.kind is TermKind.COUNT)
+    exact = found.sums(values(40))
+    steps = np.linspace(-60, 60, 20_001)
+    noise = {name: steps if name == count else np.zeros_like(steps) for name in exact}
+    _, deviations = noise_of(found, "laplace", 8.0, 1, 1)
+    _, estimate = found.both(exact, noise, deviations)
+    shown = estimate[np.isfinite(estimate)]
+    assert np.abs(np.diff(shown)).max() < 0.04 * (shown.max() - shown.min() + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "low", "high"),
+    [("avg", LOWER, UPPER), ("var_pop", 0, 500**2), ("corr", -1, 1), ("regr_r2", 0, 1), ("regr_avgx", LOWER, UPPER)],
+)
+def test_an_estimate_stays_within_what_the_bounds_allow(aggregate: str, low: float, high: float) -> None:
+    found = world(aggregate)
+    noise, deviations = noise_of(found, "laplace", 30.0, GROUPS, 3)
+    _, estimate = found.both(found.sums(values(10)), noise, deviations)
+    shown = estimate[np.isfinite(estimate)]
+    assert len(shown)
+    assert low - 1e-9 <= shown.min()
+    assert shown.max() <= high + 1e-9
+
+
+def test_with_nothing_but_noise_the_mean_of_many_groups_is_near_what_is_assumed() -> None:
+    found = world("avg", shared=True)
+    noise, deviations = noise_of(found, "normal", 50.0, GROUPS, 6)
+    plug_in, estimate = found.both({term.name: 0.0 for term in found.terms}, noise, deviations)
+    assert assumed_mean(LOWER, UPPER) == 250
+    assert np.std(estimate) < 0.7 * np.std(plug_in)
+    assert 250 < np.mean(estimate) < 400
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "mean"), [(0, 1000, 250), (-10, 10, 0), (18, 90, 36), (-1000, 0, -250), (5, 5, 5)]
+)
+def test_assumed_rows_lie_between_the_middle_and_the_value_nearest_to_zero(lower: int, upper: int, mean: float) -> None:
+    assert assumed_mean(lower, upper) == mean
+
+
+A, B = NoisyValue("a"), NoisyValue("b")
+
+
+def test_without_noise_there_is_nothing_to_lean_on() -> None:
+    asked = Estimate(A / B, A / (B + Deviation(B)))
+    assert estimated(asked, {"a": 0.0, "b": 0.0}) == A / B
+    assert estimated(asked, {"a": 0.0, "b": 3.0}) == A / (B + 3.0)
+    assert plugged_in(asked + 1) == A / B + 1
+    assert shrinks(asked + 1)
+    assert not shrinks(A / B)
+
+
+def test_the_noise_of_a_weighted_sum_is_that_of_independent_terms() -> None:
+    linear = (2 * A - B) / 4 + -B
+    assert estimated(Deviation(linear), {"a": 6.0, "b": 3.2}) == formula(5.0)
+    assert estimated(Deviation(A - A), {"a": 6.0}) == formula(0.0)
+    over_parts = substituted(Deviation(A), {"a": 3 * formula("x") + 4 * formula("y")})
+    assert estimated(over_parts, {"x": 1.0, "y": 1.0}) == formula(5.0)
+    with pytest.raises(ValueError, match="no sum of terms"):
+        estimated(Deviation(A * B), {"a": 1.0, "b": 1.0})

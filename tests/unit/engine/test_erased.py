@@ -1,0 +1,88 @@
+"""After a person was erased from the source no prepared copy has them, and the owner is told what stays."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+from support.visits_clinic import clinic, fill, index_of, open_clinic, rows
+
+from dpsql.frontends.cli import status_of
+
+PERSON = "somebody in particular"
+QUESTION = "SELECT ward, count(*) AS n FROM visits GROUP BY ward"
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("DPSQL_CACHE", raising=False)
+
+
+def copies(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.duckdb") if path.parent != folder)
+
+
+def has_person(file: Path) -> bool:
+    """Whether a value of any table of a DuckDB file is the person's key."""
+    with duckdb.connect(str(file), read_only=True) as connection:
+        tables = [row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+        return any(
+            PERSON in map(str, row) for table in tables for row in connection.execute(f'FROM "{table}"').fetchall()
+        )
+
+
+def test_no_copy_of_any_folder_has_a_person_who_was_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = rows(1)
+    patients, visits = (
+        [f"('{PERSON}', 'north')"],
+        [f"('{PERSON}', {10_000 + n}, 1.5, 'a', DATE '2024-01-03')" for n in range(9)],
+    )
+    fill(
+        tmp_path / "clinic.duckdb",
+        {**before, "patients": before["patients"] + patients, "visits": before["visits"] + visits},
+    )
+    policy = clinic(tmp_path)
+    with open_clinic(policy) as session:
+        session.execute("SET dp.reuse = on")
+        session.execute(QUESTION)
+        index = index_of(session)
+        index.prepare(copy=True)
+        beside = copies(tmp_path / "clinic.duckdb.bounded")
+        monkeypatch.setattr(index, "_folders", lambda: [tmp_path / "cache" / "dpsql" / beside[0].parent.name])
+        index.prepare(copy=True)
+    old = [*beside, *copies(tmp_path / "cache")]
+    assert len(old) > len(beside) > 0 and any(map(has_person, beside)) and any(map(has_person, old[len(beside) :]))
+    fill(tmp_path / "clinic.duckdb", before)
+    (beside[0].parent / "x.part0123").write_text(PERSON)
+    capsys.readouterr()
+    assert status_of(["erased", "-p", str(policy)]) == 0
+    told = capsys.readouterr().out
+    assert (
+        f"{len(old)} prepared copies" in told
+        and re.search(r"^[1-9]\d* stored releases stay", told, re.M)
+        and "free blocks" in told
+    )
+    assert not any(file.exists() for file in old) and not (beside[0].parent / "x.part0123").exists()
+    new = [*copies(tmp_path / "clinic.duckdb.bounded"), *copies(tmp_path / "cache")]
+    assert new and not any(map(has_person, new))
+    with open_clinic(policy) as session:
+        assert any("visits prepared" in note for note in session.explain(QUESTION).notes)
+    assert status_of(["erased", "-p", str(policy)]) == 0
+    assert capsys.readouterr().out.startswith("0 prepared copies") and copies(tmp_path / "clinic.duckdb.bounded")
+
+
+def test_what_others_prepared_from_the_present_rows_stays(tmp_path: Path) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(2))
+    policy = clinic(tmp_path)
+    with open_clinic(policy) as session:
+        index_of(session).prepare(copy=True)
+    present = copies(tmp_path / "clinic.duckdb.bounded")
+    stamps = [file.stat().st_mtime_ns for file in present]
+    assert status_of(["erased", "-p", str(policy)]) == 0
+    assert [file.stat().st_mtime_ns for file in present] == stamps

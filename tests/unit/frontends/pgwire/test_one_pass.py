@@ -1,0 +1,87 @@
+"""The wire reads a text once for each dialect whose parser reads it: however often it is described, bound and executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlglot.tokens import Tokenizer
+from support.raw_client import SYNC, Client, bind, describe, execute, framed, kinds, parse, text
+from support.served_clinic import PASSWORD, Served, build_clinic, serving
+
+from dpsql.frontends.cli.serve import open_server_state
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
+    return build_clinic(tmp_path_factory.mktemp("once"))
+
+
+@pytest.fixture(scope="module")
+def client(clinic: Served) -> Iterator[Client]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(clinic.state))
+        with serving(open_server_state(clinic.policy)) as port:
+            client = Client(port)
+            client.login("research", PASSWORD, "nafld")
+            yield client
+            client.close()
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every text that any tokenizer of the parser is given; ours are the texts that hold the word MARK."""
+    texts: list[str] = []
+    usual = Tokenizer.tokenize
+
+    def counted(tokenizer: Tokenizer, sql: str) -> object:
+        if "mark" in sql:
+            texts.append(sql)
+        return usual(tokenizer, sql)
+
+    monkeypatch.setattr(Tokenizer, "tokenize", counted)
+    return texts
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT COUNT(*) AS mark_a FROM patients", "EXPLAIN SELECT COUNT(*) AS mark_b FROM patients",
+     "SELECT relname AS mark FROM pg_catalog.pg_class LIMIT 1", "SELECT version() AS mark", "SELECT 1 AS mark",
+     "COPY (SELECT COUNT(*) AS mark_c FROM patients) TO STDOUT", "SET application_name = 'mark'",
+     "BEGIN; SELECT COUNT(*) AS mark_d FROM patients; COMMIT"],
+)  # fmt: skip
+def test_a_simple_query_is_lexed_once(client: Client, passes: list[str], sql: str) -> None:
+    answered = client.query(sql)
+    assert "E" not in kinds(answered) and kinds(answered).endswith("CZ")
+    assert passes == [sql]
+
+
+def test_an_extended_query_is_lexed_once_for_each_dialect(client: Client, passes: list[str]) -> None:
+    """Types of open parameters are PostgreSQL's, answers are the engine's; then nothing is lexed any more."""
+    sql = "SELECT COUNT(*) AS mark_e FROM patients WHERE age > $1"
+    client.send(parse(sql, "s"), describe(b"S", "s"), SYNC)
+    assert kinds(client.until(b"Z")) == "1tTZ"
+    for value in (b"31", b"47"):
+        client.send(bind((value,), "", "s"), describe(b"P"), execute(), SYNC)
+        assert kinds(client.until(b"Z")) == "2TDCZ"
+    assert passes == [sql, sql]
+
+
+def test_a_prepared_question_without_parameters_is_lexed_once(client: Client, passes: list[str]) -> None:
+    sql = "SELECT sex, COUNT(*) AS mark_f FROM patients GROUP BY sex"
+    client.send(parse(sql, "t"), describe(b"S", "t"), bind((), "", "t"), execute(), SYNC)
+    assert kinds(client.until(b"Z")) == "1tT2DDCZ"
+    assert passes == [sql]
+
+
+def test_a_long_text_gives_its_tokens_back(client: Client, passes: list[str]) -> None:
+    """A thousand prepared statements would else hold a thousand times the tokens of the longest text."""
+    sql = (
+        "SELECT COUNT(*) AS mark_g FROM patients WHERE age > $1 AND age IN (" + ", ".join(map(str, range(2_000))) + ")"
+    )
+    client.send(framed(b"P", text("long", sql) + b"\0\0"), SYNC)
+    assert kinds(client.until(b"Z")) == "1Z"
+    before = len(passes)
+    client.send(bind((b"31",), "", "long"), execute(), SYNC)
+    assert kinds(client.until(b"Z")) == "2DCZ"
+    assert len(passes) > before

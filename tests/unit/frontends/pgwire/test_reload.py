@@ -1,0 +1,117 @@
+"""SIGHUP: the policy is read again by a running server, unless it would promise less."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from support.gated_engine import PATIENCE, Gated, gated
+from support.raw_client import Client, error_of, rows_of
+from support.served_clinic import PASSWORD, Served, build_clinic
+
+from dpsql.frontends.pgwire.server import Server
+from dpsql.policy import load_policy
+
+COUNT = "SELECT COUNT(*) AS n FROM patients"
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Served:
+    return build_clinic(tmp_path)
+
+
+def hang_up(served: Served) -> str:
+    assert served.process is not None and served.process.stderr is not None
+    served.process.send_signal(signal.SIGHUP)
+    while "the policy" not in (line := served.process.stderr.readline()):
+        assert line, "the server has ended"
+    return line
+
+
+def change(served: Served, old: str, new: str) -> None:
+    text = served.policy.read_text()
+    assert old in text
+    served.policy.write_text(text.replace(old, new, 1))
+
+
+def login(port: int, user: str) -> Client:
+    client = Client(port)
+    assert client.login(user, PASSWORD, "nafld")[-1][0] == b"Z"
+    return client
+
+
+def test_a_narrower_policy_ends_the_connections_that_it_concerns(clinic: Served) -> None:
+    clinic.start()
+    try:
+        research, other = login(clinic.port, "research"), login(clinic.port, "clinic")
+        everything = rows_of(research.query(COUNT))
+        change(clinic, "research: {epsilon: 4}", "research: {epsilon: 4, columns: {patients: [age]}}")
+        assert hang_up(clinic).startswith("the policy was read again")
+        assert error_of(research.query("SELECT COUNT(*) FROM patients WHERE sex = 'male'"))["C"] == "57P01"
+        assert research.read() is None
+        assert rows_of(other.query(COUNT)) == everything, "whom it does not concern goes on"
+        again = login(clinic.port, "research")
+        assert error_of(again.query("SELECT COUNT(*) FROM patients WHERE sex = 'male'"))["C"] == "42703"
+        assert rows_of(again.query(COUNT)) == everything
+        names = "SELECT column_name FROM information_schema.columns WHERE table_name = 'patients'"
+        assert rows_of(again.query(names)) == [[b"age"]] and len(rows_of(other.query(names))) > 3
+    finally:
+        clinic.stop()
+    events = [json.loads(line) for line in (clinic.state / "audit.log").read_text().splitlines()]
+    assert [event["user"] for event in events if event["event"] == "policy_changed"] == ["research"]
+    assert [event["event"] for event in events].count("reload") == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("research: {epsilon: 4}", "research: {epsilon: 5}", "analysts.research.epsilon"),
+        ("\ntables:\n", "\ntables:\n  - x\n", "not acceptable"),
+        ("clinic: {epsilon: 6}", "clinic: {epsilon: 6, where: {patients: shoe > 3}}", "analysts.clinic.where.patients"),
+    ],
+)
+def test_a_policy_that_widens_or_is_wrong_is_not_taken_over(clinic: Served, old: str, new: str, reason: str) -> None:
+    clinic.start()
+    try:
+        research = login(clinic.port, "research")
+        change(clinic, old, new)
+        line = hang_up(clinic)
+        assert line.startswith("the policy stays as it was") and reason in line
+        assert rows_of(research.query("SELECT 1")) == [[b"1"]]
+        login(clinic.port, "research")
+    finally:
+        clinic.stop()
+    events = [json.loads(line) for line in (clinic.state / "audit.log").read_text().splitlines()]
+    (refused,) = (event for event in events if event["event"] == "reload_refused")
+    assert refused["slug"] in ("policy_widened", "policy_invalid") and reason in refused["reason"]
+
+
+def test_a_question_that_runs_is_answered_and_the_next_one_is_not(
+    clinic: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    servers: list[Server] = []
+    start = Server.start
+
+    async def noted(server: Server, host: str, port: int) -> tuple[str, int]:
+        servers.append(server)
+        return await start(server, host, port)
+
+    monkeypatch.setattr(Server, "start", noted)
+    with gated(clinic) as port:
+        research = login(port, "research")
+        answers: list[object] = []
+        asking = threading.Thread(target=lambda: answers.extend(rows_of(research.query(COUNT))))
+        asking.start()
+        assert Gated.begun.wait(PATIENCE)
+        change(clinic, "  research: {epsilon: 4}\n", "")
+        servers[0].reload(load_policy(clinic.policy))
+        Gated.go_on.set()
+        asking.join(PATIENCE)
+        assert len(answers) == 1 and clinic.charges() == 1
+        assert error_of(research.query(COUNT))["C"] == "57P01"
+        other = Client(port)
+        assert error_of(other.login("research", PASSWORD, "nafld"))["C"] == "28P01", "removed, as if never there"

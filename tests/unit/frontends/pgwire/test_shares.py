@@ -1,0 +1,48 @@
+"""Which quantile is wanted may be a parameter, and choices among texts and dates have their types over the wire."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+import psycopg
+import pytest
+from support.served_clinic import Served
+
+SHARES = (
+    "SELECT QUANTILE_CONT(age, $1) AS q FROM patients",
+    "SELECT PERCENTILE_DISC($1) WITHIN GROUP (ORDER BY age) AS q FROM patients",
+    "SELECT percentile_approx(age, $1, 100) AS q FROM patients",
+    "SELECT APPROX_QUANTILE(age, $1) AS q FROM patients WHERE age > $2",
+)
+
+
+@pytest.mark.parametrize("sql", SHARES)
+def test_a_driver_that_asks_for_types_first_may_hand_over_the_share(sql: str, served: Served) -> None:
+    async def fetched() -> tuple[str, list[float]]:
+        connection = await asyncpg.connect(
+            host="127.0.0.1", port=served.port, user="research", password=served.place["password"], database="nafld"
+        )
+        try:
+            prepared = await connection.prepare(sql)
+            others = [20] if "$2" in sql else []
+            return (
+                prepared.get_parameters()[0].name,
+                [float(await prepared.fetchval(share, *others)) for share in (0.1, 0.9)],
+            )
+        finally:
+            await connection.close()
+
+    type_, (low, high) = asyncio.run(fetched())
+    assert type_ == "float8" and 0 <= low < high <= 120
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_modes_and_keys_of_extreme_rows_have_the_types_of_their_values(binary: bool, served: Served) -> None:
+    sql = "SELECT MODE(sex) AS s, MIN(sex) AS m, ARG_MAX(sex, age) AS k, MODE(age) AS a, MODE(age > 50) AS b FROM patients"
+    with psycopg.connect(**served.place, autocommit=True) as connection:
+        cursor = connection.cursor(binary=binary)
+        (row,) = cursor.execute(sql).fetchall()
+        assert cursor.description is not None
+        assert [column.type_code for column in cursor.description] == [25, 25, 25, 20, 16]
+    assert {*row[:3]} <= {"female", "male"} and isinstance(row[3], int) and isinstance(row[4], bool)

@@ -1,0 +1,167 @@
+"""`dpsql run` over folders: names of results, refused statements that stop only themselves, error bars, a summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clinic_folder import Clinic, Outcome
+
+from dpsql.errors.exceptions import Exit
+from dpsql.frontends.batch.names import name_before, name_problem
+from dpsql.frontends.cli.shared import STOPPED
+
+Run = Callable[..., Outcome]
+COUNT = "SELECT COUNT(*) AS n FROM patients"
+UNIT = 10**18
+
+
+def run(*arguments: str) -> tuple[str, ...]:
+    return ("run", "-p", "clinic.yaml", "--out", "out", *arguments)
+
+
+def results() -> list[str]:
+    return sorted(path.name for path in Path("out").glob("*.csv"))
+
+
+def summary(outcome: Outcome) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(outcome.out)
+    assert read["status"] == outcome.status
+    return read
+
+
+def test_a_folder_stands_for_its_sql_files(clinic: Clinic, dpsql: Run) -> None:
+    Path("night/deeper").mkdir(parents=True)
+    for name in ("b.sql", "a.sql", "notes.txt", "deeper/c.sql"):
+        Path("night", name).write_text(COUNT)
+    assert dpsql(*run("night")).status == 0
+    assert results() == ["a-01.csv", "b-01.csv"] and clinic.charges() == 1
+    assert dpsql(*run("night/deeper/..", "night/a.sql")).status == 2, "a result has one file"
+    assert dpsql(*run("night", "night/deeper", "empty")).status == 2
+    Path("empty").mkdir()
+    assert "has no .sql files" in dpsql(*run("empty")).err
+
+
+def test_a_comment_names_the_result_of_the_statement_after_it(clinic: Clinic, dpsql: Run) -> None:
+    Path("n.sql").write_text(
+        f"-- name: first_one\n{COUNT};\n{COUNT} WHERE age > 1; -- name: no_line_of_its_own\n"
+        f"--name:old\n  -- name: third-1  \nSET dp.epsilon = 0.05;\n{COUNT} WHERE age > 2;\n"
+        f"SELECT '\n-- name: text\n' AS t, COUNT(*) AS n FROM patients WHERE age > 3"
+    )
+    assert dpsql(*run("n.sql")).status == 0
+    assert results() == ["first_one.csv", "n-02.csv", "n-04.csv", "third-1.csv"]
+    assert json.loads(Path("out/third-1.meta.json").read_text())["options"]["dp.epsilon"] == "0.05"
+    assert dpsql(*run("n.sql")).err.count("answered by an earlier run") == 4
+
+
+@pytest.mark.parametrize("name", ["../a", "a b", "a.csv", "run", "RUN", ".hidden", "-f", "é", "x" * 101])
+def test_a_name_that_is_no_plain_file_name_is_refused(clinic: Clinic, dpsql: Run, name: str) -> None:
+    assert name_before(f"-- name: {name}\nSELECT", 0, 200) == name and name_problem(name)
+    Path("n.sql").write_text(f"-- name: {name}\n{COUNT}")
+    outcome = dpsql(*run("n.sql", "-f", "json"))
+    assert outcome.status == 1 and "42602 batch_name" in outcome.err and clinic.charges() == 0
+
+
+@pytest.mark.parametrize("name", ["a", "A", "n-01"])
+def test_two_results_never_have_one_name(clinic: Clinic, dpsql: Run, name: str) -> None:
+    Path("n.sql").write_text(f"{COUNT};\n-- name: a\n{COUNT};\n-- name: {name}\n{COUNT} WHERE age > 2")
+    outcome = dpsql(*run("n.sql"))
+    assert outcome.status == 1 and "is that of another result" in outcome.err and clinic.charges() == 0
+
+
+def test_refused_statements_stop_only_themselves_when_it_keeps_going(clinic: Clinic, dpsql: Run) -> None:
+    Path("n.sql").write_text(f"{COUNT};\nSELECT nope FROM patients;\n{COUNT} WHERE age > 3")
+    assert dpsql(*run("n.sql")).status == 1 and clinic.charges() == 0
+    dry = dpsql(*run("n.sql", "--keep-going", "--dry-run"))
+    assert dry.status == 1 and "the whole set: epsilon 0.2" in dry.err and clinic.charges() == 0
+    outcome = dpsql(*run("n.sql", "--keep-going"))
+    assert outcome.status == 1 and "n.sql:2: 42703" in outcome.err and "the others are asked" in outcome.err
+    assert results() == ["n-01.csv", "n-03.csv"] and clinic.charges() == 2
+
+
+@pytest.mark.parametrize("statement", ["SET dp.epsilon = tiny", "SET dp.epsilno = 0.01", "SET LOCAL", "nonsense"])
+def test_nothing_is_asked_after_a_refused_option_of_its_file(clinic: Clinic, dpsql: Run, statement: str) -> None:
+    """It would run with options that nobody chose, and cost what nobody meant to pay."""
+    Path("a.sql").write_text(f"{statement};\n{COUNT};\n{COUNT} WHERE age > 3")
+    Path("b.sql").write_text(f"{COUNT} WHERE age > 5")
+    outcome = dpsql(*run("a.sql", "b.sql", "--keep-going"))
+    assert outcome.status == 1 and "a.sql: what follows is not asked" in outcome.err
+    assert results() == ["b-01.csv"] and clinic.charges() == 1
+
+
+def test_an_unfinished_file_stops_only_itself_when_it_keeps_going(clinic: Clinic, dpsql: Run) -> None:
+    Path("a.sql").write_text(f"{COUNT}; SELECT 'open")
+    Path("b.sql").write_text(COUNT)
+    assert dpsql(*run("a.sql", "b.sql", "--keep-going")).status == 1 and results() == ["b-01.csv"]
+
+
+def test_what_can_be_answered_has_to_fit_as_a_whole(clinic: Clinic, dpsql: Run) -> None:
+    Path("n.sql").write_text(f"SELECT nope FROM patients; {COUNT}; {COUNT} WHERE age > 1")
+    outcome = dpsql(*run("n.sql", "--keep-going", "--json", "--analyst", "research", "--epsilon", "0.6"))
+    assert outcome.status == 3 and clinic.charges() == 0
+    read = summary(outcome)
+    assert read["error"]["slug"] == "batch_budget" and not read["error"]["charged"]
+    assert [entry["state"] for entry in read["statements"]] == ["refused", "priced", "priced"]
+
+
+@pytest.mark.parametrize("reuse", ["on", "off"])
+def test_error_bars_are_added_without_a_second_charge(clinic: Clinic, dpsql: Run, reuse: str) -> None:
+    Path("n.sql").write_text("SELECT region, COUNT(*) AS n FROM patients GROUP BY region; EXPLAIN " + COUNT)
+    options = ("n.sql", "--set", f"dp.reuse={reuse}")
+    assert dpsql(*run(*options)).status == 0
+    plain = Path("out/n-01.csv").read_text().splitlines()
+    assert dpsql(*run(*options, "--bars")).status == 0 and clinic.charges() == 1
+    header, *rows = Path("out/n-01.csv").read_text().splitlines()
+    assert header == "region,n,n_low,n_high" and [row.rsplit(",", 2)[0] for row in rows] == plain[1:]
+    again = dpsql(*run(*options, "--bars"))
+    assert again.err.count("answered by an earlier run") == 2
+    assert dpsql(*run(*options)).status == 0 and clinic.charges() == 1
+    assert Path("out/n-01.csv").read_text().splitlines() == plain
+
+
+def test_the_summary_says_what_became_of_each_statement(clinic: Clinic, dpsql: Run) -> None:
+    Path("n.sql").write_text(f"-- name: all\n{COUNT};\nSELECT nope FROM patients;")
+    dry = summary(dpsql(*run("n.sql", "--keep-going", "--json", "--dry-run")))
+    assert dry["dry_run"] and [entry["state"] for entry in dry["statements"]] == ["priced", "refused"]
+    assert not Path("out").exists()
+    first = summary(dpsql(*run("n.sql", "--keep-going", "--json")))
+    answered, refused = first["statements"]
+    assert answered == {
+        "place": "n.sql:2", "state": "answered", "result": "all.csv", "price": dry["price"],
+        "receipt": json.loads(Path("out/all.meta.json").read_text())["receipt"], "error": None,
+    }  # fmt: skip
+    assert refused["error"]["slug"] == "unknown_column" and refused["place"] == "n.sql:3"
+    assert first["error"] is None and first["left"] != dry["left"] and first["dataset"] == "clinic"
+    second = summary(dpsql(*run("n.sql", "--keep-going", "--json")))
+    assert second["statements"][0]["state"] == "earlier" and second["price"] != first["price"]
+
+
+def test_a_fault_is_in_the_summary_and_the_rest_was_not_asked(
+    clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpsql.engine.duckdb.engine import DuckDBEngine
+    from dpsql.errors.exceptions import refuse
+
+    def broken(*arguments: object) -> None:
+        raise refuse("engine_failed", incident="0")
+
+    Path("n.sql").write_text(f"{COUNT};\nSELECT nope FROM patients;\n{COUNT} WHERE age > 3")
+    monkeypatch.setattr(DuckDBEngine, "run", broken)
+    outcome = dpsql(*run("n.sql", "--json", "--keep-going"))
+    read = summary(outcome)
+    assert outcome.status == Exit.FAULT and clinic.charges() == 1, "a fault outweighs a refusal, and ends the run"
+    assert [entry["state"] for entry in read["statements"]] == ["failed", "refused", "priced"]
+    assert read["statements"][0]["error"]["charged"]
+
+
+def test_the_table_of_exit_statuses_has_each_of_them() -> None:
+    from support.places import ROOT
+
+    from dpsql.frontends.cli import NO_READER
+
+    table = (ROOT / "docs" / "run.md").read_text().split("## Exit status", 1)[1]
+    statuses = {int(line.split("|")[1]) for line in table.splitlines() if line[2:3].isdigit()}
+    assert statuses == {*map(int, Exit), STOPPED, NO_READER}

@@ -1,0 +1,92 @@
+"""`dpsql help`: every page of docs/ is shown by the installed package, and hints name pages that exist."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+
+import pexpect
+import pytest
+from support.clinic_folder import Clinic, Outcome
+from support.places import ROOT
+
+from dpsql.errors.exceptions import REGISTER, Error
+from dpsql.frontends.cli import cli
+from dpsql.frontends.rendering.topics import drawn_topic, topic_of, topics
+from dpsql.frontends.repl.commands import as_command
+
+Run = Callable[..., Outcome]
+PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md"))
+
+
+def test_every_page_of_the_documentation_is_listed_with_its_title(dpsql: Run) -> None:
+    outcome = dpsql("help")
+    assert outcome.status == 0 and outcome.err == ""
+    assert [line.split()[0] for line in outcome.out.splitlines() if line.startswith("  ")] == PAGES
+    assert "  sql          SQL that is answered\n" in outcome.out
+
+
+def test_a_pipe_gets_the_page_as_it_is_written(dpsql: Run) -> None:
+    assert dpsql("help", "reuse").out == (ROOT / "docs" / "reuse.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["fixed_cost", "FIXED-COST", "docs/fixed_cost.md", "fixed_cost.md"])
+def test_a_topic_is_found_as_people_write_it(name: str) -> None:
+    assert topic_of(name) == "fixed_cost"
+
+
+@pytest.mark.parametrize("name", ["", "../README", "/etc/passwd", "sql/..", "glosary\n", "x" * 5000])
+def test_what_is_no_page_is_refused(name: str) -> None:
+    with pytest.raises(Error) as refused:
+        topic_of(name)
+    assert refused.value.slug == "topic_unknown"
+
+
+def test_a_page_that_does_not_exist_has_the_nearest_one_in_its_message(dpsql: Run) -> None:
+    outcome = dpsql("help", "glosary")
+    assert outcome.status == 2 and "did you mean glossary?" in outcome.err and "`dpsql help` lists" in outcome.err
+
+
+def test_a_command_without_a_page_shows_its_options(dpsql: Run) -> None:
+    assert "--create-ledger" in dpsql("help", "check").out
+
+
+def test_every_page_that_a_message_cites_can_be_shown_by_the_installed_package() -> None:
+    texts = [f"{entry.sentence} {entry.hint}" for entry in REGISTER.values()]
+    texts += [command.help or "" for command in cli.commands.values()]
+    texts += [getattr(option, "help", "") or "" for command in cli.commands.values() for option in command.params]
+    cited = {topic for text in texts for topic in re.findall(r"dpsql help (\w+)", text)}
+    assert cited >= {"sql", "engines"} and cited <= set(topics())
+    assert not [text for text in texts if "docs/" in text], "pip does not install docs/"
+
+
+@pytest.mark.parametrize("topic", PAGES)
+def test_no_link_of_a_page_leads_nowhere_at_a_terminal(topic: str) -> None:
+    drawn = drawn_topic(topic, 90, styled=False)
+    assert "\x1b" not in drawn and max(map(len, drawn.splitlines())) <= 90
+    assert set(re.findall(r"\(dpsql help (\w+)\)", drawn)) <= set(topics())
+    assert not re.findall(r"\]\([\w.#]+\)", drawn)
+
+
+def test_the_prompt_shows_a_page() -> None:
+    assert as_command("help sql;") == "\\? sql" and as_command("HELP") == "\\?"
+    assert as_command("SELECT help FROM t") is None and as_command("help me with this") is None
+
+
+@pytest.mark.parametrize("arguments", [["help", "glossary"], ["-p", "clinic.yaml"]])
+def test_a_terminal_shows_a_page_through_the_pager(clinic: Clinic, arguments: list[str]) -> None:
+    environment = {"PAGER": "sed s/^/paged:/", "TERM": "xterm", "LANG": "C.UTF-8"}
+    with pexpect.spawn(
+        "dpsql",
+        arguments,
+        cwd=clinic.folder,
+        encoding="utf-8",
+        timeout=240,
+        dimensions=(24, 90),
+        env=os.environ | environment,
+    ) as child:
+        if "-p" in arguments:
+            child.expect("helps, ")
+            child.send("help glossary\r")
+        child.expect("paged:.*Glossary")

@@ -1,0 +1,189 @@
+"""Pictures of answers and errors: what is drawn is what was released, and nothing that cannot be drawn is charged."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clinic_folder import Clinic
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.cli import status_of
+from dpsql.frontends.rendering import plots
+from dpsql.session.opening import open_session
+
+pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
+GROUPED = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
+
+
+def run(clinic: Clinic, *words: str, command: str = "plot") -> int:
+    return status_of([command, "-p", str(clinic.policy), *words])
+
+
+def marks(chart: dict[str, Any]) -> set[str]:
+    """The kinds of marks anywhere in a chart."""
+    parts = [*chart.get("layer", []), *chart.get("vconcat", [])]
+    mark = chart.get("mark")
+    found = {mark["type"] if isinstance(mark, dict) else mark} if mark else set()
+    return found.union(*map(marks, parts)) if parts else found
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOCTYPE html>"), ("json", b"{")]
+)
+def test_a_picture_is_written_as_its_ending_says(clinic: Clinic, ending: str, start: bytes, tmp_path: Path) -> None:
+    place = tmp_path / f"picture.{ending}"
+    assert run(clinic, GROUPED, "--out", str(place)) == 0
+    assert place.read_bytes().lstrip()[: len(start)].lower() == start.lower()
+    assert clinic.charges() == 1
+    if ending == "html":
+        assert b'src="http' not in place.read_bytes(), "the page needs no network"
+
+
+def test_a_picture_holds_the_released_numbers_and_their_bars(clinic: Clinic) -> None:
+    with open_session(clinic.policy) as session:
+        release = session.execute(GROUPED)
+    chart = json.loads(plots.release_chart(release).to_json())
+    assert marks(chart) == {"bar", "rule", "tick"}
+    panels = [panel["layer"][0]["encoding"]["y"]["title"] for panel in chart["vconcat"]]
+    assert panels == ["n", "age"]
+    drawn = [[row for values in chart["datasets"].values() for row in values]] if "datasets" in chart else []
+    rows = drawn[0] if drawn else [row for panel in chart["vconcat"] for row in _rows_of(panel)]
+    for index, name in enumerate(("n", "age"), 1):
+        released = [
+            (key, value, low, high)
+            for key, value, low, high in zip(
+                *(table.column(column).to_pylist() for table, column in (
+                    (release.table, 0), (release.table, index), (release.low, index), (release.high, index)
+                )), strict=True,
+            )
+        ]  # fmt: skip
+        for row in released:
+            assert row in [(entry["key"], entry["value"], entry["low"], entry["high"]) for entry in rows], name
+
+
+def _rows_of(panel: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of a panel whose data stand in it or in its layers."""
+    rows: list[dict[str, Any]] = panel.get("data", {}).get("values", [])
+    return rows or [row for layer in panel.get("layer", []) for row in layer.get("data", {}).get("values", [])]
+
+
+def test_keys_of_many_values_are_a_line_without_null_and_two_keys_have_colours(clinic: Clinic) -> None:
+    with open_session(clinic.policy) as session:
+        line = plots.release_chart(session.execute("SELECT age, COUNT(*) AS n FROM patients GROUP BY age"))
+        two = plots.release_chart(
+            session.execute("SELECT region, smokes, COUNT(*) FROM patients GROUP BY region, smokes")
+        )
+        none = plots.release_chart(session.execute("SELECT COUNT(*) AS n FROM patients"))
+    assert marks(json.loads(line.to_json())) == {"area", "line"}
+    assert "without age NULL" in line.to_json() and '"NULL"' not in line.to_json()
+    assert '"series"' in two.to_json() and marks(json.loads(two.to_json())) == {"bar", "rule", "tick"}
+    assert marks(json.loads(none.to_json())) == {"bar", "rule", "tick"}
+
+
+def test_of_very_many_rows_the_first_are_drawn_and_the_picture_says_so(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plots, "MOST_MARKS", 10)
+    with open_session(clinic.policy) as session:
+        text = plots.release_chart(session.execute("SELECT age, COUNT(*) AS n FROM patients GROUP BY age")).to_json()
+    assert "the first 10 of 122 rows" in text
+
+
+@pytest.mark.parametrize(
+    ("sql", "out", "sentence"),
+    [
+        ("SHOW TABLES", "x.svg", "cannot be drawn"),
+        ("SELECT region, age, smokes, COUNT(*) FROM patients GROUP BY region, age, smokes", "x.svg", "cannot be drawn"),
+        ("SELECT region FROM patients GROUP BY region", "x.svg", "cannot be drawn"),
+        ("SELECT MODE(region) FROM patients", "x.svg", "cannot be drawn"),
+        (GROUPED, "x.pdf", "ends in none of .svg"),
+        (GROUPED, "nowhere/x.svg", "cannot write"),
+        ("SELECT nothing FROM patients", "x.svg", "does not exist"),
+    ],
+)
+@pytest.mark.parametrize("command", ["plot", "query"])
+def test_what_cannot_be_drawn_is_refused_uncharged(
+    clinic: Clinic, sql: str, out: str, sentence: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    option = "--out" if command == "plot" else "--plot"
+    assert run(clinic, sql, option, str(tmp_path / out), command=command) != 0
+    assert sentence in capsys.readouterr().err and clinic.charges() == 0
+    assert not (tmp_path / out).exists()
+
+
+def test_without_altair_nothing_is_charged_and_the_extra_is_named(
+    clinic: Clinic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "altair" else find(name, *rest)
+    )
+    assert run(clinic, GROUPED, "-o", str(tmp_path / "x.svg")) == 2
+    assert "pip install 'dpsql[plot]'" in capsys.readouterr().err and clinic.charges() == 0
+
+
+def test_a_query_is_answered_and_drawn(clinic: Clinic, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(clinic, GROUPED, "--plot", str(tmp_path / "x.svg"), "-f", "csv", command="query") == 0
+    assert capsys.readouterr().out.startswith("region,n,age\n")
+    assert (tmp_path / "x.svg").read_text().startswith("<svg") and clinic.charges() == 1
+
+
+def test_errors_against_epsilon_are_free_and_fall(clinic: Clinic, tmp_path: Path) -> None:
+    place = tmp_path / "errors.json"
+    assert run(clinic, GROUPED, "--errors", "-o", str(place)) == 0
+    assert clinic.charges() == 0
+    chart = json.loads(place.read_text())
+    rows = next(iter(chart["datasets"].values())) if "datasets" in chart else chart["data"]["values"]
+    for name in {row["output"] for row in rows}:
+        series = [row["error"] for row in rows if row["output"] == name]
+        assert len(series) == 13 and series == sorted(series, reverse=True) and series[0] > 100 * series[-1]
+    assert max(row["epsilon"] for row in rows) == 1, "the most that the policy allows to one question"
+
+
+def test_a_chosen_number_has_no_error_to_draw(
+    clinic: Clinic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(clinic, "SELECT MEDIAN(age) FROM patients", "--errors", "-o", str(tmp_path / "e.svg")) == 2
+    assert "cannot be drawn" in capsys.readouterr().err
+
+
+def test_a_disk_that_is_full_keeps_the_charge_and_says_so(
+    clinic: Clinic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_session(clinic.policy) as session:
+        release = session.execute(GROUPED)
+    monkeypatch.setattr(Path, "write_text", lambda *words, **more: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(Error) as raised:
+        plots.draw_release(release, tmp_path / "x.svg")
+    assert raised.value.slug == "file_write" and raised.value.charged
+
+
+def test_pictures_load_altair_only_when_they_are_drawn() -> None:
+    import subprocess
+
+    code = "import sys, dpsql.frontends.cli, dpsql.frontends.rendering.plots; print('altair' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_numbers_beside_null_are_drawn_in_the_order_of_the_answer() -> None:
+    pytest.importorskip("altair")
+    chart = plots.comparison_chart([(2, "a", 1, 0, 2), (None, "a", 3, 2, 4), (1, "a", 3, 2, 4)], "x", "n", "")
+    (sort,) = {tuple(found) for found in _sorts(json.loads(chart.to_json())) if found is not None}
+    assert sort == ("2", "NULL", "1")
+
+
+def _sorts(node: Any) -> list[Any]:
+    """The orders of all axes of keys."""
+    if isinstance(node, list):
+        return [found for part in node for found in _sorts(part)]
+    if not isinstance(node, dict):
+        return []
+    here = [node["sort"]] if node.get("field") == "key" and "sort" in node else []
+    return here + [found for part in node.values() for found in _sorts(part)]

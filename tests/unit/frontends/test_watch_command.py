@@ -1,0 +1,130 @@
+"""`dpsql watch` and `connection.watch` as their users see them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.clinic_folder import Clinic
+
+import dpsql
+from dpsql.frontends.cli import status_of
+
+FILE = """-- above at once, then never
+SELECT COUNT(*) FROM patients;
+SELECT COUNT(*) FROM patients WHERE region = 'north' AND age > 1000;
+SELECT SUM(age) FROM patients WHERE age > 1000;
+"""
+
+
+@pytest.fixture
+def statements(clinic: Clinic) -> Path:
+    file = clinic.folder / "alarms.sql"
+    file.write_text(FILE)
+    return file
+
+
+def run(clinic: Clinic, file: Path, *words: str) -> int:
+    return status_of(["watch", str(file), "-p", str(clinic.policy), "--epsilon", "0.5", *words])
+
+
+def test_a_file_is_compared_until_all_runs_are_over(
+    clinic: Clinic, statements: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(clinic, statements, "--threshold", "-100000", "--hits", "2", "--values") == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()] == ["above", "above"] and "+/-" in out
+    assert "a run costs epsilon 0.5" in err and "no other may begin" in err
+    assert clinic.charges() == 2
+
+
+def test_below_is_free_and_written_as_json(
+    clinic: Clinic, statements: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(clinic, statements, "--threshold", "100000000", "-f", "json") == 0
+    written = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line["above"], line["place"].rsplit(":", 1)[1]) for line in written] == [
+        (False, "2"),
+        (False, "3"),
+        (False, "4"),
+    ]
+    assert clinic.charges() == 1
+
+
+def test_a_watch_that_was_over_stays_over(clinic: Clinic, statements: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(clinic, statements, "--threshold", "-100000") == 0
+    assert run(clinic, statements, "--threshold", "-100000") == 1
+    assert "watch_over" in capsys.readouterr().err
+    assert run(clinic, statements, "--threshold", "-100000", "--name", "another") == 0
+    assert clinic.charges() == 2
+
+
+def test_statements_that_cannot_be_compared_are_told_before_anything_is_charged(
+    clinic: Clinic, statements: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statements.write_text(FILE + "SELECT AVG(age) FROM patients;\nSELECT COUNT(*) FROM patient;\n")
+    assert run(clinic, statements, "--threshold", "5") == 1
+    err = capsys.readouterr().err
+    assert "alarms.sql:5: 0A000 watch_question" in err and "alarms.sql:6: 42P01" in err and "2 of the statements" in err
+    assert clinic.charges() == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "sentence"),
+    [
+        (("--threshold", "nan"), 1, "nan is not a value of dp.threshold"),
+        (("--threshold", "5", "--hits", "0"), 2, "--hits"),
+        (("--threshold", "5", "--name", "a b"), 1, "a b is not a value of dp.watch"),
+        (("--threshold", "5", "--every", "nan"), 2, "not a finite number"),
+        ((), 2, "--threshold"),
+    ],
+)
+def test_bad_words_are_told(
+    clinic: Clinic,
+    statements: Path,
+    words: tuple[str, ...],
+    status: int,
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(clinic, statements, *words) == status
+    assert sentence in capsys.readouterr().err
+    assert clinic.charges() == 0
+
+
+def test_a_missing_and_an_empty_file_are_told(
+    clinic: Clinic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(clinic, tmp_path / "none.sql", "--threshold", "5") == 2
+    (tmp_path / "empty.sql").write_text("-- nothing\n")
+    assert run(clinic, tmp_path / "empty.sql", "--threshold", "5") == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_batch_refuses_to_compare(clinic: Clinic, statements: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    statements.write_text("SET dp.threshold = 5;\nSELECT COUNT(*) FROM patients;\n")
+    out = str(clinic.folder / "out")
+    assert status_of(["run", str(statements), "-p", str(clinic.policy), "--out", out]) == 1
+    assert "batch_watch" in capsys.readouterr().err and clinic.charges() == 0
+
+
+def test_python_watches_questions_with_parameters(clinic: Clinic) -> None:
+    with dpsql.connect(clinic.policy) as connection:
+        watch = connection.watch(-1000, hits=2, name="python", questions=["SELECT SUM(age) FROM patients"])
+        below = watch.ask("SELECT COUNT(*) FROM patients WHERE age > ?", (30,), threshold=10**9)
+        assert (below.above, below.value, below.under_way, below.runs_left) == (False, None, True, 1)
+        assert watch.explain("SELECT COUNT(*) FROM patients").price == "nothing"
+        above = watch.ask("SELECT SUM(age) FROM patients", threshold=-(10**9))
+        assert above.above and above.value is not None and above.error is not None
+        assert abs(above.value - 14850) < 20 * above.error
+        assert connection.options["dp.threshold"] == "none", "other questions are answered as before"
+        assert connection.execute("SELECT COUNT(*) FROM patients").fetchall()[0][0] > 100
+
+
+def test_sums_that_are_rounded_differently_are_refused_together(clinic: Clinic) -> None:
+    with dpsql.connect(clinic.policy) as connection:
+        questions = ["SELECT SUM(clamp(income, 0, 1)) FROM patients", "SELECT COUNT(*) FROM patients"]
+        with pytest.raises(dpsql.Error, match="watch_grids"):
+            connection.watch(5, questions=questions)
+    assert clinic.charges() == 0

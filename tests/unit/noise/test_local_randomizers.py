@@ -1,0 +1,161 @@
+"""Samplers of local randomizers follow their laws, and no other of 0.7 or 1.3 times the epsilon."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+from support.noise_laws import ALPHA
+
+from dpsql.noise.local_randomizers import (
+    below,
+    draw_categories,
+    draw_numbers,
+    in_windows,
+    padding_categories,
+    padding_numbers,
+    random_order,
+    rounded_at_random,
+)
+from dpsql.noise.randomness import KernelRandomness
+from dpsql.privacy.mechanisms.local_randomizers import CategoryLaw, NumberLaw
+
+R = KernelRandomness()
+DRAWS = 200_000
+FACTORS = (Fraction(7, 10), Fraction(1), Fraction(13, 10))
+
+pytestmark = pytest.mark.statistical
+
+
+def agree(observed: np.ndarray, law: np.ndarray) -> bool:
+    """Whether counts fit a law by a chi-square test; cells of few expected values are put together."""
+    expected = law * observed.sum()
+    few = expected < 20
+    if few.any():
+        observed = np.append(observed[~few], observed[few].sum())
+        expected = np.append(expected[~few], expected[few].sum())
+    keep = expected > 0
+    if observed[~keep].sum():
+        return False
+    return float(stats.chisquare(observed[keep], expected[keep]).pvalue) > ALPHA
+
+
+def sets_of(law: CategoryLaw, code: int, ratio: float) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """Every set, and its chance where the row has `code`."""
+    sets = list(itertools.combinations(range(law.size), law.subset))
+    weights = np.array([ratio if code in chosen else 1.0 for chosen in sets])
+    return sets, weights / weights.sum()
+
+
+@pytest.mark.parametrize("size", [2, 4, 7])
+@pytest.mark.parametrize("factor", FACTORS, ids=float)
+def test_categories_follow_the_law_of_their_epsilon_alone(size: int, factor: Fraction) -> None:
+    claimed = CategoryLaw.for_epsilon(Fraction(1), size)
+    code = size - 2
+    sets, chance = sets_of(claimed, code, float(np.exp(float(factor))))
+    drawn = draw_categories(np.full(DRAWS, code), claimed, R).reshape(DRAWS, claimed.subset)
+    numbers = {chosen: number for number, chosen in enumerate(sets)}
+    observed = np.zeros(len(sets))
+    for chosen, count in zip(*np.unique(drawn, axis=0, return_counts=True), strict=True):
+        observed[numbers[tuple(chosen)]] = count
+    assert agree(observed, chance) == (factor == 1)
+
+
+@pytest.mark.parametrize("factor", FACTORS, ids=float)
+@pytest.mark.parametrize("missing", [False, True])
+def test_numbers_follow_the_law_of_their_epsilon_alone(missing: bool, factor: Fraction) -> None:
+    """Value 1 of 0 to 4 is at place 1,024 exactly, and at the upper end once in four."""
+    claimed, ratio = NumberLaw.for_epsilon(Fraction(1), missing), float(np.exp(float(factor)))
+    outputs, interval = draw_numbers(np.full(DRAWS, 1), np.zeros(DRAWS, bool), 4, claimed, R)
+    assert interval.mean() == pytest.approx(float(claimed.interval_share), abs=0.01)
+    weights = np.ones(claimed.interval.inside + claimed.interval.outside)
+    weights[1024 : 1024 + claimed.width] = ratio
+    observed = np.bincount(outputs[interval], minlength=weights.size)
+    cells = np.append(np.arange(0, weights.size, 50), weights.size)
+    binned = np.array([(observed[a:b].sum(), weights[a:b].sum()) for a, b in itertools.pairwise(cells)])
+    assert agree(binned[:, 0], binned[:, 1] / weights.sum()) == (factor == 1)
+    ends = np.ones(3 if missing else 2)
+    ends[0] += 0.75 * (ratio - 1)
+    ends[1] += 0.25 * (ratio - 1)
+    assert agree(np.bincount(outputs[~interval], minlength=ends.size), ends / ends.sum()) == (factor == 1)
+
+
+def test_a_missing_number_has_a_window_of_its_own() -> None:
+    law = NumberLaw.for_epsilon(Fraction(1), True)
+    outputs, interval = draw_numbers(np.zeros(DRAWS, np.int64), np.ones(DRAWS, bool), 4, law, R)
+    null = np.where(interval, outputs >= law.places, outputs == 2)
+    expected = [float(Fraction(w.inside_weight * w.inside, w.total)) for w in (law.interval, law.ends)]
+    for branch, share in ((interval, expected[0]), (~interval, expected[1])):
+        assert null[branch].mean() == pytest.approx(share, abs=0.01)
+    assert outputs.max() < law.interval.inside + law.interval.outside
+
+
+@pytest.mark.parametrize("size", [2, 7])
+def test_padding_is_uniform_among_all_sets(size: int) -> None:
+    law = CategoryLaw.for_epsilon(Fraction(1), size)
+    drawn = padding_categories(DRAWS, law, R).reshape(DRAWS, law.subset)
+    sets, _ = sets_of(law, 0, 1.0)
+    _, observed = np.unique(drawn, axis=0, return_counts=True)
+    assert observed.size == len(sets)
+    assert agree(observed, np.full(len(sets), 1 / len(sets)))
+
+
+def test_padding_of_numbers_is_uniform_under_the_law_of_its_coin() -> None:
+    law = NumberLaw.for_epsilon(Fraction(1), True)
+    outputs, interval = padding_numbers(DRAWS, law, R)
+    assert interval.mean() == pytest.approx(float(law.interval_share), abs=0.01)
+    assert agree(np.bincount(outputs[~interval], minlength=3), np.full(3, 1 / 3))
+    size = law.interval.inside + law.interval.outside
+    observed = np.bincount(outputs[interval] * 64 // size, minlength=64)
+    law_of_cells = np.bincount(np.arange(size) * 64 // size, minlength=64) / size
+    assert agree(observed, law_of_cells)
+
+
+@pytest.mark.parametrize("bound", [2, 3, 1000, 3 << 60])
+def test_whole_numbers_below_a_bound_are_uniform(bound: int) -> None:
+    drawn = below(DRAWS, bound, R)
+    assert drawn.min() >= 0 and drawn.max() < bound
+    cells = min(bound, 50)
+    observed = np.bincount((drawn // -(-bound // cells)).astype(np.int64), minlength=cells)
+    width = -(-bound // cells)
+    law = np.array([max(0, min(bound, (cell + 1) * width) - cell * width) / bound for cell in range(cells)])
+    assert agree(observed, law)
+
+
+def test_rounding_at_random_has_the_number_as_its_mean_and_meets_both_ends() -> None:
+    drawn = rounded_at_random(np.full(DRAWS, 10), 30, 4, R)
+    assert set(np.unique(drawn)) == {1, 2}
+    assert agree(np.bincount(drawn - 1), np.array([2 / 3, 1 / 3]))
+    assert (rounded_at_random(np.array([0, 30]), 30, 4, R) == [0, 4]).all()
+    assert rounded_at_random(np.array([(1 << 50) - 1]), (1 << 50) - 1, 4096, R)[0] == 4096
+
+
+def test_windows_at_the_end_of_all_outputs_leave_none_out() -> None:
+    law = NumberLaw.for_epsilon(Fraction(1), False)
+    drawn = in_windows(np.full(DRAWS, law.places - law.width), law.interval, R)
+    assert drawn.max() == law.places - 1 and drawn.min() < 10
+
+
+def test_every_order_is_equally_likely() -> None:
+    orders = [tuple(random_order(3, R)) for _ in range(6_000)]
+    observed = np.array([orders.count(order) for order in itertools.permutations(range(3))])
+    assert agree(observed, np.full(6, 1 / 6))
+    assert random_order(0, R).size == 0
+
+
+def test_equal_words_are_drawn_again() -> None:
+    """An order among equal words would be that of the sort, not of chance."""
+
+    class Twice:
+        calls = 0
+
+        def read(self, size: int) -> bytes:
+            self.calls += 1
+            return bytes(size) if self.calls == 1 else R.read(size)
+
+    source = Twice()
+    assert sorted(random_order(5, source)) == [0, 1, 2, 3, 4]
+    assert source.calls == 2

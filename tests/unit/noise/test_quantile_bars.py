@@ -1,0 +1,126 @@
+"""Ends of error bars of quantiles: the exact quantile is between them as often as is said, whatever the data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+from support.noise_laws import ALPHA, Seeded
+
+from dpsql.audit.choice_laws import log_ratios
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.perturb import Gate
+from dpsql.noise.rank_histograms import Histograms, padded, released_quantiles
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.exponential import choice_for, end_for
+from dpsql.privacy.mechanisms.rank_histogram import EndChoice, QuantileChoice, RankHistogramPlan, Search
+
+ROW = Sensitivity(1, 1, 1, 1)
+PART = PrivacyLoss(Fraction(1, 3), Fraction(0), None)
+MISSED = Fraction(1, 40)
+CELLS = 1 << 10
+GROUPS = 1500
+
+
+def bars(cells: list[int], quantile: Fraction, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Low end, quantile, high end of many groups with the same rows, whose values are cells."""
+    cell, count = np.unique(np.array(cells, dtype=np.int64), return_counts=True)
+    groups = Groups(pa.table({"k0": pa.array(np.arange(GROUPS))}), GROUPS, True)
+    table = pa.table({
+        "k0": np.repeat(np.arange(GROUPS), cell.size), "cell": np.tile(cell, GROUPS), "rows": np.tile(count, GROUPS)
+    })  # fmt: skip
+    chosen = QuantileChoice("q", Search(quantile, 0), choice_for(ROW, quantile, CELLS, PART))
+    ends = tuple(
+        EndChoice(name, quantile, end_for(ROW, quantile, name == "low", CELLS, PART, MISSED))
+        for name in ("low", "high")
+    )
+    plan = RankHistogramPlan("h0", CELLS, (chosen,), ends=ends)
+    numbers = released_quantiles(table, plan, groups, Gate(Seeded(seed)))
+    return numbers["low"], numbers["q"], numbers["high"]
+
+
+def rows(kind: str) -> list[int]:
+    generator = np.random.default_rng(5)
+    if kind == "ties":
+        return [*([0] * 300), *([7] * 400), *generator.integers(0, 1000, 300).tolist()]
+    if kind == "spread":
+        return [int(v) for v in np.clip(np.exp(generator.normal(0, 1, 800)) * 40, 0, CELLS - 1)]
+    sizes = {"few": 12, "one": 1, "none": 0, "at the end": 90}
+    return [CELLS - 1] * sizes[kind] if kind == "at the end" else generator.integers(300, 700, sizes[kind]).tolist()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(9, 10), Fraction(0), Fraction(1)], ids=str)
+@pytest.mark.parametrize("kind", ["ties", "spread", "few", "one", "none", "at the end"])
+def test_the_exact_quantile_is_between_the_ends_as_often_as_is_said(kind: str, quantile: Fraction) -> None:
+    cells = rows(kind)
+    low, chosen, high = bars(cells, quantile, 3)
+    assert (low <= chosen).all() and (chosen <= high).all()
+    for exact in (
+        [float(np.quantile(cells, float(quantile), method=method)) for method in ("inverted_cdf", "linear")]
+        if cells
+        else []
+    ):
+        missed = int(((low > exact) | (high < exact)).sum())
+        assert stats.binom.sf(missed - 1, GROUPS, float(2 * MISSED)) > ALPHA
+
+
+@pytest.mark.statistical
+def test_the_worst_case_of_an_end_comes_near_its_chance() -> None:
+    """All rows in the first cell: every other cell is D rows and no more from the low end's target, and none is from there on."""
+    low, _, _ = bars([0] * 2000, Fraction(1, 2), 9)
+    high = bars([CELLS - 1] * 2000, Fraction(1, 2), 9)[2]
+    assert (low == 0).all() and (high == CELLS - 1).all()
+    half = [0] * 1000 + [CELLS - 1] * 1000
+    beyond = float(np.mean(bars(half, Fraction(1, 2), 4)[0] > 0))
+    law = end_for(ROW, Fraction(1, 2), True, CELLS, PART, MISSED)
+    claimed = (CELLS - 1) * np.exp(float(-law.rate * -law.padding))
+    assert stats.binomtest(round(beyond * GROUPS), GROUPS, min(1.0, claimed / (1 + claimed))).pvalue > ALPHA
+    assert claimed <= float(MISSED)
+
+
+def test_rows_that_are_no_ones_stand_in_the_first_or_the_last_cell_of_every_group() -> None:
+    histograms = Histograms(4, np.array([0, 2, 2]), np.array([0, 3]), np.array([2, 5]))
+    below, above = padded(histograms, -7), padded(histograms, 7)
+    assert (below.start.tolist(), below.cell.tolist(), below.count.tolist()) == ([0, 2, 3], [0, 3, 0], [9, 5, 7])
+    assert (above.start.tolist(), above.cell.tolist(), above.count.tolist()) == ([0, 2, 3], [0, 3, 3], [2, 12, 7])
+
+
+@pytest.mark.parametrize("quantile", [Fraction(0), Fraction(1, 3), Fraction(1)], ids=str)
+def test_an_end_costs_its_part_whatever_its_padding(quantile: Fraction) -> None:
+    for low in (True, False):
+        law = end_for(Sensitivity(3, 6, 12, 2), quantile, low, CELLS, PART, MISSED)
+        assert law.loss.epsilon == PART.epsilon and law.recomputed_loss() == law.loss
+        assert (law.padding < 0) is low
+        plan = RankHistogramPlan(
+            "h0", CELLS, (QuantileChoice("q", Search(quantile, 0), choice_for(ROW, quantile, CELLS, PART)),),
+            ends=(EndChoice("low", quantile, law),),
+        )  # fmt: skip
+        assert sum((one.loss.epsilon or 0) for one in plan.charged) == 2 * Fraction(1, 3)
+
+
+@pytest.mark.parametrize("low", [True, False])
+@pytest.mark.parametrize("quantile", [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1)], ids=str)
+def test_one_row_moves_the_law_of_an_end_within_its_range(quantile: Fraction, low: bool) -> None:
+    """Every pair of small histograms that differ in one row: the log ratio has a range of epsilon_0 at most."""
+
+    law = end_for(ROW, quantile, low, 4, PrivacyLoss(Fraction(1), Fraction(0), None), Fraction(1, 4))
+
+    def laid(counts: tuple[int, ...]) -> dict[int, int]:
+        whole = list(counts)
+        whole[0 if low else -1] += abs(law.padding)
+        return {cell: count for cell, count in enumerate(whole) if count}
+
+    widest = 0.0
+    for counts in product(range(4), repeat=4):
+        for cell in range(4):
+            more = tuple(count + (place == cell) for place, count in enumerate(counts))
+            ratios = log_ratios(law, 4, laid(counts), laid(more))
+            assert max(ratios) >= -1e-9 and min(ratios) <= 1e-9
+            widest = max(widest, max(ratios) - min(ratios))
+    assert 0.45 < widest <= 1 + 1e-9

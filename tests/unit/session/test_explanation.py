@@ -1,0 +1,127 @@
+"""EXPLAIN in a few lines, and prices as parts of a budget: the same at every door, true of what is charged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from support.clinic import build
+
+from dpsql.errors.exceptions import Error
+from dpsql.ledger.account import Account
+from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.session.budget import Budget, BudgetScope, percent
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+COUNT = "SELECT COUNT(*) AS n FROM patients"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with open_session(build(tmp_path, 2), create_ledger=True) as opened:
+        yield opened
+
+
+def test_explain_answers_in_a_few_lines_and_verbose_in_a_table(session: Session) -> None:
+    plan = session.explain(COUNT)
+    shown = session.execute(f"EXPLAIN {COUNT}")
+    assert shown.table.column_names == ["privacy_plan"] and [row[0] for row in shown.rows()] == list(plan.lines)
+    assert 2 <= len(plan.lines) <= 6 and plan.lines[0].startswith("n: \N{PLUS-MINUS SIGN} ")
+    assert session.execute(f"EXPLAIN VERBOSE {COUNT}").table.column_names[:2] == ["block", "output"]
+    assert not any("SELECT" in line for line in plan.lines)
+
+
+def test_as_many_questions_are_answered_as_the_price_says(session: Session) -> None:
+    """The number that EXPLAIN tells, then that of each receipt, down to a refusal at 0 that EXPLAIN foretold."""
+    session.execute("SET dp.reuse = off")
+    session.execute("SET dp.epsilon = 0.3")
+
+    def explained() -> str:
+        return next(line for line in session.explain(COUNT).lines if line.startswith("price: "))
+
+    left = int(re.findall(r"; ([0-9,]+) questions like", explained())[0])
+    assert left >= 3
+    for number in range(left):
+        price = session.execute(COUNT).receipt.price
+        expected = "1 question like" if left - number == 2 else f"{left - number - 1} questions like"
+        assert expected in price, price
+    assert "more than what is left" in explained()
+    with pytest.raises(Error) as refused:
+        session.execute(COUNT)
+    assert refused.value.slug.startswith("budget") and not refused.value.charged
+
+
+def test_the_scope_that_allows_the_fewest_questions_names_the_price() -> None:
+    accountant = make_accountant("pure", Fraction(1), Fraction(0))
+    limit = accountant.limit_units()["epsilon"]
+
+    def account(name: str, spent: Fraction) -> Account:
+        limits = accountant.limit_units()
+        return Account(name, "pure", limits, {**dict.fromkeys(limits, 0), "epsilon": int(limit * spent)}, 0)
+
+    names = {"dataset": Fraction(9, 10), "analyst:ann": Fraction(1, 2)}
+    budget = Budget(
+        tuple(BudgetScope(name, accountant) for name in names),
+        {name: account(name, spent) for name, spent in names.items()},
+    )
+    price = budget.price({"epsilon": limit // 40})
+    assert price is not None and (price.scope, price.times) == ("dataset", 4)
+    assert price.before() == "2.5 % of the budget; 4 questions like this one can still be asked"
+    assert budget.shares_text() == "dataset 10 %, analyst ann 50 %"
+    assert budget.price({"epsilon": 0}) is None
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "down"),
+    [("0.017", "1.7 %", "1.7 %"), ("0.9999", "100 %", "99.9 %"), ("0.00005", "less than 0.01 %", "less than 0.01 %"),
+     ("0", "0 %", "0 %"), ("1", "100 %", "100 %"), ("0.1", "10 %", "10 %"), ("0.00349", "0.35 %", "0.34 %")],
+)  # fmt: skip
+def test_what_is_left_is_never_rounded_up(part: str, text: str, down: str) -> None:
+    assert (percent(Fraction(part)), percent(Fraction(part), down=True)) == (text, down)
+
+
+def test_the_engines_text_is_for_the_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    path = build(tmp_path)
+    with open_session(path, create_ledger=True) as owner:
+        assert owner.explain(COUNT).engine_sql
+    with open_session(path, analyst="research") as asker:
+        assert asker.explain(COUNT).engine_sql == ()
+        said = asker.execute(f"EXPLAIN VERBOSE {COUNT}").notices
+        assert not any("engine SQL" in notice for notice in said)
+
+
+def test_rows_beyond_max_rows_are_named_before_and_with_the_answer(session: Session) -> None:
+    sql = "SELECT COUNT(*) AS n FROM visits WHERE cost > 30"
+    notice = "at most 5 rows of visits count for each patient_id; further ones are left out"
+    assert notice in session.explain(sql).lines and notice in session.execute(sql).notices
+
+
+def test_what_would_be_cheaper_is_what_the_accountant_counts(session: Session) -> None:
+    """Half the epsilon is half the price under pure privacy; where an error is aimed at, epsilon is not what to change."""
+
+    def cheaper() -> str:
+        return session.explain(COUNT).lines[-1]
+
+    def charged() -> Fraction:
+        loss = session.explain(COUNT).charged.epsilon
+        assert loss is not None
+        return loss
+
+    before, said = charged(), cheaper()
+    epsilon = re.findall(r"SET dp\.epsilon = ([0-9.]+) costs about half", said)
+    session.execute(f"SET dp.epsilon = {epsilon[0]}")
+    assert float(charged() / before) == pytest.approx(0.5, rel=0.01)
+    session.execute("SET dp.target_error = 30")
+    assert cheaper().startswith("cheaper: a larger dp.target_error")
+
+
+def test_a_comparison_with_a_threshold_is_explained(session: Session) -> None:
+    session.execute("SET dp.threshold = 100")
+    lines = [row[0] for row in session.execute(f"EXPLAIN {COUNT}").rows()]
+    assert any(line.startswith("price: ") for line in lines) and any("compared with 100" in line for line in lines)

@@ -1,0 +1,132 @@
+"""What an answer says of rows that noise chose: in stages, and of private keys that are not shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.clinic import build
+from support.gates import NoiselessGate
+
+from dpsql.errors.exceptions import Error
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+CHOSEN = (
+    "SELECT AVG(weight) AS mean, COUNT(*) AS n FROM patients WHERE region IN "
+    "(SELECT region FROM patients GROUP BY region HAVING COUNT(*) > {})"
+)
+ORDER = "dp_1 (mean, n) is measured after dp_0, over what noisy numbers chose there"
+TOTAL = "SELECT SUM(n) AS total FROM (SELECT weight, COUNT(*) AS n FROM patients GROUP BY weight) AS q"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with open_session(build(tmp_path), create_ledger=True) as opened:
+        yield opened
+
+
+def test_an_answer_in_stages_says_what_its_bars_hold(session: Session) -> None:
+    """Before it is charged, when it is measured, and when it is given again from the store."""
+    sql = CHOSEN.format(100)
+    assert any(note.startswith(ORDER) for note in session.explain(sql).notes)
+    first, again = session.execute(sql), session.execute(sql)
+    assert again.reused
+    for release in (first, again):
+        (notice,) = [notice for notice in release.notices if "is measured after" in notice]
+        assert (
+            notice.startswith(ORDER) and "less often the answer for the choice that exact numbers would make" in notice
+        )
+
+
+@pytest.fixture
+def noiseless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    """As `session`, but the noise drawn is 0."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr("dpsql.session.session.Gate", lambda: NoiselessGate(2))
+    with open_session(build(tmp_path), create_ledger=True) as opened:
+        yield opened
+
+
+def test_rows_that_noise_may_have_chosen_are_counted(noiseless: Session) -> None:
+    """Two regions of 500: with a threshold of 100 both are chosen for certain, with one of 500 noise decides of each. By
+    chance it could be so large that the choice looks certain, so none is drawn."""
+    certain = noiseless.execute(CHOSEN.format(100))
+    assert not any("noise might choose" in notice for notice in certain.notices)
+    doubtful = noiseless.execute(CHOSEN.format(500))
+    assert "of about 2 rows that noise might choose there, 0 are chosen in any case" in doubtful.notices
+
+
+def test_a_threshold_that_is_one_number_has_no_rows_to_count(session: Session) -> None:
+    release = session.execute("SELECT COUNT(*) AS n FROM patients WHERE weight > (SELECT AVG(weight) FROM patients)")
+    assert any("dp_1 (n) is measured after dp_0" in notice for notice in release.notices)
+    assert not any("noise might choose" in notice for notice in release.notices)
+
+
+def test_private_keys_that_are_not_shown_are_named_at_every_door(session: Session) -> None:
+    """20 patients share each weight, about as many as a threshold asks for."""
+    listed = session.execute("SELECT weight, COUNT(*) AS n FROM patients GROUP BY weight")
+    (notice,) = [notice for notice in listed.notices if "mostly not shown" in notice]
+    assert notice.startswith("keys that fewer than about 22 units share") and "total" not in notice
+    total = session.execute(TOTAL)
+    (notice,) = [notice for notice in total.notices if "mostly not shown" in notice]
+    assert "in no total" in notice and "each may lack all that about 22 units have" in notice
+    assert notice in session.explain(TOTAL).notes
+    public = session.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY region")
+    assert not any("mostly not shown" in notice for notice in public.notices)
+
+
+RARE = "(SELECT weight, COUNT(*) AS n FROM patients WHERE patient_id < 3 GROUP BY weight) AS q"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    (
+        f"SELECT COUNT(*) AS n FROM patients WHERE weight IN (SELECT weight FROM {RARE} WHERE n > 10)",
+        f"SELECT SUM(n) AS total, MAX(n) AS most FROM {RARE}",
+        f"SELECT weight, n FROM {RARE} ORDER BY n DESC LIMIT 2",
+        "SELECT weight, COUNT(*) AS n FROM patients WHERE patient_id < 3 GROUP BY ROLLUP(weight) HAVING COUNT(*) IS NOT NULL",
+    ),
+)
+def test_an_answer_is_whole_where_no_private_key_is_shown(session: Session, sql: str) -> None:
+    """Two patients share no weight, so that hardly any draw shows a key: the charged answer comes with bars and notices."""
+    release = session.execute(sql)
+    assert release.error.num_rows == len(release) and release.notices
+
+
+@pytest.mark.parametrize("condition", ["region = 'norway'", "region IN ('north', 'norway')", "region <> 'norway'"])
+def test_a_value_that_no_policy_lists_is_named_before_it_is_paid_and_with_the_answer(
+    session: Session, condition: str
+) -> None:
+    sql = f"SELECT COUNT(*) FROM patients WHERE {condition}"
+    notice = "'norway' is none of the values that the policy lists (north, south)"
+    assert sum(note.startswith(notice) for note in session.explain(sql).notes) == 1
+    for release in (session.execute(sql), session.execute(sql)):
+        assert sum(note.startswith(notice) for note in release.notices) == 1
+
+
+def test_a_listed_value_in_another_spelling_is_refused_and_nothing_charged(session: Session) -> None:
+    before = session.budget().spent
+    for text in ("North", "north ", "NORTH"):
+        with pytest.raises(Error, match="but 'north'") as refused:
+            session.execute(f"SELECT COUNT(*) FROM patients WHERE region = '{text}'")
+        assert refused.value.slug == "value_spelling" and not refused.value.charged
+    assert session.budget().spent == before
+
+
+def test_another_spelling_can_still_be_asked_for(session: Session) -> None:
+    for condition in ("region LIKE 'North'", "region IN ('north', 'North')", "region || '' = 'North'"):
+        session.explain(f"SELECT COUNT(*) FROM patients WHERE {condition}")
+
+
+def test_values_of_a_hidden_row_filter_are_in_no_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    path = build(tmp_path)
+    limited = "research: {epsilon: 10, tables: [patients], where: {patients: \"region <> 'norway'\"}}"
+    path.write_text(path.read_text().replace("research: {epsilon: 1000}", limited))
+    with open_session(path, analyst="research", create_ledger=True) as asker:
+        sql = "SELECT COUNT(*) FROM patients WHERE age > 30"
+        said = [*asker.explain(sql).notes, *asker.explain(sql).lines, *asker.execute(sql).notices]
+        assert not any("norway" in notice for notice in said)

@@ -1,0 +1,91 @@
+"""A text becomes tokens in one place, once; what is handed on has its places right."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+import sqlglot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sql.corpus import ACCEPTED
+from support.places import ROOT
+
+from dpsql.errors.exceptions import Refusal
+from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece, lex
+from dpsql.sql.parse import parse
+from dpsql.sql.split import read_script
+
+OWN_TEXTS = {
+    "sql/dropped_arguments.py": "asks the parser about calls that it makes up",
+    "tuning/histograms.py": "reads a remainder that it wrote",
+    "release/total_sql.py": "writes a remainder of our own anew, once it has failed",
+    "exports/question.py": "a question about randomised rows, which no session answers and no other door reads",
+    "release/remainder.py": "reads a remainder back from a process",
+    "audit/replay.py": "a question of the audit, whose tree it changes",
+}
+"""Modules beside the lexer that read texts which no door received."""
+READS = {"tokenize", "parse_one", "transpile", "maybe_parse"}
+
+
+def test_no_other_module_lexes() -> None:
+    reading = {
+        str(file.relative_to(ROOT / "dpsql"))
+        for file in (ROOT / "dpsql").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and (node.attr in READS or (node.attr == "parse" and ast.unparse(node.value) == "sqlglot"))
+    }
+    assert reading == {"sql/lexer.py", *OWN_TEXTS}
+
+
+@pytest.mark.parametrize("dialect", [DIALECT, POSTGRESQL])
+def test_tokens_are_those_of_the_parser_itself(dialect: str) -> None:
+    """Whatever is switched off in the lexer changes no token of a question."""
+    for case in ACCEPTED:
+        if case.sql.split()[0].upper() not in ("SELECT", "WITH", "FROM", "("):
+            continue
+        usual = sqlglot.tokenize(case.sql, read=dialect)
+        assert [(t.token_type, t.text, t.start, t.end) for t in lex(case.sql, dialect).tokens] == [
+            (t.token_type, t.text, t.start, t.end) for t in usual
+        ], case.id
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet=" \n/*-", max_size=8).filter(lambda blank: "/*" not in blank and "--" not in blank))
+def test_a_piece_has_the_tokens_of_its_own_text(blank: str) -> None:
+    before = blank.replace("*", " ").replace("/", " ").replace("-", "\n")
+    text = f"{before}SELECT 1;{before} SELECT 'a\nb', \"c\" -- d\n FROM e; "
+    for piece in read_script(text).pieces:
+        assert text[piece.offset : piece.offset + len(piece.sql)] == piece.sql
+        alone = Piece(piece.sql).tokens()
+        assert [(t.token_type, t.text, t.start, t.end) for t in piece.tokens()] == [
+            (t.token_type, t.text, t.start, t.end) for t in alone
+        ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [("SELECT COUNT(* FROM visits", "FROM"), ("SELECT SUM(cost)\nFROM\n  visits WHERE", "WHERE")],
+)  # fmt: skip
+def test_errors_of_the_parser_have_the_same_place_in_every_piece(sql: str, place: str) -> None:
+    def position(text: str | Piece) -> int:
+        with pytest.raises(Refusal) as caught:
+            parse(text)
+        assert caught.value.slug == "syntax" and caught.value.position is not None
+        return caught.value.position
+
+    third = read_script(f"SELECT 1; -- one\n\n  SELECT 'a\nb';  {sql}").pieces[2]
+    assert position(sql) == position(third) == sql.index(place) + 1
+
+
+@pytest.mark.parametrize("sql", ["SELECT $1+$2, $1", "SELECT $1*$1-$2"])
+def test_parameters_without_blanks_are_no_string_in_dollars(sql: str) -> None:
+    assert parse(sql, [3, 4]).query is not None
+
+
+def test_a_part_counts_from_the_start_of_its_piece() -> None:
+    piece = read_script("SELECT 1;\n COPY (SELECT 'x', 2) TO STDOUT").pieces[1]
+    inner = piece.part(2, 6)
+    assert inner.sql == "SELECT 'x', 2" and piece.sql[inner.offset :].startswith(inner.sql)
+    assert inner.source(inner.tokens()[1]) == "'x'"

@@ -1,0 +1,63 @@
+"""A refusal names what stands in the text as SQL writes it, never as the parser calls it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+from sql.corpus import REFUSED
+from sql.test_refused import worlds
+from sqlglot import exp
+from sqlglot.dialects import DuckDB
+
+from dpsql.errors.exceptions import Error
+from dpsql.sql.binder.sql_words import sql_word
+
+NODES = {name.upper() for name, node in vars(exp).items() if inspect.isclass(node) and issubclass(node, exp.Expr)}
+SQL = {word for phrase in DuckDB.Tokenizer.KEYWORDS for word in phrase.split()} | set(DuckDB.Parser.FUNCTIONS)
+INTERNAL = NODES - SQL - {"ALL", "COUNT", "DISTINCT", "SUM", "AVG"}
+PLACES = {
+    "COUNT(*) FROM visits WHERE (cost, nights) = (1, 2)": "a list in brackets", "SUM(cost & 1) FROM visits": "&",
+    "SUM(~nights) FROM visits": "~", "SUM(nights << 1) FROM visits": "<<",
+    "MAX(cost, 3) FROM visits": "MAX with a second argument", "SUM([1][1]) FROM visits": "a subscript [...]",
+    "SUM(cost) FROM visits TABLESAMPLE 10%": "a table with TABLESAMPLE",
+    "COUNT(*) FROM visits PIVOT (SUM(cost) FOR nights IN (1, 2))": "a table with PIVOT",
+    "SUM(cost ORDER BY cost) FROM visits": "ORDER BY", "SUM({'a': 1}.a) FROM visits": "a field of a value",
+    "COUNT(*) FROM visits FOR UPDATE": "SELECT with FOR UPDATE", "SUM(cost -> 'a') FROM visits": "x -> ...",
+    "COUNT(*) FROM visits LIMIT 10%": "LIMIT in percent", "SUM(cost) FROM UNNEST(5) v(cost)": "UNNEST in FROM",
+    "COUNT(*) FROM visits WHERE diagnosis LIKE 'a' ESCAPE 'b'": "ESCAPE",
+}  # fmt: skip
+
+
+def refusal(sql: str, parameters: object = None) -> Error:
+    with pytest.raises(Error) as caught:
+        worlds(False)[0].session.execute(sql, parameters)  # type: ignore[arg-type]
+    return caught.value
+
+
+@pytest.mark.parametrize("part", PLACES)
+def test_parts_of_a_text_are_called_as_they_are_written(part: str) -> None:
+    assert refusal(f"SELECT {part}").message.startswith(f"{PLACES[part]} is not allowed")
+
+
+def test_no_refusal_holds_a_name_of_the_parser() -> None:
+    wrong = []
+    texts = [(case.sql, case.parameters) for case in REFUSED if not case.marks.keys() & {"set", "policy"}]
+    for sql, parameters in [*texts, *((f"SELECT {part}", None) for part in PLACES)]:
+        error = refusal(sql, parameters)
+        words = set(re.findall(r"[A-Z]{3,}", f"{error.message} {error.hint}")) & INTERNAL
+        wrong += [(sql, word) for word in words if word not in sql.upper()]
+    assert not wrong
+
+
+def operators() -> list[type[exp.Expr]]:
+    """Kinds of nodes of operators that a tree may hold."""
+    bases = {exp.Binary, exp.Unary, exp.Connector, exp.Operator}
+    kinds = [kind for kind in vars(exp).values() if inspect.isclass(kind) and issubclass(kind, (exp.Binary, exp.Unary))]
+    return sorted(set(kinds) - bases, key=lambda kind: kind.__name__)
+
+
+@pytest.mark.parametrize("kind", operators(), ids=lambda kind: kind.__name__)
+def test_every_operator_has_a_word(kind: type[exp.Expr]) -> None:
+    assert sql_word(kind(this=exp.column("a"), expression=exp.column("b")))
