@@ -381,8 +381,8 @@ class Plan:
     results: tuple[Result, ...] = ()
 
 
-_WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation, Element)
-"""Values of a plan that hold no expression or relation."""
+_WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation, Element, Scan)
+"""Values of a plan that hold no expression or relation but the columns of a table."""
 
 
 def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:

@@ -46,11 +46,11 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds, bars: Frac
     one_row = rows == 1 or not has_owner
     basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars)
     # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
-    shared = _basis(
-        block, one_row, rows, bounds, assumed_groups, bars, sharing=True, stars=not (private_keys and one_row)
-    )
-    if 2 * _parts(shared[0], private_keys) <= _parts(basis, private_keys):
-        basis, formulas = shared
+    stars, parts = not (private_keys and one_row), _parts(basis, private_keys)
+    if parts != 1:
+        shared = _basis(block, one_row, rows, bounds, assumed_groups, bars, sharing=True, stars=stars)
+        if 2 * _parts(shared[0], private_keys) <= parts:
+            basis, formulas = shared
     if not has_owner and any(term.clip is not None for term in basis.terms):
         raise refuse("internal", what="a sum clipped by unit over rows that belong to no unit")
     # Under row privacy, and above DISTINCT, a unit with c > 1 rows moves a count of rows by up to c; a threshold on it

@@ -34,6 +34,8 @@ def unlisted_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
 def stage_notices(planned: Planned) -> tuple[str, ...]:
     """Return notices on what the error bars of later stages include; known before anything is measured."""
     plan = planned.plan
+    if not plan.results:
+        return ()
     names = [block.name for block in plan.blocks]
     results = {result.name: result.query for result in plan.results}
     notices = []
