@@ -226,13 +226,17 @@ class Key:
 
 @dataclass(frozen=True)
 class Measure:
-    """One SQL aggregate: `aggregate` is the word of sql.md in lower case; `arguments` its row expressions."""
+    """One SQL aggregate: `aggregate` is the word of sql.md in lower case; `arguments` its row expressions.
+
+    `per_group`: what it is among the rows of one unit in one group is kept within these first. No block has such a measure:
+    `binder.group_bounds` makes one of the units' results of it."""
 
     name: str
     aggregate: str
     arguments: tuple[Expr, ...]
     distinct: bool
     filter: Expr | None
+    per_group: tuple[Literal, Literal] | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True)
@@ -297,11 +301,13 @@ class Term:
 @dataclass(frozen=True)
 class Caps:
     """Contribution bounds of one block. `rows_per_unit`: stability of the relation; `groups`: most groups of the answer
-    that one unit touches; `bounds`: those that the engine enforces (None: it follows from the others)."""
+    that one unit touches; `bounds`: those that the engine enforces (None: it follows from the others); `rows_in_group`: most
+    rows of one unit in one group, as they follow from relation and keys (`stability.rows_in_group`)."""
 
     rows_per_unit: int
     groups: int
     bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as("max_groups", "max_rows_per_group"))
+    rows_in_group: int | None = field(default=None, compare=False)
 
 
 class Measurement(Protocol):

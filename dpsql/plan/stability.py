@@ -20,6 +20,7 @@ from dpsql.plan.plan import (
     Scan,
     SemiJoin,
     Union_,
+    UnitAggregate,
     UnitWindow,
 )
 from dpsql.policy import Policy
@@ -76,6 +77,20 @@ def _rows(relation: Relation, policy: Policy) -> int:
     # UnitAggregate: each of the unit's rows is in one group, so it has at most as many groups as rows. (The size of a
     # declared domain is no bound here: nothing keeps values outside it from being groups of their own.)
     return 1 if not relation.keys else _rows(relation.source, policy)
+
+
+def rows_in_group(relation: Relation, keys: tuple[Expr, ...], policy: Policy) -> int:
+    """Return the most rows that one unit can have among those with equal `keys`, expressions over the relation.
+
+    A `UnitAggregate` has one row for each unit and combination of its keys, and filters and projections add none. Where all
+    of its keys are unchanged among `keys`, rows of one unit with equal `keys` agree on them, and are one row.
+    """
+    rows = rows_per_unit(relation, policy)
+    base = base_rows(relation)
+    if not isinstance(base, UnitAggregate) or not owned(relation, policy):
+        return rows
+    columns = {base_column(relation, key) for key in keys}
+    return min(rows, 1) if columns.issuperset(name for name, _ in base.keys) else rows
 
 
 def owned(relation: Relation, policy: Policy) -> bool:

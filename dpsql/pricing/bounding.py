@@ -11,7 +11,7 @@ from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import Formula, MeasureFormula, terms_of, whole
 from dpsql.plan.intervals import GroupFacts
 from dpsql.plan.plan import Block, BoundedBlock, Caps
-from dpsql.plan.stability import owned, rows_per_unit, tables
+from dpsql.plan.stability import owned, rows_in_group, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.basis import TermBasis
@@ -25,6 +25,8 @@ SELECTION = "sel"
 def bounded(block: Block, policy: Policy, bounds: ContributionBounds, bars: Fraction | None = None) -> BoundedBlock:
     """The basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the confidence
     of the error bars of quantiles that are measured."""
+    if any(measure.per_group is not None for measure in block.measures):
+        raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
     block = without_neutral(block)
     rows = rows_per_unit(block.source, policy)
     bounds = bounds.tightened(*(policy.tables[name].bounds for name in tables(block.source)))
@@ -36,8 +38,9 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds, bars: Frac
     # Rows whose keys are none of the groups belong to no group, so a unit touches no more groups than there are.
     listed = max(1, group_count([key.values for key in block.keys], block.combinations))
     groups = rows if private_keys else min(rows, listed)
+    in_group = rows_in_group(block.source, tuple(key.expression for key in block.keys), policy)
     enforced = ContributionBounds(
-        max_groups=_below(bounds.max_groups, groups), max_rows_per_group=_below(bounds.max_rows_per_group, rows)
+        max_groups=_below(bounds.max_groups, groups), max_rows_per_group=_below(bounds.max_rows_per_group, in_group)
     )
     groups = groups if enforced.max_groups is None else enforced.max_groups
     assumed_groups = PRIVATE_GROUPS if private_keys else listed
@@ -56,7 +59,7 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds, bars: Frac
     # Under row privacy, and above DISTINCT, a unit with c > 1 rows moves a count of rows by up to c; a threshold on it
     # allows for that (`lone_count`).
     selection = (basis.known_units() or SELECTION) if private_keys else None
-    caps = Caps(rows, groups, enforced)
+    caps = Caps(rows, groups, enforced, in_group if in_group < rows else None)
     return BoundedBlock(
         block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps,
         _groups(block, basis, formulas), tuple(basis.measurements), block.combinations,

@@ -19,7 +19,8 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     """L0, L1, L2 (squared) and Linf distance, in grid units, between the vectors of sums of two neighbours.
 
     With c = rows_per_unit, k = groups, m = max_rows_per_group and b = magnitude of one row, a unit adds a vector
-    v over disjoint groups with at most k non-zero entries, each |v_g| <= n_g b, n_g <= m, sum of n_g <= c:
+    v over disjoint groups with at most k non-zero entries, each |v_g| <= n_g b, n_g <= m, sum of n_g <= c (m is the smaller of
+    max_rows_per_group and rows_in_group, which holds of the relation whatever is dropped):
     L1 = sum n_g b <= min(c, k m) b; L2^2 = sum n_g^2 b^2 <= b^2 max(n_g) sum(n_g) <= b^2 min(c, m) min(c, k m),
     which is min(c^2, k m^2, c m) b^2 or less. UNITS adds 0 or 1 to each touched group, whatever the rows.
     A clipped term adds a vector of norm at most C besides (`emit.clipping`), so the smaller bound of each norm holds:
@@ -31,8 +32,7 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     if term.kind is TermKind.UNITS:
         return Sensitivity(groups * factor, groups * factor, groups * factor * factor, min(1, groups) * factor)
     rows = caps.rows_per_unit
-    most = caps.bounds.max_rows_per_group
-    in_group = rows if most is None else min(rows, most)
+    in_group = min(rows, *(m for m in (caps.bounds.max_rows_per_group, caps.rows_in_group) if m is not None), rows)
     total = min(rows, groups * in_group)
     b = term.magnitude
     if b == 0 or groups == 0:  # constants, and grids of public keys without any key (every value of them is NULL)

@@ -1,28 +1,52 @@
 """BigQuery's differential privacy clause and the named arguments of its aggregates, taken out of the tokens of a question.
 
 `SELECT WITH DIFFERENTIAL_PRIVACY [OPTIONS (name = value, ...)] ...` gives options for one question, and
-`AVG(x, contribution_bounds_per_row => (low, high))` clamps each value: AVG(clamp(x, low, high)).
+`AVG(x, contribution_bounds_per_row => (low, high))` clamps each value: AVG(clamp(x, low, high)). The bounds of
+`SUM(x, contribution_bounds_per_group => (low, high))` end in the slot PER_GROUP of the aggregate's node, which nobody reads
+but the binder of aggregates over protected rows; everywhere else a filled slot that is not expected is refused.
 """
 
 from __future__ import annotations
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.lexer import word
 
 PER_ROW = "CONTRIBUTION_BOUNDS_PER_ROW"
+PER_GROUP = "contribution_bounds_per_group"
+"""The slot of an aggregate's node for what one unit may add to each group."""
+_FUNCTIONS = {PER_ROW: "clamp", PER_GROUP.upper(): PER_GROUP}
 Options = tuple[tuple[str, str], ...]
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 
 
 def in_plain_sql(tokens: list[Token]) -> tuple[list[Token], Options]:
     """The tokens without the clause and without named arguments, and the options as texts. Refuses what is written wrong, and
-    named arguments that there are not."""
+    named arguments that there are not. Bounds of a unit in a group are left as calls for `with_group_bounds`."""
     tokens, options = _privacy_options(tokens)
     while (arrow := next((n for n, token in enumerate(tokens) if token.token_type is TokenType.FARROW), 0)) > 0:
         tokens = _clamped(tokens, arrow)
     return tokens, options
+
+
+def with_group_bounds(tree: exp.Query) -> exp.Query:
+    """The tree with the bounds of a unit in a group in the slot PER_GROUP of the aggregate that they stand in.
+
+    Refuses (group_bounds) them in anything else."""
+    for node in list(tree.find_all(exp.Anonymous)):
+        if str(node.this).lower() != PER_GROUP:
+            continue
+        aggregate = node.parent
+        if not isinstance(aggregate, (exp.Sum, exp.Avg, exp.Count)) or len(node.expressions) != 3:
+            hint = "write SUM(x, contribution_bounds_per_group => (0, 100)), or the like with COUNT or AVG"
+            position = next((part.meta["start"] + 1 for part in node.walk() if "start" in part.meta), None)
+            raise refuse("group_bounds", reason="they stand in SUM, COUNT and AVG", way=hint, position=position)
+        value, low, high = node.expressions
+        aggregate.set("this", value)
+        aggregate.set(PER_GROUP, exp.Tuple(expressions=[low, high]))
+    return tree
 
 
 def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
@@ -57,19 +81,20 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
 def _clamped(tokens: list[Token], arrow: int) -> list[Token]:
     """The tokens with the argument in front of a named one clamped. `arrow`: the place of =>."""
     name = tokens[arrow - 1]
-    if word(name) != PER_ROW:
+    function = _FUNCTIONS.get(word(name))
+    if function is None:
         raise refuse("named_argument", name=name.text, position=name.start + 1)
     begin, comma = _argument_before(tokens, arrow - 1)
     low, high, end = _bounds(tokens, arrow)
-    clamp, open_, close = (Token(*kind) for kind in _call(tokens[begin]))
+    clamp, open_, close = (Token(*kind) for kind in _call(function, tokens[begin]))
     bounds = [tokens[comma], *low, tokens[comma], *high]
     return [*tokens[:begin], clamp, open_, *tokens[begin:comma], *bounds, close, *tokens[end + 1 :]]
 
 
-def _call(token: Token) -> list[tuple[TokenType, str, int, int, int, int]]:
-    """Return what the tokens of clamp() are made of: errors point at the value."""
+def _call(function: str, token: Token) -> list[tuple[TokenType, str, int, int, int, int]]:
+    """Return what the tokens of `function`() are made of: errors point at the value."""
     where = (token.line, token.col, token.start, token.end)
-    return [(kind, text, *where) for kind, text in ((TokenType.VAR, "clamp"), (_OPEN, "("), (_CLOSE, ")"))]
+    return [(kind, text, *where) for kind, text in ((TokenType.VAR, function), (_OPEN, "("), (_CLOSE, ")"))]
 
 
 def _argument_before(tokens: list[Token], name: int) -> tuple[int, int]:

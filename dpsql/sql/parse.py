@@ -21,7 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.privacy.loss import MOST_EXPONENT
 from dpsql.sql.array_comparisons import lists_as_in
-from dpsql.sql.bigquery import in_plain_sql
+from dpsql.sql.bigquery import in_plain_sql, with_group_bounds
 from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
 from dpsql.sql.other_spellings import in_own_spelling, with_top, without_top
@@ -247,7 +247,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     if parameters or _has(kinds, exp.EQ, exp.NEQ):
         tree = _lists(tree)
     if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery):
-        tree = in_own_spelling(tree)
+        tree = with_group_bounds(in_own_spelling(tree))
     if top is not None:
         tree = with_top(tree, top, position)
     return Statement("query", sql, tree, options=options, kinds=kinds)

@@ -16,7 +16,7 @@ from support.corpus_neighbours import Hospital
 from support.neighbouring_hospitals import together
 
 BY_HASH = {
-    "clipping-with_caps", "doors-bigquery_options", "private_keys-max_groups", "private_keys-max_groups_and_rows",
+    "clipping-with_caps", "doors-bigquery_options", "group_bounds-fewer_groups", "private_keys-max_groups", "private_keys-max_groups_and_rows",
     "public_keys-max_groups", "public_keys-max_rows_per_group", "public_keys-both_caps", "public_keys-cap_of_all_rows",
     "windows-first_visit", "windows-first_three", "windows-values_of_other_rows", "quantiles-capped_rows",
     "quantiles-capped_groups", "modes-mode_with_capped_rows_per_group",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -192,12 +193,17 @@ FIXED = (
 def literals(sql: str) -> dict[str, list[Any]]:
     """For each column what a predicate of the query compares it with, one less and one more: where it is sharp."""
     found: dict[str, list[Any]] = {}
-    for test in sqlglot.parse_one(sql, read="duckdb").find_all(exp.Predicate, exp.Between, exp.In):
+    for test in _tree(sql).find_all(exp.Predicate, exp.Between, exp.In):
         names = {column.name.lower() for column in test.find_all(exp.Column)} & set(PLAIN)
         for literal in test.find_all(exp.Literal):
             for name in names:
                 found.setdefault(name, []).extend(_around(str(literal.this), literal.is_string, name))
     return found
+
+
+def _tree(sql: str) -> exp.Expr:
+    """The text as it is parsed, without the named arguments that only our own parser reads."""
+    return sqlglot.parse_one(re.sub(r", contribution_bounds_per_\w+ => \([^)]*\)", "", sql), read="duckdb")
 
 
 def _around(text: str, is_string: bool, column: str) -> list[Any]:
@@ -232,7 +238,7 @@ CORNERS: dict[str, list[Any]] = {
 
 def improvements(best: Profile, sql: str) -> Iterator[Profile]:
     """`best` with one thing changed, for the things that the query names."""
-    named = {column.name.lower() for column in sqlglot.parse_one(sql, read="duckdb").find_all(exp.Column)}
+    named = {column.name.lower() for column in _tree(sql).find_all(exp.Column)}
     sharp = literals(sql)
     for column in sorted(named & set(PLAIN)):
         for value in [*sharp.get(column, []), *CORNERS[column]]:

@@ -83,6 +83,8 @@ def _absolute(column: str, table: str) -> str:
 def question(rng: random.Random) -> Question:
     """One random question over one table, a join, or a per-unit aggregation."""
     kind = rng.random()
+    if kind < 0.07:
+        return _within_groups(rng)
     if kind < 0.2:
         return _per_unit(rng)
     if kind < 0.32:
@@ -143,6 +145,37 @@ def _aggregate(rng: random.Random, tables: tuple[str, ...], both: str) -> tuple[
 
 PER_UNIT = "(SELECT patient_id{further}, {inner} AS x FROM visits{where} GROUP BY patient_id{further}) AS t"
 FURTHER_KEYS = ("", "", ", ward", ", diagnosis, code")
+WITHIN_GROUPS = (
+    ("SUM({column}, contribution_bounds_per_group => ({low}, {high}))", "sum({inside})", "coalesce(sum({clamped}), 0)"),
+    (
+        "COUNT({column}, contribution_bounds_per_group => ({low}, {high}))",
+        "count({inside})",
+        "coalesce(sum({clamped}), 0)",
+    ),
+    ("AVG({column}, contribution_bounds_per_group => ({low}, {high}))", "avg({inside})", "avg({clamped})"),
+)
+"""What one unit adds to each group: the text, the unit's own result, and the reference over all units."""
+
+
+def _within_groups(rng: random.Random) -> Question:
+    """Aggregates of which each patient adds a bounded part to every group."""
+    table = rng.choice(["visits", "labs"])
+    source = {"visits": "visits", "labs": "labs JOIN visits USING (visit_id)"}[table]
+    column = rng.choice(list(CLAMPED[table]))
+    keys = _keys(rng, (table,), "")
+    names = "".join(f"{name}, " for name, _ in keys)
+    where = _where(rng, (table,), "")
+    text, own, over = rng.choice(WITHIN_GROUPS)
+    low, high = rng.choice([(0, 5), (-3, 8.5), (2, 60), (-20, -1)])
+    clamped = f"CASE WHEN s IS NOT NULL THEN least(greatest(s, {low}), {high}) END"
+    group = f" GROUP BY {names[:-2]}" if names else ""
+    asked = text.format(column=column, low=low, high=high)
+    inner = f"SELECT patient_id, {names}{own.format(inside=clamp(column, table))} AS s FROM {source}{where}"
+    return Question(
+        f"SELECT {names}{asked} FROM {source}{where}{group}",
+        f"SELECT {names}{over.format(clamped=clamped)} FROM ({inner} GROUP BY ALL) AS t{group}",
+        [values for _, values in keys],
+    )
 
 
 def _per_unit(rng: random.Random) -> Question:

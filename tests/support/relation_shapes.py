@@ -51,6 +51,9 @@ def shapes() -> Iterator[Shape]:
         yield Shape(f"own rows {number}: {text}", (text,), "" if "lag(" in text else _key(("visits",), text))
     for further in dict.fromkeys(FURTHER_KEYS):
         yield Shape(f"per unit{further}", (PER_UNIT.format(further=further, inner="COUNT(*)", where=""),))
+    more = PER_UNIT.format(further=", ward, code", inner="COUNT(*)", where="")
+    yield Shape("per unit, ward, code, by ward", (more,), "ward")
+    yield Shape("per unit, ward, by ward", (more.replace(", code", ""),), "ward")
 
 
 def _key(tables: tuple[str, ...], text: str) -> str:

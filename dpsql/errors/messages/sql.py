@@ -40,8 +40,14 @@ register(
     "named_argument",
     "0A000",
     "the named argument {name} does not exist here",
-    "clamp values by contribution_bounds_per_row => (low, high) or clamp(x, low, high); bound what one unit adds by "
-    "OPTIONS (max_total = ...); error bars come with every answer",
+    "clamp values by contribution_bounds_per_row => (low, high), what one unit adds to each group by "
+    "contribution_bounds_per_group => (low, high); error bars come with every answer",
+)
+register(
+    "group_bounds",
+    "0A000",
+    "contribution_bounds_per_group is not understood here: {reason}",
+    "{way}",
 )
 register(
     "named_argument_place",

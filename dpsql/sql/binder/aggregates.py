@@ -12,6 +12,8 @@ from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Measure
+from dpsql.sql.bigquery import PER_GROUP
+from dpsql.sql.binder.group_bounds import within_group_bounds
 from dpsql.sql.binder.listed_values import bind_end_row, bind_mode
 from dpsql.sql.binder.quantiles import bind_quantile
 from dpsql.sql.binder.sample_aggregate import bind_sample_aggregate
@@ -92,12 +94,16 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
         only(inner, "this", "expression")
         condition = scalars.boolean(inner.expression.this)
         inner = inner.this
+    bounds = inner.args.get(PER_GROUP)
+    if bounds is not None:
+        inner = type(inner)(**{slot: part for slot, part in inner.args.items() if slot != PER_GROUP})
     entry = spelled(spelling(inner.this if isinstance(inner, exp.WithinGroup) else inner))
     if entry is None or (isinstance(inner, exp.WithinGroup) and entry[1] is not Arguments.QUANTILE):
         raise _unknown(inner.this if isinstance(inner, exp.WithinGroup) else inner)
     aggregate, arguments = entry
     call = _Call(name, inner, _operands(inner), aggregate, scalars, condition, per_unit)
-    return RULES[arguments](call)
+    measure = RULES[arguments](call)
+    return measure if bounds is None else within_group_bounds(measure, node, bounds, per_unit)
 
 
 def _unknown(node: exp.Expr, where: str = "") -> Exception:

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
+from dpsql.sql.bigquery import PER_GROUP
 from dpsql.sql.binder.scope import lacks_argument
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.parse import place
@@ -64,6 +65,15 @@ def _check_number(node: exp.Literal) -> None:
         raise refuse("bad_number", text=text, position=place(node))
 
 
+def _check_slots(node: exp.Func) -> None:
+    """Refuse calls without their argument, which the parser lets pass and cannot write down, and bounds for units."""
+    if node.arg_types.get("this") and node.args.get("this") is None:
+        raise lacks_argument(node)
+    if node.args.get(PER_GROUP) is not None:
+        reason, hint = "results belong to no unit", "bound the aggregate below, over protected rows"
+        raise refuse("group_bounds", reason=reason, way=hint, position=place(node))
+
+
 def _is_zero(divisor: exp.Expr) -> bool:
     """Return whether a number of the text is 0: the sandbox fails for every row then."""
     while isinstance(divisor, (exp.Neg, exp.Paren)):
@@ -91,8 +101,8 @@ def check_node(node: exp.Expr) -> None:
         _check_number(node)
     if isinstance(node, (exp.Mod, exp.IntDiv)) and _is_zero(node.expression):
         raise refuse("wrong_arguments", function=sql_word(node), reason="divides by zero here", position=place(node))
-    if isinstance(node, exp.Func) and node.arg_types.get("this") and node.args.get("this") is None:
-        raise lacks_argument(node)  # the parser lets some such calls pass, and cannot write them down
+    if isinstance(node, exp.Func):
+        _check_slots(node)
     if isinstance(node, exp.TimeToStr):
         check_format(node)
     for slot, value in node.args.items():

@@ -17,6 +17,7 @@ from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregat
 from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.context import BindingContext
+from dpsql.sql.binder.group_bounds import of_units
 from dpsql.sql.binder.grouping_sets import grouping_call, grouping_sets, over_set, united
 from dpsql.sql.binder.joins import stacked
 from dpsql.sql.binder.per_unit_aggregation import per_unit
@@ -95,7 +96,8 @@ def _over_blocks(
     """Enter the block of every key set, and put the SELECT over it (over their union, when there are several)."""
     measures = tuple(work.measures)
     if len(work.sets) == 1:
-        name = context.add_block(Block("", source, tuple(work.keys), measures, work.block_keys.combinations))
+        block = Block("", source, tuple(work.keys), measures, work.block_keys.combinations)
+        name = context.add_block(of_units(block, context.policy, place(work.node)))
         copy.set("from_", exp.From(this=named_table(name)))
         if order is not None:
             copy.set("order", order)
@@ -104,6 +106,7 @@ def _over_blocks(
     for chosen, block_keys in work.sets_shown(source):
         keys = [key for key in work.keys if key.name in chosen]
         block = Block("", source, block_keys.keys, measures, block_keys.combinations)
+        block = of_units(block, context.policy, place(work.node))
         selects.append(over_set(copy, context.add_block(block), work.keys, keys))
     return united(selects, work.node, order)
 
@@ -387,7 +390,7 @@ class _Cut:
         if len(self.measures) >= MOST_MEASURES + listed * MOST_SHARES:
             raise refuse("many_measures", most=MOST_MEASURES, position=place(node))
         name = f"m{len(self.measures)}"
-        self.measures.append(Measure(name, measure.aggregate, measure.arguments, measure.distinct, measure.filter))
+        self.measures.append(replace(measure, name=name))
         return name
 
     def _key_of(self, node: exp.Expr) -> str | None:

@@ -1,8 +1,3 @@
--- query: bounds_of_one_units_sum_within_a_group
--- sqlstate: 0A000
--- at: contribution_bounds_per_group
-SELECT ward, SUM(cost, contribution_bounds_per_group => (0, 100)) FROM visits GROUP BY ward
-
 -- query: a_format_of_the_answer
 -- sqlstate: 0A000
 -- at: report_format

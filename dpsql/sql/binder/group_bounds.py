@@ -1,0 +1,99 @@
+"""Aggregates under contribution_bounds_per_group => (low, high): what one unit adds to each group is kept within both.
+
+The rows of a unit in a group become one row first (`UnitAggregate`, by the unit and the keys of the question), whose value is
+the unit's own sum, count or average there. It is clamped to the bounds, and summed (of an average: averaged) over units.
+A unit touches a group of the answer by one such row, so that it moves the sum of the group by max(|low|, |high|) at most,
+however many rows it has: `stability.rows_in_group` tells pricing so. Nothing else is new: these are the relation, the
+clamp and the sums of the same question written with GROUP BY the unit's key in FROM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.aggregates.registry import aggregate_of
+from dpsql.errors.exceptions import refuse
+from dpsql.functions.numeric import call
+from dpsql.plan.intervals import Facts, literal_facts
+from dpsql.plan.plan import Block, Column, Expr, Literal, Measure, UnitAggregate
+from dpsql.plan.stability import owned, rows_per_unit
+from dpsql.policy import Policy
+from dpsql.privacy.loss import exact_number
+from dpsql.sql.parse import place
+
+_OVER_UNITS = {"sum": "sum", "count": "sum", "avg": "avg"}
+"""What the results of single units become over all of them."""
+_EXAMPLE = "SUM(x, contribution_bounds_per_group => (0, 100))"
+
+
+def within_group_bounds(measure: Measure, node: exp.Expr, bounds: exp.Tuple, per_unit: bool) -> Measure:
+    """Return the measure of a call with both bounds. Refuses (group_bounds) other aggregates than SUM, COUNT and AVG."""
+    position = place(node)
+    if per_unit:
+        reason, hint = "these are the rows of one unit already", "write clamp(SUM(x), 0, 100)"
+        raise refuse("group_bounds", reason=reason, way=hint, position=position)
+    if measure.aggregate not in _OVER_UNITS or measure.distinct:
+        reason = "an aggregate of distinct values is not made of what single units add"
+        raise refuse("group_bounds", reason=reason, way="leave DISTINCT or the bounds out", position=position)
+    low, high = (_number(part) for part in bounds.expressions)
+    if low > high:
+        raise refuse("group_bounds", reason="the lower bound stands first", way=f"write {_EXAMPLE}", position=position)
+    whole = low.denominator == high.denominator == 1
+    ends = (int(low), int(high)) if whole else (low, high)
+    literals = [Literal(end, literal_facts(end)) for end in ends]
+    return replace(measure, per_group=(literals[0], literals[1]))
+
+
+def _number(node: exp.Expr) -> Fraction:
+    """Return the number of a literal, with any signs in front of it."""
+    if isinstance(node, exp.Neg):
+        return -_number(node.this)
+    text = str(node.this).replace("_", "")
+    try:
+        number = exact_number(text)
+    except ValueError:
+        raise refuse("bad_number", text=text, position=place(node)) from None
+    if abs(number) >= 2**63:
+        raise refuse("bad_number", text=text, position=place(node))
+    return number
+
+
+def of_units(block: Block, policy: Policy, position: int | None) -> Block:
+    """Return the block over one row for each unit and group, where a measure has bounds within groups; else itself.
+
+    Refuses (group_bounds) rows that belong to no unit, and other measures beside such ones than the number of units.
+    """
+    if all(measure.per_group is None for measure in block.measures):
+        return block
+    if not owned(block.source, policy):
+        reason, hint = "these rows belong to no unit", "write clamp(x, low, high), which bounds each row"
+        raise refuse("group_bounds", reason=reason, way=hint, position=position)
+    most = rows_per_unit(block.source, policy)
+    columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = []
+    measures = []
+    for measure in block.measures:
+        if measure.per_group is None:
+            if measure.aggregate != "count_units" or measure.filter is not None:
+                reason = "another aggregate of this SELECT has no such bounds"
+                hint = "give all of them bounds, COUNT(*, contribution_bounds_per_group => (0, 10)) too, or ask apart"
+                raise refuse("group_bounds", reason=reason, way=hint, position=position)
+            measures.append(measure)
+            continue
+        of_unit = aggregate_of(measure.aggregate).of_unit
+        assert of_unit is not None
+        facts = of_unit(measure, most)
+        name = f"a{len(columns)}"
+        argument = measure.arguments[0] if measure.arguments else None
+        columns.append((name, measure.aggregate, argument, measure.filter, facts))
+        value = call("clamp", Column(name, facts), *measure.per_group)
+        measures.append(Measure(measure.name, _OVER_UNITS[measure.aggregate], (value,), False, None))
+    keys = tuple((f"g{number}", key.expression) for number, key in enumerate(block.keys))
+    source = UnitAggregate(block.source, keys, tuple(columns))
+    of_keys = tuple(
+        replace(key, expression=Column(name, key.expression.facts))
+        for key, (name, _) in zip(block.keys, keys, strict=True)
+    )
+    return replace(block, source=source, keys=of_keys, measures=tuple(measures))
