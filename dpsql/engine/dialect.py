@@ -66,10 +66,6 @@ class Dialect(ABC):
     def constant(self, value: Any) -> str:
         """A constant with its type, so that no operand is promoted by the engine's own rules."""
 
-    @abstractmethod
-    def wide_constant(self, value: int) -> str:
-        """An integer of up to 38 digits."""
-
     def parameter(self, parameter: Parameter) -> str:
         """A parameter in the type of its literal."""
         return f"CAST(${parameter.number} AS {self.types[parameter.type]})"
@@ -167,9 +163,9 @@ class Dialect(ABC):
     def derived(self, select: str, alias: str = "#rows") -> str:
         """A SELECT as an item of FROM. Items of the same FROM have different `alias`es."""
 
-    @abstractmethod
     def semi_join(self, rows: str, listed: str, column: str) -> str:
         """FROM item: those of `rows` (an item) whose `column` the SELECT `listed` has."""
+        return self.derived(f"SELECT * FROM {rows} WHERE {column} IN ({listed})", "#semi")
 
     @abstractmethod
     def keyed_order(self, key: str, content: list[str]) -> str:

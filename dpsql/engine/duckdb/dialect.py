@@ -23,9 +23,6 @@ class DuckDBDialect(Dialect):
     def constant(self, value: Any) -> str:
         return literals.constant(value)
 
-    def wide_constant(self, value: int) -> str:
-        return f"{value}::HUGEINT"
-
     def cast_column(self, source: str, type_: Type, engine_type: str) -> str:
         return literals.cast_column(source, type_, engine_type)
 

@@ -9,19 +9,14 @@ from __future__ import annotations
 
 from dpsql.engine.dialect import Template
 from dpsql.engine.duckdb.literals import TYPES, constant, in_calendar
+from dpsql.engine.shared_texts import SharedTexts, boolean_of, cut, floor, infix, plain, replaced
 from dpsql.functions.calendar import microseconds
-from dpsql.functions.numeric import MOST_TEXT, common_type
-from dpsql.functions.values import FALSE_TEXTS, NUMBER_TEXT, TIME_TEXT, TRUE_TEXTS, WHOLE_TEXT
+from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Expr, Literal
+from dpsql.plan.plan import Call, Literal
 
-
-def _infix(operator: str) -> Template:
-    return lambda node, texts: "(" + f" {operator} ".join(texts) + ")"
-
-
-def _plain(function: str) -> Template:
-    return lambda node, texts: f"{function}({', '.join(texts)})"
+_TEXTS = SharedTexts(TYPES, cast="TRY_CAST")
+"""A date beyond the timestamps becomes NULL; no other widening can fail."""
 
 
 def _arithmetic(operator: str) -> Template:
@@ -29,7 +24,7 @@ def _arithmetic(operator: str) -> Template:
 
     def emit(node: Call, texts: list[str]) -> str:
         if node.facts.type is Type.REAL:
-            left, right = (_real(argument, text) for argument, text in zip(node.arguments, texts, strict=True))
+            left, right = _TEXTS.reals(node, texts)
             return f"({left} {operator} {right})"
         return f"TRY_CAST({_wide(texts[0])} {operator} {_wide(texts[1])} AS BIGINT)"
 
@@ -50,12 +45,8 @@ def _of_number(form: str) -> Template:
     return emit
 
 
-def _real(argument: Expr, text: str) -> str:
-    return text if argument.facts.type is Type.REAL else f"CAST({text} AS DOUBLE)"
-
-
 def _division(node: Call, texts: list[str]) -> str:
-    left, right = (_real(argument, text) for argument, text in zip(node.arguments, texts, strict=True))
+    left, right = _TEXTS.reals(node, texts)
     return f"({left} / NULLIF({right}, 0e0::DOUBLE))"
 
 
@@ -71,40 +62,9 @@ def _whole_division(operator: str) -> Template:
     return emit
 
 
-def _as(type_: Type, argument: Expr, text: str) -> str:
-    """An alternative in the type that all share: a date beyond the timestamps is NULL, no other widening can fail."""
-    return text if argument.facts.type is type_ else f"TRY_CAST({text} AS {TYPES[type_]})"
-
-
-def _alike(node: Call, texts: list[str]) -> list[str]:
-    return [_as(node.facts.type, argument, text) for argument, text in zip(node.arguments, texts, strict=True)]
-
-
-def _comparable(node: Call, texts: list[str]) -> list[str]:
-    """Both sides in one type, so that the engine has nothing to widen."""
-    type_ = common_type(node.arguments)
-    return [_as(type_, argument, text) for argument, text in zip(node.arguments, texts, strict=True)]
-
-
-def _compare(operator: str) -> Template:
-    return lambda node, texts: "(" + f" {operator} ".join(_comparable(node, texts)) + ")"
-
-
-def _case(node: Call, texts: list[str]) -> str:
-    values = [_as(node.facts.type, a, t) for a, t in zip(node.arguments[1:-1:2], texts[1:-1:2], strict=True)]
-    pairs = zip(texts[:-1:2], values, strict=True)
-    body = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
-    return f"(CASE {body} ELSE {_as(node.facts.type, node.arguments[-1], texts[-1])} END)"
-
-
-def _in(node: Call, texts: list[str]) -> str:
-    value, *items = _comparable(node, texts)
-    return f"({value} IN ({', '.join(items)}))"
-
-
 def _place_in(node: Call, texts: list[str]) -> str:
     """Of texts by the hash of an enumeration, which takes as long for a thousand values as for one."""
-    value, *items = _comparable(node, texts)
+    value, *items = _TEXTS.comparable(node, texts)
     listed = {item.value for item in node.arguments[1:] if isinstance(item, Literal) and isinstance(item.value, str)}
     if node.arguments[0].facts.type is Type.TEXT and len(listed) == len(items):
         return f"CAST(enum_code(TRY_CAST({value} AS ENUM({', '.join(items)}))) AS BIGINT)"
@@ -115,37 +75,14 @@ def _nullif(node: Call, texts: list[str]) -> str:
     """The engine's nullif, written out where the two types differ: the result keeps the type of the first."""
     if len({argument.facts.type for argument in node.arguments}) == 1:
         return f"nullif({', '.join(texts)})"
-    left, right = _comparable(node, texts)
-    return f"(CASE WHEN {left} = {right} THEN NULL ELSE {texts[0]} END)"
-
-
-def _clamp(node: Call, texts: list[str]) -> str:
-    """NULL and NaN stay NULL: the engine's least and greatest would turn them into a bound."""
-    value, low, high = _alike(node, texts)
-    missing = f"{value} IS NULL OR isnan({value})" if node.facts.type is Type.REAL else f"{value} IS NULL"
-    return f"(CASE WHEN {missing} THEN NULL ELSE least(greatest({value}, {low}), {high}) END)"
+    return _TEXTS.nullif(node, texts)
 
 
 _FINITE = "BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308"
 
 
-def _guarded(function: str, condition: str) -> Template:
-    """A function of reals where `condition` holds, NULL elsewhere."""
-
-    def emit(node: Call, texts: list[str]) -> str:
-        value = _real(node.arguments[0], texts[0])
-        return f"(CASE WHEN {value} {condition} THEN {function}({value}) END)"
-
-    return emit
-
-
-def _reals(function: str) -> Template:
-    """A function of reals that has a value (infinity, NaN) for each of them."""
-    return lambda node, texts: f"{function}({', '.join(map(_real, node.arguments, texts))})"
-
-
 def _bucket(node: Call, texts: list[str]) -> str:
-    value, low, high = (_real(a, t) for a, t in zip(node.arguments[:3], texts[:3], strict=True))
+    value, low, high = (_TEXTS.typed(Type.REAL, a, t) for a, t in zip(node.arguments[:3], texts[:3], strict=True))
     inside = f"least({texts[3]}, TRY_CAST(floor(({value} - {low}) / ({high} - {low}) * {texts[3]}) AS BIGINT) + 1)"
     return (
         f"(CASE WHEN {value} < {low} THEN 0::BIGINT WHEN isnan({value}) THEN NULL "
@@ -167,10 +104,6 @@ def _add_interval(function: str, most: int, type_: str) -> Template:
     return emit
 
 
-def _floor(function: str) -> Template:
-    return lambda node, texts: texts[0] if node.facts.type is Type.INTEGER else f"{function}({texts[0]})"
-
-
 def _round(node: Call, texts: list[str]) -> str:
     if node.facts.type is Type.INTEGER:
         return texts[0]
@@ -190,35 +123,26 @@ def _read(node: Call, texts: list[str]) -> str:
     if node.arguments[0].facts.type is not Type.TEXT:
         return _cast(node, texts)
     if target is Type.BOOLEAN:
-        word = f"trim(lower({text}))"
-        cases = " ".join(
-            f"WHEN {word} IN ({', '.join(map(constant, words))}) THEN {constant(value)}"
-            for value, words in ((True, TRUE_TEXTS), (False, FALSE_TEXTS))
-        )
-        return f"(CASE {cases} END)"
+        return boolean_of(f"trim(lower({text}))", constant)
     value = f"TRY_CAST({text} AS {'TIMESTAMP' if target is Type.DATE else TYPES[target]})"
     value = f"CAST({value} AS DATE)" if target is Type.DATE else value
     return f"(CASE WHEN regexp_full_match({text}, {constant(_READ[target])}) THEN {value} END)"
 
 
 def _concat(node: Call, texts: list[str]) -> str:
-    return f"left({' || '.join(texts)}, {MOST_TEXT})"
-
-
-def _replace(node: Call, texts: list[str]) -> str:
-    return f"left(replace(left({texts[0]}, {MOST_TEXT}), {texts[1]}, {texts[2]}), {MOST_TEXT})"
+    return cut(" || ".join(texts))
 
 
 def _concat_ws(node: Call, texts: list[str]) -> str:
     """NULL literals have a type here, so that the engine knows which concat_ws is meant."""
-    return f"left(concat_ws({', '.join('NULL::VARCHAR' if t == 'NULL' else t for t in texts)}), {MOST_TEXT})"
+    return cut(f"concat_ws({', '.join('NULL::VARCHAR' if t == 'NULL' else t for t in texts)})")
 
 
 def _regexp_replace(node: Call, texts: list[str]) -> str:
     """Cut before, so that what is put for each match is bounded, and after."""
     everywhere = isinstance(node.arguments[3], Literal) and node.arguments[3].value
     options = ", 'g'" if everywhere else ""
-    return f"left(regexp_replace(left({texts[0]}, {MOST_TEXT}), {texts[1]}, {texts[2]}{options}), {MOST_TEXT})"
+    return cut(f"regexp_replace({cut(texts[0])}, {texts[1]}, {texts[2]}{options})")
 
 
 def _time_bucket(node: Call, texts: list[str]) -> str:
@@ -235,35 +159,31 @@ def _text_positions(function: str) -> Template:
 
 
 FUNCTIONS: dict[str, Template] = {
+    **_TEXTS.functions(),
     "add": _arithmetic("+"), "sub": _arithmetic("-"), "mul": _arithmetic("*"), "div": _division,
     "intdiv": _whole_division("//"), "mod": _whole_division("%"), "neg": _of_number("-{}"),
     "abs": _of_number("abs({})"), "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS BIGINT)",
-    "floor": _floor("floor"), "ceil": _floor("ceil"), "round": _round, "sqrt": _guarded("sqrt", ">= 0"),
-    "ln": _guarded("ln", "> 0"), "log10": _guarded("log10", "> 0"), "exp": _reals("exp"), "power": _reals("power"),
-    "sin": _guarded("sin", _FINITE), "cos": _guarded("cos", _FINITE), "tan": _guarded("tan", _FINITE),
-    "asin": _guarded("asin", "BETWEEN -1 AND 1"), "acos": _guarded("acos", "BETWEEN -1 AND 1"), "atan": _reals("atan"),
-    "atan2": _reals("atan2"), "radians": _reals("radians"), "degrees": _reals("degrees"),
-    "clamp": _clamp, "least": lambda node, texts: f"least({', '.join(_alike(node, texts))})",
-    "greatest": lambda node, texts: f"greatest({', '.join(_alike(node, texts))})",
-    "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _nullif, "case": _case,
-    "eq": _compare("="), "ne": _compare("<>"), "lt": _compare("<"), "le": _compare("<="), "gt": _compare(">"),
-    "ge": _compare(">="), "not_distinct": _compare("IS NOT DISTINCT FROM"), "in": _in, "place_in": _place_in,
-    "and": _infix("AND"),
-    "or": _infix("OR"), "not": lambda node, texts: f"(NOT {texts[0]})",
-    "is_null": lambda node, texts: f"({texts[0]} IS NULL)", "is_true": lambda node, texts: f"({texts[0]} IS TRUE)",
-    "is_false": lambda node, texts: f"({texts[0]} IS FALSE)", "like": _infix("LIKE"), "ilike": _infix("ILIKE"),
-    "starts_with": _plain("starts_with"), "ends_with": _plain("ends_with"), "contains": _plain("contains"),
-    "lower": _plain("lower"), "upper": _plain("upper"), "trim": _plain("trim"), "ltrim": _plain("ltrim"),
-    "rtrim": _plain("rtrim"), "left": _text_positions("left"), "right": _text_positions("right"),
-    "substr": _text_positions("substr"), "concat": _concat, "replace": _replace, "length": _plain("length"),
+    "floor": floor("floor"), "ceil": floor("ceil"), "round": _round, "sqrt": _TEXTS.guarded("sqrt", ">= 0"),
+    "ln": _TEXTS.guarded("ln", "> 0"), "log10": _TEXTS.guarded("log10", "> 0"),
+    **{name: _TEXTS.of_reals(name) for name in ("exp", "power", "atan", "atan2", "radians", "degrees")},
+    "sin": _TEXTS.guarded("sin", _FINITE), "cos": _TEXTS.guarded("cos", _FINITE), "tan": _TEXTS.guarded("tan", _FINITE),
+    "asin": _TEXTS.guarded("asin", "BETWEEN -1 AND 1"), "acos": _TEXTS.guarded("acos", "BETWEEN -1 AND 1"),
+    "clamp": _TEXTS.clamp, "nullif": _nullif, "not_distinct": _TEXTS.compare("IS NOT DISTINCT FROM"),
+    "place_in": _place_in, "and": infix("AND"), "or": infix("OR"), "is_true": lambda node, texts: f"({texts[0]} IS TRUE)",
+    "is_false": lambda node, texts: f"({texts[0]} IS FALSE)", "like": infix("LIKE"), "ilike": infix("ILIKE"),
+    "starts_with": plain("starts_with"), "ends_with": plain("ends_with"), "contains": plain("contains"),
+    "lower": plain("lower"), "upper": plain("upper"), "trim": plain("trim"), "ltrim": plain("ltrim"),
+    "rtrim": plain("rtrim"), "left": _text_positions("left"), "right": _text_positions("right"),
+    "substr": _text_positions("substr"), "concat": _concat, "replace": lambda node, texts: replaced(texts),
+    "length": plain("length"),
     "date_trunc": _trunc, "date_part": lambda node, texts: f"CAST(date_part({texts[0]}, {texts[1]}) AS BIGINT)",
     "date_diff": lambda node, texts: f"CAST(date_diff({', '.join(texts)}) AS BIGINT)",
     "add_days": _add_interval("to_days", 4_000_000, "INTEGER"),
     "add_months": _add_interval("to_months", 200_000, "INTEGER"),
     "add_seconds": _add_interval("to_seconds", 400_000_000_000, "BIGINT"),
     "width_bucket": _bucket, "to_integer": _read, "to_real": _read, "to_text": _cast,
-    "to_boolean": _read, "to_date": _read, "to_timestamp": _read, "epoch": _plain("epoch"),
-    "time_bucket": _time_bucket, "last_day": _plain("last_day"), "strftime": _plain("strftime"),
-    "regexp_matches": _plain("regexp_matches"), "regexp_replace": _regexp_replace, "split_part": _plain("split_part"),
-    "strlen": _plain("strlen"), "strpos": _plain("strpos"), "concat_ws": _concat_ws,
+    "to_boolean": _read, "to_date": _read, "to_timestamp": _read, "epoch": plain("epoch"),
+    "time_bucket": _time_bucket, "last_day": plain("last_day"), "strftime": plain("strftime"),
+    "regexp_matches": plain("regexp_matches"), "regexp_replace": _regexp_replace, "split_part": plain("split_part"),
+    "strlen": plain("strlen"), "strpos": plain("strpos"), "concat_ws": _concat_ws,
 }  # fmt: skip

@@ -165,7 +165,7 @@ def _share(term: Term, dialect: Dialect) -> str:
     quotient = f"{dialect.constant(float(most))} / sqrt(greatest({dialect.real(squares)}, {dialect.constant(1.0)}))"
     near = f"CAST(floor(least({dialect.constant(float(whole))}, {quotient})) AS BIGINT)"
     tests = [
-        f"WHEN {dialect.wide(share)} * {share} * {squares} <= {dialect.wide_constant(most * most)} THEN {share}"
+        f"WHEN {dialect.wide(share)} * {share} * {squares} <= {dialect.wide(str(most * most))} THEN {share}"
         for share in (near, f"({near} - 1)")
     ]
     return f"CASE {' '.join(tests)} ELSE {bounded} END"

@@ -38,9 +38,6 @@ class PostgreSQLDialect(Dialect):
     def constant(self, value: Any) -> str:
         return literals.constant(value)
 
-    def wide_constant(self, value: int) -> str:
-        return f"CAST({value} AS numeric)"
-
     def cast_column(self, source: str, type_: Type, engine_type: str) -> str:
         return literals.cast_column(source, type_, engine_type)
 
@@ -92,9 +89,6 @@ class PostgreSQLDialect(Dialect):
 
     def derived(self, select: str, alias: str = "#rows") -> str:
         return f"({select}) AS {self.identifier(alias)}"
-
-    def semi_join(self, rows: str, listed: str, column: str) -> str:
-        return self.derived(f"SELECT * FROM {rows} WHERE {column} IN ({listed})", "#semi")
 
     def keyed_order(self, key: str, content: list[str]) -> str:
         """SHA-256 of the key and the row as text, which quotes its parts and so is different for different rows."""

@@ -24,12 +24,13 @@ from dpsql.engine.postgresql.literals import (
     real_to_integer,
 )
 from dpsql.engine.postgresql.reals import let, product_of, quotient_of, rounded, sum_of
+from dpsql.engine.shared_texts import SharedTexts, boolean_of, cut, digits_of, floor, infix, replaced
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.numeric import MOST_TEXT, common_type
-from dpsql.functions.values import FALSE_TEXTS, NUMBER_TEXT, TRUE_TEXTS, WHOLE_TEXT
+from dpsql.functions.values import NUMBER_TEXT, WHOLE_TEXT
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Expr, Literal
+from dpsql.plan.plan import Call, Literal
 
+_TEXTS = SharedTexts(TYPES)
 BLANKS = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]))
 """The space separators of Unicode (category Zs), which trim takes away."""
 _OWN_LIBRARY = "the server raises where it overflows, which its C library alone knows exactly"
@@ -40,29 +41,6 @@ UNSUPPORTED: Mapping[str, str] = {
     "degrees": _OWN_LIBRARY, **dict.fromkeys(("sin", "cos", "asin", "acos", "atan"), _OWN_LIBRARY),
     "regexp_matches": _REGEX, "regexp_replace": _REGEX, "lower": _CASES, "upper": _CASES, "ilike": _CASES,
 }  # fmt: skip
-
-
-def _infix(operator: str) -> Template:
-    return lambda node, texts: "(" + f" {operator} ".join(texts) + ")"
-
-
-def _as(type_: Type, argument: Expr, text: str) -> str:
-    """An alternative in the type that all share: an integer as a double, a date (of the calendar) as its midnight."""
-    return text if argument.facts.type is type_ else f"CAST({text} AS {TYPES[type_]})"
-
-
-def _alike(node: Call, texts: list[str]) -> list[str]:
-    return [_as(node.facts.type, argument, text) for argument, text in zip(node.arguments, texts, strict=True)]
-
-
-def _comparable(node: Call, texts: list[str]) -> list[str]:
-    """Both sides in one type, so that the engine has nothing to widen."""
-    type_ = common_type(node.arguments)
-    return [_as(type_, argument, text) for argument, text in zip(node.arguments, texts, strict=True)]
-
-
-def _reals(node: Call, texts: list[str]) -> list[str]:
-    return [_as(Type.REAL, argument, text) for argument, text in zip(node.arguments, texts, strict=True)]
 
 
 def _within(number: str) -> str:
@@ -78,7 +56,7 @@ def _arithmetic(operator: str) -> Template:
     def emit(node: Call, texts: list[str]) -> str:
         if node.facts.type is not Type.REAL:
             return _within(f"({_wide(texts[0])} {operator} {_wide(texts[1])})")
-        left, right = _reals(node, texts)
+        left, right = _TEXTS.reals(node, texts)
         return product_of(left, right) if operator == "*" else sum_of(left, right, operator)
 
     return emit
@@ -107,36 +85,14 @@ def _whole_division(operator: str) -> Template:
     return emit
 
 
-def _compare(operator: str) -> Template:
-    return lambda node, texts: "(" + f" {operator} ".join(_comparable(node, texts)) + ")"
-
-
-def _case(node: Call, texts: list[str]) -> str:
-    values = [_as(node.facts.type, a, t) for a, t in zip(node.arguments[1:-1:2], texts[1:-1:2], strict=True)]
-    pairs = zip(texts[:-1:2], values, strict=True)
-    body = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
-    return f"(CASE {body} ELSE {_as(node.facts.type, node.arguments[-1], texts[-1])} END)"
-
-
-def _in(node: Call, texts: list[str]) -> str:
-    value, *items = _comparable(node, texts)
-    return f"({value} IN ({', '.join(items)}))"
-
-
 def _place_in(node: Call, texts: list[str]) -> str:
-    value, *items = _comparable(node, texts)
+    value, *items = _TEXTS.comparable(node, texts)
     return f"CAST(array_position(ARRAY[{', '.join(items)}], {value}) - 1 AS bigint)"
-
-
-def _nullif(node: Call, texts: list[str]) -> str:
-    """The result keeps the type of the first."""
-    left, right = _comparable(node, texts)
-    return f"(CASE WHEN {left} = {right} THEN NULL ELSE {texts[0]} END)"
 
 
 def _clamp(node: Call, texts: list[str]) -> str:
     """NULL and NaN stay NULL: least and greatest would turn them into a bound."""
-    value, low, high = _alike(node, texts)
+    value, low, high = _TEXTS.alike(node, texts)
     missing = f"x IS NULL OR x = {NAN}" if node.facts.type is Type.REAL else "x IS NULL"
     return let({"x": value}, f"(CASE WHEN {missing} THEN NULL ELSE least(greatest(x, {low}), {high}) END)")
 
@@ -145,7 +101,7 @@ def _guarded(function: str, condition: str) -> Template:
     """A function of reals where `condition` holds, NULL elsewhere. None of these overflows or underflows."""
 
     def emit(node: Call, texts: list[str]) -> str:
-        (value,) = _reals(node, texts)
+        (value,) = _TEXTS.reals(node, texts)
         return let({"x": value}, f"(CASE WHEN x {condition} {real('0')} THEN {function}(x) END)")
 
     return emit
@@ -162,21 +118,16 @@ def _bucket(node: Call, texts: list[str]) -> str:
         )
     share = product_of(quotient_of(sum_of("x", ends[0], "-"), constant(width)), f"CAST({texts[3]} AS double precision)")
     return let(
-        {"x": _as(Type.REAL, value, texts[0])},
+        {"x": _TEXTS.typed(Type.REAL, value, texts[0])},
         f"(CASE WHEN x < {ends[0]} THEN CAST(0 AS bigint) WHEN x = {NAN} THEN NULL WHEN x >= {ends[1]} "
         f"THEN {texts[3]} + 1 WHEN x IS NOT NULL THEN least({texts[3]}, CAST(floor({share}) AS bigint) + 1) END)",
     )
 
 
-def _floor(function: str) -> Template:
-    return lambda node, texts: texts[0] if node.facts.type is Type.INTEGER else f"{function}({texts[0]})"
-
-
 def _round(node: Call, texts: list[str]) -> str:
     if node.facts.type is Type.INTEGER:
         return texts[0]
-    digits = node.arguments[1].value if len(node.arguments) == 2 and isinstance(node.arguments[1], Literal) else 0
-    if digits == 0:
+    if (digits := digits_of(node)) == 0:
         return rounded(texts[0])
     step = constant(10.0**digits)
     scaled = let(
@@ -207,7 +158,7 @@ def _to_integer(node: Call, texts: list[str]) -> str:
 
 def _to_real(node: Call, texts: list[str]) -> str:
     if node.arguments[0].facts.type is not Type.TEXT:
-        return _as(Type.REAL, node.arguments[0], texts[0])
+        return _TEXTS.typed(Type.REAL, node.arguments[0], texts[0])
     number = f"CASE WHEN {_matches(NUMBER_TEXT)} THEN CAST(btrim(x, ' ') AS numeric) END"
     return let({"n": let({"x": texts[0]}, f"({number})")}, number_to_real("n"))
 
@@ -219,11 +170,7 @@ def _to_boolean(node: Call, texts: list[str]) -> str:
         return texts[0]
     if type_ is Type.INTEGER:
         return f"({texts[0]} <> 0)"
-    cases = " ".join(
-        f"WHEN w IN ({', '.join(map(constant, words))}) THEN {constant(value)}"
-        for value, words in ((True, TRUE_TEXTS), (False, FALSE_TEXTS))
-    )
-    return let({"w": f"btrim(lower({binary(texts[0])}), {quoted(BLANKS)})"}, f"(CASE {cases} END)")
+    return let({"w": f"btrim(lower({binary(texts[0])}), {quoted(BLANKS)})"}, boolean_of("w", constant))
 
 
 def _to_text(node: Call, texts: list[str]) -> str:
@@ -258,15 +205,11 @@ def _count(form: str) -> Template:
 
 
 def _concat(node: Call, texts: list[str]) -> str:
-    return binary(f"left({' || '.join(texts)}, {MOST_TEXT})")
+    return binary(cut(" || ".join(texts)))
 
 
 def _concat_ws(node: Call, texts: list[str]) -> str:
-    return binary(f"left(concat_ws({', '.join(texts)}), {MOST_TEXT})")
-
-
-def _replace(node: Call, texts: list[str]) -> str:
-    return binary(f"left(replace(left({texts[0]}, {MOST_TEXT}), {texts[1]}, {texts[2]}), {MOST_TEXT})")
+    return binary(cut(f"concat_ws({', '.join(texts)})"))
 
 
 def _ends_with(node: Call, texts: list[str]) -> str:
@@ -289,27 +232,23 @@ WITH_CASE_MAPPING: Mapping[str, Template] = {
 """Functions that servers from version 17 on compute."""
 
 FUNCTIONS: Mapping[str, Template] = {
+    **_TEXTS.functions(),
     "add": _arithmetic("+"), "sub": _arithmetic("-"), "mul": _arithmetic("*"),
-    "div": lambda node, texts: quotient_of(*_reals(node, texts)), "intdiv": _whole_division("/"),
+    "div": lambda node, texts: quotient_of(*_TEXTS.reals(node, texts)), "intdiv": _whole_division("/"),
     "mod": _whole_division("%"), "neg": _of_number("-{}"), "abs": _of_number("abs({})"),
-    "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS bigint)", "floor": _floor("floor"), "ceil": _floor("ceil"),
+    "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS bigint)", "floor": floor("floor"), "ceil": floor("ceil"),
     "round": _round, "sqrt": _guarded("sqrt", ">="),
     "ln": _guarded("ln", ">"), "log10": _guarded("log", ">"), "clamp": _clamp, "width_bucket": _bucket,
-    "least": lambda node, texts: f"least({', '.join(_alike(node, texts))})",
-    "greatest": lambda node, texts: f"greatest({', '.join(_alike(node, texts))})",
-    "coalesce": lambda node, texts: f"coalesce({', '.join(_alike(node, texts))})", "nullif": _nullif, "case": _case,
-    "eq": _compare("="), "ne": _compare("<>"), "lt": _compare("<"), "le": _compare("<="), "gt": _compare(">"),
-    "ge": _compare(">="), "not_distinct": _compare("IS NOT DISTINCT FROM"), "in": _in, "place_in": _place_in,
-    "and": _infix("AND"),
-    "or": _infix("OR"), "not": lambda node, texts: f"(NOT {texts[0]})",
-    "is_null": lambda node, texts: f"({texts[0]} IS NULL)", "is_true": lambda node, texts: f"({texts[0]} IS TRUE)",
+    "not_distinct": _TEXTS.compare("IS NOT DISTINCT FROM"), "place_in": _place_in, "and": infix("AND"), "or": infix("OR"),
+    "is_true": lambda node, texts: f"({texts[0]} IS TRUE)",
     "is_false": lambda node, texts: f"({texts[0]} IS FALSE)",
     "like": lambda node, texts: f"({texts[0]} LIKE {texts[1]} ESCAPE '')",
     "starts_with": lambda node, texts: f"starts_with({', '.join(texts)})", "ends_with": _ends_with,
     "contains": lambda node, texts: f"(strpos({', '.join(texts)}) > 0)",
     "trim": _trim("btrim"), "ltrim": _trim("ltrim"), "rtrim": _trim("rtrim"), "left": _text("left({})"),
     "right": _text("right({})"), "substr": _text("substr({})"), "split_part": _text("split_part({})"),
-    "concat": _concat, "concat_ws": _concat_ws, "replace": _replace, "length": _count("length({})"),
+    "concat": _concat, "concat_ws": _concat_ws, "replace": lambda node, texts: binary(replaced(texts)),
+    "length": _count("length({})"),
     "strlen": _count("octet_length({})"), "strpos": _count("strpos({}, {})"),
     "to_integer": _to_integer, "to_real": _to_real, "to_text": _to_text, "to_boolean": _to_boolean,
     **temporal.FUNCTIONS,

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dpsql.engine.dialect import Template
 from dpsql.engine.postgresql.literals import TYPES, binary, quoted
 from dpsql.engine.postgresql.reals import let
+from dpsql.engine.shared_texts import SharedTexts, format_parts, unit_of
 from dpsql.functions.calendar import microseconds
 from dpsql.functions.values import TIME_TEXT
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Expr, Literal
+from dpsql.plan.plan import Call, Literal
 
 _FIRST_DAY = "DATE '0001-01-01'"
 _LAST = 3_652_058
@@ -18,6 +19,7 @@ _LAST = 3_652_058
 _YEAR_ONE = 62_135_596_800
 """Seconds from 0001-01-01 to 1970-01-01."""
 _END = (_LAST + 1) * 86_400 - _YEAR_ONE
+_TEXTS = SharedTexts(TYPES)
 _SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _WRITTEN = {
@@ -27,28 +29,14 @@ _WRITTEN = {
 """The words of to_char for the letters of strftime; names are English, as TM is never written."""
 
 
-def _time(argument: Expr, text: str) -> str:
-    """A date or timestamp as a timestamp."""
-    return text if argument.facts.type is Type.TIMESTAMP else f"CAST({text} AS timestamp)"
-
-
-def _unit(node: Call) -> str:
-    assert isinstance(node.arguments[0], Literal)
-    return str(node.arguments[0].value)
-
-
-def _trunc(node: Call, texts: list[str]) -> str:
-    return f"CAST(date_trunc('{_unit(node)}', {_time(node.arguments[1], texts[1])}) AS {TYPES[node.facts.type]})"
-
-
 def _part(node: Call, texts: list[str]) -> str:
     """Seconds have their fraction cut off."""
-    return f"CAST(floor(date_part('{_unit(node)}', {_time(node.arguments[1], texts[1])})) AS bigint)"
+    return f"CAST(floor(date_part('{unit_of(node)}', {_TEXTS.time(node.arguments[1], texts[1])})) AS bigint)"
 
 
 def _diff(node: Call, texts: list[str]) -> str:
-    unit = _unit(node)
-    start, end = (_time(argument, text) for argument, text in zip(node.arguments[1:], texts[1:], strict=True))
+    unit = unit_of(node)
+    start, end = (_TEXTS.time(argument, text) for argument, text in zip(node.arguments[1:], texts[1:], strict=True))
     values = {"t": start, "u": end}
     if unit in _MONTHS:
         months = [f"(CAST(date_part('year', {n}) * 12 + date_part('month', {n}) AS bigint) - 1)" for n in ("u", "t")]
@@ -87,7 +75,7 @@ def _add_seconds(node: Call, texts: list[str]) -> str:
 
 def _epoch(node: Call, texts: list[str]) -> str:
     """Whole microseconds as a double, then a million of them a second: two roundings, as in DuckDB."""
-    whole = f"CAST(extract(epoch FROM {_time(node.arguments[0], texts[0])}) * 1000000 AS bigint)"
+    whole = f"CAST(extract(epoch FROM {_TEXTS.time(node.arguments[0], texts[0])}) * 1000000 AS bigint)"
     return f"(CAST({whole} AS double precision) / CAST('1e6' AS double precision))"
 
 
@@ -96,7 +84,7 @@ def _time_bucket(node: Call, texts: list[str]) -> str:
     width, origin = node.arguments[1:]
     assert isinstance(width, Literal) and isinstance(origin, Literal)
     step, first = width.value * 10**6, microseconds(origin.value)
-    now = f"CAST(extract(epoch FROM {_time(node.arguments[0], texts[0])}) * 1000000 AS bigint)"
+    now = f"CAST(extract(epoch FROM {_TEXTS.time(node.arguments[0], texts[0])}) * 1000000 AS bigint)"
     start = f"c - ((c - ({first})) % {step} + {step}) % {step}"
     day = 86_400 * 10**6
     moved = (
@@ -108,28 +96,14 @@ def _time_bucket(node: Call, texts: list[str]) -> str:
 
 
 def _last_day(node: Call, texts: list[str]) -> str:
-    start = f"date_trunc('month', {_time(node.arguments[0], texts[0])})"
+    start = f"date_trunc('month', {_TEXTS.time(node.arguments[0], texts[0])})"
     return f"CAST({start} + INTERVAL '1 month' - INTERVAL '1 day' AS date)"
 
 
 def _strftime(node: Call, texts: list[str]) -> str:
-    form = node.arguments[1]
-    assert isinstance(form, Literal)
-    parts, letters, position = [], str(form.value), 0
-    while position < len(letters):
-        if letters[position] != "%":
-            end = letters.find("%", position)
-            end = len(letters) if end < 0 else end
-            parts.append(quoted(letters[position:end]))
-            position = end
-        elif letters[position + 1] == "%":
-            parts.append("'%'")
-            position += 2
-        else:
-            parts.append(f"to_char({_time(node.arguments[0], texts[0])}, '{_WRITTEN[letters[position + 1]]}')")
-            position += 2
-    # Begins with a text that is NULL where the time is.
-    nothing = f"left(to_char({_time(node.arguments[0], texts[0])}, 'YYYY'), 0)"
+    time = _TEXTS.time(node.arguments[0], texts[0])
+    parts = format_parts(node, quoted, lambda letter: f"to_char({time}, '{_WRITTEN[letter]}')")
+    nothing = f"left(to_char({time}, 'YYYY'), 0)"  # NULL where the time is
     return binary(f"({' || '.join([nothing, *parts])})")
 
 
@@ -149,7 +123,7 @@ def _read(node: Call, texts: list[str]) -> str:
 
 
 FUNCTIONS: Mapping[str, Template] = {
-    "date_trunc": _trunc, "date_part": _part, "date_diff": _diff, "add_days": _add_days, "add_months": _add_months,
+    "date_trunc": _TEXTS.truncated_time, "date_part": _part, "date_diff": _diff, "add_days": _add_days, "add_months": _add_months,
     "add_seconds": _add_seconds, "epoch": _epoch, "time_bucket": _time_bucket, "last_day": _last_day,
     "strftime": _strftime, "to_date": _read, "to_timestamp": _read,
 }  # fmt: skip

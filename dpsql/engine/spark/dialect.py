@@ -31,9 +31,6 @@ class SparkDialect(Dialect):
     def constant(self, value: Any) -> str:
         return literals.constant(value)
 
-    def wide_constant(self, value: int) -> str:
-        return f"CAST({value} AS DECIMAL(38, 0))"
-
     def cast_column(self, source: str, type_: Type, engine_type: str) -> str:
         return literals.cast_column(source, type_, engine_type)
 
@@ -74,9 +71,6 @@ class SparkDialect(Dialect):
 
     def derived(self, select: str, alias: str = "#rows") -> str:
         return f"({select}) AS {self.identifier(alias)}"
-
-    def semi_join(self, rows: str, listed: str, column: str) -> str:
-        return f"{rows} LEFT SEMI JOIN {self.derived(listed, '#listed')} USING ({column})"
 
     def keyed_order(self, key: str, content: list[str]) -> str:
         """SHA-256 of the key and of every value as text behind its length, so that different rows are different texts."""

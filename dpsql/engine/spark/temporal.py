@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpsql.engine.dialect import Template
+from dpsql.engine.shared_texts import SharedTexts, format_parts, unit_of
 from dpsql.engine.spark.literals import TYPES, quoted, whole_text
 from dpsql.functions.calendar import microseconds
 from dpsql.functions.values import TIME_TEXT
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Expr, Literal
+from dpsql.plan.plan import Call, Literal
 
 _FIRST, _LAST = -719_162, 2_932_896
 """The days of 0001-01-01 and 9999-12-31, counted from 1970-01-01."""
@@ -17,6 +18,7 @@ _SECOND, _DAY = 10**6, 86_400 * 10**6
 """In microseconds."""
 _YEAR_ONE = -_FIRST * _DAY
 """Microseconds from 0001-01-01 to 1970-01-01."""
+_TEXTS = SharedTexts(TYPES)
 _SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _PARTS = {
@@ -30,30 +32,16 @@ _WRITTEN = {
 """The letters of date_format for those of strftime; names are English, whatever the machine."""
 
 
-def _time(argument: Expr, text: str) -> str:
-    """A date or timestamp as a timestamp."""
-    return text if argument.facts.type is Type.TIMESTAMP else f"CAST({text} AS TIMESTAMP)"
-
-
-def _unit(node: Call) -> str:
-    assert isinstance(node.arguments[0], Literal)
-    return str(node.arguments[0].value)
-
-
-def _trunc(node: Call, texts: list[str]) -> str:
-    return f"CAST(date_trunc('{_unit(node)}', {_time(node.arguments[1], texts[1])}) AS {TYPES[node.facts.type]})"
-
-
 def _part(node: Call, texts: list[str]) -> str:
     """Seconds have their fraction cut off."""
-    unit, time = _unit(node), _time(node.arguments[1], texts[1])
+    unit, time = unit_of(node), _TEXTS.time(node.arguments[1], texts[1])
     number = {"dow": f"dayofweek({time}) - 1", "isodow": f"weekday({time}) + 1"}.get(unit) or f"{_PARTS[unit]}({time})"
     return f"CAST({number} AS BIGINT)"
 
 
 def _diff(node: Call, texts: list[str]) -> str:
-    unit = _unit(node)
-    start, end = (_time(argument, text) for argument, text in zip(node.arguments[1:], texts[1:], strict=True))
+    unit = unit_of(node)
+    start, end = (_TEXTS.time(argument, text) for argument, text in zip(node.arguments[1:], texts[1:], strict=True))
     if unit in _MONTHS:
         counts = [f"CAST(year({t}) * 12 + month({t}) - 1 AS BIGINT) div {_MONTHS[unit]}" for t in (end, start)]
     elif unit == "week":
@@ -99,7 +87,7 @@ def _add_seconds(node: Call, texts: list[str]) -> str:
 
 def _epoch(node: Call, texts: list[str]) -> str:
     """Whole microseconds as a double, then a million of them a second: two roundings, as in DuckDB."""
-    return f"(CAST(unix_micros({_time(node.arguments[0], texts[0])}) AS DOUBLE) / 1e6D)"
+    return f"(CAST(unix_micros({_TEXTS.time(node.arguments[0], texts[0])}) AS DOUBLE) / 1e6D)"
 
 
 def _time_bucket(node: Call, texts: list[str]) -> str:
@@ -107,7 +95,7 @@ def _time_bucket(node: Call, texts: list[str]) -> str:
     width, origin = node.arguments[1:]
     assert isinstance(width, Literal) and isinstance(origin, Literal)
     step, first = width.value * _SECOND, microseconds(origin.value)
-    now = f"unix_micros({_time(node.arguments[0], texts[0])})"
+    now = f"unix_micros({_TEXTS.time(node.arguments[0], texts[0])})"
     start = f"({now} - pmod({now} - ({first}L), {step}L))"
     moved = f"CAST(timestamp_micros({start}) AS {TYPES[node.facts.type]})"
     return f"(CASE WHEN {start} >= -{_YEAR_ONE}L THEN {moved} END)"
@@ -118,21 +106,10 @@ def _last_day(node: Call, texts: list[str]) -> str:
 
 
 def _strftime(node: Call, texts: list[str]) -> str:
-    form, time = node.arguments[1], _time(node.arguments[0], texts[0])
-    assert isinstance(form, Literal)
-    letters, position = str(form.value), 0
-    parts = [f"left(date_format({time}, 'yyyy'), 0)"]  # NULL where the time is
-    while position < len(letters):
-        if letters[position] != "%":
-            end = letters.find("%", position)
-            end = len(letters) if end < 0 else end
-            parts.append(quoted(letters[position:end]))
-            position = end
-            continue
-        letter = letters[position + 1]
-        parts.append("'%'" if letter == "%" else f"date_format({time}, '{_WRITTEN[letter]}')")
-        position += 2
-    return f"concat({', '.join(parts)})"
+    time = _TEXTS.time(node.arguments[0], texts[0])
+    parts = format_parts(node, quoted, lambda letter: f"date_format({time}, '{_WRITTEN[letter]}')")
+    nothing = f"left(date_format({time}, 'yyyy'), 0)"  # NULL where the time is
+    return f"concat({', '.join([nothing, *parts])})"
 
 
 def _read(node: Call, texts: list[str]) -> str:
@@ -145,7 +122,7 @@ def _read(node: Call, texts: list[str]) -> str:
 
 
 FUNCTIONS: Mapping[str, Template] = {
-    "date_trunc": _trunc, "date_part": _part, "date_diff": _diff, "add_days": _add_days, "add_months": _add_months,
+    "date_trunc": _TEXTS.truncated_time, "date_part": _part, "date_diff": _diff, "add_days": _add_days, "add_months": _add_months,
     "add_seconds": _add_seconds, "epoch": _epoch, "time_bucket": _time_bucket, "last_day": _last_day,
     "strftime": _strftime, "to_date": _read, "to_timestamp": _read,
 }  # fmt: skip
