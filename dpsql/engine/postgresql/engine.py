@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import threading
-import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,14 +9,14 @@ from typing import Any
 import psycopg
 
 from dpsql.engine.contract import ExactAnswer, PreparedViews
-from dpsql.engine.csv_lines import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.postgresql.catalog import ServerTable, advice_on, checked_source, columns_of, place_of
 from dpsql.engine.postgresql.connections import Connections
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.rows import copied, with_released
-from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.engine.query import EngineQuery, Source
+from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.unprepared import NoPreparedViews
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
@@ -28,10 +24,9 @@ from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 
 LEAST_VERSION = 150000
-_CLOSING_SECONDS = 10.0
 
 
-class PostgreSQLEngine:
+class PostgreSQLEngine(ServedTables):
     """One database of a server; `run` may be called from any thread, each call has a transaction of its own."""
 
     def __init__(self, policy: Policy) -> None:
@@ -39,13 +34,9 @@ class PostgreSQLEngine:
         for name in policy.tables:
             if is_file(policy.table_source(name)):
                 raise refuse("source_file_beside_server", table=name)
-        self._policy = policy
+        super().__init__(policy)
         self._connections = Connections(policy.source or "")
-        self._running: set[psycopg.Connection[Any]] = set()
-        self._checked: dict[tuple[str, str], bool] = {}
         self._sources: dict[str, Source] = {}
-        self._lock = threading.Lock()
-        self._owned = True
         with self._transaction(None) as connection:
             version = connection.info.server_version
             encoding, database = _settings(connection)
@@ -74,16 +65,6 @@ class PostgreSQLEngine:
         with self._lock:
             return self._sources[table]
 
-    def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the owner's name for the version of the data. Without one, every question has a version of its own,
-        since changes cannot be noticed without reading all rows."""
-        declared = self._policy.data_version
-        return f"declared:{declared}" if declared is not None else f"moment:{uuid.uuid4().hex}"
-
-    def identity(self, table: str) -> Identity | None:
-        """None: rows of a server may change at any moment."""
-        return None
-
     def check_readable(self, tables: tuple[str, ...]) -> None:
         """Check that the server responds, and that tables (and those on their way to the unit) have the policy's
         columns in supported types, which the role may read. Raises Fault."""
@@ -103,10 +84,6 @@ class PostgreSQLEngine:
             incident = noted(error)
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=incident) from None
 
-    def broken(self, table: str) -> Broken | None:
-        """Return None: the server's tables have no lines."""
-        return None
-
     def advice(self) -> tuple[str, ...]:
         """Rights of the role that reading does not need."""
         with self._transaction(None) as connection:
@@ -121,20 +98,6 @@ class PostgreSQLEngine:
         """Run one aggregation. The server's error texts may quote data, so they are replaced by one fixed text."""
         with self._transaction(timeout_seconds) as connection:
             return ExactAnswer(copied(connection, with_released(query.sql, query.released)))
-
-    def holds(self, query: str) -> bool:
-        """Return whether a check of a promise finds no row; it runs once for each version of the data that the owner
-        names."""
-        check = (query, self.data_version(()))
-        with self._lock:
-            if check in self._checked:
-                return self._checked[check]
-        with self._transaction(None) as connection:
-            holds = connection.execute(query).fetchone() is None
-        if self._policy.data_version is not None:
-            with self._lock:
-                self._checked[check] = holds
-        return holds
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Values of the columns of a public table that have few of them, NULL (last) among them."""
@@ -163,10 +126,6 @@ class PostgreSQLEngine:
             rows = connection.execute(f"SELECT {', '.join(values)} FROM {source.sql} LIMIT {most + 1}").fetchall()
         return (tuple(c.name for c in columns), tuple(rows)) if len(rows) <= most else None
 
-    def public_table(self, sql: str) -> Any:
-        """Rows of a generated query over public tables."""
-        return self.exact_rows(sql)
-
     def exact_rows(self, sql: str) -> Any:
         """Rows of a generated query over protected tables, for the owner's eyes."""
         with self._transaction(None) as connection:
@@ -182,24 +141,11 @@ class PostgreSQLEngine:
         except Exception as error:
             raise _fault(error) from None
 
-    def another(self) -> PostgreSQLEngine:
-        """Return the same database for another session: caches are shared, `interrupt` stops only its own queries."""
-        other = copy.copy(self)
-        other._running, other._owned = set(), False
-        return other
-
     def interrupt(self) -> None:
         """Cancel every running query of this engine."""
         self._connections.interrupt(self._running)
 
-    def close(self) -> None:
-        """Cancel running queries, then close the connections."""
-        if not self._owned:
-            return
-        deadline = time.monotonic() + _CLOSING_SECONDS
-        while self._running and time.monotonic() < deadline:
-            self.interrupt()
-            time.sleep(0.02)
+    def _disconnect(self) -> None:
         self._connections.close()
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import threading
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,10 +13,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dpsql.engine.contract import ExactAnswer, PreparedViews
-from dpsql.engine.csv_lines import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
-from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.engine.query import EngineQuery, Source
+from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.spark.dialect import SPARK
 from dpsql.engine.spark.sessions import TaggedJobs, application, checked, pinned
 from dpsql.engine.spark.tables import Tables
@@ -28,7 +25,6 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 
-_CLOSING_SECONDS = 10.0
 _EXPOSED = {
     "spark.ui.enabled": "the web page of the Spark application shows generated queries: switch it off (spark.ui.enabled), or "
     "let nobody but the owner reach it",
@@ -36,7 +32,7 @@ _EXPOSED = {
 }  # fmt: skip
 
 
-class SparkEngine:
+class SparkEngine(ServedTables):
     """One Spark application; `run` may be called from any thread, each call has a tag of its own for its jobs."""
 
     dialect: Dialect = SPARK
@@ -44,15 +40,11 @@ class SparkEngine:
     def __init__(self, policy: Policy, spark: SparkSession) -> None:
         """`spark`: the owner's session, or that of the policy's own application. Raises Fault source_server,
         source_file_beside_server."""
-        self._policy = policy
+        super().__init__(policy)
         self._spark = checked(spark)
         self._session = pinned(spark)
         self._tables = Tables(policy, spark, self._session, f"dpsql_{uuid.uuid4().hex[:12]}_")
         self._sources: dict[str, Source] = {}
-        self._checked: dict[tuple[str, str], bool] = {}
-        self._running: set[TaggedJobs] = set()
-        self._lock = threading.RLock()
-        self._owned = True
         self.views: PreparedViews = NoPreparedViews(SPARK.name)
 
     # --- structure ----------------------------------------------------------------------------------------------------
@@ -70,15 +62,6 @@ class SparkEngine:
         self.check_readable((table,))
         with self._lock:
             return self._sources[table]
-
-    def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the owner's name for the version of the data. Without one, every question has a version of its own."""
-        declared = self._policy.data_version
-        return f"declared:{declared}" if declared is not None else f"moment:{uuid.uuid4().hex}"
-
-    def identity(self, table: str) -> Identity | None:
-        """None: a catalog does not say whether rows have changed."""
-        return None
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
         """List the files of tables (and of those on their way to the unit) anew, and check that they have the policy's
@@ -99,10 +82,6 @@ class SparkEngine:
         except Exception as error:  # of Spark's analysis, of its optimiser, of Java
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=noted(error)) from None
 
-    def broken(self, table: str) -> Broken | None:
-        """Return None: Parquet files have no lines."""
-        return None
-
     def advice(self) -> tuple[str, ...]:
         """Places of the application where others may read generated queries, and bounds that make questions refused."""
         context = self._spark.sparkContext.getConf()
@@ -115,19 +94,6 @@ class SparkEngine:
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one aggregation. Spark's error texts may quote data, so they are replaced by one fixed text."""
         return ExactAnswer(self._table(query.sql, query.released, timeout_seconds))
-
-    def holds(self, query: str) -> bool:
-        """Return whether a check of a promise finds no row; it runs once for each version of the data that the owner
-        names."""
-        check = (query, self.data_version(()))
-        with self._lock:
-            if check in self._checked:
-                return self._checked[check]
-        holds = bool(self._table(query).num_rows == 0)
-        if self._policy.data_version is not None:
-            with self._lock:
-                self._checked[check] = holds
-        return holds
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Values of the columns of a public table that have few of them, NULL (last) among them."""
@@ -158,10 +124,6 @@ class SparkEngine:
             for column in self._policy.tables[table].columns.values()
             if column.type not in without
         }
-
-    def public_table(self, sql: str) -> Any:
-        """Rows of a generated query over public tables."""
-        return self._table(sql)
 
     def exact_rows(self, sql: str) -> Any:
         """Rows of a generated query over protected tables, for the owner's eyes."""
@@ -204,12 +166,6 @@ class SparkEngine:
         except Exception as error:
             raise _fault(error) from None
 
-    def another(self) -> SparkEngine:
-        """Return the same application for another session: caches are shared, `interrupt` stops only its own queries."""
-        other = copy.copy(self)
-        other._running, other._owned = set(), False
-        return other
-
     def interrupt(self) -> None:
         """Cancel every running query of this engine."""
         with self._lock:
@@ -217,14 +173,8 @@ class SparkEngine:
         for jobs in running:
             jobs.interrupt()
 
-    def close(self) -> None:
-        """Cancel running queries and drop our views. The application lives as long as the process."""
-        if not self._owned:
-            return
-        deadline = time.monotonic() + _CLOSING_SECONDS
-        while self._running and time.monotonic() < deadline:
-            self.interrupt()
-            time.sleep(0.02)
+    def _disconnect(self) -> None:
+        """Drop our views. The application lives as long as the process."""
         with self._working(None):
             self._tables.forget()
 

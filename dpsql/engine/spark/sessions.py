@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -45,6 +48,7 @@ _OWN_APPLICATION = {
     # The pages of the application and its progress bar show generated texts, the secret of the order of rows among them.
     "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
 }  # fmt: skip
+_STARTING = threading.Lock()
 _SERVER = "spark://"
 _OTHER_MASTERS = ("local", "yarn", "k8s://")
 
@@ -61,18 +65,26 @@ def application(source: str) -> SparkSession:
     home = os.environ.get("JAVA_HOME")
     if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
         raise refuse("source_java")
-    builder = SparkSession.builder.master(master_of(source)).appName("dpsql")
-    running = SparkSession.getActiveSession()
-    for name, value in _OWN_APPLICATION.items() if running is None else ():
-        builder = builder.config(name, value)
-    try:
-        spark = builder.getOrCreate()
-    except Exception as error:  # the gateway, the launcher and the master each have errors of their own
-        CUSTODIAN_LOG.error("Spark at %s: %s", source, error)
-        raise refuse("source_connection") from None
+    with _STARTING:
+        spark = SparkSession.builder.getOrCreate() if SparkContext._active_spark_context else _started(source)
     if spark.sparkContext.master != master_of(source):
         raise refuse("source_server", what="this process already runs a Spark application with another master")
     return spark
+
+
+def _started(source: str) -> SparkSession:
+    """Return the session of a new application. What Java prints while it starts is kept from the standard error of the
+    process, and goes to the custodian's log if the start fails. Raises Fault source_connection."""
+    settings = SparkConf().setMaster(master_of(source)).setAppName("dpsql").setAll(list(_OWN_APPLICATION.items()))
+    with tempfile.TemporaryFile() as printed:
+        try:
+            # Java of an earlier application of the process is there already, if there was one.
+            gateway = None if SparkContext._gateway else launch_gateway(settings, {"stderr": printed})  # type: ignore[no-untyped-call]
+            return SparkSession(SparkContext(conf=settings, gateway=gateway))
+        except Exception as error:  # the gateway, the launcher and the master each have errors of their own
+            printed.seek(0)
+            CUSTODIAN_LOG.error("Spark at %s: %s\n%s", source, error, printed.read().decode(errors="replace"))
+            raise refuse("source_connection") from None
 
 
 def checked(spark: SparkSession) -> SparkSession:

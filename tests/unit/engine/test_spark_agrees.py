@@ -12,31 +12,30 @@ from typing import Any
 
 import pytest
 from sql.corpus import ACCEPTED
+from support.corpus_neighbours import Hospital
 from support.corpus_traits import covering
 from support.engine_pairs import BY_HASH, Pair, check_group
 from support.spark_source import SparkWorld, spark
 
 __all__ = ["spark"]
-NOT_CLIPPED = ("variance_is_not_clipped", "beyond_what_a_unit_has")
-"""Questions about clipping in which no clip binds."""
 REFUSED = frozenset({
     "expressions-regular_expressions", "expressions-angles",
-    *(case.id for case in ACCEPTED if case.group == "samples"),
-    *(case.id for case in ACCEPTED if case.group == "clipping" and case.name not in NOT_CLIPPED),
+    *(case.id for case in ACCEPTED if case.group in ("samples", "clipping")),
 })  # fmt: skip
+"""A clip binds in every question about clipping: the persons of these hospitals may have 5,000 rows each."""
 
 
-@pytest.fixture(scope="module")
-def pair(spark: Any) -> Iterator[Pair]:
-    both = Pair("hospital", lambda policy: SparkWorld(policy, spark))
+@pytest.fixture(scope="module", params=["hospital", "hospital_rows"])
+def pair(request: pytest.FixtureRequest, spark: Any) -> Iterator[Pair]:
+    both = Pair(request.param, lambda policy: SparkWorld(policy, spark))
     yield both
     both.other.close()
 
 
 @pytest.fixture(scope="module")
-def chosen(pair: Pair) -> frozenset[str]:
+def chosen() -> frozenset[str]:
     every = os.environ.get("DPSQL_SPARK_CORPUS") == "all"
-    return frozenset(case.id for case in ACCEPTED) if every else covering(pair.hospital)
+    return frozenset(case.id for case in ACCEPTED) if every else covering(Hospital("hospital"))
 
 
 @pytest.mark.parametrize("group", sorted({case.group for case in ACCEPTED}))

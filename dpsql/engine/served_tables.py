@@ -1,0 +1,87 @@
+"""What engines share whose tables are on a server: their rows change unnoticed, and many connections are open at once."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+import uuid
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+from dpsql.engine.csv_lines import Broken
+from dpsql.engine.query import Identity
+from dpsql.policy import Policy
+
+CLOSING_SECONDS = 10.0
+
+
+class ServedTables(ABC):
+    """The part of an `Engine` that every server answers alike. Thread-safe."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._checked: dict[tuple[str, str], bool] = {}
+        self._running: set[Any] = set()
+        """What `interrupt` cancels: connections, or jobs."""
+        self._lock = threading.RLock()
+        self._owned = True
+
+    def data_version(self, tables: tuple[str, ...]) -> str:
+        """Return the owner's name for the version of the data. Without one, every question has a version of its own,
+        since changes cannot be noticed without reading all rows."""
+        declared = self._policy.data_version
+        return f"declared:{declared}" if declared is not None else f"moment:{uuid.uuid4().hex}"
+
+    def identity(self, table: str) -> Identity | None:
+        """Return None: rows of a server may change at any moment."""
+        return None
+
+    def broken(self, table: str) -> Broken | None:
+        """Return None: the tables of a server have no lines."""
+        return None
+
+    @abstractmethod
+    def exact_rows(self, sql: str) -> Any:
+        """Return the rows (pyarrow.Table) of a generated query over protected tables, for the owner's eyes."""
+
+    def public_table(self, sql: str) -> Any:
+        """Return the rows (pyarrow.Table) of a generated query over public tables."""
+        return self.exact_rows(sql)
+
+    def holds(self, query: str) -> bool:
+        """Return whether a check of a promise finds no row; it runs once for each version of the data that the owner
+        names."""
+        check = (query, self.data_version(()))
+        with self._lock:
+            if check in self._checked:
+                return self._checked[check]
+        holds = bool(self.exact_rows(query).num_rows == 0)
+        if self._policy.data_version is not None:
+            with self._lock:
+                self._checked[check] = holds
+        return holds
+
+    def another(self) -> Self:
+        """Return the same source for another session: caches are shared, `interrupt` stops only its own queries."""
+        other = copy.copy(self)
+        other._running, other._owned = set(), False
+        return other
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Cancel every running query of this engine."""
+
+    def close(self) -> None:
+        """Cancel running queries, then give back what was opened for the source."""
+        if not self._owned:
+            return
+        deadline = time.monotonic() + CLOSING_SECONDS
+        while self._running and time.monotonic() < deadline:
+            self.interrupt()
+            time.sleep(0.02)
+        self._disconnect()
+
+    @abstractmethod
+    def _disconnect(self) -> None:
+        """Give back what was opened for the source."""
