@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -39,11 +39,28 @@ class ExactAnswer:
         raise TypeError("an exact answer is not copied")
 
 
+class StoredViews(Protocol):
+    """Bounded views stored as tables beside the source, on its own server; only `dpsql.engine.contribution_index` writes
+    and finds them. A table appears whole or not at all."""
+
+    def place(self, name: str) -> str | None:
+        """Return the text by which a question reads the stored view `name`, None if there is none. Raises Fault."""
+
+    def write(self, view: BoundedView, key: str, name: str, progress: Callable[[str, float], None]) -> None:
+        """Write the view under `name`; nothing is done if it is there. Raises Fault index_not_written."""
+
+    def remove_others(self, prefix: str, kept: Collection[str]) -> int:
+        """Remove views whose names begin with `prefix`, but for those in `kept`. Returns how many there were. Raises Fault
+        index_not_written."""
+
+
 class PreparedViews(Protocol):
     """Bounded views stored in files of the engine; only `dpsql.engine.contribution_index` writes and opens them."""
 
     engine: str
     """Name and version: what orders rows differently is another engine."""
+    stored: StoredViews | None
+    """Views beside the source, which are read instead of files; None where there are none."""
 
     def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
         """Return the name under which a question reads the view and counts its units; None if it cannot be read.

@@ -7,6 +7,9 @@ order, the engine's version, and the identity of the source's files. So an index
 of another ledger is never used, and nobody without the key can forge one. It is renamed to its final name when it is
 complete.
 
+A server that keeps the copies beside the source (`StoredViews`) names them in the same way; the identity is then the
+owner's own name for the version of the data.
+
 **Why the mark is sound.** "Every row stays" depends on the data, so it is not disclosed: the mark is a file that only
 the data's owner can read. Reading the source by it gives exactly the rows that the window
 would keep, as the window keeps every row of a unit that has at most `max_rows`. It holds for the rows that were
@@ -30,7 +33,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from dpsql.engine.contract import Engine
+from dpsql.engine.contract import Engine, StoredViews
 from dpsql.engine.emit.bounded_view import bounded_view
 from dpsql.engine.emit.quantization import kept_integers
 from dpsql.engine.query import Identity, View
@@ -90,7 +93,12 @@ class ContributionIndex:
 
     def notes(self, tables: Iterable[str]) -> tuple[str, ...]:
         """Return one line that says which protected tables among `tables` are prepared (under row privacy: only if
-        one is)."""
+        one is).
+
+        None where a server prepares by itself: how soon a table is prepared depends on its rows.
+        """
+        if self._policy.prepare.automatic:
+            return ()
         views = self.views()
         ready = {table: views(table).sql is not None for table in sorted(tables) if self._policy.is_protected(table)}
         if self._policy.privacy_unit is None:
@@ -114,6 +122,8 @@ class ContributionIndex:
         if identity is None:
             return View(order)
         token = self._token(table, order, identity)
+        if self._engine.views.stored is not None:
+            return View(order, self._engine.views.stored.place(self._stored_name(token)))
         for folder in self._folders():
             for ending, marked in (("duckdb", ""), ("inplace", identity.text)):
                 file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this runs four times for every question
@@ -201,6 +211,8 @@ class ContributionIndex:
         and in several processes at once (one works, the others wait). Raises Fault index_folder,
         index_limit, index_not_written, index_source_changed.
         """
+        if self._engine.views.stored is not None:
+            return self._prepare_stored(self._engine.views.stored, progress)
         folder = self._writable_folder()
         with _alone(folder):
             for part in folder.glob("*.part*"):
@@ -221,7 +233,10 @@ class ContributionIndex:
         Returns how many there were. Raises Fault index_not_written.
 
         Rows that were erased from the source are then in no copy: those that remain are named after its present files.
+        Copies beside the source are named after the owner's word for its version, so all of them are removed.
         """
+        if self._engine.views.stored is not None:
+            return self._engine.views.stored.remove_others(self._prefix(), ())
         current = set()
         for table in self._policy.tables:
             identity = self._settled(table) if self._policy.is_protected(table) else None
@@ -242,7 +257,10 @@ class ContributionIndex:
         identity = self._settled(table)
         if identity is None:
             return PreparationState(
-                table, "left", "its rows may change unnoticed (a view, a server's table, or data given in Python)"
+                table,
+                "left",
+                "its rows may change unnoticed (a view, a server's table, or data given in Python); for tables of PostgreSQL "
+                "let the policy name a schema for copies (prepare: {into: SCHEMA}) and data_version",
             ), ""
         order = self._order(table)
         token = self._token(table, order, identity)
@@ -264,6 +282,37 @@ class ContributionIndex:
         finally:
             part.unlink(missing_ok=True)
         return PreparationState(table, "written" if written else "in place"), token
+
+    def _prepare_stored(self, stored: StoredViews, progress: Progress | None) -> tuple[PreparationState, ...]:
+        """Write the views that are stored beside the source, then remove those of other versions."""
+        done, names = [], []
+        for table in filter(self._policy.is_protected, self._policy.tables):
+            identity, order = self._engine.identity(table), self._order(table)
+            assert identity is not None  # the policy names the version of its data, or it has no place for stored views
+            names.append(self._stored_name(self._token(table, order, identity)))
+            if stored.place(names[-1]) is not None:
+                done.append(PreparationState(table, "there already"))
+                continue
+            self._engine.check_readable((table,))
+            view = bounded_view(self._engine.dialect, self._policy, self._engine.source, table)
+            stored.write(view, order, names[-1], partial(progress or _nobody, table))
+            done.append(PreparationState(table, "written"))
+        stored.remove_others(self._prefix(), names)
+        return tuple(done)
+
+    def unprepared(self) -> tuple[str, ...]:
+        """Return the protected tables that `prepare` would write now. Raises Fault where the source cannot be read."""
+        tables = [name for name in self._policy.tables if self._policy.is_protected(name)]
+        self._engine.check_readable(tuple(tables))  # a file that was replaced is opened anew
+        return tuple(t for t in tables if self._engine.identity(t) is not None and self._view(t).sql is None)
+
+    def _prefix(self) -> str:
+        """Return the beginning of the names of stored views of this data set and ledger."""
+        return f"{mac(self._key(), 'index folder')[:12]}_"
+
+    def _stored_name(self, token: str) -> str:
+        """Return a name that no other version of a view has: 160 bits of its token, and short enough for every server."""
+        return f"{self._prefix()}{token[:40]}"
 
     def _is_csv(self, table: str) -> bool:
         """Return whether the table is read from CSV files, of which a parsed copy is faster."""

@@ -34,8 +34,12 @@ class ServedTables(ABC):
         return f"declared:{declared}" if declared is not None else f"moment:{uuid.uuid4().hex}"
 
     def identity(self, table: str) -> Identity | None:
-        """Return None: rows of a server may change at any moment."""
-        return None
+        """Return the owner's name for the version of the data where the policy lets copies be kept beside them; else None:
+        rows of a server may change at any moment."""
+        declared = self._policy.data_version
+        return (
+            None if declared is None or self._policy.prepare.schema is None else Identity(f"declared:{declared}", 0.0)
+        )
 
     def broken(self, table: str) -> Broken | None:
         """Return None: the tables of a server have no lines."""

@@ -1,19 +1,21 @@
-"""Prepared views of sources that have none."""
+"""Prepared views of sources that have no files of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+from dpsql.engine.contract import StoredViews
 from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.errors.exceptions import refuse
 
 
 class NoPreparedViews:
-    """No prepared views: changes of such a source cannot be noticed without reading it."""
+    """No prepared views in files: changes of such a source cannot be noticed without reading it."""
 
-    def __init__(self, engine: str) -> None:
-        self.engine = engine
+    def __init__(self, engine: str, stored: StoredViews | None = None) -> None:
+        """`stored`: views beside the source, if the owner allows them."""
+        self.engine, self.stored = engine, stored
 
     def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
         """No view."""

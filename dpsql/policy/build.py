@@ -20,6 +20,7 @@ from dpsql.policy.types import (
     DatasetBudget,
     PerQuery,
     Policy,
+    Preparation,
     PrivacyUnit,
     ProjectLimit,
     ReusePolicy,
@@ -65,6 +66,11 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         reuse=ReusePolicy(shape.reuse.default, shape.reuse.shared, shape.reuse.more_accurate),
         data_version=shape.data_version,
         log_sql=shape.log_sql,
+        prepare=Preparation(
+            shape.prepare.when == "auto" or (shape.prepare.when is None and shape.prepare.into is not None),
+            shape.prepare.into,
+            shape.prepare.role,
+        ),
         witness=shape.witness,
         folder=folder,
     )

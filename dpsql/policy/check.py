@@ -73,6 +73,7 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
         problems.add(("witness",), "is file:///FOLDER or postgresql://USER@HOST/DATABASE, on another machine")
     if witness is not None and witness == policy.ledger:
         problems.add(("witness",), "is the place of the ledger itself, with which it would be set back")
+    _check_preparation(policy, problems)
     for name, table in policy.tables.items():
         place = ("tables", name, "source")
         distributed = source is not None and source.startswith("spark://") and "://" in (table.source or "")
@@ -80,6 +81,19 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
             problems.add(place, "is a table's name (schema.table) or files ending in .parquet, .csv, .csv.gz")
         if table.source is None and source is not None and is_file(source) and len(policy.tables) > 1:
             problems.add(place, "is missing: the files of the dataset's source hold one table, so name this one's own")
+
+
+def _check_preparation(policy: Policy, problems: Problems) -> None:
+    """Check that copies in a schema have a server, and a name for the data of which they are copies."""
+    prepare, served = policy.prepare, (policy.source or "").startswith("postgresql://")
+    if prepare.schema is not None and not served:
+        problems.add(("prepare", "into"), "is a schema of the PostgreSQL server that `source` names; files need none")
+    elif prepare.schema is not None and policy.data_version is None:
+        problems.add(("prepare", "into"), "needs data_version, by which a copy is known to be of the present data")
+    elif prepare.schema is None and prepare.role is not None:
+        problems.add(("prepare", "role"), "writes into the schema that `into` names, which is missing")
+    elif prepare.automatic and prepare.schema is None and (policy.source or "").startswith(SERVERS):
+        problems.add(("prepare",), "needs `into`, a schema of the PostgreSQL server that holds the data")
 
 
 def _check_csv(policy: Policy, names: Names, problems: Problems) -> None:

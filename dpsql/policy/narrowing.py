@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpsql.policy.types import Policy, TableAccess
+from dpsql.policy.types import Policy, Preparation, TableAccess
 
 
 def widened(old: Policy, new: Policy) -> list[str]:
@@ -50,7 +50,9 @@ def same_for(old: Policy, new: Policy, analyst: str | None) -> bool:
             name: replace(limit, members=None) for name, limit in policy.projects.items()
             if analyst is None or limit.members is None or analyst in limit.members
         }  # fmt: skip
-        return replace(policy, asker=None, log_sql=False, analysts=analysts, projects=projects).version
+        return replace(
+            policy, asker=None, log_sql=False, prepare=Preparation(), analysts=analysts, projects=projects
+        ).version
 
     return part(old) == part(new)
 

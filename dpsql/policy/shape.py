@@ -280,6 +280,23 @@ def _timing_schema(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"type": "string", "enum": ["plain", "padded"]}, *named]
 
 
+class PrepareShape(_Shape):
+    """Where prepared copies are written, and by whom."""
+
+    when: Annotated[str | None, *_one_of("auto", "manual")] = None
+    into: Annotated[Name | None, Field(description="a schema of the PostgreSQL server that holds the data")] = None
+    role: Annotated[Name | None, Field(description="the role that writes there, if the source's own may not")] = None
+
+
+def _when_or_mapping(raw: object) -> object:
+    """A word, as the mapping that it stands for."""
+    return raw if isinstance(raw, dict) else {"when": values.choice(("auto", "manual"), raw)}
+
+
+def _prepare_schema(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"type": "string", "enum": ["auto", "manual"]}, {"$ref": schema.pop("$ref")}]
+
+
 class PolicyShape(_Shape):
     """A dpsql policy: the data, the privacy unit, the bounds and the budget."""
 
@@ -304,6 +321,11 @@ class PolicyShape(_Shape):
         BeforeValidator(_word_or_mapping),
         Field(description="padded: a response takes one of few round times", json_schema_extra=_timing_schema),
     ] = "plain"
+    prepare: Annotated[
+        PrepareShape,
+        BeforeValidator(_when_or_mapping),
+        Field(description="auto: a server prepares copies by itself", json_schema_extra=_prepare_schema),
+    ] = PrepareShape()
     witness: Annotated[
         Prose | None, Field(description="file:///FOLDER or postgresql://... on another machine, for the ledger's head")
     ] = None
@@ -324,6 +346,7 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
     ("projects", _ANY): ProjectShape,
     ("reuse",): ReuseShape,
     ("timing",): TimingShape,
+    ("prepare",): PrepareShape,
     ("csv",): CsvShape,
     ("tables", _ANY): TableShape,
     ("tables", _ANY, "csv"): CsvShape,

@@ -214,6 +214,19 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Preparation:
+    """Who writes prepared copies, and where. `automatic`: a server does by itself, else `dpsql prepare` alone.
+
+    `schema`: of the PostgreSQL server that holds the data, None where copies are files; `role`: who writes there, None for
+    the role of the source.
+    """
+
+    automatic: bool = False
+    schema: str | None = None
+    role: str | None = None
+
+
+@dataclass(frozen=True)
 class Policy:
     """One policy file. `privacy_unit` is None under row privacy; relative paths in it start at `folder`.
 
@@ -244,6 +257,7 @@ class Policy:
     data_version: str | None = None
     witness: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
     log_sql: bool = field(default=False, metadata=LEFT_OUT_AT_DEFAULT)
+    prepare: Preparation = field(default=Preparation(), metadata=LEFT_OUT_AT_DEFAULT)
     folder: Path = field(default=Path("."), compare=False)
     asker: str | None = None
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 
+from dpsql.engine.contract import StoredViews
 from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.query import UNIT_ID
@@ -34,6 +35,7 @@ class Views:
     """The prepared views of one engine. Thread-safe."""
 
     engine: str = f"duckdb {duckdb.__version__}"
+    stored: StoredViews | None = None
 
     def __init__(self, new_cursor: Callable[[], duckdb.DuckDBPyConnection]) -> None:
         """`new_cursor` returns a cursor that can read the tables of the views."""

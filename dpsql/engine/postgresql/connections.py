@@ -16,14 +16,15 @@ import psycopg
 from dpsql.engine.faults import CUSTODIAN_LOG
 from dpsql.errors.exceptions import Error, refuse
 
-_BEGIN = (
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO pg_catalog; SET LOCAL TimeZone TO 'UTC'; "
+MEANING = (
+    "SET LOCAL search_path TO pg_catalog; SET LOCAL TimeZone TO 'UTC'; "
     "SET LOCAL DateStyle TO 'ISO, YMD'; SET LOCAL IntervalStyle TO 'postgres'; SET LOCAL extra_float_digits TO 1; "
     "SET LOCAL bytea_output TO 'hex'; SET LOCAL standard_conforming_strings TO on; SET LOCAL transform_null_equals TO off; "
     "SET LOCAL client_encoding TO 'UTF8'; SET LOCAL statement_timeout TO {milliseconds}"
 )
 """Every setting on which the rows of a generated query depend: which functions and operators are meant, in which zone
 times are, how values are written as text (which is hashed, and read back), and what is a text in the first place."""
+_BEGIN = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {MEANING}"
 _OPTIONS: dict[str, Any] = {
     "connect_timeout": 10, "application_name": "dpsql", "keepalives_idle": 30, "keepalives_interval": 10,
     "keepalives_count": 3, "client_encoding": "UTF8",
@@ -76,7 +77,7 @@ class Connections:
         while True:
             with self._lock:
                 idle = self._idle.pop() if self._idle else None
-            connection = idle or self._opened()
+            connection = idle or self.opened_by(None)
             try:
                 connection.execute(begin)
             except psycopg.Error as error:
@@ -86,9 +87,13 @@ class Connections:
             else:
                 return connection
 
-    def _opened(self) -> psycopg.Connection[Any]:
+    def opened_by(self, role: str | None) -> psycopg.Connection[Any]:
+        """Return a new connection of another role (None: of the same), outside of any transaction. Raises Fault
+        source_connection."""
         try:
-            return psycopg.connect(self._url, autocommit=True, **_OPTIONS)
+            return psycopg.connect(
+                self._url, autocommit=True, **(_OPTIONS if role is None else {**_OPTIONS, "user": role})
+            )
         except (psycopg.Error, ValueError) as error:
             raise _unreachable(error) from None
 

@@ -15,6 +15,7 @@ from dpsql.engine.postgresql.catalog import ServerTable, advice_on, checked_sour
 from dpsql.engine.postgresql.connections import Connections
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.rows import copied, with_released
+from dpsql.engine.postgresql.stored_views import ServerViews
 from dpsql.engine.query import EngineQuery, Source
 from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.unprepared import NoPreparedViews
@@ -46,7 +47,9 @@ class PostgreSQLEngine(ServedTables):
             raise refuse("source_server", what=f"the database's encoding is {encoding}, and UTF8 is needed")
         self._database = database
         self.dialect: Dialect = PostgreSQLDialect(version)
-        self.views: PreparedViews = NoPreparedViews("postgresql")
+        place = policy.prepare
+        stored = None if place.schema is None else self._stored_views(place.schema)
+        self.views: PreparedViews = NoPreparedViews(f"postgresql {version // 10_000}", stored)
 
     # --- structure ----------------------------------------------------------------------------------------------------
 
@@ -88,6 +91,9 @@ class PostgreSQLEngine(ServedTables):
         """Rights of the role that reading does not need."""
         with self._transaction(None) as connection:
             return advice_on(connection, {name: self._place(name) for name in self._policy.tables})
+
+    def _stored_views(self, schema: str) -> ServerViews:
+        return ServerViews(self._connections, lambda: self._transaction(None), schema, self._policy.prepare.role)
 
     def _place(self, table: str) -> ServerTable:
         return place_of(self._policy, table, self._database)

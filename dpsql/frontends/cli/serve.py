@@ -80,7 +80,7 @@ def serve(
         )
         _raise_descriptors(limits.sockets)
         server = Server(state, tls=tls, allow_plain=allow_plain, limits=limits)
-        left = asyncio.run(_run(server, policy, host, port, tls is not None, status))
+        left = asyncio.run(_run_and_prepare(server, state, policy, (host, port), tls is not None, status))
         if left:
             _leave(state, left)
     finally:
@@ -141,6 +141,21 @@ def _tls(state: ServerState, host: str, certificate: Path | None, key: Path | No
     if certificate is not None and key is not None:
         return load_tls(certificate, key)
     return self_signed(state.ledger.witness.directory, host) if make_own else None
+
+
+async def _run_and_prepare(
+    server: Server, state: ServerState, place: Path, address: tuple[str, int], encrypted: bool, status: str | None
+) -> int:
+    """Serve, and keep prepared copies up to date meanwhile where the policy says so."""
+    from dpsql.frontends.cli.preparing import keep_prepared
+
+    keeping = keep_prepared(lambda: server.policy, state.engine, lambda: state.ledger.witness.key, place)
+    task = asyncio.get_running_loop().create_task(keeping)
+    try:
+        return await _run(server, place, *address, encrypted, status)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _run(server: Server, place: Path, host: str, port: int, encrypted: bool, status: str | None = None) -> int:

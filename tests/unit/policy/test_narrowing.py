@@ -95,7 +95,7 @@ def test_every_field_of_the_policy_is_compared() -> None:
         "dataset", "source", "privacy_unit", "neighbours", "budget", "per_query", "ledger", "analysts", "session", "tables",
         "projects", "reuse", "timing", "constant_seconds", "witness",
     }  # fmt: skip
-    free = {"description", "log_sql", "data_version", "folder", "asker"}
+    free = {"description", "log_sql", "data_version", "prepare", "folder", "asker"}
     assert {field.name for field in fields(Policy)} == decided | free
 
 
@@ -106,4 +106,5 @@ def test_a_change_for_one_analyst_is_none_for_another() -> None:
     assert not same_for(old, fewer, "bi") and not same_for(old, fewer, None) and same_for(old, fewer, "research")
     assert not same_for(old, policy(("budget: {epsilon: 10,", "budget: {epsilon: 9,")), "bi")
     assert same_for(old, policy(("timing: padded", "timing: padded\nlog_sql: true")), "bi")
+    assert same_for(old, policy(("timing: padded", "timing: padded\nprepare: auto")), "bi")
     assert not same_for(old, policy(("research: {epsilon: 3}, ", "")), "research")

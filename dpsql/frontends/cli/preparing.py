@@ -1,0 +1,64 @@
+"""Copies that a server keeps up to date by itself (`prepare: auto` in the policy).
+
+`dpsql prepare` runs as a process of its own, at a lower priority: questions go on meanwhile, unprepared, and are answered alike.
+No analyst is told when it begins or ends, since how long it takes depends on rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from dpsql.engine.contract import Engine
+from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.engine.faults import CUSTODIAN_LOG
+from dpsql.errors.exceptions import Error
+from dpsql.policy import Policy
+
+PAUSE_SECONDS = 60.0
+PAUSE_AFTER_FAILURE_SECONDS = 600.0
+_NICER = 10
+
+
+async def keep_prepared(
+    policy: Callable[[], Policy],
+    engine: Engine,
+    key: Callable[[], bytes],
+    place: Path,
+    pause_seconds: float = PAUSE_SECONDS,
+    pause_after_failure_seconds: float = PAUSE_AFTER_FAILURE_SECONDS,
+) -> None:
+    """Look again and again for tables without a copy of their present rows, and prepare them, until cancelled.
+
+    `policy` returns the policy as it is now, `place` is its file; `engine` is that of the server, `key` returns the ledger's
+    secret.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        failed = False
+        if policy().prepare.automatic:
+            index = ContributionIndex(policy(), engine, key)
+            try:
+                failed = bool(await loop.run_in_executor(None, index.unprepared)) and await _prepare(place) != 0
+            except Error as error:  # the source is away: questions say so
+                CUSTODIAN_LOG.error("copies cannot be looked for: %s", error.message)
+        await asyncio.sleep(pause_after_failure_seconds if failed else pause_seconds)
+
+
+async def _prepare(place: Path) -> int:
+    """Run `dpsql prepare` and return its exit status. What it says goes where the server's own lines go."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "dpsql", "prepare", "-p", str(place), stdin=DEVNULL, stdout=DEVNULL
+    )
+    try:
+        with suppress(OSError):  # it is over already
+            os.setpriority(os.PRIO_PROCESS, process.pid, _NICER)
+        return await process.wait()
+    finally:
+        if process.returncode is None:
+            process.terminate()

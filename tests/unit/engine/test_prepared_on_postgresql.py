@@ -1,0 +1,287 @@
+"""Copies on a PostgreSQL server: the same answers with and without them, one transaction, and no copy of other data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sql.corpus import ACCEPTED, Case
+from support.corpus_neighbours import Hospital
+from support.corpus_traits import covering
+from support.engine_pairs import BY_HASH, measured
+from support.neighbouring_hospitals import FIXED, Data, crowd, row, together, unit
+from support.neighbouring_hospitals import policy as policy_of
+from support.postgres_source import Server, ServerWorld, server
+
+from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.engine.postgresql.engine import PostgreSQLEngine
+from dpsql.errors.exceptions import Fault
+from dpsql.policy import Policy, policy_problems
+from dpsql.policy.types import Preparation
+from unit.engine.test_postgresql_engine import url
+
+__all__ = ["server", "url"]
+SCHEMA = "dpsql_prepared"
+KEY = b"k" * 32
+
+
+def many_rows(policy: Policy) -> Data:
+    """The crowd, and beside it persons with more rows than stay."""
+    data: Data = crowd()
+    tables = [name for name in policy.tables if policy.is_protected(name)]
+    for number, profile in enumerate(FIXED):
+        more = [unit(profile, 900 + number)] if policy.privacy_unit else [row(profile, table) for table in tables]
+        for rows in more:
+            data = together(data, rows)
+    return data
+
+
+@pytest.fixture(scope="module", params=["hospital", "hospital_rows"])
+def world(request: pytest.FixtureRequest, server: Server) -> Iterator[ServerWorld]:
+    policy = replace(policy_of(request.param), data_version="spring", prepare=Preparation(True, SCHEMA))
+    opened = ServerWorld(policy, server.database())
+    opened.load(many_rows(policy))
+    yield opened
+    opened.close()
+
+
+def test_answers_are_the_same_with_and_without_copies(world: ServerWorld) -> None:
+    """Exact rows, prices, notices and charges of every kind of question, and of all in which a hash says which rows stay."""
+    chosen = covering(Hospital("hospital")) | BY_HASH
+    rows = world.policy.privacy_unit is None
+    cases: list[Case] = [
+        case for case in ACCEPTED
+        if case.id in chosen and not (rows and "refused clip_rows" in str(case.marks.get("rows")))
+    ]  # fmt: skip
+
+    def observed() -> dict[str, Any]:
+        seen = {}
+        for case in cases:
+            with world.options(case.marks.get("set", [])):
+                seen[case.id] = world.observe(case.sql, case.parameters)
+        return seen
+
+    before = observed()
+    states = world.session.context.index.prepare()
+    assert {state.state for state in states} == {"written"}
+    after = observed()
+    read = 0
+    for name, one in before.items():
+        other = after[name]
+        assert (one.outcome.split("\n")[0], one.columns, one.said, one.charges) == (
+            other.outcome.split("\n")[0], other.columns, other.said, other.charges,
+        ), name  # fmt: skip
+        assert measured(one) == measured(other), name
+        assert SCHEMA not in "".join(one.engine_sql)
+        read += SCHEMA in "".join(other.engine_sql)
+    assert read > 0.8 * sum(bool(one.engine_sql) for one in before.values())
+    assert {state.state for state in world.session.context.index.prepare()} == {"there already"}
+    drops_rows = world.policy.privacy_unit is not None
+    assert (dropped(world) > 0) is drops_rows  # else nothing was compared
+
+
+def dropped(world: ServerWorld) -> int:
+    """How many rows of visits the copy has less than the source."""
+    (every,) = (
+        world.connection.execute("SELECT count(*) FROM public.visits WHERE patient_id IS NOT NULL").fetchone() or ()
+    )
+    names = [name for name, columns in copies(world.connection).items() if "cost" in columns]
+    (kept,) = world.connection.execute(f'SELECT count(*) FROM "{SCHEMA}"."{names[0]}"').fetchone() or ()
+    return int(every) - int(kept)
+
+
+def copies(connection: psycopg.Connection[Any]) -> dict[str, list[str]]:
+    """Names of the copies, and their columns."""
+    listed = connection.execute(
+        "SELECT table_name, array_agg(column_name::text) FROM information_schema.columns "
+        f"WHERE table_schema = '{SCHEMA}' GROUP BY table_name"
+    ).fetchall()
+    return dict(listed)
+
+
+# --- rights, versions, erasure ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reader(server: Server, url: str) -> Iterator[psycopg.Connection[Any]]:
+    """Roles: `copy_reader` may read, `copy_writer` may read and make the schema of copies. Yields the owner's connection."""
+    with psycopg.connect(url, autocommit=True) as owner:
+        database = (owner.execute("SELECT current_database()").fetchone() or ("",))[0]
+        for name in ("copy_reader", "copy_writer"):
+            owner.execute(f"DO $$ BEGIN CREATE ROLE {name} LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+            owner.execute(f"GRANT SELECT ON people, visits, wards TO {name}")
+        owner.execute(f"GRANT CREATE ON DATABASE {database} TO copy_writer")
+        yield owner
+
+
+def opened(server: Server, url: str, folder: Path, version: str = "spring", writer: str | None = "copy_writer") -> Any:
+    """The index of a policy of which `copy_reader` is the role, and its engine."""
+    from support.engine_contract import contract_policy
+
+    database = url.split("?", maxsplit=1)[0].rsplit("/", 1)[1]
+    policy = replace(
+        contract_policy(folder, source=server.url_of(database, "copy_reader"), data_version=version),
+        prepare=Preparation(False, SCHEMA, writer),
+    )
+    engine = PostgreSQLEngine(policy)
+    return ContributionIndex(policy, engine, lambda: KEY), engine
+
+
+def test_another_role_writes_and_the_reader_may_only_read(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    index, engine = opened(server, url, tmp_path)
+    assert index.unprepared() == ("people", "visits")
+    assert index.notes(["visits"])[0].startswith("bounded view: visits not prepared")
+    index.prepare()
+    assert index.unprepared() == () and index.notes(["visits"]) == ("bounded view: visits prepared",)
+    owners = reader.execute(f"SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = '{SCHEMA}'").fetchall()
+    assert owners == [("copy_writer",)]
+    place = index.views()("visits").sql
+    assert engine.exact_rows(f"SELECT count(*) AS n FROM {place}").to_pylist() == [{"n": 5}]  # one row has no person
+    database = url.split("?", maxsplit=1)[0].rsplit("/", 1)[1]
+    with psycopg.connect(server.url_of(database, "copy_reader"), autocommit=True) as theirs:
+        for statement in (f"DELETE FROM {place}", f"DROP TABLE {place}", f'CREATE TABLE "{SCHEMA}".x ()'):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                theirs.execute(statement)
+    engine.close()
+
+
+def test_a_copy_is_of_one_version_of_the_data_and_of_one_ledger(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    index, engine = opened(server, url, tmp_path)
+    index.prepare()
+    first = set(copies(reader))
+    other_ledger = ContributionIndex(engine._policy, engine, lambda: b"other" * 8)
+    assert other_ledger.unprepared() == ("people", "visits")
+    other_ledger.prepare()
+    assert len(copies(reader)) == 4  # of another ledger: neither read nor removed
+    later, later_engine = opened(server, url, tmp_path, "summer")
+    assert later.unprepared() == ("people", "visits")
+    later.prepare()
+    assert len(copies(reader)) == 4 and not first & set(copies(reader))
+    assert index.unprepared() == ("people", "visits")  # a proxy of the earlier version reads the source
+    engine.close()
+    later_engine.close()
+
+
+def test_all_copies_are_removed_where_rows_were_erased(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    index, engine = opened(server, url, tmp_path)
+    index.prepare()
+    reader.execute("DELETE FROM visits WHERE id = 1")
+    assert index.remove_outdated() == 2 and copies(reader) == {}
+    index.prepare()
+    assert engine.exact_rows(f"SELECT count(*) AS n FROM {index.views()('visits').sql}").to_pylist() == [{"n": 3}]
+    engine.close()
+
+
+def test_without_the_right_to_write_nothing_is_left_and_questions_go_on(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    index, engine = opened(server, url, tmp_path, writer=None)
+    with pytest.raises(Fault) as fault:
+        index.prepare()
+    assert fault.value.slug == "index_not_written" and copies(reader) == {}
+    assert index.views()("visits").sql is None
+    engine.close()
+
+
+def test_a_copy_that_fails_half_way_is_not_there(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    """The source fails after the first rows; the definition is made before them."""
+    reader.execute("ALTER TABLE visits RENAME TO rows_of_visits")
+    reader.execute(
+        "CREATE VIEW visits AS SELECT id, ward, day, CASE WHEN cost = 7 THEN 1 / (cost - 7) ELSE cost END AS cost "
+        "FROM rows_of_visits"
+    )
+    reader.execute("GRANT SELECT ON visits TO copy_reader, copy_writer")
+    index, engine = opened(server, url, tmp_path)
+    with pytest.raises(Fault) as fault:
+        index.prepare()
+    assert fault.value.slug == "index_not_written"
+    assert all("cost" not in columns for columns in copies(reader).values())
+    assert index.unprepared() == ("visits",)
+    engine.close()
+
+
+def test_definitions_do_not_hold_the_key_of_the_order(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers often log definitions (log_statement = ddl)."""
+    from dpsql.engine.postgresql import stored_views
+
+    index, engine = opened(server, url, tmp_path)
+    said: list[str] = []
+    original = psycopg.Connection.execute
+
+    def noted(self: Any, query: Any, *arguments: Any, **more: Any) -> Any:
+        said.append(str(query))
+        return original(self, query, *arguments, **more)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", noted)
+    index.prepare()
+    monkeypatch.undo()
+    key = index.views()("visits").key
+    definitions = [text for text in said if text.startswith("CREATE TABLE")]
+    assert len(definitions) == 2 and not any(key in text for text in definitions)
+    assert any(key in text for text in said if text.startswith("INSERT"))
+    assert stored_views._NO_KEY in "".join(definitions)
+    engine.close()
+
+
+def test_a_server_that_prepares_by_itself_says_nothing_of_it(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    """How soon a copy is there depends on the rows, so EXPLAIN does not tell."""
+    index, engine = opened(server, url, tmp_path)
+    automatic = replace(engine._policy, prepare=replace(engine._policy.prepare, automatic=True))
+    told = ContributionIndex(automatic, engine, lambda: KEY)
+    assert told.notes(["visits"]) == ()
+    told.prepare()
+    assert told.notes(["visits"]) == () and index.notes(["visits"]) != ()
+    engine.close()
+
+
+POLICY = """
+dataset: clinic
+source: {source}
+privacy_unit: row
+budget: {{epsilon: 1, delta: 1e-6}}
+ledger: sqlite:///l.db
+{more}
+tables: {{visits: {{columns: {{age: {{type: integer}}}}}}}}
+"""
+SERVED, FILE = "postgresql://reader@host/clinic", "duckdb:///clinic.duckdb"
+
+
+@pytest.mark.parametrize(("source", "more", "place"), [
+    (FILE, "prepare: {into: copies}", "prepare.into"),
+    (SERVED, "prepare: {into: copies}", "prepare.into"),
+    (SERVED, "data_version: a\nprepare: {role: writer}", "prepare.role"),
+    (SERVED, "prepare: auto", "prepare"),
+    (FILE, "prepare: sometimes", "prepare"),
+    (FILE, "prepare: {when: never}", "prepare.when"),
+])  # fmt: skip
+def test_a_place_for_copies_that_cannot_be_is_a_problem(source: str, more: str, place: str) -> None:
+    problems = policy_problems(POLICY.format(source=source, more=more))
+    assert [path for path, _ in problems] == [f"$.{place}"], problems
+
+
+@pytest.mark.parametrize(("source", "more", "expected"), [
+    (FILE, "", Preparation()),
+    (FILE, "prepare: auto", Preparation(True)),
+    (SERVED, "data_version: a\nprepare: {into: copies}", Preparation(True, "copies")),
+    (SERVED, "data_version: a\nprepare: {into: copies, role: writer, when: manual}", Preparation(False, "copies", "writer")),
+])  # fmt: skip
+def test_what_a_policy_says_of_copies(source: str, more: str, expected: Preparation) -> None:
+    from dpsql.policy import parse_policy
+
+    assert parse_policy(POLICY.format(source=source, more=more)).prepare == expected
