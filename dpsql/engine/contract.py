@@ -49,8 +49,8 @@ class StoredViews(Protocol):
     def write(self, view: BoundedView, key: str, name: str, progress: Callable[[str, float], None]) -> None:
         """Write the view under `name`; nothing is done if it is there. Raises Fault index_not_written."""
 
-    def remove_others(self, prefix: str, kept: Collection[str]) -> int:
-        """Remove views whose names begin with `prefix`, but for those in `kept`. Returns how many there were. Raises Fault
+    def remove_others(self, prefix: str, current: Collection[str]) -> int:
+        """Remove views whose names begin with `prefix`, but for those in `current`. Returns how many there were. Raises Fault
         index_not_written."""
 
 

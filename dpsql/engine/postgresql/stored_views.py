@@ -62,8 +62,8 @@ class ServerViews:
             reader = connection.info.user
         with self._writing(view.table) as connection:
             connection.execute(_ONE_AT_A_TIME.format(name=quoted(name)))
-            there = connection.execute(_MAY_READ.format(schema=quoted(self._schema), name=quoted(name)))
-            if there.fetchone() is None:
+            existing = connection.execute(_MAY_READ.format(schema=quoted(self._schema), name=quoted(name)))
+            if existing.fetchone() is None:
                 self._fill(connection, view, key, name, reader)
         progress("writing", 1.0)
 
@@ -81,20 +81,20 @@ class ServerViews:
             connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
             connection.execute(f"GRANT SELECT ON {table} TO {role}")
 
-    def remove_others(self, prefix: str, kept: Collection[str]) -> int:
+    def remove_others(self, prefix: str, current: Collection[str]) -> int:
         """Drop the tables of other versions. Raises Fault index_not_written."""
         with self._writing(prefix) as connection:
             rows = connection.execute(_NAMES.format(schema=quoted(self._schema), prefix=quoted(prefix))).fetchall()
-            others = sorted({str(name) for (name,) in rows} - set(kept))
-            for name in others:
+            outdated = sorted({str(name) for (name,) in rows} - set(current))
+            for name in outdated:
                 connection.execute(f"DROP TABLE {self._table(name)}")
-        return len(others)
+        return len(outdated)
 
     def _table(self, name: str) -> str:
         return f"{_name(self._schema)}.{_name(name)}"
 
     @contextmanager
-    def _writing(self, what: str) -> Iterator[psycopg.Connection[Any]]:
+    def _writing(self, table: str) -> Iterator[psycopg.Connection[Any]]:
         """Yield a connection of the writing role inside a transaction, which is committed at the end."""
         try:
             with closing(self._connections.opened_by(self._role)) as connection:
@@ -102,7 +102,7 @@ class ServerViews:
                 yield connection
                 connection.execute("COMMIT")
         except psycopg.Error as error:
-            raise refuse("index_not_written", table=what, incident=noted(error)) from None
+            raise refuse("index_not_written", table=table, incident=noted(error)) from None
 
 
 def _rows(view: BoundedView, key: str) -> str:
@@ -111,9 +111,9 @@ def _rows(view: BoundedView, key: str) -> str:
     if not view.units:
         return f"SELECT {', '.join(columns)} FROM {view.dialect.derived(view.rows)}"
     unit = _name(UNIT)
-    kept = view.dialect.derived(view.within_max_rows(view.rows, key, (unit,)))
+    bounded = view.dialect.derived(view.within_max_rows(view.rows, key, (unit,)))
     number = f"dense_rank() OVER (ORDER BY {unit}) - 1 AS {_name(UNIT_ID)}"
-    return f"SELECT {', '.join([*columns, unit, number])} FROM {kept}"
+    return f"SELECT {', '.join([*columns, unit, number])} FROM {bounded}"
 
 
 def _name(identifier: str) -> str:
