@@ -44,17 +44,18 @@ def as_key(column: Column) -> Expr:
     truth = Facts(Type.BOOLEAN)
     if facts.values is not None:
         present = [value for value in facts.values if value is not None]
-        inside: tuple[Expr, ...] = (Call("in", (column, *map(_literal, present)), truth),) if present else ()
+        inside: tuple[Expr, ...] = (Call("in", (column, *map(as_literal, present)), truth),) if present else ()
     else:
         ends = (int(end) if facts.type is Type.INTEGER else end for end in (facts.lower, facts.upper))
-        compared = (Call(word, (column, _literal(end)), truth) for word, end in zip(("ge", "le"), ends, strict=True))
+        compared = (Call(word, (column, as_literal(end)), truth) for word, end in zip(("ge", "le"), ends, strict=True))
         inside = (Call("and", tuple(compared), truth),)
     missing = Call("is_null", (column,), Facts(Type.BOOLEAN, nullable=False))
     condition = Call("or", (missing, *inside), truth) if inside else missing
-    return Call("case", (condition, column, _literal(facts.outside)), _labelled(facts))
+    return Call("case", (condition, column, as_literal(facts.outside)), _labelled(facts))
 
 
-def _literal(value: Any) -> Literal:
+def as_literal(value: Any) -> Literal:
+    """Return a value as a constant of a plan."""
     return Literal(value, literal_facts(value))
 
 

@@ -26,6 +26,7 @@ from dpsql.pricing.pricing import Price, PricedBlock, widest_term
 from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, TermNoise
 from dpsql.release.error_bars import Bars, answer, bars
 from dpsql.release.error_bars.rowwise import trace
+from dpsql.release.reconciled import consistent_blocks
 from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
 
@@ -75,6 +76,7 @@ def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox)
     blocks = tuple(_block(priced_block, int(options.assume_rows)) for priced_block in priced.blocks)
     if sum(block.rows for block in blocks) > _MOST_GROUPS:
         return {}
+    blocks = consistent_blocks(priced.workloads, blocks, values=False)
     remainder = Remainder(plan.remainder, plan.output_names, blocks, {})
     direct = _direct(plan, remainder)
     try:

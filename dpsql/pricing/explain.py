@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,8 +20,11 @@ from dpsql.plan.formulas import terms_of
 from dpsql.plan.plan import Block, Expr, Measure, Plan, Term, TermKind
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.measurements import PARTS
-from dpsql.pricing.pricing import PricedBlock
+from dpsql.pricing.pricing import Price, PricedBlock
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
+from dpsql.privacy.mechanisms.contract import Noise, TermNoise
+
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -136,17 +139,49 @@ def planned_outputs(
     priced: Sequence[PricedBlock],
     confidence: Fraction,
     stored: Mapping[str, Mapping[str, tuple[float, float]]],
+    after: Mapping[tuple[str, str], Noise] | None = None,
 ) -> tuple[PlannedOutput, ...]:
-    """The rows of EXPLAIN. `stored`: for each block that is answered from the store, the errors of its terms."""
+    """The rows of EXPLAIN. `stored`: for each block that is answered from the store, the errors of its terms; `after`: the laws
+    of errors that least squares leaves of the noise of terms, by block and term."""
     rows: list[PlannedOutput] = []
     blocks = {block.name: block for block in plan.blocks}
     for priced_block in priced:
         block = blocks[priced_block.block.name]
-        rows += _terms(block, priced_block, used_by(plan, block.name), float(confidence), stored.get(block.name, {}))
+        noises_after = _shown_noises(priced_block, after or {})
+        rows += _terms(
+            block, priced_block, used_by(plan, block.name), float(confidence), stored.get(block.name, {}), noises_after
+        )
         rows += _numbers(block, priced_block, used_by(plan, block.name), float(confidence))
         if priced_block.noise.selection is not None:
             rows.append(_selection(priced_block))
     return tuple(rows)
+
+
+def _shown_noises(priced: PricedBlock, after: Mapping[tuple[str, str], Noise]) -> list[TermNoise]:
+    """The terms of a block with the laws of the errors that are shown."""
+    name = priced.block.name
+    return [replace(noise, noise=after.get((name, noise.name), noise.noise)) for noise in priced.noise.terms]
+
+
+def tile_lines(price: Price, confidence: Fraction) -> tuple[str, ...]:
+    """A line for each tile of a workload: the error bars of its sums after least squares, and those that they would have if
+    every tile had an even share of the budget and were answered from itself alone."""
+    named = {priced.block.name: priced for priced in price.blocks}
+    after, lines = price.laws_after, []
+    for workload in price.workloads:
+        for tile, apart in zip(workload.tiles, workload.apart, strict=True):
+            priced = named[tile.block]
+            noises = [noise for noise in priced.noise.terms if noise.name in tile.terms]
+            alone = [replace(noise, noise=law) for noise, law in zip(noises, apart, strict=True)]
+            now_noises = [noise for noise in _shown_noises(priced, after) if noise.name in tile.terms]
+            before, now = (term_errors(priced.block, laws, float(confidence)) for laws in (alone, now_noises))
+            texts = []
+            for term in (term for term in priced.block.terms if term.name in tile.terms):
+                widths = f"{PLUS_MINUS} {now[term.name].half_width:.3g} ({before[term.name].half_width:.3g} apart)"
+                texts.append(f"{_aggregate(term, priced)} {widths}")
+            keys = ", ".join(expression_text(key.expression) for key in priced.block.keys)
+            lines.append(f"{f'by {keys}' if keys else 'in all'}: {', '.join(texts)}")
+    return tuple(lines)
 
 
 def _kind(priced: PricedBlock) -> str:
@@ -161,10 +196,11 @@ def _terms(
     used: dict[str, list[str]],
     confidence: float,
     stored: Mapping[str, tuple[float, float]],
+    noises_after: Sequence[TermNoise],
 ) -> list[PlannedOutput]:
     rows = []
     named = {term.name: term for term in priced.block.terms}
-    errors = term_errors(priced.block, priced.noise.terms, confidence)
+    errors = term_errors(priced.block, noises_after, confidence)
     for noisy in priced.noise.terms:
         term = named.get(noisy.name) or Term(noisy.name, TermKind.UNITS, None, None, 1)  # counted for selection alone
         names = [name for measure in _made_of(term, block, priced) for name in used.get(measure.name, [])]

@@ -13,6 +13,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.policy import Policy
 from dpsql.policy.bounds import BOUND_NAMES, UNBOUNDED, ContributionBounds
+from dpsql.pricing.budget_shares import Objective
 from dpsql.privacy.loss import exact_number, plain_decimal
 from dpsql.privacy.mechanisms.registry import askable
 
@@ -47,7 +48,8 @@ class Unknown(StrEnum):
 class Options:
     """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
     `project` names the account that is charged beside the dataset's and the analyst's. `threshold`: questions are compared with
-    it instead of answered, in at most `hits` runs of the watch called `watch`."""
+    it instead of answered, in at most `hits` runs of the watch called `watch`. `workload`: what tables that are measured as one
+    make small."""
 
     epsilon: Fraction
     delta: Fraction
@@ -66,6 +68,7 @@ class Options:
     threshold: Fraction | None = None
     watch: str = "default"
     hits: int = 1
+    workload: Objective = Objective.OFF
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
@@ -199,6 +202,11 @@ def _unknown_shown(text: str) -> Unknown:
     return Unknown(text.lower())
 
 
+def _workload(text: str) -> Objective:
+    words = {"on": "relative", "true": "relative", "1": "relative", "false": "off", "0": "off"}
+    return Objective(words.get(text.lower(), text.lower()))
+
+
 def _mechanism(text: str) -> str:
     if text.lower() not in ("auto", *(mechanism.word for mechanism in askable())):
         raise ValueError(text)
@@ -257,5 +265,6 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "threshold": (_threshold, "a number from -10^18 to 10^18, or none"),
     "watch": (_watch, "a name of 1 to 40 letters, digits, dots, hyphens and underscores"),
     "hits": (_hits, f"a whole number from 1 to {MOST_HITS}"),
+    "workload": (_workload, "off, on, relative or absolute"),
     "project": (_project, "a project of the policy, or none"),
 }

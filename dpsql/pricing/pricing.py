@@ -2,13 +2,14 @@
 
 A question's budget is split evenly over the things it measures: every basis term that a unit can move, and the
 partition selection of every block that needs one of its own. "Evenly" is in what the accountant counts, epsilon or
-rho. Then the finished mechanisms are asked for their loss again, by the second road of each; a difference is a fault.
+rho. With `dp.workload`, tables of the same sums over the same rows share their parts unevenly (`workloads`). Then the
+finished mechanisms are asked for their loss again, by the second road of each; a difference is a fault.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -20,12 +21,13 @@ from dpsql.errors.exceptions import refuse
 from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind
+from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind, results_read
 from dpsql.policy import Policy
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options
 from dpsql.pricing.sensitivity import groups_per_unit, sensitivity
+from dpsql.pricing.workloads import Workload, over_common_rows, planned, planned_laws_after, share_by_set, workloads_of
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Norm, Selection, Sensitivity, TermNoise
@@ -44,10 +46,17 @@ class PricedBlock:
 
 @dataclass(frozen=True)
 class Price:
-    """All blocks of a question and their loss together."""
+    """All blocks of a question and their loss together. `workloads`: those of their tables that are made consistent."""
 
     blocks: tuple[PricedBlock, ...]
     loss: PrivacyLoss
+    workloads: tuple[Workload, ...] = ()
+
+    @property
+    def laws_after(self) -> dict[tuple[str, str], Noise]:
+        """The laws of errors that least squares leaves of the noise of workloads, by block and term."""
+        noises = {priced.block.name: priced.noise.terms for priced in self.blocks}
+        return planned_laws_after(self.workloads, noises) if self.workloads else {}
 
 
 Widest = Callable[[Price], float]
@@ -74,13 +83,34 @@ def _priced(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, 
     if not blocks:
         return Price((), PrivacyLoss.nothing())
     blocks = _admitting_by_rows(blocks, options, policy, accountant)
+    unplanned = workloads_of(blocks) if options.workload and not any(map(results_read, blocks)) else ()
+    blocks = over_common_rows(blocks, unplanned)
     shares = _Shares(blocks, options, policy, accountant)
+    workloads = _planned(unplanned, blocks, shares, policy)
+    shares.of_sets = share_by_set(workloads)
     priced = tuple(_price_block(block, shares, policy) for block in blocks)
     total = PrivacyLoss.nothing()
     for block_price in priced:
         total = total + block_price.loss
     _compare(priced, total, shares)
-    return Price(priced, total)
+    return Price(priced, total, workloads)
+
+
+def _planned(
+    unplanned: tuple[Workload, ...], blocks: tuple[BoundedBlock, ...], shares: _Shares, policy: Policy
+) -> tuple[Workload, ...]:
+    """Workloads with the shares of their tiles; under rho a variance is as the inverse of a share, else as that of its square."""
+
+    def noise_of(term: Term, block: BoundedBlock, share: Fraction) -> Noise:
+        return shares.measured(term, block, policy.neighbours, share)[1]
+
+    named = {block.name: block for block in blocks}
+    power = 2 if shares.allowed.rho is None else 1
+    plans = (planned(workload, named, noise_of, power, shares.options.workload) for workload in unplanned)
+    return tuple(workload for workload in plans if workload is not None)
+
+
+_ALL = Fraction(1)
 
 
 class _Shares:
@@ -110,18 +140,26 @@ class _Shares:
         self.delta = options.delta / max(1, sharing)
         self.loss = self.allowed.divided(self.parts)
         """One part, in what the accountant counts."""
+        self.of_sets: Mapping[tuple[str, str], Fraction] = {}
+        """How much of one part a set of terms has, by block and set, where it is not all of it (`workloads`)."""
 
-    def measured(self, term: Term, block: BoundedBlock, neighbours: Neighbours) -> tuple[Term, Noise]:
-        """The term and its noise: the mechanism asked for, or the one with the lower expected error.
+    def measured(
+        self, term: Term, block: BoundedBlock, neighbours: Neighbours, share: Fraction | None = None
+    ) -> tuple[Term, Noise]:
+        """The term and its noise: the mechanism asked for, or the one with the lower expected error. `share`: of one part
+        (None: that of its set).
 
         A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
         """
         choices = []
+        part = self.loss.part(
+            self.of_sets.get((block.name, term.shares or term.name), _ALL) if share is None else share
+        )
         moved = _moved(term, block, neighbours) if term.clip is None else None
         for mechanism in self.mechanisms:
             bounded = term if moved is not None else _clipped_in(term, mechanism.norm, block.caps, neighbours)
             norms = moved or _moved(bounded, block, neighbours)
-            choices.append((bounded, self.accountant.noise_for(mechanism, norms, self.loss, self.delta)))
+            choices.append((bounded, self.accountant.noise_for(mechanism, norms, part, self.delta)))
         return min(choices, key=lambda choice: choice[1].expected_error())
 
     def charged(self, noise: Noise) -> PrivacyLoss:
@@ -362,7 +400,7 @@ def _cheapest(
 def widest_term(priced: Price, options: Options, measures: frozenset[str] | None = None) -> float:
     """Return the largest half width of the quantities that terms represent; `measures`: only of terms in one of these."""
     confidence = float(options.confidence)
-    half_widths = []
+    half_widths, after = [], priced.laws_after
     for measured in priced.blocks:
         names = {
             name
@@ -370,6 +408,10 @@ def widest_term(priced: Price, options: Options, measures: frozenset[str] | None
             if measures is None or measure in measures
             for name in terms_of(value)
         }
-        errors = term_errors(measured.block, measured.noise.terms, confidence)
+        noises = [
+            replace(noise, noise=after.get((measured.block.name, noise.name), noise.noise))
+            for noise in measured.noise.terms
+        ]
+        errors = term_errors(measured.block, noises, confidence)
         half_widths += [error.half_width for name, error in errors.items() if measures is None or name in names]
     return max(half_widths, default=0.0)

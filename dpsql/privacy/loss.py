@@ -85,6 +85,16 @@ class PrivacyLoss:
             None if self.rho is None else self.rho / parts,
         )
 
+    def part(self, share: Fraction) -> PrivacyLoss:
+        """So much of it: `share` >= 0."""
+        if share == 1:
+            return self
+        return PrivacyLoss(
+            None if self.epsilon is None else self.epsilon * share,
+            self.delta * share,
+            None if self.rho is None else self.rho * share,
+        )
+
     def scaled(self, factor: int) -> PrivacyLoss:
         """Loss of `factor` independent uses."""
         return PrivacyLoss(

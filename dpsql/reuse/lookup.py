@@ -218,7 +218,7 @@ class StoredReleases:
             priced.block.groups,
             _shown_from(priced),
         )
-        return PaidBlock(block, receipt, _errors(block, _confidence(planned)))
+        return PaidBlock(block, receipt, shown_term_errors(block, _confidence(planned)))
 
     def data_changed(self, planned: Planned, index: int) -> bool:
         """Return whether the first release of this block was computed from another version of the data."""
@@ -337,7 +337,7 @@ class StoredReleases:
         if stored is None:
             return None
         block = _block(planned.price.blocks[index], stored)
-        paid = PaidBlock(block, stored.receipt, _errors(block, _confidence(planned)))
+        paid = PaidBlock(block, stored.receipt, shown_term_errors(block, _confidence(planned)))
         if len(release.payload) <= MOST_KEPT_BYTES:
             self._opened.keep(planned, release, paid, index)
         return paid
@@ -366,7 +366,8 @@ def _equal(priced: PricedBlock, derived: Derived, confidence: float) -> bool:
     )
 
 
-def _errors(block: ReleasedBlock, confidence: float) -> dict[str, tuple[float, float]]:
+def shown_term_errors(block: ReleasedBlock, confidence: float) -> dict[str, tuple[float, float]]:
+    """Return the half width and the standard deviation of each term of a released block."""
     return {term.name: (term.half_width(confidence), term.standard_deviation()) for term in block.terms}
 
 

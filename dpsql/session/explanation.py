@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from dpsql.plan.expression_text import expression_text
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
-from dpsql.pricing.explain import PlannedOutput
+from dpsql.pricing.explain import PlannedOutput, tile_lines
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.release import OutputColumn
@@ -17,6 +18,7 @@ from dpsql.release.value_text import half_width_text
 from dpsql.session.budget import ChargeShare
 
 _MOST_OUTPUTS = 12
+_MOST_TILES = 50
 
 
 def error_lines(
@@ -54,6 +56,37 @@ def price_line(price: ChargeShare | None, charged: str, stored: bool) -> str:
     if price is None:
         return "price: nothing, stored releases answer" if stored else "price: nothing"
     return f"price: {price.before()} ({charged})"
+
+
+def workload_lines(planned: Planned) -> tuple[str, ...]:
+    """Return what `dp.workload` does to a question: each tile's error bars when all are measured as one, and apart."""
+    objective, price = planned.options.workload, planned.price
+    if not price.workloads:
+        return ()
+    tiles = tile_lines(price, planned.options.confidence)
+    more = (f"and {len(tiles) - _MOST_TILES} more tiles",) if len(tiles) > _MOST_TILES else ()
+    return (
+        f"measured as one ({objective}): every table is answered from all of them, and their totals agree",
+        *tiles[:_MOST_TILES],
+        *more,
+    )
+
+
+def workload_notices(planned: Planned) -> tuple[str, ...]:
+    """Return which rows the tables of a workload leave out, so that all of them sum over the same rows."""
+    tiles = {tile.block for workload in planned.price.workloads for tile in workload.tiles}
+    keys = {
+        expression_text(key.expression): None
+        for block in planned.plan.blocks
+        if block.name in tiles
+        for key in block.keys
+        if key.drops
+    }
+    if not keys:
+        return ()
+    return (
+        f"dp.workload: rows whose {', '.join(keys)} is none of the public keys are left out of every table and total",
+    )
 
 
 def row_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:

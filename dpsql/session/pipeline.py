@@ -29,13 +29,14 @@ from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.options import Options, Unknown
 from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
+from dpsql.release.reconciled import consistent_blocks, inconsistent_notice
 from dpsql.release.release import Presentation, Receipt, Release, drop_notices, make_release
 from dpsql.release.remainder import Remainder
-from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Lookup, PaidBlock
+from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Lookup, PaidBlock, shown_term_errors
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
-from dpsql.session.explanation import row_notices
+from dpsql.session.explanation import row_notices, workload_notices
 from dpsql.session.measured_outputs import MeasuredOutputs
 from dpsql.session.notices import choice_notices, missing_keys_notice, stage_notices, unlisted_notices
 from dpsql.session.response_times import Pace
@@ -261,6 +262,8 @@ def _release(
         *(part.remark for part in stored if part.remark),
         *unlisted_notices(planned, context.policy),
         *row_notices(planned, context.policy),
+        *workload_notices(planned),
+        *(notice for workload in planned.price.workloads for notice in inconsistent_notice(workload, blocks)),
         *drop_notices(planned.plan.blocks),
         *stage_notices(planned),
         *choice_notices(planned, blocks, context.sandbox, context.public_table),
@@ -279,7 +282,8 @@ def _release(
     if previous is not None and len(sources) == len(blocks) and all(map(is_, sources, blocks)):
         receipt = _with_missing_keys(receipt, planned, previous)
         return replace(previous, receipt=receipt, sandbox=context.sandbox)
-    inputs, read_blocks = planned.plan.public_inputs, blocks
+    consistent = consistent_blocks(planned.price.workloads, blocks)
+    inputs, read_blocks = planned.plan.public_inputs, consistent
     if planned.plan.results:
         names = tables_read(planned.plan.remainder)
         inputs = tuple(public for public in inputs if public.name in names)
@@ -288,6 +292,8 @@ def _release(
     remainder = Remainder(planned.plan.remainder, planned.plan.output_names, read_blocks, public, planned.text)
     release = make_release(context.sandbox, remainder, presentation(planned.options), receipt)
     errors = {part.block.name: part.errors for part in stored}
+    if consistent != blocks:
+        errors = {block.name: shown_term_errors(block, float(planned.options.confidence)) for block in consistent}
     measured = MeasuredOutputs(planned, errors)
     release = replace(release, measured=measured, receipt=_with_missing_keys(receipt, planned, release))
     if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:

@@ -15,7 +15,14 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import group_notices
 from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
-from dpsql.session.explanation import cheaper_line, error_lines, price_line, row_notices
+from dpsql.session.explanation import (
+    cheaper_line,
+    error_lines,
+    price_line,
+    row_notices,
+    workload_lines,
+    workload_notices,
+)
 from dpsql.session.notices import missing_keys_notice, stage_notices, unlisted_notices
 from dpsql.session.rehearsal import rehearse
 
@@ -34,7 +41,11 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         context.planner.require_least(charged)
     confidence = planned.options.confidence
     outputs = planned_outputs(
-        planned.plan, blocks, confidence, {part.block.name: part.errors for part in stored if part is not None}
+        planned.plan,
+        blocks,
+        confidence,
+        {part.block.name: part.errors for part in stored if part is not None},
+        planned.price.laws_after,
     )
     bars = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
     budget = context.accounts.budget(planned.options.project)
@@ -42,12 +53,14 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     rows = (
         *unlisted_notices(planned, context.policy),
         *row_notices(planned, context.policy),
+        *workload_notices(planned),
         *group_notices(columns, planned.plan.blocks),
         *missing_keys_notice(planned, any(column.of_groups for column in columns)),
     )
     lines = (
         *error_lines(columns, outputs, bars, planned.options),
         price_line(price, describe_loss(charged), len(missing) < len(blocks)),
+        *workload_lines(planned),
         *rows,
         cheaper_line(
             charged,

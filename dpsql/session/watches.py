@@ -25,6 +25,7 @@ from dpsql.ledger.reservation import Reservation
 from dpsql.noise.perturb import compare, noisy_threshold
 from dpsql.planning.planner import Planned
 from dpsql.pricing.above_threshold import ComparedSum, comparable, compared_sum, run_law
+from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
@@ -74,7 +75,7 @@ def watched(context: SessionContext, planned: Planned) -> WatchedQuestion:
         or not _is_plain(plan.remainder, plan.blocks[0].name)
     ):
         raise refuse("watch_question")
-    options = replace(options, mechanism="laplace", quantile_bars=False)
+    options = replace(options, mechanism="laplace", quantile_bars=False, workload=Objective.OFF)
     priced = context.planner.priced(planned.statement, plan, options)
     return WatchedQuestion(priced, compared_sum(priced.price.blocks[0], context.policy))
 

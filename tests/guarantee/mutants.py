@@ -55,6 +55,18 @@ MUTANTS = (
     Mutant("a lone unit counts one row", "privacy/mechanisms/partition_selection.py", "lone_count", "noise.sensitivity.linf", "1", "unit/pricing/test_selection.py", "released_rows_admit"),
     Mutant("rows admit keys whatever units would show", "pricing/pricing.py", "_admitting_by_rows", "(halves := half_points(row_block, block))[0] <= halves[1]", "(halves := half_points(row_block, block))[0] >= 0", "unit/pricing/test_selection.py", "units_admit_private_keys or less_often"),
     Mutant("a filtered count admits keys", "pricing/pricing.py", "_with_counted_rows", "replace(term, name='') == _ROWS", "replace(term, name='', filter=None) == _ROWS", "unit/pricing/test_selection.py", "only_a_count_of_all_rows"),
+    # tables measured as one
+    Mutant("shares are rounded up", "pricing/budget_shares.py", "_rounded", "floor(share * STEPS)", "floor(share * STEPS) + 1", "unit/pricing/test_budget_shares.py unit/pricing/test_workloads.py", "relative_error or no_more_than_apart"),
+    Mutant("a tile spends another's share", "pricing/workloads.py", "share_by_set", "zip(workload.tiles, workload.shares, strict=True)", "zip(workload.tiles, workload.shares[::-1], strict=True)", "unit/pricing/test_workloads.py", "no_more_than_apart"),
+    Mutant("tables over other rows are one workload", "pricing/workloads.py", "_restricted", "axis not in own_axes", "axis in own_axes", "unit/pricing/test_workloads.py unit/session/test_workloads.py", "leaves_out or left_out"),
+    Mutant("clipped sums add up", "pricing/workloads.py", "_adds_up", "term.clip is None", "True", "unit/pricing/test_workloads.py", "clipped"),
+    Mutant("capped tables add up", "pricing/workloads.py", "_axes", "block.caps.bounds.drops_rows_by_group", "False", "unit/pricing/test_workloads.py", "depend_on_groups"),
+    Mutant("distinct values add up", "pricing/workloads.py", "_adds_up", "(TermKind.COUNT, TermKind.SUM)", "tuple(TermKind)", "unit/pricing/test_workloads.py", "measured_apart"),
+    Mutant("groups that HAVING left add up", "pricing/workloads.py", "_usable", "key.whole", "True", "unit/pricing/test_workloads.py", "measured_apart"),
+    Mutant("least squares of equal weights", "pricing/marginals.py", "Marginals.reconciled", "1 / (cells * variance) / information[number]", "1 / sum((part_ <= set(t) for t in self.tiles for part_ in [set(part)]))", "unit/pricing/test_marginals.py", "whole_matrix"),
+    Mutant("bars forget the other tables", "pricing/marginals.py", "Marginals.weights", "elsewhere * prod(self.sizes[key] - 1 for key in common if key not in agreeing)", "1", "unit/pricing/test_marginals.py unit/release/test_reconciled.py", "whole_matrix or cover_at"),
+    Mutant("noise that two tables share counts twice", "release/reconciled.py", "can_be_consistent", "can_be_weighted(terms[name].noise)", "True", "unit/release/test_reconciled.py", "share_noise"),
+    Mutant("replicates are drawn apart", "release/error_bars/draws.py", "replicates", "isinstance(term, ConsistentTerm)", "False", "unit/release/test_reconciled.py", "joint_law or over_groups"),
     # what exists for an analyst
     Mutant("a row filter is dropped", "sql/binder/base_tables.py", "_protected", "scan if condition is None else filtered(scan, condition)", "scan", "unit/session/test_access.py", "the_filter_holds_wherever"),
     Mutant("hidden columns can be named", "sql/binder/base_tables.py", "_protected", "column.name in names", "True", "unit/session/test_access.py", "a_hidden_column_is_refused"),

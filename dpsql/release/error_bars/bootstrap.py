@@ -30,11 +30,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.release.error_bars.conditional import values_given_shown
-from dpsql.release.error_bars.draws import Floats, deviates, known_law, uniforms
+from dpsql.release.error_bars.draws import Floats, known_law, replicates, uniforms
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import Extent
 from dpsql.release.error_bars.intervals import intervals
 from dpsql.release.error_bars.simulation import Groups, Measures, typed
+from dpsql.release.reconciled import ConsistentTerm
 from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, Remainder, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
 
@@ -190,19 +191,18 @@ class Replicates:
         self.measures = Measures(block)
         self.draws = draws
         self.families = rerun.families
-        self.terms = {
-            term.name: self._replicated(term, f"{rerun.seed}/{block.name}/{term.name}") for term in block.terms
-        }
+        self.terms = {term.name: self._replicated(term, rerun.seed) for term in block.terms}
 
-    def _replicated(self, term: ReleasedTerm, key: str) -> Floats:
+    def _replicated(self, term: ReleasedTerm, seed: str) -> Floats:
         """Shape (families (draws + 1), groups)."""
         released = np.asarray(term.values, dtype=np.float64)
-        uniform = uniforms(key, 2 * self.draws * len(released)).reshape(2, self.draws, len(released))
-        drawn = deviates(term, uniform[1].reshape(-1)).reshape(uniform[1].shape)
+        key = f"{seed}/{self.block.name}/{term.name}"
+        noise, drawn = replicates(term, seed, self.block.name, self.draws)
         least = self.block.shown_from.get(term.name)
         if least is None:
-            again = released - self.spread * deviates(term, uniform[0].reshape(-1)).reshape(uniform[0].shape)
+            again = released - self.spread * noise
         else:
+            uniform = uniforms(key, 2 * self.draws * len(released)).reshape(2, self.draws, len(released))
             again = np.empty_like(uniform[0])  # there may be no group
             for group in range(len(released)):
                 again[:, group] = values_given_shown(term, released[[group]], least, uniform[0][:, group])[0]
@@ -210,7 +210,8 @@ class Replicates:
         equal = np.full_like(released, released.mean() if len(released) >= _LEAST_GROUPS else np.nan)
         parts = [released[None], again, shrunk[None], shrunk + drawn, equal[None], equal + drawn]
         if self.families == 4:
-            parts += [released[None], _likely(released, term.standard_deviation(), f"{key}/likely", self.draws)]
+            joint = drawn if isinstance(term, ConsistentTerm) else None
+            parts += [released[None], _likely(released, term.standard_deviation(), f"{key}/likely", self.draws, joint)]
         return np.concatenate(parts)
 
     def table(self, part: range) -> pa.Table:
@@ -270,14 +271,16 @@ def _unit_of(values: Floats, deviation: float) -> float:
     return 2.0**600 if 2.0**500 < largest < math.inf else 1.0
 
 
-def _likely(values: Floats, deviation: float, key: str, draws: int) -> Floats:
+def _likely(values: Floats, deviation: float, key: str, draws: int, joint: Floats | None = None) -> Floats:
     """Draws of what the exact numbers of groups may be, shape (draws, groups); NaN for fewer than `_LEAST_GROUPS`.
+
+    `joint`: draws of the noise of all groups together, where it is not independent.
 
     The variance of the released numbers is drawn as that of a normal sample (chi-square by Wilson and Hilferty 1931), less
     that of the noise; then the mean, then each group between it and its own number.
     """
     if (unit := _unit_of(values, deviation)) != 1:
-        return unit * _likely(values / unit, deviation / unit, key, draws)
+        return unit * _likely(values / unit, deviation / unit, key, draws, None if joint is None else joint / unit)
     groups = len(values)
     if groups < _LEAST_GROUPS or deviation == 0:
         return np.full((draws, groups), np.nan if groups < _LEAST_GROUPS else values)
@@ -288,7 +291,8 @@ def _likely(values: Floats, deviation: float, key: str, draws: int) -> Floats:
     whole = between + deviation**2
     mean = np.mean(values) + np.sqrt(whole / groups) * normal[:, 1:2]
     share = between / whole
-    return np.asarray(mean + share * (values - mean) + np.sqrt(share) * deviation * normal[:, 2:])
+    noise = deviation * normal[:, 2:] if joint is None else joint
+    return np.asarray(mean + share * (values - mean) + np.sqrt(share) * noise)
 
 
 def _normal(key: str, count: int) -> Floats:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import is_registered, registered
+from dpsql.release.reconciled import ConsistentTerm, measured_again
 from dpsql.release.remainder import ReleasedTerm
 
 Floats = npt.NDArray[np.float64]
@@ -47,6 +48,21 @@ def deviates(term: ReleasedTerm, uniform: Floats) -> Floats:
     """Noise of `term` at the quantiles `uniform`, in the units of its values. Raises InternalError unless `known_law`."""
     noise = registered(term.noise).quantiles(uniform) * term.noise_unit
     return np.rint(noise) if term.whole else noise
+
+
+def replicates(term: ReleasedTerm, seed: str, block: str, draws: int) -> Floats:
+    """Noise of all cells of `term`, drawn twice: shape (2, draws, cells), in the units of its values.
+
+    Cells of measured tables are independent; those of consistent tiles have the joint law that least squares gives them.
+    """
+    if isinstance(term, ConsistentTerm):
+        return measured_again(term.joint, _independent, seed, 2 * draws)[term.tile].reshape(2, draws, -1)
+    return _independent(term, f"{seed}/{block}/{term.name}", 2 * draws).reshape(2, draws, -1)
+
+
+def _independent(term: ReleasedTerm, key: str, draws: int) -> Floats:
+    cells = len(term.values)
+    return deviates(term, uniforms(key, draws * cells)).reshape(draws, cells)
 
 
 @lru_cache(maxsize=64)

@@ -18,6 +18,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
 AGES = "SELECT age, COUNT(*) AS n FROM patients WHERE region = 'south' GROUP BY age"
 COSTS = "SELECT SUM(cost) AS total, COUNT(*) AS n FROM visits"
 PRIVATE = "SELECT weight, COUNT(*) AS n FROM patients GROUP BY weight"
+ROLLUP = "SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)"
 CORRELATIONS = "SELECT age, CORR(weight, patient_id % 7) AS c FROM patients GROUP BY age"
 
 
@@ -84,6 +85,7 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "confidence": ("0.5", lambda session: session.execute(AGES).error.column(1)[0].as_py()),
     "nonnegative": ("on", negative),
     "shrinkage": ("off", means_of_few),
+    "workload": ("on", lambda session: [output.error_95 for output in session.explain(ROLLUP).outputs]),
     "unknown": ("null", nulls_without_information),
     "simultaneous": ("off", first_row),
     "threshold": ("5", lambda session: [column.name for column in session.execute("SELECT COUNT(*) FROM patients").columns]),

@@ -1,0 +1,127 @@
+"""How tiles that are measured as one share a budget: the shares that make an objective small after least squares.
+
+The shares follow from the shape of the tiles and the laws of their noise alone, never from data. They are found in floats, so
+they are rounded down to fractions before anything is priced: however badly they are found, the tiles together cost no more.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fractions import Fraction
+from functools import lru_cache
+from math import floor
+
+import numpy as np
+
+from dpsql.pricing.marginals import Floats, Marginals
+
+LEAST_SHARE = 1 / 64
+"""Of an even share; every tile is measured with so much of it at least."""
+STEPS = 1 << 10
+"""Shares are whole numbers of 1/1024 of an even one."""
+_MOST_STARTS = 6
+_ROUNDS = 60
+_SHARPNESS = (8.0, 64.0, 512.0)
+"""Of the smooth function that stands for a maximum, one after the other."""
+
+
+class Objective(StrEnum):
+    """What a plan of tiles makes small; true unless there is none.
+
+    RELATIVE: the largest error of a tile, relative to the mean of its cells. ABSOLUTE: the mean over tiles of the error of a
+    cell.
+    """
+
+    OFF = "off"
+    RELATIVE = "relative"
+    ABSOLUTE = "absolute"
+
+    def __bool__(self) -> bool:
+        return self is not Objective.OFF
+
+
+def objective_of(marginals: Marginals, variances: Floats, objective: Objective) -> float:
+    """The objective, for the variance of a cell of each tile as it is shown, up to the unit of the sums and their total."""
+    deviations = np.sqrt(variances)
+    if objective is Objective.RELATIVE:
+        return float(np.max(deviations * marginals.tile_cells))
+    return float(np.mean(deviations))
+
+
+@lru_cache(maxsize=256)
+def shares(
+    marginals: Marginals, relative_variances: tuple[float, ...], power: int, objective: Objective
+) -> tuple[Fraction, ...]:
+    """The share of each tile, in even ones: their sum is at most the number of tiles.
+
+    `relative_variances`: of a cell of each tile at an even share, up to a common factor. A tile of share s has noise of
+    variance proportional to s ** -power: 1 where rho is shared, 2 where epsilon is.
+    """
+    even = np.array(relative_variances)
+    count = len(even)
+    starts = [np.zeros(count)]
+    for tile in sorted(range(count), key=lambda number: -marginals.tile_cells[number])[:_MOST_STARTS]:
+        start = np.zeros(count)
+        start[tile] = np.log(8.0 * count)
+        starts.append(start)
+    candidates = [_rounded(_descended(marginals, even, power, objective, start)) for start in starts]
+
+    def after(chosen: tuple[Fraction, ...]) -> float:
+        variances = even / np.array([float(share) for share in chosen]) ** power
+        return objective_of(marginals, marginals.variances_after(variances), objective)
+
+    return min(candidates, key=after)
+
+
+def _rounded(descended: Floats) -> tuple[Fraction, ...]:
+    return tuple(Fraction(max(1, floor(share * STEPS)), STEPS) for share in descended)
+
+
+def _of_logarithms(logarithms: Floats) -> Floats:
+    """Shares of mean 1, each at least LEAST_SHARE, that grow with `logarithms`."""
+    weights = np.exp(logarithms - logarithms.max())
+    return np.asarray(LEAST_SHARE + (1 - LEAST_SHARE) * len(weights) * weights / weights.sum())
+
+
+def _descended(marginals: Marginals, even: Floats, power: int, objective: Objective, start: Floats) -> Floats:
+    """Shares after descent along the gradient from `start`, with steps that grow while they help and shrink where they do not."""
+    logarithms, step = start, 0.5
+    for sharpness in _SHARPNESS if objective is Objective.RELATIVE else (0.0,):
+        value, slope = _value_and_slope(marginals, even, power, sharpness, logarithms)
+        for _ in range(_ROUNDS):
+            moved = logarithms - step * slope / (np.linalg.norm(slope) + 1e-12)
+            next_value, next_slope = _value_and_slope(marginals, even, power, sharpness, moved)
+            if next_value < value:
+                logarithms, value, slope, step = moved, next_value, next_slope, step * 1.3
+            else:
+                step *= 0.5
+            if step < 1e-4:
+                break
+        step = 0.1
+    return _of_logarithms(logarithms)
+
+
+def _value_and_slope(
+    marginals: Marginals, even: Floats, power: int, sharpness: float, logarithms: Floats
+) -> tuple[float, Floats]:
+    """The logarithm of the objective (`sharpness` 0: the mean over tiles; else a smooth maximum), and its gradient."""
+    weights = np.exp(logarithms - logarithms.max())
+    weights = weights / weights.sum()
+    share = _of_logarithms(logarithms)
+    precision = share**power / (even * marginals.tile_cells)
+    information = precision @ marginals.has_part
+    squares = marginals.has_part @ (marginals.dimensions / information)
+    """Of the error of a tile's cell relative to the mean of its cells."""
+    if sharpness:
+        levels = np.log(squares) / 2
+        powers = np.exp(sharpness * (levels - levels.max()))
+        value = float(levels.max() + np.log(powers.sum()) / sharpness)
+        of_squares = powers / powers.sum() / (2 * squares)
+    else:
+        errors = np.sqrt(squares) / marginals.tile_cells
+        value = float(np.log(errors.sum()))
+        of_squares = errors / errors.sum() / (2 * squares)
+    of_parts = -(of_squares @ marginals.has_part) * marginals.dimensions / information**2
+    of_shares = (marginals.has_part @ of_parts) * precision * power / share
+    of_weights = (1 - LEAST_SHARE) * len(weights) * of_shares
+    return value, np.asarray(weights * (of_weights - weights @ of_weights))

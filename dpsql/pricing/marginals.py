@@ -1,0 +1,152 @@
+"""Marginals of one table of sums, measured with noise of their own, and what least squares makes of all of them.
+
+A tile is the table of sums by some of the keys. All tiles count the same rows, each in one cell, so the sum of a tile over one
+of its keys is another tile's. The space of tables splits into orthogonal parts, one for each set S of keys: what depends on
+the keys of S alone and has the mean 0 along each of them (the effects of an analysis of variance; Haberman 1974). A tile B
+has every part with S a subset of B. In a tile of N_B cells with noise of variance v_B in each, that part is measured with
+information 1 / (N_B v_B), up to a factor that all tiles share, and the parts are independent where noise is. So generalised
+least squares needs no matrix: each part is the mean of the tiles that have it, weighted by their information, and a tile is
+the sum of its parts (as in HDMM: McKenna, Miklau, Hay and Machanavajjhala 2018, arXiv 1808.03537, and ResidualPlanner: Xiao,
+He, Zhang and Kifer 2023, arXiv 2305.08175). It is the linear unbiased estimate of least variance (Gauss, Aitken), whatever
+the laws of the noise. Everything here reads public facts and released numbers: doubles are fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+MOST_PARTS = 1024
+"""The most parts of one workload, counted for each tile apart."""
+MOST_KEYS = 6
+"""The most keys of one tile."""
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """Tiles over keys with `sizes` values each (at least 1); a tile names its keys by their positions, in the order of its axes.
+
+    Cells of a tile are in the order of its axes, the first one slowest.
+    """
+
+    sizes: tuple[int, ...]
+    tiles: tuple[tuple[int, ...], ...]
+
+    @property
+    def too_many(self) -> bool:
+        """Return whether a tile has more than MOST_KEYS keys, or the tiles more than MOST_PARTS parts."""
+        keys = [len(tile) for tile in self.tiles]
+        return max(keys) > MOST_KEYS or sum(2**count for count in keys) > MOST_PARTS
+
+    def cells(self, keys: Sequence[int]) -> int:
+        """Return how many cells a tile of these keys has."""
+        return prod(self.sizes[key] for key in keys)
+
+    @cached_property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """All subsets of tiles, each once, with ascending keys."""
+        subsets = {
+            part for tile in self.tiles for count in range(len(tile) + 1) for part in combinations(sorted(tile), count)
+        }
+        return tuple(sorted(subsets, key=lambda part: (len(part), part)))
+
+    @cached_property
+    def has_part(self) -> Floats:
+        """1 where a tile (row) has a part (column), else 0."""
+        return np.array([[float(set(part) <= set(tile)) for part in self.parts] for tile in self.tiles])
+
+    @cached_property
+    def dimensions(self) -> Floats:
+        """The dimension of each part."""
+        return np.array([float(prod(self.sizes[key] - 1 for key in part)) for part in self.parts])
+
+    @cached_property
+    def tile_cells(self) -> Floats:
+        """The number of cells of each tile."""
+        return np.array([float(self.cells(tile)) for tile in self.tiles])
+
+    def information(self, variances: Floats) -> Floats:
+        """The information about each part, from the variance of a cell of each tile (shape: tiles)."""
+        return np.asarray((1 / (self.tile_cells * variances)) @ self.has_part)
+
+    def variances_after(self, variances: Floats) -> Floats:
+        """The variance of a cell of each tile after least squares. `variances` as measured, both of shape (tiles)."""
+        return np.asarray(self.has_part @ (self.dimensions / self.information(variances)) / self.tile_cells**2)
+
+    def reconciled(self, values: Sequence[Floats], variances: Floats) -> list[Floats]:
+        """The tiles after least squares. `values`: for each tile as measured, shape (..., cells), and so is the result."""
+        lead = values[0].shape[:-1]
+        information = self.information(variances)
+        effects: dict[tuple[int, ...], Floats] = {}
+        for tile, measured, variance, cells in zip(self.tiles, values, variances, self.tile_cells, strict=True):
+            table = self._by_axis(np.asarray(measured, dtype=np.float64), tile, lead)
+            for number, part in enumerate(self.parts):
+                if set(part) <= set(tile):
+                    weight = 1 / (cells * variance) / information[number]
+                    effect = weight * self._effect(table, part, len(lead))
+                    effects[part] = effects[part] + effect if part in effects else effect
+        return [self._tile(tile, effects, lead) for tile in self.tiles]
+
+    def _by_axis(self, measured: Floats, tile: tuple[int, ...], lead: tuple[int, ...]) -> Floats:
+        """A tile with one axis for each key of the workload, of length 1 for those that it has not."""
+        ascending = sorted(tile)
+        table = measured.reshape((*lead, *(self.sizes[key] for key in tile)))
+        axes = [*range(len(lead)), *(len(lead) + tile.index(key) for key in ascending)]
+        table = table.transpose(axes)
+        return table.reshape((*lead, *self._lengths(tile)))
+
+    def _lengths(self, tile: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(size if key in tile else 1 for key, size in enumerate(self.sizes))
+
+    def _effect(self, table: Floats, part: tuple[int, ...], lead: int) -> Floats:
+        """The part of a table that depends on the keys of `part` alone: summed over the others, centred along each of them."""
+        over = tuple(lead + key for key in range(len(self.sizes)) if key not in part)
+        effect = table.sum(axis=over, keepdims=True) if over else table
+        for key in part:
+            effect = effect - effect.mean(axis=lead + key, keepdims=True)
+        return np.asarray(effect)
+
+    def _tile(self, tile: tuple[int, ...], effects: dict[tuple[int, ...], Floats], lead: tuple[int, ...]) -> Floats:
+        """The sum of the parts of a tile, of which each cell has its share of a part's sums."""
+        cells = self.cells(tile)
+        table = np.zeros((*lead, *self._lengths(tile)))
+        for part, effect in effects.items():
+            if set(part) <= set(tile):
+                table = table + effect * (self.cells(part) / cells)
+        ascending = sorted(tile)
+        table = table.reshape((*lead, *(self.sizes[key] for key in ascending)))
+        table = table.transpose([*range(len(lead)), *(len(lead) + ascending.index(key) for key in tile)])
+        return np.ascontiguousarray(table).reshape((*lead, cells))
+
+    def weights(self, number: int, variances: Floats) -> list[tuple[int, float, int]]:
+        """Return what the cells of tile `number` are after least squares, as a weighted sum of measured cells.
+
+        For each tile its number, a weight, and how many of its cells have that weight. It is the same for every cell: the
+        weight of a measured cell depends only on the keys in which the two agree.
+        """
+        tile, information = self.tiles[number], self.information(variances)
+        share = dict(zip(self.parts, 1 / information, strict=True))
+        weighted = []
+        for other, measured in enumerate(self.tiles):
+            common = sorted(set(tile) & set(measured))
+            elsewhere = self.cells([key for key in measured if key not in tile])
+            factor = 1 / (self.tile_cells[other] * variances[other])
+            subsets = [part for count in range(len(common) + 1) for part in combinations(common, count)]
+            for agreeing in subsets:
+                weight = sum(
+                    self.cells(part) / self.tile_cells[number] * share[part] * factor
+                    * prod(float(key in agreeing) - 1 / self.sizes[key] for key in part)
+                    for part in subsets
+                )  # fmt: skip
+                count = elsewhere * prod(self.sizes[key] - 1 for key in common if key not in agreeing)
+                if count and weight:
+                    weighted.append((other, float(weight), count))
+        return weighted

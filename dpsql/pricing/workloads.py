@@ -1,0 +1,225 @@
+"""Workloads: tables of sums over the same rows by different keys, planned together and made consistent by least squares.
+
+A tile is the table of one sum (or of one set of sums that share each row) in one block. The tiles of a workload sum the same
+number over the same rows, so each is a marginal of one table by all keys (`marginals`). That is made so here: rows with a value
+that is none of a key's public ones belong to no group of a block with this key, so the blocks without it leave them out,
+too. Conditions remove rows, so nothing else changes: stability, bounds and noise are those of ordinary blocks.
+
+The budget of a workload's tiles is what they would have had apart, each as much as the other, shared unevenly
+(`budget_shares`). Each tile's noise is calibrated to its share and priced from its finished law, so the price adds up to the
+charge as it does without a workload, and the second road checks it. What follows is post-processing of released numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpsql.functions.public_domains import as_literal
+from dpsql.functions.signatures import call
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import BoundedBlock, Expr, Filter, Key, Relation, Term, TermKind, results_read
+from dpsql.pricing.budget_shares import Objective, objective_of, shares
+from dpsql.pricing.marginals import Floats, Marginals
+from dpsql.privacy.mechanisms.contract import Noise, TermNoise
+from dpsql.privacy.mechanisms.registry import can_be_weighted
+from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
+
+MOST_LISTED = 1000
+"""The most values of a key that blocks without it are restricted to."""
+_KEY_TYPES = (Type.TEXT, Type.INTEGER, Type.BOOLEAN, Type.DATE)
+_Axis = tuple[Expr, tuple[Any, ...]]
+"""A key: its expression and its public values, in order."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The table of some sums in one block: `block` is its name, `terms` those of the sums (several share each row)."""
+
+    block: str
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Tiles of the same sums over the same rows. `marginals` has them in the same order, `shares` how much of an even share of
+    the budget each has; `apart`: for each tile the noise of its sums at an even share, what they would have by themselves."""
+
+    marginals: Marginals
+    tiles: tuple[Tile, ...]
+    shares: tuple[Fraction, ...] = ()
+    apart: tuple[tuple[Noise, ...], ...] = ()
+
+
+NoiseOf = Callable[[Term, BoundedBlock, Fraction], Noise]
+"""The noise of a term with so much of an even share of the budget."""
+
+
+# --- which tiles there are ------------------------------------------------------------------------------------------
+
+
+def workloads_of(blocks: Sequence[BoundedBlock]) -> tuple[Workload, ...]:
+    """The workloads of a question: of each sum that at least two blocks over the same rows have; none of tiles too many."""
+    by_sums: dict[tuple[Relation, tuple[Term, ...]], list[tuple[BoundedBlock, Tile]]] = {}
+    for block in blocks:
+        for terms in _sets(block) if _axes(block) is not None else ():
+            sums = tuple(replace(term, name="", shares="shared" if term.shares else "") for term in terms)
+            tile = Tile(block.name, tuple(term.name for term in terms))
+            by_sums.setdefault((block.source, sums), []).append((block, tile))
+    workloads = (_workload(members) for members in by_sums.values() if len(members) > 1)
+    return tuple(workload for workload in workloads if not workload.marginals.too_many)
+
+
+def _workload(members: list[tuple[BoundedBlock, Tile]]) -> Workload:
+    axes = list(dict.fromkeys(axis for block, _ in members for axis in _axes(block) or ()))
+    places = tuple(tuple(axes.index(axis) for axis in _axes(block) or ()) for block, _ in members)
+    return Workload(Marginals(tuple(len(values) for _, values in axes), places), tuple(tile for _, tile in members))
+
+
+def _axes(block: BoundedBlock) -> tuple[_Axis, ...] | None:
+    """The keys of a block whose groups are all combinations of public values, in order; None for any other block."""
+    if results_read(block) or block.caps.bounds.drops_rows_by_group or block.combinations is not None:
+        return None
+    if not all(map(_usable, block.keys)):
+        return None
+    axes = tuple((key.expression, tuple(key.values or ())) for key in block.keys)
+    return axes if len(set(axes)) == len(axes) else None
+
+
+def _usable(key: Key) -> bool:
+    """Return whether a key has all groups of its public values, few enough to be listed in a condition."""
+    listed = key.values is not None and 0 < len(key.values) <= MOST_LISTED
+    return listed and key.whole and key.expression.facts.type in _KEY_TYPES
+
+
+def _sets(block: BoundedBlock) -> list[tuple[Term, ...]]:
+    """The sums of a block that add up over groups, those that share each row together."""
+    by_set: dict[str, list[Term]] = {}
+    for term in block.terms:
+        by_set.setdefault(term.shares or term.name, []).append(term)
+    return [tuple(terms) for terms in by_set.values() if all(map(_adds_up, terms))]
+
+
+def _adds_up(term: Term) -> bool:
+    """Return whether sums over groups are the sum over their union: a clip depends on all groups of a block together."""
+    return term.kind in (TermKind.COUNT, TermKind.SUM) and term.clip is None and term.magnitude > 0
+
+
+def over_common_rows(blocks: Sequence[BoundedBlock], workloads: Sequence[Workload]) -> tuple[BoundedBlock, ...]:
+    """The blocks, those with tiles restricted to rows that belong to a group of every block of their workloads."""
+    named = {block.name: block for block in blocks}
+    keys: dict[str, dict[_Axis, Key]] = {}
+    for workload in workloads:
+        members = [named[tile.block] for tile in workload.tiles]
+        of_all = {axis: key for block in members for axis, key in zip(_axes(block) or (), block.keys, strict=True)}
+        for block in members:
+            keys.setdefault(block.name, {}).update(of_all)
+    return tuple(replace(block, source=_restricted(block, keys.get(block.name, {}))) for block in blocks)
+
+
+def _restricted(block: BoundedBlock, keys: Mapping[_Axis, Key]) -> Relation:
+    own_axes, source = set(_axes(block) or ()), block.source
+    for axis, key in keys.items():
+        if axis not in own_axes:
+            source = Filter(source, _listed(key))
+    return source
+
+
+def _listed(key: Key) -> Expr:
+    """The condition that a row has one of the public values of a key."""
+    values = [value for value in key.values or () if value is not None]
+    among = [call("in", key.expression, *map(as_literal, values))] if values else []
+    missing = [call("is_null", key.expression)] if len(values) < len(key.values or ()) else []
+    conditions = [*among, *missing]
+    return conditions[0] if len(conditions) == 1 else call("or", *conditions)
+
+
+# --- what each tile may spend ---------------------------------------------------------------------------------------
+
+
+def planned(
+    workload: Workload, blocks: Mapping[str, BoundedBlock], noise_of: NoiseOf, power: int, objective: Objective
+) -> Workload | None:
+    """The workload with its shares, and None where the law of weighted sums of its noise is not known.
+
+    The shares that were found are taken if the finished laws of noise keep what they promise, else even ones. Their sum is at
+    most the number of tiles: the tiles cost no more than apart.
+    """
+    terms = [
+        [next(term for term in blocks[tile.block].terms if term.name == name) for name in tile.terms]
+        for tile in workload.tiles
+    ]
+
+    def laws(chosen: Sequence[Fraction]) -> tuple[tuple[Noise, ...], ...]:
+        return tuple(
+            tuple(noise_of(term, blocks[tile.block], share) for term in of_tile)
+            for tile, of_tile, share in zip(workload.tiles, terms, chosen, strict=True)
+        )
+
+    even = (Fraction(1),) * len(workload.tiles)
+    apart = laws(even)
+    if not all(can_be_weighted(noise) for tile in apart for noise in tile):
+        return None
+    variances = _variances(apart)
+    relative = tuple(round(float(variance / variances[0]), 6) for variance in variances)
+    chosen = shares(workload.marginals, relative, power, objective)
+    after = [
+        objective_of(workload.marginals, workload.marginals.variances_after(_variances(laws(shared))), objective)
+        for shared in (chosen, even)
+    ]
+    return replace(workload, shares=chosen if after[0] < after[1] else even, apart=apart)
+
+
+def _variances(laws: Sequence[Sequence[Noise]]) -> Floats:
+    """The variance of a cell of the first sum of each tile."""
+    return np.array([tile[0].standard_deviation() ** 2 for tile in laws])
+
+
+def share_by_set(workloads: Iterable[Workload]) -> dict[tuple[str, str], Fraction]:
+    """Return how much of an even share each set of sums has, by block and the name of its first sum."""
+    return {
+        (tile.block, tile.terms[0]): share
+        for workload in workloads
+        for tile, share in zip(workload.tiles, workload.shares, strict=True)
+    }
+
+
+# --- what least squares leaves of the noise -------------------------------------------------------------------------
+
+
+def planned_laws_after(
+    workloads: Iterable[Workload], noises: Mapping[str, Sequence[TermNoise]]
+) -> dict[tuple[str, str], Noise]:
+    """The law of the error of each term of a tile after least squares, by block and term. `noises`: of each block as planned."""
+    laws: dict[tuple[str, str], Noise] = {}
+    for workload in workloads:
+        for place in range(len(workload.tiles[0].terms)):
+            names = [(tile.block, tile.terms[place]) for tile in workload.tiles]
+            planned_noise = [next(noise for noise in noises[block] if noise.name == name) for block, name in names]
+            cells = [Cells(noise.noise, 1.0, 1, rounding(noise.noise, noise.whole)) for noise in planned_noise]
+            laws |= dict(zip(names, laws_after(workload.marginals, cells), strict=True))
+    return laws
+
+
+def rounding(noise: Noise, whole: bool) -> float:
+    """The variance of rounding a released count on a finer grid to a whole number: 1/12 of a step at most."""
+    return 1 / 12 if whole and noise.shift < 0 else 0.0
+
+
+def laws_after(marginals: Marginals, cells: Sequence[Cells]) -> tuple[WeightedSum, ...]:
+    """The law of the error of a cell of each tile after least squares. `cells`: one measured cell of each tile."""
+    variances = np.array([cell.variance for cell in cells])
+    return tuple(
+        WeightedSum(
+            tuple(
+                Cells(cells[other].noise, weight, count, cells[other].rounding)
+                for other, weight, count in marginals.weights(number, variances)
+            ),
+            cells[number].noise.sensitivity,
+        )
+        for number in range(len(cells))
+    )

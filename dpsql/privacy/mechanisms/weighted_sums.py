@@ -1,0 +1,178 @@
+"""The law of a weighted sum of released cells, each with noise of its own: what least squares leaves of it (for error bars).
+
+Nothing is drawn from this law for a release. It describes noise that was added and paid for before, so it is post-processing
+of public facts, and doubles are fine here. Its tails come from its characteristic function (Gil-Pelaez 1951): a sum of
+independent noise has the product of those of its parts. A discrete law stands for the continuous one of equal variance,
+which its grid is fine enough for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+
+from dpsql.errors.exceptions import refuse
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Floats, Noise, Sensitivity
+
+_POINTS = (np.arange(2048, dtype=np.float64) + 0.5) * 0.06
+"""Where a characteristic function is summed, for a law of deviation 1: the sum repeats itself after 104 deviations."""
+_MOST_DEVIATIONS = 40.0
+_TABLED = 513
+
+LOGARITHMS: dict[str, Callable[[Floats], Floats]] = {
+    "laplace": lambda squares: np.asarray(-np.log1p(squares / 2)),
+    "gaussian": lambda squares: np.asarray(-squares / 2),
+}
+"""By mechanism: the logarithm of the characteristic function at t, from the variance times t squared."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """`count` independent cells with `noise`, each with the weight `weight`; `rounding`: the variance of rounding each of them,
+    in squares of row-grid units."""
+
+    noise: Noise
+    weight: float
+    count: int
+    rounding: float = 0.0
+
+    @property
+    def variance(self) -> float:
+        """Of their weighted sum, in squares of row-grid units."""
+        return self.weight**2 * self.count * (self.noise.standard_deviation() ** 2 + self.rounding)
+
+
+@dataclass(frozen=True)
+class WeightedSum:
+    """The law of the sum of all `parts`. Units as in `contract.Noise`, on the row grid; it is symmetric around 0."""
+
+    parts: tuple[Cells, ...]
+    calibrated_to: Sensitivity
+    """That of the cell which it is the error of."""
+
+    mechanism = "weighted sum"
+    shift = 0
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """That of the measured cell, which is what was calibrated."""
+        return self.calibrated_to
+
+    @cached_property
+    def _deviation(self) -> float:
+        return math.sqrt(sum(part.variance for part in self.parts))
+
+    @property
+    def noise_scale(self) -> Fraction:
+        """Its deviation."""
+        return Fraction(self._deviation)
+
+    @property
+    def normal(self) -> bool:
+        """Return whether all of its parts are normal."""
+        return all(part.noise.normal for part in self.parts)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Nothing: the cells were charged when they were measured."""
+        return PrivacyLoss.nothing()
+
+    def recomputed_loss(self) -> PrivacyLoss:
+        """Nothing."""
+        return PrivacyLoss.nothing()
+
+    def upper_tail(self, k: int) -> Fraction:
+        """P(sum >= k), up to the error of doubles."""
+        return Fraction(max(0.0, (1 - self._within(k / self._deviation)) / 2)) if self._deviation else Fraction(0)
+
+    def tail_point(self, probability: Fraction) -> int:
+        """The smallest k >= 1 with `upper_tail(k)` <= probability."""
+        return max(1, math.ceil(self.half_width(1 - 2 * float(probability))))
+
+    def standard_deviation(self) -> float:
+        """In row-grid units."""
+        return self._deviation
+
+    def half_width(self, confidence: float) -> float:
+        """h in row-grid units with P(|sum| <= h) = confidence, by bisection."""
+        return self._deviation * self._half_width(confidence)
+
+    def expected_error(self) -> float:
+        """E|sum|, in row-grid units: the integral of P(|sum| > h) over h >= 0."""
+        if self.normal:
+            return math.sqrt(2 / math.pi) * self._deviation
+        heights, inside = self._table
+        return float(np.trapezoid(1 - inside, heights)) * self._deviation
+
+    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
+        """h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws."""
+        return self._weighted(weights).half_width(confidence)
+
+    def weighted_expected_error(self, weights: Sequence[float]) -> float:
+        """E of the absolute weighted sum of independent draws, in row-grid units."""
+        return self._weighted(weights).expected_error()
+
+    def _weighted(self, weights: Sequence[float]) -> WeightedSum:
+        parts = tuple(
+            Cells(part.noise, part.weight * weight, part.count, part.rounding)
+            for weight in weights
+            for part in self.parts
+        )
+        return WeightedSum(parts, self.calibrated_to)
+
+    def summed(self, count: int, whole: bool) -> Noise | None:
+        """Not known: cells after least squares are not independent."""
+        return None
+
+    def quantiles(self, uniform: Floats) -> Floats:
+        """The sum at the quantiles `uniform`, in row-grid units; increasing in `uniform`."""
+        distance = np.abs(2 * np.asarray(uniform, dtype=np.float64) - 1)
+        heights, inside = self._table
+        magnitude = np.interp(distance, inside, heights) * self._deviation
+        return np.asarray(np.sign(np.asarray(uniform) - 0.5) * magnitude)
+
+    # --- tails --------------------------------------------------------------------------------------------------------
+
+    def _half_width(self, confidence: float) -> float:
+        """In deviations."""
+        if self.normal:
+            return NormalDist().inv_cdf((1 + confidence) / 2)
+        low, high = 0.0, _MOST_DEVIATIONS
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._within(middle) >= confidence else (middle, high)
+        return high
+
+    def _within(self, deviations: float) -> float:
+        """P(|sum| <= deviations)."""
+        return float(np.sum(np.sin(deviations * _POINTS) / _POINTS * self._characteristic)) * 0.06 * 2 / math.pi
+
+    @cached_property
+    def _characteristic(self) -> Floats:
+        """Of the sum divided by its deviation, at `_POINTS`."""
+        squares = (_POINTS / self._deviation) ** 2
+        total = np.zeros_like(squares)
+        for part in self.parts:
+            if part.noise.mechanism not in LOGARITHMS:
+                raise refuse("internal", what=f"a weighted sum of noise that is not known: {part.noise.mechanism}")
+            spread = (part.weight * part.noise.standard_deviation()) ** 2
+            total += part.count * LOGARITHMS[part.noise.mechanism](spread * squares)
+            total -= part.count * part.weight**2 * part.rounding * squares / 2
+        return np.asarray(np.exp(total))
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats]:
+        """Heights in deviations, and P(|sum| <= height), increasing: finer where most of it is."""
+        heights = _MOST_DEVIATIONS * np.linspace(0, 1, _TABLED) ** 2
+        if self.normal:
+            inside = np.array([math.erf(height / math.sqrt(2)) for height in heights])
+        else:
+            inside = np.array([self._within(height) for height in heights])
+        return heights, np.maximum.accumulate(np.clip(inside, 0.0, 1.0))

@@ -1,0 +1,139 @@
+"""Released tiles of a workload made consistent: least squares over released numbers, with the laws of noise that are in them.
+
+Every tile is answered from all that were measured (`pricing.marginals`). It reads nothing but released numbers and public laws:
+post-processing. A cell of the result has the error of a weighted sum of all measured cells, whose law is known; cells are not
+independent of each other, so replicates of them are drawn as measured ones and made consistent, too (`Joint.replicates`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsql.pricing.marginals import Floats, Marginals
+from dpsql.pricing.workloads import Workload, laws_after, rounding
+from dpsql.privacy.mechanisms.registry import can_be_weighted
+from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
+from dpsql.release.remainder import ReleasedBlock, ReleasedTerm
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Measured tiles of one sum: `terms` as released, in the order of `marginals`, and the name of the block of each."""
+
+    marginals: Marginals
+    terms: tuple[ReleasedTerm, ...]
+    blocks: tuple[str, ...]
+
+    @property
+    def cells(self) -> tuple[Cells, ...]:
+        """One measured cell of each tile."""
+        return tuple(Cells(term.noise, 1.0, 1, rounding(term.noise, term.whole)) for term in self.terms)
+
+    @property
+    def variances(self) -> Floats:
+        """Of a measured cell of each tile, up to a factor that all have."""
+        return np.array([cell.variance for cell in self.cells])
+
+    def consistent(self) -> list[Floats]:
+        """The tiles after least squares."""
+        return self.marginals.reconciled(
+            [np.asarray(term.values, dtype=np.float64) for term in self.terms], self.variances
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ConsistentTerm:
+    """One term of a tile after least squares. `tile`: its number in `joint`. Real numbers, also of counts: a formula rounds
+    them."""
+
+    name: str
+    values: npt.NDArray[Any]
+    noise: WeightedSum
+    noise_unit: float
+    joint: Joint
+    tile: int
+    whole: bool = False
+
+    def half_width(self, confidence: float) -> float:
+        """h with P(|value - exact value| <= h) = confidence, in the units of `values`."""
+        return self.noise.half_width(confidence) * self.noise_unit
+
+    def standard_deviation(self) -> float:
+        """Standard deviation of the error, in the units of `values`."""
+        return self.noise.standard_deviation() * self.noise_unit
+
+
+def consistent_blocks(
+    workloads: Sequence[Workload], blocks: Sequence[ReleasedBlock], *, values: bool = True
+) -> tuple[ReleasedBlock, ...]:
+    """The released blocks of a question, with the tiles of its workloads made consistent. `values`: else numbers stay as they
+    are and their errors alone are those after least squares (of a release that is made up). A workload whose tiles are
+    not all there, each with noise of its own, is left as it was released (`can_be_consistent`)."""
+    named = {block.name: block for block in blocks}
+    for workload in workloads:
+        if not can_be_consistent(workload, blocks):
+            continue
+        for place in range(len(workload.tiles[0].terms)):
+            terms = tuple(_term(named[tile.block], tile.terms[place]) for tile in workload.tiles)
+            joint = Joint(workload.marginals, terms, tuple(tile.block for tile in workload.tiles))
+            after = joint.consistent() if values else [np.asarray(term.values) for term in terms]
+            for number, law in enumerate(laws_after(joint.marginals, joint.cells)):
+                term = terms[number]
+                unit = term.noise_unit * 2.0**-term.noise.shift
+                consistent = ConsistentTerm(term.name, after[number], law, unit, joint, number)
+                name = workload.tiles[number].block
+                named[name] = _with_term(named[name], consistent)
+    return tuple(named[block.name] for block in blocks)
+
+
+def can_be_consistent(workload: Workload, blocks: Sequence[ReleasedBlock]) -> bool:
+    """Return whether all tiles of a workload are among `blocks`, each cell with noise of its own whose law is known.
+
+    Sums of stored cells are not: their noise is that of another tile, too.
+    """
+    named = {block.name: block for block in blocks}
+    for number, tile in enumerate(workload.tiles):
+        block = named.get(tile.block)
+        if block is None or block.rows != workload.marginals.cells(workload.marginals.tiles[number]):
+            return False
+        terms = {term.name: term for term in block.terms}
+        if not all(name in terms and can_be_weighted(terms[name].noise) for name in tile.terms):
+            return False
+    return True
+
+
+def inconsistent_notice(workload: Workload, blocks: Sequence[ReleasedBlock]) -> tuple[str, ...]:
+    """Return a notice on a workload that is shown as it was released."""
+    if can_be_consistent(workload, blocks):
+        return ()
+    names = ", ".join(dict.fromkeys(tile.block for tile in workload.tiles))
+    return (
+        f"dp.workload: {names} are shown as they were released, some of them computed from the stored cells of others",
+    )
+
+
+def _term(block: ReleasedBlock, name: str) -> ReleasedTerm:
+    return next(term for term in block.terms if term.name == name)
+
+
+def _with_term(block: ReleasedBlock, consistent: ConsistentTerm) -> ReleasedBlock:
+    return replace(block, terms=tuple(consistent if term.name == consistent.name else term for term in block.terms))
+
+
+@lru_cache(maxsize=1)
+def measured_again(joint: Joint, draw: Any, seed: str, draws: int) -> list[Floats]:
+    """Replicates of the errors of all tiles after least squares, each of shape (draws, cells).
+
+    `draw` gives noise of a term for a key, of shape (draws, cells): independent for each measured cell.
+    """
+    noise = [
+        draw(term, f"{seed}/{block}/{term.name}/measured", draws)
+        for block, term in zip(joint.blocks, joint.terms, strict=True)
+    ]
+    return joint.marginals.reconciled(noise, joint.variances)

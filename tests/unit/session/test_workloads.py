@@ -1,0 +1,140 @@
+"""Tables measured as one, as an analyst sees them: answers that agree, bars, EXPLAIN, notices, and answers given again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import duckdb
+import pytest
+from support.clinic import build
+from support.exact_session import exact_session
+from support.gates import NoiselessGate
+from support.released_blocks import Keyed
+
+from dpsql.noise.perturb import Gate
+from dpsql.policy import load_policy
+from dpsql.session.session import Session
+
+CUBE = (
+    "SELECT region, old, GROUPING(region, old) AS g, COUNT(*) AS n, SUM(weight) AS w, AVG(weight) AS m "
+    "FROM (SELECT region, age >= 50 AS old, weight FROM patients) AS p GROUP BY CUBE (region, old)"
+)
+
+
+def clinic(folder: Path, gate: Gate | None = None, policy: str = "") -> Session:
+    path = build(folder)
+    if policy:
+        path.write_text(path.read_text().replace("domain: [north, south], nullable: false", policy))
+    connection = duckdb.connect(str(folder / "clinic.duckdb"))
+    opened = exact_session(load_policy(path), connection, folder / "ledger.db", gate or Gate(Keyed("clinic")))
+    for option in ("dp.epsilon = 1", "dp.workload = on", "dp.shrinkage = on"):
+        opened.execute(f"SET {option}")
+    return opened
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    return clinic(tmp_path)
+
+
+def sums(release_rows: list[tuple], position: int) -> dict[int, float]:
+    """The sum over the rows of each grouping set."""
+    by_set: dict[int, float] = defaultdict(float)
+    for row in release_rows:
+        by_set[row[2]] += row[position]
+    return by_set
+
+
+def test_totals_agree_with_their_parts(session: Session) -> None:
+    rows = list(session.execute(CUBE).rows())
+    totals = sums(rows, 4)
+    assert len(totals) == 4 and max(totals.values()) - min(totals.values()) < 1e-6 * max(totals.values())
+    counts = sums(rows, 3)
+    assert max(counts.values()) - min(counts.values()) <= len(rows) / 2
+    session.execute("SET dp.workload = off")
+    apart = sums(list(session.execute(CUBE).rows()), 4)
+    assert max(apart.values()) - min(apart.values()) > 1
+
+
+def test_without_noise_the_answer_is_the_exact_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    opened = clinic(tmp_path, NoiselessGate(2))
+    opened.execute("SET dp.shrinkage = off")
+    rows = {row[:3]: row[3:] for row in opened.execute(CUBE).rows()}
+    opened.execute("SET dp.workload = off")
+    apart = {row[:3]: row[3:] for row in opened.execute(CUBE).rows()}
+    assert rows.keys() == apart.keys()
+    for key, numbers in rows.items():
+        assert numbers == pytest.approx(apart[key], nan_ok=True, abs=1e-6), key
+
+
+def test_bars_are_those_that_explain_tells(session: Session) -> None:
+    plan = session.explain(CUBE.replace(", AVG(weight) AS m", ""))
+    release = session.execute(CUBE.replace(", AVG(weight) AS m", ""))
+    told = [output.error_95 for output in plan.outputs if output.output == "w"]
+    shown = dict(zip((row[2] for row in release.rows()), release.error.column(4).to_pylist(), strict=True))
+    assert sorted(told) == pytest.approx(sorted(shown.values()), rel=1e-6)
+    measured = [output.stored_error_95 for output in release.measured if output.output == "w"]
+    assert sorted(measured) == pytest.approx(sorted(told), rel=1e-6)
+
+
+def test_explain_has_a_line_for_each_table(session: Session) -> None:
+    lines = session.explain("SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)").lines
+    start = next(number for number, line in enumerate(lines) if line.startswith("measured as one (relative)"))
+    assert lines[start + 1].startswith("by region: count(*) \N{PLUS-MINUS SIGN} ")
+    assert lines[start + 2].startswith("in all: count(*) \N{PLUS-MINUS SIGN} ") and lines[start + 2].endswith(" apart)")
+    session.execute("SET dp.workload = off")
+    assert not any("measured as one" in line for line in session.explain(CUBE).lines)
+
+
+def test_the_same_question_again_is_free_and_the_same(session: Session) -> None:
+    first = session.execute(CUBE)
+    again = session.execute(CUBE)
+    assert again.reused and not first.reused
+    assert list(again.rows()) == list(first.rows())
+    assert again.error.to_pydict() == first.error.to_pydict()
+
+
+def test_what_was_measured_stays_when_the_option_is_off(session: Session) -> None:
+    """The finest table is an ordinary release: asked alone for what it cost, it is the measured one, not the estimate."""
+    session.execute(CUBE)
+    left = session.execute("SHOW dp.budget").table.to_pydict()
+    session.execute("SET dp.workload = off")
+    session.execute("SET dp.epsilon = 0.01")
+    alone = CUBE.replace("GROUPING(region, old) AS g, ", "").replace("CUBE (region, old)", "region, old")
+    assert session.execute(alone).reused
+    assert session.execute("SHOW dp.budget").table.to_pydict() == left
+
+
+def test_a_total_that_follows_from_stored_cells_is_shown_as_it_is(session: Session) -> None:
+    session.execute("SET dp.epsilon = 5")
+    session.execute("SET dp.workload = off")
+    session.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY region")
+    session.execute("SET dp.workload = on")
+    session.execute("SET dp.epsilon = 0.1")
+    session.execute("SET dp.reuse = derive")
+    release = session.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)")
+    rows = {row[0]: row[1] for row in release.rows()}
+    assert rows[None] == rows["north"] + rows["south"] or any("as they were released" in n for n in release.notices)
+    assert len(release.error.column(1)) == 3
+
+
+def test_rows_without_a_group_are_left_out_of_totals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    opened = clinic(tmp_path, NoiselessGate(2), "domain: [north], nullable: false")
+    release = opened.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)")
+    assert list(release.rows()) == [("north", 500), (None, 500)]
+    (notice,) = [notice for notice in release.notices if notice.startswith("dp.workload")]
+    assert notice == "dp.workload: rows whose region is none of the public keys are left out of every table and total"
+    opened.execute("SET dp.workload = off")
+    rows = list(opened.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)").rows())
+    assert rows == [("north", 500), (None, 1000)]
+
+
+def test_rows_with_a_group_of_their_own_are_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    opened = clinic(tmp_path, NoiselessGate(2), "domain: [north], outside: other, nullable: false")
+    release = opened.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)")
+    assert sorted(release.rows(), key=str) == [("north", 500), ("other", 500), (None, 1000)]
