@@ -103,7 +103,8 @@ class ChargeAudit:
 
     def limited(self, answers: Fraction) -> Policy:
         """Return the policy with a budget for so many questions of its default price."""
-        return replace(self.policy, budget=replace(self.policy.budget, epsilon=self.epsilon_for(answers)))
+        budget = replace(self.policy.budget, epsilon=self.epsilon_for(answers), every=None, lifetime=None)
+        return replace(self.policy, budget=budget)
 
     @contextmanager
     def session(self, policy: Policy, name: str = "ledger", analyst: str | None = None) -> Iterator[Session]:

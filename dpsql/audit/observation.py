@@ -25,6 +25,7 @@ from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.account import Account
+from dpsql.ledger.windows import BudgetWindow, window_scope
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
@@ -186,6 +187,11 @@ class OpenLedger:
     def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
         """Note the limits."""
         self._limits[scope] = dict(limits)
+
+    def open_window(self, window: BudgetWindow) -> None:
+        """Note the limits of a budget window, and of all of them."""
+        self._limits[window_scope(window.start)] = dict(window.limits)
+        self._limits["dataset"] = dict(window.in_all or window.limits)
 
     def reserve(self, request: ChargeRequest) -> Any:
         """Note the charge."""

@@ -33,6 +33,7 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import added, to_text
 from dpsql.ledger.store import Store, parse_place
 from dpsql.ledger.tables import entries
+from dpsql.ledger.windows import BudgetWindow, open_in
 from dpsql.ledger.witness import Head, Witness
 from dpsql.storage.directories import state_directory
 from dpsql.storage.durable_files import sync, write_private
@@ -79,12 +80,20 @@ def back_up(ledger: Ledger, folder: Path) -> Head:
 
 
 def restore(
-    folder: Path, url: str, dataset: str, *, lost: Mapping[str, int] | None = None, state: Path | None = None
+    folder: Path,
+    url: str,
+    dataset: str,
+    *,
+    lost: Mapping[str, int] | None = None,
+    state: Path | None = None,
+    window: BudgetWindow | None = None,
 ) -> Restored:
     """Restore the ledger from the backup in `folder`, and charge what may have been lost since.
 
-    `lost`: the most that was charged since, as the owner states, by dimension (None: everything that is left). A
-    sound ledger with later entries than the backup is not replaced (backup_older). Raises Fault and IntegrityError.
+    `lost`: the most that was charged since, as the owner states, by dimension (None: everything that is left). `window`: the
+    budget window of today, where the policy has windows: it may have been opened and spent after the backup, so that it is
+    opened before what was lost is charged. A sound ledger with later entries than the backup is not replaced (backup_older).
+    Raises Fault and IntegrityError.
     """
     place = parse_place(url)
     if place.path is None:
@@ -113,6 +122,9 @@ def restore(
             writer.append(
                 "restored", {"entry": last.seq, "seen": seen_entry, "lost": None if lost is None else to_text(lost)}
             )
+            if not whole and window is not None:
+                accounts = load_accounts(connection, witness.key, witness.ledger_id)
+                open_in(writer, witness, accounts, window)
             if not whole:
                 charged = _charge_lost(writer, witness, lost)
         witness.replace(writer.last)

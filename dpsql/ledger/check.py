@@ -8,10 +8,11 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from dpsql.errors.exceptions import IntegrityError, InternalError, refuse
+from dpsql.ledger import windows
 from dpsql.ledger.account import Account, load_accounts
 from dpsql.ledger.chain import START, linked, same
 from dpsql.ledger.entries import pages, tip
-from dpsql.ledger.records import Entry, LedgerVerdict, added, from_text
+from dpsql.ledger.records import DATASET, Entry, LedgerVerdict, added, from_text
 from dpsql.ledger.witness import Head, Witness
 
 OUTCOMES = ("committed", "failed")
@@ -84,6 +85,8 @@ class _Replay:
             raise _Broken(seq, "a ledger is created once, by its first entry")
         if entry.kind == "created" and (facts["dataset"], facts["ledger"]) != (self._dataset, self._witness.ledger_id):
             raise _Broken(seq, "it is the ledger of another data set")
+        if entry.kind in ("account", "limits"):
+            self._require_latest(seq, facts)
         if entry.kind == "account":
             limits = from_text(facts["limits"])
             account = Account(facts["scope"], facts["accountant"], limits, dict.fromkeys(limits, 0), seq)
@@ -97,6 +100,16 @@ class _Replay:
             if entry.resolves not in self._unresolved:
                 raise _Broken(seq, "it resolves no charge that was open")
             self._unresolved.remove(entry.resolves)
+
+    def _require_latest(self, seq: int, facts: Mapping[str, Any]) -> None:
+        """Check that a window is opened, or its limits changed, only while there is no later one; but closed it may be."""
+        start, of_scope = windows.parts(facts["scope"])
+        latest = windows.latest_start(self.accounts)
+        if start is None or of_scope != DATASET or latest is None or latest <= start:
+            return
+        account = self.accounts.get(facts["scope"])
+        if account is None or from_text(facts["limits"]) != account.spent:
+            raise _Broken(seq, "a budget window was opened after a later one")
 
     def _charge(self, seq: int, facts: Mapping[str, Any]) -> None:
         charge = from_text(facts["charge"])

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import Entry, Units, decimal_text, from_text
+from dpsql.ledger.windows import without_earlier
 from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 WEEK = timedelta(days=7)
@@ -40,10 +41,13 @@ class Forecast:
 
 
 def forecasts(ledger: Ledger, now: datetime | None = None) -> list[Forecast]:
-    """Return the forecasts of all accounts but those of sessions, the dataset first. `now`: an aware datetime, by
-    default that of the clock."""
+    """Return the forecasts of all accounts but those of sessions and of closed windows, the dataset first.
+
+    `now`: an aware datetime, by default that of the clock.
+    """
     now = datetime.now(UTC) if now is None else now
-    accounts = {scope: account for scope, account in ledger.accounts().items() if not scope.startswith("session:")}
+    present = without_earlier(ledger.accounts())
+    accounts = {scope: account for scope, account in present.items() if not scope.startswith("session:")}
     charged = _charged_since(ledger.history(), now - WEEK)
     listed = []
     for scope in sorted(accounts, key=lambda name: (name != "dataset", name)):

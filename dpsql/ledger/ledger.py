@@ -12,6 +12,7 @@ from typing import Protocol, Self, TextIO
 from sqlalchemy.engine import Connection
 
 from dpsql.errors.exceptions import BudgetRefusal, Error, refuse
+from dpsql.ledger import windows
 from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
 from dpsql.ledger.check import first_problem
 from dpsql.ledger.entries import ChainWriter, find_charge, page_after, tip
@@ -103,6 +104,9 @@ class Ledger:
         The accountant of a scope is fixed when it is opened: another one is refused (ledger_accountant).
         """
         checked_scope(scope)
+        start, of_scope = windows.parts(scope)
+        if start is not None and of_scope == DATASET:
+            raise refuse("ledger_request", problem="a window is opened by open_window")
         checked_text("accountant", accountant, 40)
         new_limits = checked_units(limits)
         with self.store.reading() as connection:
@@ -121,13 +125,28 @@ class Ledger:
                 changed = current.after(seq, limits=new_limits)
                 update_accounts(writer.connection, self.witness.key, self.ledger_id, [changed])
 
+    def open_window(self, window: windows.BudgetWindow) -> None:
+        """Open a budget window, or record its changed limits, and close earlier ones; nothing is written if it is open.
+
+        Raises Fault window_closed if a later window has been opened: the clock that chose this one is behind.
+        """
+        checked_scope(windows.window_scope(window.start))
+        checked_text("accountant", window.accountant, 40)
+        for limits in filter(None, (window.limits, window.in_all)):
+            checked_units(limits)
+        if windows.is_open(self.accounts(), window):
+            return
+        with self._write_transaction() as writer:
+            windows.open_in(writer, self.witness, self._accounts(writer.connection, None), window)
+
     def reserve(self, request: ChargeRequest) -> Reservation:
         """Charge `request` to all its scopes at once. When this returns, the charge is on disk and the head has
         moved.
 
         Raises BudgetRefusal (nothing written; `remaining` has what is left of each scope), request_repeated for an id
-        that was charged before, and `Fault` with `charged` set if it is unknown whether the charge was recorded. A
-        reserved charge is spent, whatever happens to the process or is noted on the reservation.
+        that was charged before, window_closed for a window before the latest, and `Fault` with `charged` set if it is
+        unknown whether the charge was recorded. A reserved charge is spent, whatever happens to the process or is noted
+        on the reservation.
         """
         seq, accounts = self._charges.submit(request, self.store.timeout_seconds, self.store.name)
         self.store.step("reserved")
@@ -296,6 +315,8 @@ class Ledger:
                 raise refuse("ledger_account", scope=scope)
         if all(account.fits(request.charge) for account in accounts.values()):
             return list(accounts.values())
+        for start in [start for start, _ in map(windows.parts, request.scopes) if start is not None]:
+            windows.require_open(self._accounts(connection, None), start)
         left = {scope: _left(account) for scope, account in accounts.items()}
         short = [scope for scope, account in accounts.items() if not account.fits(request.charge)]
         error = refuse("budget_exceeded", short="; ".join(f"{scope} has {left[scope]} left" for scope in short))

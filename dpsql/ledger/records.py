@@ -19,7 +19,10 @@ from dpsql.privacy.accounting.ledger_units import DECIMALS
 Units = dict[str, int]
 
 DATASET = "dataset"
-_SCOPE = re.compile(r"dataset|(?:analyst|session|project):.+", re.DOTALL)
+_SCOPE = re.compile(
+    r"dataset|(?:analyst|session|project):.+|window:[0-9]{4}-[0-9]{2}-[0-9]{2}(?::(?:analyst|project):.+)?", re.DOTALL
+)
+_LONGEST_SCOPE = 230
 _LONGEST_NAME = 200
 _LONGEST_ID = 2000
 _LONGEST_TEXT = 2000
@@ -123,10 +126,13 @@ def checked_text(name: str, text: object, longest: int) -> str:
 
 
 def checked_scope(scope: str) -> str:
-    """Return `scope` if it is "dataset", "analyst:NAME", "session:ID" or "project:NAME"."""
-    checked_text("a scope", scope, _LONGEST_NAME + 10)
+    """Return `scope` if it is "dataset", "analyst:NAME", "session:ID", "project:NAME", or an account of a window
+    (`windows`): "window:2026-11-01", alone or followed by ":analyst:NAME" or ":project:NAME"."""
+    checked_text("a scope", scope, _LONGEST_SCOPE)
     if _SCOPE.fullmatch(scope) is None:
-        raise refuse("ledger_request", problem="a scope is dataset, analyst:NAME, session:ID or project:NAME")
+        raise refuse(
+            "ledger_request", problem="a scope is dataset, analyst:NAME, session:ID, project:NAME or window:DAY"
+        )
     return scope
 
 

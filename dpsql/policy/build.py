@@ -12,12 +12,22 @@ from dpsql.policy import values
 from dpsql.policy.bounds import BOUND_NAMES, ContributionBounds
 from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import is_csv
-from dpsql.policy.shape import AnalystShape, ColumnShape, CsvShape, LimitShape, PerQueryShape, PolicyShape, TableShape
+from dpsql.policy.shape import (
+    AnalystShape,
+    BudgetShape,
+    ColumnShape,
+    CsvShape,
+    LimitShape,
+    PerQueryShape,
+    PolicyShape,
+    TableShape,
+)
 from dpsql.policy.types import (
     Analyst,
     Column,
     CsvDialect,
     DatasetBudget,
+    LifetimeLimit,
     PerQuery,
     Policy,
     Preparation,
@@ -43,7 +53,7 @@ SELECTION_SHARE = 1000
 def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy:
     """The policy that `shape` describes; what does not fit its column's type goes to `problems` and is left out."""
     unit = None if shape.privacy_unit is None else PrivacyUnit(shape.privacy_unit.table, shape.privacy_unit.column)
-    budget = DatasetBudget(shape.budget.epsilon, shape.budget.delta or Fraction(0), shape.budget.accountant)
+    budget = _budget(shape.budget)
     return Policy(
         dataset=shape.dataset,
         source=shape.source,
@@ -74,6 +84,16 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         witness=shape.witness,
         folder=folder,
     )
+
+
+def _budget(shape: BudgetShape) -> DatasetBudget:
+    delta, lifetime = shape.delta or Fraction(0), shape.lifetime
+    in_all = (
+        None
+        if lifetime is None
+        else LifetimeLimit(lifetime.epsilon, delta if lifetime.delta is None else lifetime.delta)
+    )
+    return DatasetBudget(shape.epsilon, delta, shape.accountant, shape.every, in_all)
 
 
 def _access(analyst: AnalystShape, policy: PolicyShape) -> dict[str, TableAccess] | None:

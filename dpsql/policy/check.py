@@ -124,6 +124,16 @@ def _check_limits(policy: Policy, problems: Problems) -> None:
         problems.add(
             ("budget", "delta"), f"must be given and greater than 0 under {budget.accountant}, for example 1e-6"
         )
+    if budget.lifetime is not None and budget.every is None:
+        problems.add(
+            ("budget", "lifetime"), "limits all windows of a budget together; say every: month (or raise epsilon)"
+        )
+    elif budget.lifetime is not None:
+        for name, window, in_all in (
+            ("epsilon", budget.epsilon, budget.lifetime.epsilon), ("delta", budget.delta, budget.lifetime.delta),
+        ):  # fmt: skip
+            if in_all < window:
+                problems.add(("budget", "lifetime", name), f"is less than the {name} of one window, {float(window):g}")
     most = "the budget's epsilon"
     _at_most(query.max_epsilon, budget.epsilon, most, ("per_query", "max_epsilon"), problems)
     _at_most(query.epsilon, budget.epsilon, most, ("per_query", "epsilon"), problems)

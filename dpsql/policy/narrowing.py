@@ -28,7 +28,12 @@ def widened(old: Policy, new: Policy) -> list[str]:
         places.append("tables")
     if old.budget.accountant != new.budget.accountant:
         places.append("budget.accountant")
+    if old.budget.every != new.budget.every:
+        places.append("budget.every")
     places += _limits("budget", old.budget, new.budget)
+    if old.budget.lifetime is not None:
+        lifetime = new.budget.lifetime
+        places += ["budget.lifetime"] if lifetime is None else _limits("budget.lifetime", old.budget.lifetime, lifetime)
     places += _queries(old, new)
     if old.reuse != new.reuse and old.reuse != replace(new.reuse, shared=True):
         places.append("reuse")

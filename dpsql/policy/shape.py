@@ -15,6 +15,7 @@ from dpsql.policy import values
 from dpsql.policy.problems import Place
 from dpsql.policy.types import COLUMN_TYPES
 from dpsql.privacy.accounting.registry import ACCOUNTANTS
+from dpsql.privacy.accounting.windows import EVERY
 from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.registry import askable
 
@@ -127,12 +128,27 @@ class UnitShape(_Shape):
     column: Name
 
 
+class LifetimeShape(_Shape):
+    """The limit of all windows of the budget together."""
+
+    epsilon: Epsilon
+    delta: Annotated[Delta | None, Field(description="that of one window if left out")] = None
+
+
 class BudgetShape(_Shape):
     """The limit of the privacy loss of the whole dataset."""
 
     epsilon: Epsilon
     delta: Annotated[Delta | None, Field(description="needed under zcdp; under pure only private keys use it")] = None
     accountant: Annotated[str, *_one_of(*ACCOUNTANTS)] = "zcdp"
+    every: Annotated[
+        str | None,
+        *_one_of(*EVERY),
+        Field(description="a budget of its own for each of these; one for all time if left out"),
+    ] = None
+    lifetime: Annotated[
+        LifetimeShape | None, Field(description="with every: the limit of all windows together; no limit if left out")
+    ] = None
 
 
 class _GroupBoundsShape(_Shape):
@@ -340,6 +356,7 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
     (): PolicyShape,
     ("privacy_unit",): UnitShape,
     ("budget",): BudgetShape,
+    ("budget", "lifetime"): LifetimeShape,
     ("per_query",): PerQueryShape,
     ("session",): LimitShape,
     ("analysts", _ANY): AnalystShape,

@@ -38,13 +38,36 @@ class PrivacyUnit:
     column: str
 
 
+LEFT_OUT_AT_DEFAULT = {"left_out": True}
+"""Metadata of a field that was added later: policies that do not use it keep their fingerprint."""
+
+
+@dataclass(frozen=True)
+class LifetimeLimit:
+    """The limit of all windows of a budget together."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
 @dataclass(frozen=True)
 class DatasetBudget:
-    """The limit of the privacy loss of the whole dataset; `accountant` is "pure" or "zcdp". `delta` is 0 only under "pure"."""
+    """The limit of the privacy loss of the whole dataset; `accountant` is "pure" or "zcdp". `delta` is 0 only under "pure".
+
+    `every`: the limit is that of each window of this length (`privacy.accounting.windows`), and so are those of analysts and
+    projects; None: it is the limit of all questions ever. `lifetime` limits all windows together; None: nothing does.
+    """
 
     epsilon: Fraction
     delta: Fraction
     accountant: str
+    every: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+    lifetime: LifetimeLimit | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether there is a limit of everything that may ever be asked."""
+        return self.every is None or self.lifetime is not None
 
 
 @dataclass(frozen=True)
@@ -66,10 +89,6 @@ class PerQuery:
     max_public_groups: int
     min_epsilon: Fraction = Fraction(0)
     bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as("max_groups", "max_rows_per_group"))
-
-
-LEFT_OUT_AT_DEFAULT = {"left_out": True}
-"""Metadata of a field that was added later: policies that do not use it keep their fingerprint."""
 
 
 @dataclass(frozen=True)

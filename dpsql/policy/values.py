@@ -66,7 +66,9 @@ def delta(raw: object) -> Fraction:
     if not 0 < value < 1:
         raise ValueError("delta must lie between 0 and 1")
     if not LEAST_DELTA <= value < LIMIT_DELTA:
-        raise ValueError("delta must lie between 1e-30 and 1e-3; it should be far below 1 / number of privacy units")
+        raise ValueError(
+            "delta must be at least 1e-30 and below 1e-3; it should be far below 1 / number of privacy units"
+        )
     return value
 
 

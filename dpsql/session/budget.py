@@ -4,33 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
-from dpsql.ledger import decimal_text
+from dpsql.ledger import decimal_text, windows
 from dpsql.ledger.account import Account
-from dpsql.policy import Analyst, Policy, ProjectLimit, SessionLimit
+from dpsql.ledger.windows import BudgetWindow, parts
+from dpsql.policy import Analyst, DatasetBudget, Policy, ProjectLimit, SessionLimit
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting.windows import EVERY, window_start, windows_in_a_year
 
 
 @dataclass(frozen=True)
 class BudgetScope:
-    """One account that a charge must fit: its name in the ledger and how it counts."""
+    """One account that a charge must fit: its name in the ledger and how it counts.
+
+    `every`: the length of the window that it is for (None: for all time). `is_limited`: False for the data set where the policy
+    limits windows alone; its account then adds up, and its limit is what the window may still spend.
+    """
 
     name: str
     accountant: Accountant
+    every: str | None = None
+    is_limited: bool = True
+
+    @property
+    def label(self) -> str:
+        """The scope in words: "dataset", "analyst research", "this month", "analyst research this month"."""
+        of_scope = parts(self.name)[1].replace(":", " ", 1)
+        now = "" if self.every is None else _NOW[self.every]
+        return f"{of_scope} {now}" if now and of_scope != "dataset" else now or of_scope
+
+
+_WHICH: dict[str | None, str] = {None: "the", "day": "today's"} | {
+    every: f"this {every}'s" for every in EVERY if every != "day"
+}
+_NOW = {every: "today" if every == "day" else f"this {every}" for every in EVERY}
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Spent and remaining loss of each scope; `accounts` (by name) is one consistent state of the ledger."""
+    """Spent and remaining loss of each scope; `accounts` (by name) is one consistent state of the ledger.
+
+    `in_a_year`: the sentence of `windows_in_words`, empty where the budget does not begin anew.
+    """
 
     scopes: tuple[BudgetScope, ...]
     accounts: Mapping[str, Account]
+    in_a_year: str = ""
 
     @cached_property
     def spent(self) -> dict[str, dict[str, str]]:
@@ -44,11 +70,11 @@ class Budget:
 
     @cached_property
     def epsilon(self) -> dict[str, tuple[float, float]]:
-        """Scope -> the epsilon that what is spent amounts to, and the limit."""
+        """Scope -> the epsilon that what is spent amounts to, and the limit (infinite where there is none)."""
         return {
             scope.name: (
                 scope.accountant.epsilon_of(self.accounts[scope.name].spent),
-                float(scope.accountant.epsilon),
+                float(scope.accountant.epsilon) if scope.is_limited else inf,
             )
             for scope in self.scopes
         }
@@ -57,13 +83,17 @@ class Budget:
         """Return what `charge` (in ledger units) is of the scope that would allow the fewest more charges like it; None for
         a charge of nothing."""
         prices = [
-            ChargeShare(scope.name, Fraction(amount, limit), account.remaining[dimension] // amount)
-            for scope in self.scopes
+            ChargeShare(scope.name, Fraction(amount, limit), account.remaining[dimension] // amount, scope.every)
+            for scope in self._limited
             for account in (self.accounts[scope.name],)
             for dimension, limit in account.limits.items()
             if (amount := charge.get(dimension, 0)) and limit
         ]
         return min(prices, key=lambda price: (price.times, -price.part), default=None)
+
+    @property
+    def _limited(self) -> list[BudgetScope]:
+        return [scope for scope in self.scopes if scope.is_limited]
 
     def share_left(self, scope: str) -> Fraction:
         """Return the part of a scope's budget that is left: of the dimension of which the least is left."""
@@ -73,18 +103,19 @@ class Budget:
 
     def shares_text(self) -> str:
         """Return the part of each scope that is left: "dataset 95 %, analyst research 61 %"."""
-        shares = [
-            f"{scope.name.replace(':', ' ')} {percent(self.share_left(scope.name), down=True)}" for scope in self.scopes
-        ]
+        shares = [f"{scope.label} {percent(self.share_left(scope.name), down=True)}" for scope in self._limited]
         return ", ".join(shares)
 
     def text(self) -> str:
-        """One line for each scope."""
-        return "\n".join(f"{scope}: {self.words(scope)}" for scope in self.spent)
+        """One line for each scope, and what the windows of a year amount to."""
+        lines = [f"{scope}: {self.words(scope)}" for scope in self.spent]
+        return "\n".join([*lines, *([self.in_a_year] if self.in_a_year else [])])
 
     def words(self, scope: str) -> str:
         """Return the remaining budget of one scope as a phrase."""
         spent, limit = self.epsilon[scope]
+        if limit == inf:
+            return f"no limit in all; epsilon {spent:.4g} spent since the ledger was made"
         left = ", ".join(f"{dimension} {_six_digits(amount)}" for dimension, amount in self.remaining[scope].items())
         return f"{percent(self.share_left(scope), down=True)} left ({left}; epsilon {spent:.4g} of {limit:.4g} spent)"
 
@@ -96,14 +127,15 @@ class ChargeShare:
     scope: str
     part: Fraction
     times: int
+    every: str | None = None
 
     @property
     def _share(self) -> str:
-        kind, _, name = self.scope.partition(":")
+        kind, _, name = parts(self.scope)[1].partition(":")
         whose = {"dataset": "", "session": " of this session", "project": f" of project {name}"}.get(
             kind, f" of {name}"
         )
-        return f"{percent(self.part)} of the budget{whose}"
+        return f"{percent(self.part)} of {_WHICH[self.every]} budget{whose}"
 
     def before(self) -> str:
         """Return the price in words, before it is paid."""
@@ -155,10 +187,58 @@ def _decimals(amounts: Mapping[str, int]) -> dict[str, str]:
     return {dimension: decimal_text(dimension, amount) for dimension, amount in amounts.items()}
 
 
+def window_of(policy: Policy) -> BudgetWindow | None:
+    """Return the budget window of today, None where the budget is one for all time."""
+    budget = policy.budget
+    if budget.every is None:
+        return None
+    accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
+    in_all = _lifetime(budget)
+    start = window_start(budget.every, windows.today()).isoformat()
+    return BudgetWindow(
+        start, accountant.kind, accountant.limit_units(), None if in_all is None else in_all.limit_units()
+    )
+
+
+def windows_in_words(budget: DatasetBudget) -> str:
+    """Return what a year of windows amounts to and what limits all of them; nothing where there are no windows."""
+    if budget.every is None:
+        return ""
+    times = windows_in_a_year(budget.every)
+    epsilon, delta = make_accountant(budget.accountant, budget.epsilon, budget.delta).repeated(times)
+    number = f"{times} {budget.every}s" if times > 1 else f"one {budget.every}"
+    at_delta = f" at delta {float(delta):.3g}" if delta else ""
+    each = f"each {budget.every} (UTC) has a budget of its own: {number} amount{'' if times > 1 else 's'} to epsilon "
+    if budget.lifetime is None:
+        return f"{each}{_rounded_up(epsilon)}{at_delta}, and nothing limits what all of them add up to"
+    in_all = f"epsilon {float(budget.lifetime.epsilon):g}" + (
+        f" at delta {float(budget.lifetime.delta):.3g}" if budget.lifetime.delta else ""
+    )
+    return f"{each}{_rounded_up(epsilon)}{at_delta}, and all that are ever opened to at most {in_all}"
+
+
+def _rounded_up(epsilon: float) -> str:
+    """Format three digits of an upper bound, rounded up."""
+    return format(Context(prec=3, rounding=ROUND_UP).create_decimal(repr(epsilon)).normalize(), "f")
+
+
+def _lifetime(budget: DatasetBudget) -> Accountant | None:
+    limit = budget.lifetime
+    return None if limit is None else make_accountant(budget.accountant, limit.epsilon, limit.delta)
+
+
 def scopes_of(
-    policy: Policy, analyst: str | None, project: str | None, session: str, dataset: Accountant
+    policy: Policy,
+    analyst: str | None,
+    project: str | None,
+    session: str,
+    dataset: Accountant,
+    start: str | None = None,
 ) -> tuple[BudgetScope, ...]:
-    """Return the scopes that a charge must fit. Raises analyst_unknown, project_unknown and project_member."""
+    """Return the scopes that a charge must fit, in the budget window that begins on `start` where the policy has windows.
+
+    Raises analyst_unknown, project_unknown and project_member.
+    """
     limits: list[tuple[str, Analyst | ProjectLimit | SessionLimit]] = []
     if analyst is not None:
         if analyst not in policy.analysts:
@@ -173,12 +253,21 @@ def scopes_of(
         limits.append((f"project:{project}", policy.projects[project]))
     if policy.session is not None:
         limits.append((f"session:{session}", policy.session))
-    kind, delta = policy.budget.accountant, policy.budget.delta
+    budget = policy.budget
     limited = [
-        BudgetScope(name, make_accountant(kind, limit.epsilon, delta if limit.delta is None else limit.delta))
+        (name, make_accountant(budget.accountant, limit.epsilon, budget.delta if limit.delta is None else limit.delta))
         for name, limit in limits
     ]
-    return (BudgetScope("dataset", dataset), *limited)
+    if budget.every is None or start is None:
+        return (BudgetScope("dataset", dataset), *(BudgetScope(name, accountant) for name, accountant in limited))
+    in_window = [
+        BudgetScope(name, accountant)
+        if name.startswith("session:")
+        else BudgetScope(windows.window_scope(start, name), accountant, budget.every)
+        for name, accountant in limited
+    ]
+    in_all = BudgetScope("dataset", _lifetime(budget) or dataset, is_limited=budget.is_limited)
+    return (in_all, BudgetScope(windows.window_scope(start), dataset, budget.every), *in_window)
 
 
 def _six_digits(amount: str) -> str:

@@ -13,6 +13,7 @@ from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import View
 from dpsql.ledger.account import Account
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.windows import latest_start, window_scope
 from dpsql.noise.perturb import Gate
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planner
@@ -21,7 +22,7 @@ from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches, StoredReleases
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import MeasurementQueue
-from dpsql.session.budget import Budget, BudgetScope, scopes_of
+from dpsql.session.budget import Budget, BudgetScope, scopes_of, window_of, windows_in_words
 from dpsql.session.stages import Stages
 from dpsql.session.watch_register import Watches
 
@@ -33,21 +34,35 @@ class Accounts:
         """`session`: the id of the session, which has an account of its own where the policy limits sessions."""
         self._policy, self._accountant, self._ledger = policy, planner.accountant, ledger
         self._analyst, self._session = analyst, session
-        self._opened: dict[str | None, tuple[BudgetScope, ...]] = {}
+        self._opened: dict[tuple[str | None, str | None], tuple[BudgetScope, ...]] = {}
+        self._in_a_year = windows_in_words(policy.budget)
 
     def scopes(self, project: str | None) -> tuple[BudgetScope, ...]:
-        """Return the scopes of questions asked for `project`. Raises analyst_unknown, project_unknown."""
-        if project not in self._opened:
-            scopes = scopes_of(self._policy, self._analyst, project, self._session, self._accountant)
+        """Return the scopes of questions asked for `project` now, in the present budget window where there are windows.
+
+        Raises analyst_unknown, project_unknown, and window_closed where the clock is behind the ledger.
+        """
+        window = window_of(self._policy)
+        start = None if window is None else window.start
+        if (project, start) not in self._opened:
+            scopes = self._scopes(project, start)
+            if window is not None:
+                self._ledger.open_window(window)
             for scope in scopes:
-                self._ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
-            self._opened[project] = scopes
-        return self._opened[project]
+                if start is None or scope.name not in ("dataset", window_scope(start)):
+                    self._ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
+            self._opened[project, start] = scopes
+        return self._opened[project, start]
+
+    def _scopes(self, project: str | None, start: str | None) -> tuple[BudgetScope, ...]:
+        return scopes_of(self._policy, self._analyst, project, self._session, self._accountant, start)
 
     def budget(self, project: str | None, accounts: Mapping[str, Account] | None = None) -> Budget:
         """Return what is spent and left. `accounts` is the state after a reservation; without it the ledger is read."""
-        scopes = self.scopes(project)
-        return Budget(scopes, self._ledger.accounts() if accounts is None else accounts)
+        if accounts is None:
+            return Budget(self.scopes(project), self._ledger.accounts(), self._in_a_year)
+        # The window of the charge: the clock may be in the next one by now.
+        return Budget(self._scopes(project, latest_start(accounts)), accounts, self._in_a_year)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         *error_lines(columns, outputs, bars, planned.options),
         price_line(price, describe_loss(charged), len(missing) < len(blocks)),
         *workload_lines(planned),
+        f"budget: {budget.in_a_year}" if budget.in_a_year else "",
         *rows,
         cheaper_line(
             charged,

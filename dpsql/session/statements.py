@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from math import isfinite
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -147,8 +148,9 @@ def _show(session: StatementContext, name: str) -> list[tuple[Any, ...]]:
     if name == "dp.budget":
         budget = session.budget()
         return [
-            (scope, dimension, amount, budget.remaining[scope][dimension], *budget.epsilon[scope])
+            (scope, dimension, amount, budget.remaining[scope][dimension], epsilon, limit if isfinite(limit) else None)
             for scope, amounts in budget.spent.items()
+            for epsilon, limit in [budget.epsilon[scope]]
             for dimension, amount in amounts.items()
         ]
     if name in ("dp.all", "all"):

@@ -477,6 +477,15 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("PostgreSQL: a text is charged before it is planned", "session/pipeline.py", "MissingBlocks.__init__", "context.engine.rehearse(request.stages.with_results(query, waiting))", "pass", 'unit/engine/test_postgresql_engine.py', 'does_not_plan'),
     Mutant("noise counts as people", "tuning/choices.py", "least_count", "CHANCE / bins", "0.05 / bins", 'unit/tuning/test_tuning.py', 'noise_alone'),
     Mutant("targets of terms", "planning/planner.py", "Planner.priced", "price(blocks, options, self.policy, self.accountant, widest)", "price(blocks, options, self.policy, self.accountant)", 'unit/planning/test_expected_bars.py', 'target_is_that_of'),
+    # budget windows
+    Mutant("a clock behind opens an earlier window", "ledger/windows.py", "require_open", "latest is not None and latest > start", "latest is None", "unit/ledger/test_windows.py", "clock_that_is_behind and sqlite"),
+    Mutant("an earlier window stays open", "ledger/windows.py", "open_in", "_limit(writer, witness, account, account.spent)", "pass", "unit/ledger/test_windows.py", "clock_that_is_behind and sqlite"),
+    Mutant("the data set carries over what a window left", "ledger/windows.py", "_dataset_limits", "added(spent, account.remaining)", "added(spent, account.limits)", "unit/ledger/test_windows.py", "limit_of_a_window_changes and sqlite"),
+    Mutant("the limit of all windows is not kept", "ledger/windows.py", "_dataset_limits", "window.in_all is None", "True", "unit/ledger/test_windows.py", "lifetime_limit_ends and sqlite"),
+    Mutant("a charge leaves the window out", "session/budget.py", "scopes_of", "(in_all, BudgetScope(windows.window_scope(start), dataset, budget.every), *in_window)", "(in_all, *in_window)", "unit/session/test_windows.py", "what_windows_add_up_to or month_ends"),
+    Mutant("a restored ledger opens a spent window anew", "ledger/backup.py", "restore", "open_in(writer, witness, accounts, window)", "pass", "unit/ledger/test_windows.py", "restored"),
+    Mutant("a year has eleven months", "privacy/accounting/windows.py", "windows_in_a_year", "_CALENDAR[every][1]", "_CALENDAR[every][1] - 1", "unit/session/test_windows.py", "at_every_door"),
+    Mutant("a sum of budgets has the delta of one", "privacy/accounting/zcdp.py", "Zcdp.repeated", "times * self.delta_conversion", "self.delta_conversion", "unit/privacy/test_accounting.py", "several_budgets"),
     Mutant("a backup holds whatever was seen", "ledger/backup.py", "_holds", "digest is not None and same(digest, last_head.digest)", "True", "unit/ledger/test_backup.py"),
     # exports of randomised rows
     Mutant("the ratio of a law is rounded up", "privacy/mechanisms/local_randomizers.py", "ratio_of", "floor(exp_lower(epsilon) * 2**RATIO_BITS)", "floor(exp_lower(epsilon) * 2**RATIO_BITS) + 1", 'unit/privacy/test_local_randomizers.py', 'tells_more'),

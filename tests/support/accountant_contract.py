@@ -51,6 +51,17 @@ class AccountantContract:
         beyond = {name: units * 2 for name, units in account.limit_units().items()}
         assert account.epsilon_of(beyond) > 10
 
+    def test_several_budgets_amount_to_what_each_of_them_adds(self) -> None:
+        """Twelve budgets, each spent whole, are an account of their sums: checked against the accountant's own conversion."""
+        account = self.account()
+        once, _ = account.repeated(1)
+        assert 9.999999 < once <= 10 + 1e-12
+        epsilon, delta = account.repeated(12)
+        assert delta == 12 * MILLIONTH
+        sums = {name: 12 * units for name, units in account.limit_units().items()}
+        converted = make_accountant(self.word, Fraction(1000), delta).epsilon_of(sums)
+        assert converted * (1 - 1e-9) <= epsilon <= converted * (1 + 1e-9)
+
     def test_limits_are_rounded_down_and_charges_up(self) -> None:
         account = self.account()
         for name, limit in account.limits.items():

@@ -12,6 +12,14 @@ register(
     BudgetRefusal,
 )
 register(
+    "window_closed",
+    "55000",
+    "the budget that began on {start} is closed: one that began on {latest} has been opened",
+    "the owner sets this machine's clock; where it is right, one that was ahead (or an earlier `every` of the policy) opened "
+    "the later budget, which holds from its day on",
+    Fault,
+)
+register(
     "request_repeated",
     "ZP101",
     "a request with this id has been charged before (entry {entry})",

@@ -11,6 +11,7 @@ from dpsql.errors.exceptions import Error, Exit
 from dpsql.ledger import open_ledger
 from dpsql.policy import Policy, load_policy, policy_problems
 from dpsql.policy.load import policy_text
+from dpsql.session.budget import windows_in_words
 from dpsql.session.opening import source_fingerprint
 from dpsql.sql.binder.base_tables import check_row_filters
 
@@ -58,6 +59,7 @@ def check_policy_file(
         findings.fail(error)
         return findings
     findings.notes.append(_summary(place, policy))
+    findings.notes += [f"budget: {sentence}" for sentence in [windows_in_words(policy.budget)] if sentence]
     findings.notes += _dropped_rows(policy)
     _check_source(policy, findings)
     _check_ledger(policy, create_ledger, change_unit, second_budget, findings)

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
 from dpsql.frontends.batch.checkpoint import RunRecord
 from dpsql.frontends.batch.names import name_before, name_problem
@@ -297,7 +298,7 @@ class Batch:
         watcher.begin(len(open_steps))
         for step in open_steps:
             try:
-                self._answer(record, step)
+                self._answer_or_fault(record, step)
             except Error as error:
                 if error.slug == "stopped":
                     raise
@@ -315,6 +316,20 @@ class Batch:
         self._left = self._session.budget().remaining
         watcher.say(f"results are in {self._out}; left: {left_text(self._session)}")
         return status
+
+    def _answer_or_fault(self, record: RunRecord, step: Step) -> None:
+        """Answer one step. An exception outside the register becomes a fault of this statement, with the id of an incident.
+
+        Raises Error, and OSError (a closed output ends the command).
+        """
+        try:
+            self._answer(record, step)
+        except (Error, OSError):
+            raise
+        except Exception as error:
+            fault = unexpected(error)
+            fault.charged = self._session.ledger.find(charge_id(self._session.analyst, step.request)) is not None
+            raise fault from error
 
     def _answer(self, record: RunRecord, step: Step) -> None:
         self._session.options = step.options

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.shared import (
     analyst_option,
@@ -159,6 +160,11 @@ def run(
         except Error as error:
             status, failure = exit_status(error), error
             raise
+        except OSError:
+            raise  # nobody reads what is written, or it cannot be
+        except Exception as error:
+            failure = unexpected(error)
+            raise failure from error
         finally:
             if as_json:
                 click.echo(json.dumps(batch.summary(status, failure, dry_run=dry_run), ensure_ascii=False, indent=1))

@@ -54,6 +54,7 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
     """Spent and left, for the data set and each analyst."""
     from dpsql.frontends.cli.ledger_rows import account_rows, composition_rows
     from dpsql.frontends.rendering.formats import write_rows
+    from dpsql.session.budget import windows_in_words
 
     with _ledger(policy) as (loaded, ledger):
         if accountant:
@@ -61,6 +62,8 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
         else:
             names, rows = account_rows(loaded, ledger)
     write_rows(names, rows, sys.stdout, format)
+    if not accountant and loaded.budget.every is not None:
+        click.echo(windows_in_words(loaded.budget), err=True)
 
 
 @budget.command()
@@ -83,9 +86,10 @@ def forecast(policy: Path) -> None:
     """Return how long each account lasts at the rate of the last 7 days."""
     from dpsql.ledger.forecast import forecasts
 
-    with _ledger(policy) as (_, ledger):
+    with _ledger(policy) as (loaded, ledger):
         for outlook in forecasts(ledger):
-            click.echo(outlook.words())
+            if outlook.scope != "dataset" or loaded.budget.is_limited:
+                click.echo(outlook.words())
 
 
 @budget.command()
@@ -154,10 +158,11 @@ def restore(policy: Path, lost: str | None, folder: Path) -> None:
     from dpsql.frontends.cli.ledger_rows import words
     from dpsql.ledger.backup import restore as put_back
     from dpsql.policy import load_policy
+    from dpsql.session.budget import window_of
 
     loaded = load_policy(policy)
     units = None if lost is None else _units(loaded, lost)
-    restored = put_back(folder, loaded.ledger_url(), loaded.dataset, lost=units)
+    restored = put_back(folder, loaded.ledger_url(), loaded.dataset, lost=units, window=window_of(loaded))
     audit("owner", act="restore", dataset=loaded.dataset, entry=restored.entry, seen=restored.last_seen, lost=lost)
     click.echo(f"the ledger is that of entry {restored.entry} again")
     if not restored.charged:

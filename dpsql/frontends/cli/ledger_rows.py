@@ -11,6 +11,7 @@ import click
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.ledger import decimal_text
 from dpsql.ledger.records import from_text, request_of
+from dpsql.ledger.windows import parts, without_earlier
 from dpsql.privacy.accounting.ledger_units import spent_amount
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import exact_number
@@ -26,11 +27,13 @@ Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
 def account_rows(policy: Policy, ledger: Ledger) -> Rows:
-    """Return column names and one row for each account: scope, accountant, epsilon spent and its limit (None for a
-    scope that the policy no longer names), and the exact amounts spent and left."""
+    """Return column names and one row for each account but those of closed windows: scope, accountant, epsilon spent and its
+    limit (None for a scope that the policy no longer names, and for a data set without a limit), and the exact amounts spent
+    and left."""
     names = ("scope", "accountant", "epsilon_spent", "epsilon_limit", "spent", "left")
     rows = []
-    for scope, account in sorted(ledger.accounts().items(), key=lambda item: (item[0] != "dataset", item[0])):
+    accounts = without_earlier(ledger.accounts())
+    for scope, account in sorted(accounts.items(), key=lambda item: (item[0] != "dataset", item[0])):
         exact = (words(account.spent), words(account.remaining))
         rows.append((scope, account.accountant, *_epsilon(policy, account), *exact))
     return names, rows
@@ -112,12 +115,16 @@ def words(amounts: Mapping[str, int]) -> str:
 
 def _epsilon(policy: Policy, account: Account) -> tuple[float | None, float | None]:
     """Return spent and limit of a scope in epsilon, None if the policy does not name it."""
-    kind, _, name = account.scope.partition(":")
-    limit: Any = {"dataset": policy.budget, "session": policy.session, "project": policy.projects.get(name)}.get(
+    budget = policy.budget
+    start, of_scope = parts(account.scope)
+    kind, _, name = of_scope.partition(":")
+    in_all = budget if start is not None or budget.lifetime is None else budget.lifetime
+    limit: Any = {"dataset": in_all, "session": policy.session, "project": policy.projects.get(name)}.get(
         kind, policy.analysts.get(name)
     )
-    if limit is None:
+    if limit is None or (start is not None and budget.every is None):
         return None, None
-    delta = policy.budget.delta if limit.delta is None else limit.delta
+    delta = budget.delta if limit.delta is None else limit.delta
     accountant = make_accountant(account.accountant, limit.epsilon, delta)
-    return float(f"{accountant.epsilon_of(account.spent):.6g}"), float(limit.epsilon)
+    spent = float(f"{accountant.epsilon_of(account.spent):.6g}")
+    return spent, None if account.scope == "dataset" and not budget.is_limited else float(limit.epsilon)

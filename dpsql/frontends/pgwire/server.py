@@ -32,6 +32,7 @@ from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.status import METRICS_TYPE, Response, text
 from dpsql.frontends.pgwire.tls import Tls
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.windows import parts, without_earlier
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.policy.narrowing import widened
@@ -49,6 +50,12 @@ _log = logging.getLogger("dpsql.wire")
 
 _CANCEL_SECONDS = 3.0
 """For a thread that has been told to stop."""
+
+
+def _metric_scope(scope: str) -> str:
+    """Return the name of a scope without the start of its window: a time series goes on when a window begins."""
+    start, of_scope = parts(scope)
+    return scope if start is None else "window" if of_scope == "dataset" else f"window:{of_scope}"
 
 
 @dataclass(frozen=True)
@@ -210,11 +217,14 @@ class Server:
         }  # fmt: skip
 
     def _spent(self) -> dict[str, float]:
-        """Share of each scope's budget that is spent, in the dimension of which most is."""
+        """Share of each scope's budget that is spent, in the dimension of which most is. The scopes of the present window
+        are "window", "window:analyst:NAME"; a data set that has no limit is left out."""
+        limited = self._state.policy.budget.is_limited
+        present = without_earlier(self._state.ledger.accounts())
         return {
-            scope: max(account.spent[name] / limit for name, limit in account.limits.items() if limit)
-            for scope, account in self._state.ledger.accounts().items()
-            if any(account.limits.values()) and not scope.startswith("session:")
+            _metric_scope(scope): max(account.spent[name] / limit for name, limit in account.limits.items() if limit)
+            for scope, account in present.items()
+            if any(account.limits.values()) and not scope.startswith("session:") and (limited or scope != "dataset")
         }
 
     # --- what connections ask of the server ---------------------------------------------------------------------------

@@ -43,6 +43,9 @@ class Accountant(Protocol):
     def epsilon_of(self, spent: Mapping[str, int]) -> float:
         """An upper bound of the epsilon that `spent` ledger units amount to, with the delta of the budget."""
 
+    def repeated(self, times: int) -> tuple[float, Fraction]:
+        """Return epsilon (an upper bound) and delta of `times` budgets like this one, each spent whole."""
+
     def request(self, epsilon: Fraction) -> PrivacyLoss:
         """The loss a question that asks `epsilon` may spend; None: not what this accountant counts.
 

@@ -44,6 +44,10 @@ class Pure:
         """The sum itself."""
         return float_upper(spent_amount(spent, "epsilon"))
 
+    def repeated(self, times: int) -> tuple[float, Fraction]:
+        """Return the sums (Dwork and Roth 2014, Theorem 3.16)."""
+        return float_upper(times * self.epsilon), times * self.delta
+
     def request(self, epsilon: Fraction) -> PrivacyLoss:
         """epsilon; rho is not counted. delta is asked for apart, by what needs it."""
         return PrivacyLoss(positive(epsilon), Fraction(0), None)

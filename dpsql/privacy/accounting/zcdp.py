@@ -56,6 +56,16 @@ class Zcdp:
         converted = rho_to_epsilon(rho, self.delta_conversion)
         return float_upper(min(converted, self.epsilon) if rho <= self.limits["rho"] else converted)
 
+    def repeated(self, times: int) -> tuple[float, Fraction]:
+        """Return the sum of rho, converted with half of the sum of delta; the other halves are spent apart.
+
+        rho and delta of approximate zCDP add up (Bun and Steinke 2016, Lemma 8.2), and what is spent of one budget does not
+        exceed its limits, so that the sums over all of them do not exceed `times` the limits.
+        """
+        return float_upper(
+            rho_to_epsilon(times * self.limits["rho"], times * self.delta_conversion)
+        ), times * self.delta
+
     def request(self, epsilon: Fraction) -> PrivacyLoss:
         """rho = epsilon**2 / 2, whatever answers it; epsilon is not counted. Noise that is epsilon-DP costs less
         (`pure_to_zcdp`), so that the question gets noise of a larger epsilon."""

@@ -157,6 +157,40 @@ def test_a_fault_is_in_the_summary_and_the_rest_was_not_asked(
     assert read["statements"][0]["error"]["charged"]
 
 
+@pytest.mark.parametrize(("place", "charged"), [("ask", False), ("write_file", True)])
+def test_what_nobody_expected_is_a_fault_of_its_statement(
+    clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch, place: str, charged: bool
+) -> None:
+    from dpsql.frontends.batch import batch
+
+    def broken(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError("a secret in a text")
+
+    Path("n.sql").write_text(f"{COUNT};\n{COUNT} WHERE age > 3")
+    monkeypatch.setattr(batch, place, broken)
+    outcome = dpsql(*run("n.sql", "--json"))
+    failed, priced = summary(outcome)["statements"]
+    assert outcome.status == Exit.FAULT and (failed["state"], priced["state"]) == ("failed", "priced")
+    assert (failed["error"]["slug"], failed["error"]["charged"]) == ("unexpected", charged)
+    assert clinic.charges() == int(charged) and "secret" not in outcome.out + outcome.err
+
+
+def test_what_nobody_expected_while_pricing_ends_the_run_with_its_error(
+    clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpsql.frontends.batch.batch import Batch
+
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("a secret in a text")
+
+    Path("n.sql").write_text(COUNT)
+    monkeypatch.setattr(Batch, "_require_fit", broken)
+    outcome = dpsql(*run("n.sql", "--json"))
+    read = summary(outcome)
+    assert outcome.status == Exit.FAULT and read["error"]["slug"] == "unexpected" and clinic.charges() == 0
+    assert "secret" not in outcome.out + outcome.err
+
+
 def test_the_table_of_exit_statuses_has_each_of_them() -> None:
     from support.places import ROOT
 

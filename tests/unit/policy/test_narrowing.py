@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from support.clinic_policy import CLINIC
 
-from dpsql.policy import Policy, parse_policy
+from dpsql.policy import DatasetBudget, Policy, parse_policy
 from dpsql.policy.narrowing import same_for, widened
 
 TEXT = (
@@ -26,6 +26,7 @@ WIDER = [
     ("accountant: zcdp", "accountant: pure", "budget.accountant"),
     ("budget: {epsilon: 10,", "budget: {epsilon: 11,", "budget.epsilon"),
     ("delta: 1e-6,", "delta: 2e-6,", "budget.delta"),
+    ("delta: 1e-6,", "delta: 1e-6, every: month,", "budget.every"),
     ("max_epsilon: 1}", "max_epsilon: 2}", "per_query.max_epsilon"),
     (", max_epsilon: 1}", "}", "per_query.max_epsilon"),
     ("min_epsilon: 0.01", "min_epsilon: 0.009", "per_query.min_epsilon"),
@@ -108,3 +109,27 @@ def test_a_change_for_one_analyst_is_none_for_another() -> None:
     assert same_for(old, policy(("timing: padded", "timing: padded\nlog_sql: true")), "bi")
     assert same_for(old, policy(("timing: padded", "timing: padded\nprepare: auto")), "bi")
     assert not same_for(old, policy(("research: {epsilon: 3}, ", "")), "research")
+
+
+WINDOWS = "delta: 1e-6, every: month, lifetime: {epsilon: 40, delta: 4e-6},"
+
+
+@pytest.mark.parametrize(
+    ("changed", "place"),
+    [
+        (WINDOWS.replace("month", "week"), "budget.every"), (WINDOWS.replace(" every: month,", ""), "budget.every"),
+        ("delta: 1e-6, every: month,", "budget.lifetime"), (WINDOWS.replace("40", "41"), "budget.lifetime.epsilon"),
+        (WINDOWS.replace("4e-6", "5e-6"), "budget.lifetime.delta"), (WINDOWS.replace("40", "39"), None), (WINDOWS, None),
+    ],
+)  # fmt: skip
+def test_windows_of_a_budget_may_not_begin_sooner_or_add_up_to_more(changed: str, place: str | None) -> None:
+    old = parse_policy(TEXT.replace("delta: 1e-6,", WINDOWS, 1))
+    new = replace(parse_policy(TEXT.replace("delta: 1e-6,", WINDOWS, 1)), budget=_budget(changed))
+    assert widened(old, new) == ([] if place is None else [place])
+
+
+def _budget(written: str) -> DatasetBudget:
+    """The budget of TEXT with `written` instead of its delta; a lifetime without windows is no policy, so built here."""
+    if "lifetime" in written and "every" not in written:
+        return replace(parse_policy(TEXT.replace("delta: 1e-6,", WINDOWS, 1)).budget, every=None)
+    return parse_policy(TEXT.replace("delta: 1e-6,", written, 1)).budget

@@ -245,6 +245,8 @@ CHANGES = [
     ("epsilon: 10,", "epsilon: 11,"),
     ("delta: 1e-6", "delta: 2e-6"),
     ("accountant: zcdp", "accountant: pure"),
+    ("accountant: zcdp", "accountant: zcdp, every: month"),
+    ("accountant: zcdp", "accountant: zcdp, every: month, lifetime: {epsilon: 20}"),
     ("ledger: sqlite:///ledger.db", "ledger: sqlite:///other.db"),
     ("ledger:", "neighbours: change_one\nledger:"),
     ("ledger:", "session: {epsilon: 1}\nledger:"),

@@ -116,6 +116,10 @@ class Renyi:
         rho = spent_amount(spent, "rho")
         return float_upper(rho * self.order + ln_upper(2 / self.delta) / (self.order - 1)) if rho else 0.0
 
+    def repeated(self, times: int) -> tuple[float, Fraction]:
+        rho, delta = times * self.limits["rho"], times * self.delta
+        return float_upper(rho * self.order + ln_upper(2 / delta) / (self.order - 1)), delta
+
     def request(self, epsilon: Fraction) -> PrivacyLoss:
         return PrivacyLoss(None, Fraction(0), positive(epsilon) ** 2 / 2)
 

@@ -1,0 +1,41 @@
+"""Budgets that begin anew: the calendar of their windows, and what several windows amount to together.
+
+A window is a part of the calendar (UTC) with a limit of its own. Each window's limit is a filter for adaptively chosen
+mechanisms, and the losses of windows add up in the ledger's dimensions: n windows lose n times the limit at most. So a window
+bounds what is learned in that time, and only a limit on all windows together (`lifetime`) bounds what is learned in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+
+_CALENDAR: dict[str, tuple[Callable[[date], date], int]] = {
+    "day": (lambda day: day, 365),
+    "week": (lambda day: day - timedelta(days=day.weekday()), 52),
+    "month": (lambda day: day.replace(day=1), 12),
+    "quarter": (lambda day: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1), 4),
+    "year": (lambda day: day.replace(month=1, day=1), 1),
+}
+EVERY = tuple(_CALENDAR)
+"""Lengths of windows; a week begins on Monday."""
+
+
+def window_start(every: str, day: date) -> date:
+    """Return the first day of the window of length `every` that contains `day`."""
+    return _CALENDAR[every][0](day)
+
+
+def next_start(every: str, day: date) -> date:
+    """Return the first day of the window after the one that contains `day`."""
+    start = window_start(every, day)
+    following = start
+    while following == start:
+        day += timedelta(days=1)
+        following = window_start(every, day)
+    return following
+
+
+def windows_in_a_year(every: str) -> int:
+    """Return how many whole windows a year has."""
+    return _CALENDAR[every][1]

@@ -1,0 +1,251 @@
+"""Budgets that begin anew: the calendar, the window of a question, and what each door says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from support.clinic import build
+
+import dpsql
+from dpsql.errors.exceptions import BudgetRefusal, Error
+from dpsql.frontends.cli import status_of
+from dpsql.ledger import windows
+from dpsql.policy import load_policy
+from dpsql.privacy.accounting.windows import EVERY, next_start, window_start, windows_in_a_year
+from dpsql.session.budget import windows_in_words
+from dpsql.session.opening import open_session
+
+COUNT = "SELECT COUNT(*) AS n FROM patients WHERE age < {}"
+PURE = "budget: {epsilon: 3, delta: 1e-6, accountant: pure, every: month"
+ZCDP = "budget: {epsilon: 12, delta: 1e-6, accountant: zcdp, every: month"
+
+
+class Clock:
+    """The day that the session believes in."""
+
+    def __init__(self) -> None:
+        self.day = date(2026, 10, 30)
+
+    def __call__(self) -> date:
+        return self.day
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(windows, "today", clock)
+    return clock
+
+
+def clinic(folder: Path, budget: str = PURE) -> Path:
+    path = build(folder)
+    text = path.read_text().replace("budget: {epsilon: 1000, delta: 1e-6, accountant: pure", budget)
+    path.write_text(text.replace("research: {epsilon: 1000}", "research: {epsilon: 2}"))
+    assert budget in path.read_text()
+    return path
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    return clinic(tmp_path)
+
+
+@pytest.fixture
+def ages() -> Iterator[int]:
+    """A new question each time: an age that was not asked about yet."""
+    return iter(range(20, 120))
+
+
+def asked(session: object, ages: Iterator[int], most: int = 40) -> int:
+    """How many of `most` different questions were answered."""
+    number = 0
+    for _ in range(most):
+        try:
+            session.execute(COUNT.format(next(ages)))  # type: ignore[attr-defined]
+            number += 1
+        except BudgetRefusal:
+            break
+    return number
+
+
+# --- the calendar -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("every", EVERY)
+def test_windows_cover_the_calendar_without_gaps_and_overlaps(every: str) -> None:
+    day, last = date(2023, 12, 1), date(2029, 2, 1)
+    start = window_start(every, day)
+    while day < last:
+        assert window_start(every, day) in (start, day)
+        start = window_start(every, day)
+        assert window_start(every, start) == start <= day < next_start(every, day)
+        assert window_start(every, next_start(every, day)) == next_start(every, day)
+        day += timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("every", "start"),
+    [
+        ("day", "2026-11-22"),
+        ("week", "2026-11-16"),
+        ("month", "2026-11-01"),
+        ("quarter", "2026-10-01"),
+        ("year", "2026-01-01"),
+    ],
+)
+def test_the_window_of_a_sunday_in_november(every: str, start: str) -> None:
+    assert window_start(every, date(2026, 11, 22)).isoformat() == start
+    begun = {window_start(every, date(2026, 1, 1) + timedelta(days=number)) for number in range(365)}
+    assert windows_in_a_year(every) <= len(begun) <= windows_in_a_year(every) + 1
+
+
+# --- what may be asked --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [PURE, ZCDP])
+def test_a_month_ends_and_the_next_has_a_budget_of_its_own(
+    policy: Path, clock: Clock, ages: Iterator[int], budget: str
+) -> None:
+    clinic_policy = policy
+    text = clinic_policy.read_text().replace(PURE, budget)
+    clinic_policy.write_text(text)
+    with open_session(clinic_policy, create_ledger=True) as session:
+        first = asked(session, ages)
+        assert (first == 3 if budget == PURE else first > 1) and asked(session, ages) == 0
+        clock.day = date(2026, 10, 31)
+        assert asked(session, ages) == 0
+        clock.day = date(2026, 11, 1)
+        assert asked(session, ages) == first
+        spent, limits = session.ledger.spent(), session.ledger.limits(windows.window_scope("2026-11-01"))
+        assert all(spent[name] <= 2 * limits[name] for name in limits)
+        assert session.ledger.verify().sound
+
+
+def test_an_analyst_has_a_part_of_each_window(policy: Path, clock: Clock, ages: Iterator[int]) -> None:
+    with open_session(policy, analyst="research", create_ledger=True) as session:
+        assert asked(session, ages) == 2
+        clock.day = date(2026, 12, 24)
+        assert asked(session, ages) == 2
+    with open_session(policy) as owner:
+        assert asked(owner, ages) == 1
+
+
+def test_a_clock_behind_is_refused_and_charges_nothing(policy: Path, clock: Clock, ages: Iterator[int]) -> None:
+    with open_session(policy, create_ledger=True) as session, open_session(policy) as other:
+        asked(session, ages, 1)
+        clock.day = date(2026, 11, 1)
+        asked(session, ages, 1)
+        spent = session.ledger.spent()
+        clock.day = date(2026, 10, 31)
+        for behind in (session, other):
+            with pytest.raises(Error) as error:
+                behind.execute(COUNT.format(next(ages)))
+            assert error.value.slug == "window_closed" and not error.value.charged
+        assert session.ledger.spent() == spent
+
+
+def test_a_question_that_is_charged_at_midnight_belongs_to_the_window_it_was_charged_to(
+    policy: Path, clock: Clock, ages: Iterator[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_session(policy, create_ledger=True) as session:
+        reserve = session.ledger.reserve
+
+        def reserve_late(request: object) -> object:
+            reservation = reserve(request)  # type: ignore[arg-type]
+            clock.day = date(2026, 11, 1)
+            return reservation
+
+        monkeypatch.setattr(session.ledger, "reserve", reserve_late)
+        release = session.execute(COUNT.format(next(ages)))
+        assert set(release.remaining) == {"dataset", "window:2026-10-01"}
+        assert "window:2026-11-01" not in session.ledger.accounts()
+
+
+def test_a_lifetime_ends_all_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    path = clinic(tmp_path, f"{PURE}, lifetime: {{epsilon: 4}}")
+    ages = iter(range(20, 120))
+    with open_session(path, create_ledger=True) as session:
+        assert asked(session, ages) == 3
+        clock.day = date(2026, 11, 1)
+        assert asked(session, ages) == 1
+        clock.day = date(2026, 12, 1)
+        assert asked(session, ages) == 0
+        assert "dataset 0 %" in session.budget().shares_text()
+
+
+# --- what is said -------------------------------------------------------------------------------------------------
+
+
+def test_prices_and_balances_are_those_of_the_window(policy: Path, clock: Clock, ages: Iterator[int]) -> None:
+    with open_session(policy, analyst="research", create_ledger=True) as session:
+        plan = session.explain(COUNT.format(next(ages)))
+        assert "50 % of this month's budget of research; 2 questions like this one" in "\n".join(plan.lines)
+        release = session.execute(COUNT.format(next(ages)))
+        assert "this month's budget" in release.receipt.price
+        budget = session.budget()
+        assert budget.shares_text() == "this month 66.6 %, analyst research this month 50 %"
+        assert budget.epsilon["window:2026-10-01"] == (1, 3) and session.questions_left() == 1
+        clock.day = date(2026, 11, 1)
+        assert session.budget().shares_text() == "this month 100 %, analyst research this month 100 %"
+        assert session.budget().words("dataset") == "no limit in all; epsilon 1 spent since the ledger was made"
+        rows = {row[0]: row[1:] for row in session.execute("SHOW dp.budget").rows() if row[1] == "epsilon"}
+        assert rows["dataset"] == ("epsilon", "1", "3", 1.0, None)
+        assert rows["window:2026-11-01"] == ("epsilon", "0", "3", 0.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        (PURE, "12 months amount to epsilon 36 at delta 1.2e-05, and nothing limits what all of them add up to"),
+        (PURE.replace("month", "year"), "one year amounts to epsilon 3 at delta 1e-06, and nothing limits"),
+        (PURE.replace("month", "day"), "365 days amount to epsilon 1100 at delta"),
+        (f"{PURE}, lifetime: {{epsilon: 20}}", "and all that are ever opened to at most epsilon 20 at delta 1e-06"),
+    ],
+)
+def test_what_windows_add_up_to_is_said_at_every_door(
+    policy: Path, clock: Clock, capsys: pytest.CaptureFixture[str], budget: str, words: str
+) -> None:
+    policy.write_text(policy.read_text().replace(PURE, budget))
+    assert words in windows_in_words(load_policy(policy).budget)
+    assert status_of(["check", "--create-ledger", "-p", str(policy)]) == 0
+    assert words in capsys.readouterr().out
+    assert status_of(["explain", "-p", str(policy), "SELECT COUNT(*) FROM patients"]) == 0
+    assert words in capsys.readouterr().out
+    assert status_of(["budget", "show", "-p", str(policy)]) == 0
+    assert words in capsys.readouterr().err
+    assert status_of(["budget", "forecast", "-p", str(policy)]) == 0
+    assert ("dataset" in capsys.readouterr().out) == ("lifetime" in budget)
+    connection = dpsql.connect(policy)
+    assert words in connection.budget.text()
+    connection.close()
+
+
+def test_the_sum_of_a_year_under_zcdp_is_below_twelve_times_and_above_one_month(policy: Path) -> None:
+    policy.write_text(policy.read_text().replace(PURE, ZCDP))
+    words = windows_in_words(load_policy(policy).budget)
+    epsilon = Fraction(words.split("epsilon ")[1].split(" ")[0])
+    assert 12 * 12**0.5 <= epsilon < 12 * 12
+    assert windows_in_words(load_policy(policy).budget.__class__(Fraction(3), Fraction(0), "pure")) == ""
+
+
+def test_accounts_of_windows_that_are_over_are_not_listed(
+    policy: Path, clock: Clock, ages: Iterator[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_session(policy, analyst="research", create_ledger=True) as session:
+        asked(session, ages, 1)
+        clock.day = date(2026, 11, 1)
+        asked(session, ages, 1)
+    capsys.readouterr()
+    assert status_of(["budget", "show", "-f", "csv", "-p", str(policy)]) == 0
+    rows = [line.split(",")[:4] for line in capsys.readouterr().out.splitlines()]
+    assert rows[1:] == [
+        ["dataset", "pure", "2.0", ""],
+        ["window:2026-11-01", "pure", "1.0", "3.0"],
+        ["window:2026-11-01:analyst:research", "pure", "1.0", "2.0"],
+    ]
