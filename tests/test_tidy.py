@@ -35,6 +35,8 @@ EXACT_ROOMS = (
     "noise/rank_choice.py",
     "noise/weighted_runs.py",
     "noise/count_choice.py",
+    "noise/rounded_laplace.py",
+    "noise/local_sensitivity.py",
 )
 """Rooms that decide about privacy with integers and fractions alone."""
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from dpsql.audit.choice_laws import AnyChoice, log_ratios
+from dpsql.audit.local_laws import delta_needed
 from dpsql.audit.noise_laws import law_of, pure_rho
 from dpsql.audit.observation import Key, Measured, Vector
 from dpsql.audit.verify_export import PLACES
@@ -21,6 +22,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Selection, Sensitivity
 from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.local_sensitivity import LocalSensitivityPlan, ProposeTestRelease, SmoothSensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent, MostFrequentPlan
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
@@ -96,6 +98,10 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
                 share <= 1, f"block {number} {name}: terms that share a row move {float(share)} of one claim"
             )
         for plan in priced.noise.measurements:
+            if isinstance(plan, LocalSensitivityPlan):
+                parts = released_local(verdict, (number, plan), left_block, right_block)
+                epsilon, delta, rho = epsilon + parts[0], delta + parts[1], rho + parts[2]
+                continue
             assert isinstance(plan, (RankHistogramPlan, MostFrequentPlan, EndRowsPlan))
             for name, law, level in choices(plan):
                 histograms: list[Histograms] = [
@@ -127,6 +133,27 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
     if price_loss.rho is not None:
         verdict.expect(rho <= price_loss.rho, f"rho {float(rho)} > charged {float(price_loss.rho)}")
     return verdict
+
+
+def released_local(
+    verdict: Verdict, place: tuple[int, LocalSensitivityPlan], left: Measured, right: Measured
+) -> tuple[Fraction, float, Fraction]:
+    """(epsilon, delta, rho) that a number with noise by local sensitivity costs between two neighbours: of every group that moved
+    the epsilon of its law, and the delta that its two laws need at it."""
+    number, plan = place
+    law = plan.law
+    assert isinstance(law, (SmoothSensitivity, ProposeTestRelease)), "a law that is not registered here"
+    sides = [by_group(block.histograms.get(plan.name, {})) for block in (left, right)]
+    moved = rows_moved(*sides)
+    verdict.problems += [
+        f"block {number} {plan.name}: {norm} distance {rows} > claimed {claim}"
+        for norm, rows, claim in within(moved, law.sensitivity)
+    ]
+    delta = sum(delta_needed(law, plan.cells, *(side.get(key, {}) for side in sides)) for key in moved)
+    verdict.reach({(number, plan.name): Fraction(sum(moved.values()), law.sensitivity.l1)})
+    share = Fraction(len(moved), law.sensitivity.l0)
+    loss = law.loss
+    return (loss.epsilon or Fraction(0)) * share, delta, (loss.rho or Fraction(0)) * share
 
 
 def covers(charge: Mapping[str, int], price: Price) -> bool:

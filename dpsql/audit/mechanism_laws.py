@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpsql.audit.choice_laws import AnyChoice, log_law, runs
+from dpsql.audit.local_laws import through
 from dpsql.audit.noise_laws import law_of
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups
@@ -29,6 +30,13 @@ from dpsql.pricing.pricing import Price
 from dpsql.privacy.mechanisms.contract import Law, Noise, Selection
 from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.local_sensitivity import (
+    REFUSED,
+    LocalSensitivityPlan,
+    ProposeTestRelease,
+    SmoothSensitivity,
+    propose_for,
+)
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
 
@@ -66,6 +74,10 @@ def laws_of(price: Price) -> dict[tuple[str, int], Callable[[], LawChecked]]:
         if priced.noise.selection is not None:
             checks.setdefault((priced.noise.selection.kind, 0), partial(check_selection, priced.noise.selection))
         for plan in priced.noise.measurements:
+            if isinstance(plan, LocalSensitivityPlan):
+                assert isinstance(plan.law, (SmoothSensitivity, ProposeTestRelease))
+                checks.setdefault((plan.law.mechanism, 0), partial(check_local, plan.law))
+                continue
             for _, law in plan.laws:
                 choice = audited_choice(law)
                 size = round(math.log2(float(choice.rate)))
@@ -180,6 +192,30 @@ def check_choice(law: AnyChoice, draws: int = CHOICES, alpha: float = ALPHA) -> 
     )
     problem = "cells are chosen by another law than the exponential mechanism's" if distance > allowed else ""
     return LawChecked(choice_words(law), float(1 / law.rate), distance, allowed, problem)
+
+
+def check_local(law: Law, draws: int = CHOICES, alpha: float = ALPHA) -> LawChecked:
+    """Medians or means that the real gate releases of `draws` equal histograms, against the law from its definition
+    (`local_laws`). Of propose-test-release another bound is proposed, so that the test is passed half of the time."""
+    if not isinstance(law, (SmoothSensitivity, ProposeTestRelease)):
+        raise refuse("internal", what="noise by local sensitivity of a law that is not audited")
+    rows = {30: 40 * law.sensitivity.linf, 31: 1, 500: 61 * law.sensitivity.linf, 740: 40 * law.sensitivity.linf}
+    if isinstance(law, ProposeTestRelease):
+        law = propose_for(law.sensitivity, replace(law.loss, rho=None), 10)
+        rows = {480: law.sensitivity.linf * (law.threshold + 2), 485: law.sensitivity.linf}
+    groups = Groups(pa.table({"k0": pa.array(range(draws))}), draws, True)
+    cells, counts = (np.array(list(part), dtype=np.int64) for part in (rows, rows.values()))
+    start = np.arange(draws + 1, dtype=np.int64) * cells.size
+    histograms = Histograms(EXAMPLE_CELLS, start, np.tile(cells, draws), np.tile(counts, draws))
+    released = Gate().release_local("l0", histograms, law, groups)
+    chances = through(law, EXAMPLE_CELLS, rows)
+    allowed = math.sqrt(math.log(2 / alpha) / (2 * draws))
+    distance = _distance(
+        released.astype(np.float64),
+        lambda points: np.where(points < REFUSED, 0.0, chances[np.maximum(points, REFUSED).astype(np.int64) - REFUSED]),
+    )
+    problem = f"numbers have another law than that of {law.mechanism}" if distance > allowed else ""
+    return LawChecked(law.mechanism, float(1 / law.epsilon_0), distance, allowed, problem)
 
 
 def _near_ties(law: MostFrequent | EndKey) -> dict[int, int]:

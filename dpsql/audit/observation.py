@@ -116,6 +116,10 @@ class RecordingGate(Gate):
         """Note the histograms from which the key of rows at an end is chosen."""
         return self._noted(name, histograms, law, groups)
 
+    def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """Note the histograms from which a number with noise by local sensitivity is computed."""
+        return self._noted(name, histograms, law, groups)
+
     def _noted(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
         if not groups.public and self.blocks:
             self._groups = (

@@ -149,6 +149,11 @@ def _quantiles(name: str, value: str, keys: list[str]) -> Iterator[tuple[str, ..
     yield "extremes", f"SELECT MIN({value}) AS least, MAX({value}) AS most FROM {name}"
     for key in keys:
         yield "median", f"SELECT {key}, QUANTILE_DISC({value}, 0.9) AS q FROM {name} GROUP BY {key}"
+    smooth, proposed = ("dp.mechanism = 'smooth_sensitivity'",), ("dp.mechanism = 'propose_test_release'",)
+    yield "local sensitivity", f"SELECT MEDIAN({value}) AS m FROM {name}", *smooth
+    yield "local sensitivity", f"SELECT AVG({value}) AS m FROM {name}", *proposed, "dp.proposed_sensitivity = 0.5"
+    for key in keys:
+        yield "local sensitivity", f"SELECT {key}, MEDIAN({value}) AS m FROM {name} GROUP BY {key}", *smooth
 
 
 def _listed(name: str, value: str, orders: list[str], keys: list[str]) -> Iterator[tuple[str, ...]]:

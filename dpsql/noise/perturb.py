@@ -22,6 +22,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.noise.count_choice import choose_most, end_keys
 from dpsql.noise.group_layout import Groups, lay_out
 from dpsql.noise.int128 import Int128, parts
+from dpsql.noise.local_sensitivity import smooth_medians, tested_numbers
 from dpsql.noise.measurements import PARTS
 from dpsql.noise.noise_samplers import sample
 from dpsql.noise.noisy_threshold import NoisyThreshold
@@ -35,6 +36,7 @@ from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, NoisePlan, Selection, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric
 
@@ -132,6 +134,19 @@ class Gate:
         if isinstance(law, EndKey):
             start, key, count = end_keys(histograms.start, histograms.cell, histograms.count, law)
             return choose_most(law.keys, start, key, count, law.rate, groups.draws, self._randomness)
+        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+
+    def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """For each group its median or mean with noise that follows its local sensitivity, or -1 where that was refused.
+
+        Raises as `choose` does.
+        """
+        if isinstance(law, SmoothSensitivity):
+            return smooth_medians(histograms, law, groups.draws, self._randomness)
+        if isinstance(law, ProposeTestRelease):
+            test, noise = (self._draw(step, groups.draws) for step in (law.test, law.noise))
+            guard(test is not None and noise is not None)
+            return tested_numbers(histograms, law, np.asarray(test), np.asarray(noise))
         raise refuse("noise_plan", charged=True, problem="unknown mechanism")
 
     def count_rows(self, exact: int, noise: Noise | None) -> int:

@@ -64,6 +64,8 @@ class Chooser(Protocol):
 
     def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
 
+    def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
+
 
 def released_quantiles(
     table: Any, plan: RankHistogramPlan, groups: Groups, gate: Chooser

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import Expr, Term
 from dpsql.privacy.mechanisms.end_rows import END_ROWS
+from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, PROPOSED, ends_of
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES
@@ -161,5 +162,36 @@ class EndRows:
         return (self.name,)
 
 
-MEASUREMENTS = (RANK_HISTOGRAM, MOST_FREQUENT, END_ROWS, SAMPLE_VALUES)
+@dataclass(frozen=True)
+class LocalNumber:
+    """How many rows of each group have their `value` in each cell of a grid, and the median of the group, or its `mean` on a grid
+    2**`finer` times as fine, with noise in proportion to how far one unit moves it in data near these.
+
+    `term` gives a row's cell, as in `RankHistogram`. `mechanism`: a word of `privacy.mechanisms.local_sensitivity`. Of
+    propose-test-release `bound` steps are proposed, and an error bar is released that holds with `confidence`.
+    """
+
+    name: str
+    value: Expr
+    term: Term
+    mechanism: str
+    mean: bool = False
+    finer: int = 0
+    bound: int | None = None
+    confidence: Fraction | None = None
+
+    word = LOCAL_SENSITIVITY
+
+    @property
+    def cells(self) -> int:
+        """Return how many cells a group has."""
+        return self.term.magnitude + 1
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of what is released for each group."""
+        return (self.name, *(ends_of(self.name) if self.mechanism == PROPOSED else ()))
+
+
+MEASUREMENTS = (RANK_HISTOGRAM, MOST_FREQUENT, END_ROWS, SAMPLE_VALUES, LOCAL_SENSITIVITY)
 """Every word, for the test that no floor lacks a part."""

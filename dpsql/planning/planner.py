@@ -24,6 +24,7 @@ from dpsql.planning.expected_bars import widest_bar
 from dpsql.policy import Column, Policy, Table
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.explain import describe_loss
+from dpsql.pricing.local_sensitivity import requested
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, price
 from dpsql.privacy.accounting.contract import Accountant
@@ -179,8 +180,9 @@ class Planner:
                     "slow_expression",
                     way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
                 )
-        bars = options.confidence if options.quantile_bars else None
-        blocks = tuple(bounded(block, self.policy, options.bounds, bars) for block in plan.blocks)
+        local = requested(options)
+        bars = options.confidence if options.quantile_bars or local is not None else None
+        blocks = tuple(bounded(block, self.policy, options.bounds, bars, local) for block in plan.blocks)
         widest = partial(self._widest, plan, options)
         priced = price(blocks, options, self.policy, self.accountant, widest)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))

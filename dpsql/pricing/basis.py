@@ -11,7 +11,7 @@ from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number
 from dpsql.plan.plan import Clip, Column, Expr, Measure, Term, TermKind
 from dpsql.policy.bounds import ContributionBounds, smallest
-from dpsql.pricing import end_rows, most_frequent, sample_values
+from dpsql.pricing import end_rows, local_sensitivity, most_frequent, sample_values
 from dpsql.pricing.joint_sums import Shared, Sharing, can_be_missing, sharable
 from dpsql.pricing.rank_histograms import cell_value, end_values, measured, with_ends
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, summed
@@ -150,6 +150,13 @@ class TermBasis:
         formula = cell_value(value, term, name, interpolated)[0]
         if barred and self.bars is not None and value.facts.type.numeric:
             self.ends[formula] = end_values(value, term, with_ends(self.measurements, name, self.bars))
+        return formula
+
+    def local(self, measure: Measure, request: local_sensitivity.LocalRequest) -> Formula:
+        """A measure with noise that follows its local sensitivity."""
+        formula, ends = local_sensitivity.measured(self.measurements, self.groups, measure, request)
+        if ends is not None:
+            self.ends[formula] = ends
         return formula
 
     def most_frequent(self, value: Expr, condition: Expr | None) -> Formula:

@@ -9,12 +9,13 @@ from dpsql.errors.exceptions import refuse
 from dpsql.functions.neutral_conditions import without_neutral
 from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import Formula, MeasureFormula, terms_of, whole
-from dpsql.plan.intervals import GroupFacts
+from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.plan.plan import Block, BoundedBlock, Caps
 from dpsql.plan.stability import owned, rows_in_group, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.basis import TermBasis
+from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
 
@@ -22,9 +23,15 @@ SELECTION = "sel"
 """Engine column that partition selection looks at when no measured term counts the same."""
 
 
-def bounded(block: Block, policy: Policy, bounds: ContributionBounds, bars: Fraction | None = None) -> BoundedBlock:
+def bounded(
+    block: Block,
+    policy: Policy,
+    bounds: ContributionBounds,
+    bars: Fraction | None = None,
+    local: LocalRequest | None = None,
+) -> BoundedBlock:
     """The basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the confidence
-    of the error bars of quantiles that are measured."""
+    of the error bars of quantiles that are measured. `local`: noise follows the local sensitivity of measures."""
     if any(measure.per_group is not None for measure in block.measures):
         raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
     block = without_neutral(block)
@@ -47,11 +54,11 @@ def bounded(block: Block, policy: Policy, bounds: ContributionBounds, bars: Frac
     # Terms share each row where that halves the parts of the budget at least: a count is then the difference of two sums,
     # with as much noise under Gaussian laws as one of twice as many parts, and with less under Laplace's.
     one_row = rows == 1 or not has_owner
-    basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars)
+    basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars, local)
     # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
     stars, parts = not (private_keys and one_row), _parts(basis, private_keys)
-    if parts != 1:
-        shared = _basis(block, one_row, rows, bounds, assumed_groups, bars, sharing=True, stars=stars)
+    if parts != 1 and local is None:
+        shared = _basis(block, one_row, rows, bounds, assumed_groups, bars, None, sharing=True, stars=stars)
         if 2 * _parts(shared[0], private_keys) <= parts:
             basis, formulas = shared
     if not has_owner and any(term.clip is not None for term in basis.terms):
@@ -95,10 +102,13 @@ def _basis(
     bounds: ContributionBounds,
     groups: int,
     bars: Fraction | None,
+    local: LocalRequest | None,
     sharing: bool = False,
     stars: bool = True,
 ) -> tuple[TermBasis, tuple[MeasureFormula, ...]]:
     basis = TermBasis(block.measures, one_row, rows, bounds, sharing, stars, groups, bars)
+    if local is not None:
+        return basis, tuple((measure.name, basis.local(measure, local), Type.REAL) for measure in block.measures)
     return basis, tuple(
         (measure.name, *aggregate_of(measure.aggregate).measured(basis, measure)) for measure in block.measures
     )

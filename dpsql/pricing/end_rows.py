@@ -70,6 +70,10 @@ class EndRowsPricing:
         """One."""
         return 1
 
+    def deltas(self, measurement: EndRows) -> int:
+        """None: a choice needs no delta."""
+        return 0
+
     def planned(self, measurement: EndRows, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:
         """A unit adds n_g rows to group g, wherever they are in its order. So the vector of n_g has the norms of a COUNT's
         sensitivity, which `end_rows` turns into a loss."""

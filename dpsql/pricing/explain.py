@@ -19,6 +19,7 @@ from dpsql.plan.expression_text import expression_text
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.plan import Block, Expr, Measure, Plan, Term, TermKind
 from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.local_sensitivity import WAYS as LOCAL
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import Price, PricedBlock
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
@@ -100,6 +101,9 @@ class PrivacyPlan:
                 lines.append(
                     f"{row.block}  {described}, shown from about {row.noise_scale:.4g} units (delta {row.delta:.3g})"
                 )
+                continue
+            if row.error_95 is None and row.mechanism in LOCAL:
+                lines.append(f"{row.block}  {described}, {row.keys} keys: {row.mechanism} ({row.bound})")
                 continue
             if row.error_95 is None:
                 lines.append(
@@ -238,6 +242,8 @@ def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], conf
     for measurement, plan in zip(priced.block.measurements, priced.noise.measurements, strict=True):
         part = PARTS.of(measurement.word)
         for name, law in plan.laws:
+            if law.loss == PrivacyLoss.nothing():
+                continue  # an end of an error bar that follows from the number itself
             number, loss = part.explained(measurement, plan, name, confidence), law.loss
             names = [label for measure in _reading(name, block, priced) for label in used.get(measure.name, [])]
             rows.append(

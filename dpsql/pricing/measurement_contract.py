@@ -32,8 +32,12 @@ class MeasurementPricing(Protocol):
     def parts(self, measurement: Any) -> int:
         """Return how many parts of the question's budget the measurement takes."""
 
+    def deltas(self, measurement: Any) -> int:
+        """Return how many parts of the question's delta the measurement takes."""
+
     def planned(self, measurement: Any, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:
-        """Its mechanisms, each of which costs at most one `part` (epsilon, or rho where epsilon is None)."""
+        """Its mechanisms, each of which costs at most one `part` (epsilon, or rho where epsilon is None, and delta for those that
+        take one)."""
 
     def explained(self, measurement: Any, plan: Any, number: str, confidence: float) -> ExplainedNumber:
         """One of its released numbers, as `plan` makes it noisy."""

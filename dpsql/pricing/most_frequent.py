@@ -46,6 +46,10 @@ class MostFrequentPricing:
         """One."""
         return 1
 
+    def deltas(self, measurement: MostFrequentValue) -> int:
+        """None: a choice needs no delta."""
+        return 0
+
     def planned(
         self, measurement: MostFrequentValue, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> MeasurementPlan:

@@ -15,6 +15,7 @@ from dpsql.policy import Policy
 from dpsql.policy.bounds import BOUND_NAMES, UNBOUNDED, ContributionBounds
 from dpsql.pricing.budget_shares import Objective
 from dpsql.privacy.loss import exact_number, plain_decimal
+from dpsql.privacy.mechanisms.local_sensitivity import PROPOSED, SMOOTH
 from dpsql.privacy.mechanisms.registry import askable
 
 MOST_BOUND = 10**9
@@ -49,7 +50,7 @@ class Options:
     """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
     `project` names the account that is charged beside the dataset's and the analyst's. `threshold`: questions are compared with
     it instead of answered, in at most `hits` runs of the watch called `watch`. `workload`: what tables that are measured as one
-    make small."""
+    make small. `proposed_sensitivity`: what propose-test-release tests."""
 
     epsilon: Fraction
     delta: Fraction
@@ -69,6 +70,7 @@ class Options:
     watch: str = "default"
     hits: int = 1
     workload: Objective = Objective.OFF
+    proposed_sensitivity: Fraction | None = None
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
@@ -208,7 +210,7 @@ def _workload(text: str) -> Objective:
 
 
 def _mechanism(text: str) -> str:
-    if text.lower() not in ("auto", *(mechanism.word for mechanism in askable())):
+    if text.lower() not in _WORDS:
         raise ValueError(text)
     return text.lower()
 
@@ -243,7 +245,8 @@ def _project(text: str) -> str | None:
     return None if text.lower() in ("none", "null", "") else text
 
 
-_MECHANISMS = " or ".join(", ".join(("auto", *(mechanism.word for mechanism in askable()))).rsplit(", ", 1))
+_WORDS = ("auto", *(mechanism.word for mechanism in askable()), SMOOTH, PROPOSED)
+_MECHANISMS = " or ".join(", ".join(_WORDS).rsplit(", ", 1))
 
 _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "epsilon": (_positive, "a number above 0"),
@@ -264,6 +267,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "max_count": (_bound, "a whole number from 1, or none"),
     "threshold": (_threshold, "a number from -10^18 to 10^18, or none"),
     "watch": (_watch, "a name of 1 to 40 letters, digits, dots, hyphens and underscores"),
+    "proposed_sensitivity": (_total, "a number above 0 in the unit of the answer, or none"),
     "hits": (_hits, f"a whole number from 1 to {MOST_HITS}"),
     "workload": (_workload, "off, on, relative or absolute"),
     "project": (_project, "a project of the policy, or none"),

@@ -134,7 +134,10 @@ class _Shares:
         apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
         self.parts = max(1, measured + apart + numbers)
         spending = [mechanism.word for mechanism in self.mechanisms if accountant.spends_delta(mechanism)]
-        sharing = len(self.selecting) + (measured + apart if spending else 0)
+        deltas = sum(
+            PARTS.of(measurement.word).deltas(measurement) for block in blocks for measurement in block.measurements
+        )
+        sharing = len(self.selecting) + (measured + apart if spending else 0) + deltas
         if spending and measured + apart and options.delta == 0:
             raise refuse("mechanism_needs_delta", mechanism=spending[0].capitalize())
         self.delta = options.delta / max(1, sharing)
@@ -169,7 +172,7 @@ class _Shares:
 
 def _mechanisms(options: Options, accountant: Accountant) -> tuple[Mechanism, ...]:
     """Those that may be used: the one that is asked for, or all that are counted without more delta."""
-    if options.mechanism != "auto":
+    if options.mechanism in MECHANISMS:
         return (MECHANISMS[options.mechanism],)
     return tuple(mechanism for mechanism in askable() if not accountant.spends_delta(mechanism))
 
@@ -216,7 +219,9 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     selection, counted = _selection(block, terms, shares, policy)
     terms += counted
     measurement_plans = tuple(
-        PARTS.of(measurement.word).planned(measurement, block.caps, shares.loss, neighbours)
+        PARTS.of(measurement.word).planned(
+            measurement, block.caps, replace(shares.loss, delta=shares.delta), neighbours
+        )
         for measurement in block.measurements
     )
     listed = None if block.combinations is None else block.combinations.numbers

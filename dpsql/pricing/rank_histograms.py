@@ -211,6 +211,10 @@ class RankHistogramPricing:
         """One for each level of choices, and for each end of an error bar."""
         return 1 + max(search.level for search in _searches(measurement)) + len(measurement.ends)
 
+    def deltas(self, measurement: RankHistogram) -> int:
+        """None: a choice needs no delta."""
+        return 0
+
     def moved(self, measurement: RankHistogram, caps: Caps, neighbours: Neighbours) -> Sensitivity:
         """A unit adds n_g rows to group g, wherever they are: that is how far it moves a count of all rows. So the vector of
         n_g has the norms of a COUNT's sensitivity."""

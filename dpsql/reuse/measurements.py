@@ -12,11 +12,20 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.measurements import EndRows, MostFrequentValue, RankHistogram, Register, SampleValues
+from dpsql.plan.measurements import EndRows, LocalNumber, MostFrequentValue, RankHistogram, Register, SampleValues
 from dpsql.pricing.measurements import PARTS as PRICING
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.end_rows import END_ROWS, EndKey, EndRowsPlan
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.local_sensitivity import (
+    LOCAL_SENSITIVITY,
+    FollowsFrom,
+    LocalSensitivityPlan,
+    ProposeTestRelease,
+    SmoothSensitivity,
+    ends_of,
+)
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT, MostFrequent, MostFrequentPlan
 from dpsql.privacy.mechanisms.rank_histogram import (
     RANK_HISTOGRAM,
@@ -25,6 +34,7 @@ from dpsql.privacy.mechanisms.rank_histogram import (
     RankHistogramPlan,
     Search,
 )
+from dpsql.privacy.mechanisms.registry import from_json, to_json
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES, SampleValuesPlan
 
 _MOST_EXPLAINED = 3
@@ -230,6 +240,66 @@ def _side(last: bool) -> str:
     return "key of the last rows" if last else "key of the first rows"
 
 
+class LocalNumberRecord:
+    """A median or mean with noise by local sensitivity, and the ends of its error bar."""
+
+    def written(self, measurement: LocalNumber, plan: LocalSensitivityPlan) -> list[dict[str, Any]]:
+        labels, measure = self.labels(measurement), measure_of(measurement)
+        return [
+            {"name": name, "measure": measure, "what": labels[name], "mechanism": _local_facts(law)}
+            for name, law in plan.laws
+        ]
+
+    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
+        law = _local_law(facts["mechanism"])
+        return StoredNumber(facts["name"], LOCAL_SENSITIVITY, facts["measure"], facts["what"], law)
+
+    def labels(self, measurement: LocalNumber) -> dict[str, str]:
+        kind = f"{measurement.mechanism} {'mean' if measurement.mean else 'median'} {measurement.bound}"
+        ends = zip(ends_of(measurement.name), ("low", "high"), strict=True)
+        sides = {name: f"{kind} {side} {measurement.confidence}" for name, side in ends}
+        return {name: sides.get(name, kind) for name in measurement.numbers}
+
+    def plan_of(self, measurement: LocalNumber, numbers: Sequence[StoredNumber]) -> LocalSensitivityPlan:
+        by_label = {number.what: number for number in numbers}
+        labels = self.labels(measurement)
+        number = by_label[labels[measurement.name]]
+        ends = [by_label[label].mechanism for name, label in labels.items() if name != measurement.name]
+        width = ends[0].width if ends else None
+        return LocalSensitivityPlan(number.name, measurement.cells, number.mechanism, width)
+
+
+def _local_facts(law: Any) -> dict[str, Any]:
+    moved = law.sensitivity
+    facts = {"mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf]}
+    if isinstance(law, FollowsFrom):
+        return facts | {"width": law.width}
+    facts |= {"delta_0": str(law.delta_0)}
+    if isinstance(law, SmoothSensitivity):
+        return facts | {"epsilon_0": str(law.epsilon_0), "alpha": law.alpha, "fall": law.fall}
+    return facts | {
+        "bound": law.bound, "test": to_json(law.test), "noise": to_json(law.noise), "threshold": law.threshold,
+        "mean": law.mean, "finer": law.finer,
+    }  # fmt: skip
+
+
+def _local_law(facts: Mapping[str, Any]) -> SmoothSensitivity | ProposeTestRelease | FollowsFrom:
+    moved = Sensitivity(*facts["sensitivity"])
+    if facts["mechanism"] == FollowsFrom.mechanism:
+        return FollowsFrom(moved, facts["width"])
+    delta = Fraction(facts["delta_0"])
+    if facts["mechanism"] == SmoothSensitivity.mechanism:
+        return SmoothSensitivity(moved, Fraction(facts["epsilon_0"]), delta, facts["alpha"], facts["fall"])
+    if facts["mechanism"] != ProposeTestRelease.mechanism:
+        raise ValueError("no mechanism of local sensitivity")
+    test, noise = from_json(facts["test"]), from_json(facts["noise"])
+    if not isinstance(test, Laplace) or not isinstance(noise, Laplace):
+        raise ValueError("a test or an answer with other noise than Laplace's")
+    return ProposeTestRelease(
+        moved, facts["bound"], test, noise, facts["threshold"], delta, facts["mean"], facts["finer"]
+    )
+
+
 PARTS: Register[MeasurementRecord] = Register(
     "reuse",
     {
@@ -237,11 +307,12 @@ PARTS: Register[MeasurementRecord] = Register(
         MOST_FREQUENT: MostFrequentRecord(),
         END_ROWS: EndRowsRecord(),
         SAMPLE_VALUES: SampleValuesRecord(),
+        LOCAL_SENSITIVITY: LocalNumberRecord(),
     },
 )
 
 
-def measure_of(measurement: RankHistogram | MostFrequentValue | EndRows) -> str:
+def measure_of(measurement: RankHistogram | MostFrequentValue | EndRows | LocalNumber) -> str:
     """Names what a measurement counts in which cells (the value, its bounds, its filter, a key), whatever it is called and
     whatever is chosen from it."""
     key = measurement.key if isinstance(measurement, EndRows) else None

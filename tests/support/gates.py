@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpsql.audit.local_laws import in_order, number, ranked
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
@@ -16,6 +17,7 @@ from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, Selection
 from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 
 
@@ -71,6 +73,18 @@ class NoiselessGate(Gate):
             if end > start:
                 chosen[group] = histograms.cell[end - 1 if law.last else start] % law.keys
         return chosen
+
+    def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """The exact median or mean."""
+        assert isinstance(law, (SmoothSensitivity, ProposeTestRelease))
+        last = histograms.cells - 1
+        exact = np.zeros(groups.count, dtype=np.int64)
+        for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
+            rows = dict(zip(histograms.cell[start:end].tolist(), histograms.count[start:end].tolist(), strict=True))
+            cells = in_order(rows)
+            is_smooth = isinstance(law, SmoothSensitivity)
+            exact[group] = ranked(cells, 0, last) if is_smooth else number(law, cells, last)
+        return exact
 
     def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
         return None if isinstance(noise, Constant) else np.zeros(count, np.int64)

@@ -19,6 +19,7 @@ from dpsql.engine.query import EngineQuery
 from dpsql.plan.measurements import Register
 from dpsql.plan.plan import BoundedBlock, Measurement, Term
 from dpsql.privacy.mechanisms.end_rows import END_ROWS
+from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES
@@ -58,6 +59,7 @@ PARTS: Register[MeasurementText] = Register(
         RANK_HISTOGRAM: _CELLS,
         MOST_FREQUENT: _CELLS,
         END_ROWS: _CELLS,
+        LOCAL_SENSITIVITY: _CELLS,
         SAMPLE_VALUES: MeasurementText(row_terms, sample_values),
     },
 )

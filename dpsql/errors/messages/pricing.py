@@ -22,6 +22,42 @@ register(
     "the {mechanism} mechanism needs delta under a pure accountant, and none is allowed",
     "SET dp.mechanism = 'laplace', or ask the owner for per_query.delta",
 )
+register(
+    "local_measure",
+    "0A000",
+    "dp.mechanism = {mechanism} is for {may} alone",
+    "SET dp.mechanism = 'auto' for other questions",
+)
+register(
+    "local_delta",
+    "ZP014",
+    "dp.mechanism = {mechanism} needs delta, and none is allowed",
+    "SET dp.mechanism = 'auto', or ask the owner for per_query.delta",
+)
+register(
+    "local_bars",
+    "0A000",
+    "the noise of smooth_sensitivity has a secret scale, so that no error bar can be shown",
+    "SET dp.mechanism = 'auto' for a median with an error bar, or RESET dp.quantile_bars",
+)
+register(
+    "local_proposal",
+    "22023",
+    "dp.mechanism = propose_test_release tests a sensitivity that the question proposes, and none is proposed",
+    "SET dp.proposed_sensitivity to how far one person may move the answer at most, in its unit",
+)
+register(
+    "local_bound",
+    "22023",
+    "dp.proposed_sensitivity = {bound} cannot be tested here: it must be {least} at least and below {most}",
+    "propose how far one person may move the answer at most, in its unit",
+)
+register(
+    "local_epsilon",
+    "22023",
+    "epsilon is too small for dp.mechanism = {mechanism}",
+    "ask with more epsilon, or SET dp.mechanism = 'auto'",
+)
 register("target_error", "22023", "dp.target_error cannot be reached: {reason}", "{way}")
 register(
     "target_error_choice",

@@ -28,7 +28,7 @@ from dpsql.storage.recent_values import RecentValues
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
 _MOST_SHAPES = 512
-CHOSEN = "it was chosen among values, not computed; EXPLAIN shows its error in rows in the worst case"
+CHOSEN = "it was chosen among values, not computed, or has noise of a secret scale; EXPLAIN shows its error in rows"
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from dpsql.release.error_bars.affine import Part, Weighed, half_widths, parts
 from dpsql.release.error_bars.draws import Floats, known_law
 from dpsql.release.error_bars.ends import Interval
 from dpsql.release.error_bars.simulation import AT, Groups, Simulation
-from dpsql.release.formulas import formula_values
+from dpsql.release.formulas import numbers
 from dpsql.release.remainder import DIALECT, ReleasedBlock, column, identifier
 from dpsql.release.sandbox import Room, floats
 
@@ -52,9 +52,7 @@ def measured_interval(tree: exp.Expr, groups: Groups) -> Interval | None:
     low, high, confidence = next(ends for name, *ends in block.groups.ends if name == measure)
     terms = {term.name: np.asarray(term.values, dtype=np.float64) for term in block.terms}
     value = next(formula for name, formula, _ in block.formulas if name == measure)
-    middle, below, above = (
-        np.asarray(formula_values(formula, terms), dtype=np.float64)[rows] for formula in (value, low, high)
-    )
+    middle, below, above = (numbers(formula, terms)[rows] for formula in (value, low, high))
     if groups.confidence > float(confidence) + _SAME:
         return Interval.nothing(middle.size)
     return Interval(middle, below, above, np.zeros(middle.size, dtype=bool))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.clinic import build
 
+from dpsql.errors.exceptions import Error
 from dpsql.pricing.options import Options
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
@@ -64,6 +65,14 @@ def compared(session: Session) -> Any:
     return session.execute("SELECT COUNT(*) FROM patients")
 
 
+def proposed(session: Session) -> str:
+    session.execute("SET dp.mechanism = propose_test_release")
+    try:
+        return session.explain("SELECT MEDIAN(age) AS m FROM patients").to_text()
+    except Error as error:
+        return error.slug
+
+
 def receipt_of_a_comparison(session: Session) -> str:
     receipt = compared(session).receipt.id
     session.execute("SET dp.hits = 10")
@@ -89,6 +98,7 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "unknown": ("null", nulls_without_information),
     "simultaneous": ("off", first_row),
     "threshold": ("5", lambda session: [column.name for column in session.execute("SELECT COUNT(*) FROM patients").columns]),
+    "proposed_sensitivity": ("3", proposed),
     "watch": ("night", receipt_of_a_comparison),
     "hits": ("7", lambda session: next(compared(session).rows())[4]),
     "project": ("flu", lambda session: sorted(session.budget().spent)),

@@ -1,0 +1,206 @@
+"""MEDIAN by smooth sensitivity, MEDIAN and AVG by propose-test-release as measurements: which questions may ask for them, their
+grid, their cost, and how exact they are beside what `dp.mechanism = auto` would do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.expression_text import expression_text
+from dpsql.plan.formulas import Formula, NoisyValue, greatest, least, null_if
+from dpsql.plan.measurements import LocalNumber
+from dpsql.plan.plan import Caps, Literal, Measure, Term, TermKind
+from dpsql.pricing.measurement_contract import ExplainedNumber
+from dpsql.pricing.options import Options
+from dpsql.pricing.rank_histograms import cell_term
+from dpsql.pricing.sensitivity import sensitivity
+from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
+from dpsql.privacy.mechanisms.exponential import choice_for
+from dpsql.privacy.mechanisms.local_sensitivity import (
+    PROPOSED,
+    REFUSED,
+    SMOOTH,
+    FollowsFrom,
+    LocalSensitivityPlan,
+    ProposeTestRelease,
+    SmoothSensitivity,
+    ends_of,
+    propose_for,
+    smooth_for,
+)
+
+WAYS = (SMOOTH, PROPOSED)
+_MEDIAN = Fraction(1, 2)
+_FINER = 12
+"""Bits by which a mean's grid is finer than the cells of its histogram."""
+_LIKELY = 0.95
+
+
+@dataclass(frozen=True)
+class LocalRequest:
+    """What a question asks for that names one of `WAYS`. `bound`: what it proposes, in the unit of the answer."""
+
+    mechanism: str
+    bound: Fraction | None
+    confidence: Fraction
+
+
+def requested(options: Options) -> LocalRequest | None:
+    """Return what the options ask for; None: no noise by local sensitivity. Raises Refusal local_proposal, local_bars or
+    mechanism_needs_delta."""
+    if options.mechanism not in WAYS:
+        return None
+    if options.mechanism == PROPOSED and options.proposed_sensitivity is None:
+        raise refuse("local_proposal")
+    if options.mechanism == SMOOTH and options.quantile_bars:
+        raise refuse("local_bars")
+    if options.delta == 0:
+        raise refuse("local_delta", mechanism=options.mechanism)
+    return LocalRequest(options.mechanism, options.proposed_sensitivity, options.confidence)
+
+
+def measured(
+    measurements: list[Any], groups: int, measure: Measure, request: LocalRequest
+) -> tuple[Formula, tuple[Formula, Formula] | None]:
+    """A measure as a formula over its released number, with both ends of its error bar if it has one. An equal measurement in
+    `measurements` is made once. Raises Refusal local_measure or local_bound."""
+    mean = measure.aggregate == "avg"
+    if not _is_median(measure) and not (mean and request.mechanism == PROPOSED and not measure.distinct):
+        may = "MEDIAN of numbers" if request.mechanism == SMOOTH else "MEDIAN and AVG of numbers"
+        raise refuse("local_measure", mechanism=request.mechanism, may=may)
+    value = measure.arguments[0]
+    term = cell_term(value, measure.filter, groups)
+    number = LocalNumber("", value, term, request.mechanism, mean, _FINER if mean else 0)
+    if request.mechanism == PROPOSED:
+        assert request.bound is not None
+        bound = math.floor(request.bound * Fraction(2) ** (term.grid + number.finer))
+        if not 1 <= bound < term.magnitude << number.finer:
+            step, width = Fraction(2) ** -(term.grid + number.finer), Fraction(term.upper) - Fraction(term.lower)
+            raise refuse(
+                "local_bound", bound=plain_decimal(request.bound), least=plain_decimal(step), most=plain_decimal(width)
+            )
+        number = replace(number, bound=bound, confidence=request.confidence)
+    locals_ = [measurement for measurement in measurements if isinstance(measurement, LocalNumber)]
+    same = (other for other in locals_ if replace(other, name="", term=replace(other.term, name="")) == number)
+    entered = next(same, None)
+    if entered is None:
+        name = f"l{len(locals_)}"
+        entered = replace(number, name=name, term=replace(term, name=name))
+        measurements.append(entered)
+    ends = None
+    if entered.mechanism == PROPOSED:
+        low, high = ends_of(entered.name)
+        margin = 0.0 if _exact(entered) else 2.0**-term.grid
+        ends = (
+            greatest(_value(entered, low) - margin, float(term.lower)) + _null(low),
+            least(_value(entered, high) + margin, float(term.upper)) + _null(high),
+        )
+    return _value(entered, entered.name) + _null(entered.name), ends
+
+
+def _is_median(measure: Measure) -> bool:
+    if measure.aggregate != "quantile_cont" or not measure.arguments[0].facts.type.numeric:
+        return False
+    quantile = measure.arguments[1]
+    return isinstance(quantile, Literal) and Fraction(quantile.value) == _MEDIAN
+
+
+def _exact(number: LocalNumber) -> bool:
+    """Return whether every value is a cell of its own."""
+    return number.term.magnitude == Fraction(number.term.upper) - Fraction(number.term.lower)
+
+
+def _value(number: LocalNumber, name: str) -> Formula:
+    """Return what the released number `name` stands for, within the bounds."""
+    term = number.term
+    return least(float(term.lower) + NoisyValue(name) * 2.0 ** -(term.grid + number.finer), float(term.upper))
+
+
+def _null(name: str) -> Formula:
+    """NULL where the number called `name` was refused, else 0."""
+    return null_if(NoisyValue(name), float(REFUSED)) * 0.0
+
+
+class LocalNumberPricing:
+    """The pricing part of numbers with noise by local sensitivity (`pricing.measurements`)."""
+
+    def parts(self, measurement: LocalNumber) -> int:
+        """One."""
+        return 1
+
+    def deltas(self, measurement: LocalNumber) -> int:
+        """One."""
+        return 1
+
+    def planned(
+        self, measurement: LocalNumber, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
+    ) -> LocalSensitivityPlan:
+        """A unit adds n_g rows to group g, wherever they are: in each of at most l0 groups linf rows at most."""
+        rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
+        if measurement.mechanism == SMOOTH:
+            return LocalSensitivityPlan(measurement.name, measurement.cells, smooth_for(rows, part))
+        assert measurement.bound is not None and measurement.confidence is not None
+        law = propose_for(rows, part, measurement.bound, measurement.mean, measurement.finer)
+        width = math.ceil(law.noise.half_width(float(measurement.confidence)))
+        return LocalSensitivityPlan(measurement.name, measurement.cells, law, width)
+
+    def explained(self, measurement: LocalNumber, plan: Any, number: str, confidence: float) -> ExplainedNumber:
+        """The number, how exact it is, and how exact the default would be for the same epsilon."""
+        assert isinstance(plan, LocalSensitivityPlan)
+        law = plan.law
+        text = f"{'avg' if measurement.mean else 'median'} of {expression_text(measurement.value)}"
+        if measurement.term.filter is not None:
+            text += f" filter (where {expression_text(measurement.term.filter)})"
+        step = 2.0 ** -(measurement.term.grid + measurement.finer)
+        if number != plan.name:
+            side = "low" if number == ends_of(plan.name)[0] else "high"
+            free = dict(plan.laws)[number]
+            assert isinstance(free, FollowsFrom)
+            text = f"{side} end of the error bar of {text}"
+            return ExplainedNumber(text, free.mechanism, free.sensitivity, 0.0, step, "follows from the number")
+        if isinstance(law, SmoothSensitivity):
+            rank = law.rank_error(1 - confidence)
+            error = f"noise of secret scale, as wide as {rank:.4g} rows of rank in {confidence:.0%} of cases where values are "
+            error += f"evenly spread; {_default_rank(law, plan.cells, confidence)}"
+            return ExplainedNumber(text, law.mechanism, law.sensitivity, rank / -math.log(1 - confidence), step, error)
+        assert isinstance(law, ProposeTestRelease) and plan.width is not None
+        scale = float(law.noise.noise_scale) * step
+        error = f"within +/- {plan.width * step:.4g} in {confidence:.0%} of cases, or NULL; "
+        error += (
+            _mean_test(measurement, law, step, confidence)
+            if law.mean
+            else _median_test(law, plan.cells, step, confidence)
+        )
+        return ExplainedNumber(text, law.mechanism, law.sensitivity, scale, step, error)
+
+
+def _default_rank(law: SmoothSensitivity | ProposeTestRelease, cells: int, confidence: float) -> str:
+    """Say what the exponential mechanism does for the same epsilon."""
+    epsilon = PrivacyLoss(law.epsilon_0 * law.sensitivity.l0, Fraction(0), None)
+    rank = choice_for(law.sensitivity, _MEDIAN, cells, epsilon).rank_error(cells, 1 - confidence)
+    return f"dp.mechanism = auto is off by at most {rank:.4g} rows in the worst case, without delta"
+
+
+def _median_test(law: ProposeTestRelease, cells: int, step: float, confidence: float) -> str:
+    units = law.passing_distance(1 - _LIKELY)
+    rows = (units + 1) * law.sensitivity.linf
+    return (
+        f"NULL in {1 - _LIKELY:.0%} of cases or more unless the {rows:,} values around the median lie within "
+        f"{law.bound * step:.4g} of each other; {_default_rank(law, cells, confidence)}"
+    )
+
+
+def _mean_test(measurement: LocalNumber, law: ProposeTestRelease, step: float, confidence: float) -> str:
+    """Say from how many rows on a mean is answered, and how exact the default is for a group of that size: Laplace noise on the
+    sum of the values above one of their bounds, by the number of rows."""
+    rows, last = law.sensitivity.linf, measurement.term.magnitude << law.finer
+    enough = -(-last * rows // law.bound) + law.passing_distance(1 - _LIKELY) * rows
+    epsilon = float(law.epsilon_0 * law.sensitivity.l0)
+    default = last * step * law.sensitivity.l1 / epsilon / enough * -math.log(1 - confidence)
+    return (
+        f"NULL in {1 - _LIKELY:.0%} of cases or more in groups of fewer than {enough:,} rows; in a group of so many "
+        f"dp.mechanism = auto is within about +/- {default:.3g}, without delta"
+    )

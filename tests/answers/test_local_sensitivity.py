@@ -1,0 +1,229 @@
+"""Noise by local sensitivity from the text to the answer: what is charged, stored, explained, refused, and how near it is."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from support.exact_session import exact_session
+from support.gates import NoiselessGate
+from support.places import ROOT
+
+import dpsql
+from dpsql.errors.exceptions import Refusal
+from dpsql.policy import Policy
+from dpsql.pricing.options import Options
+
+POLICY = """
+dataset: wards
+source: duckdb:///wards.duckdb
+privacy_unit: {{table: people, column: person}}
+neighbours: {neighbours}
+budget: {{epsilon: 10000, delta: 9e-4, accountant: {accountant}}}
+per_query: {{epsilon: 1, delta: 1e-6, max_epsilon: 100}}
+ledger: sqlite:///ledger.db
+tables:
+  people:
+    max_rows: 1
+    primary_key: [person]
+    columns:
+      person: {{type: integer, nullable: false}}
+      ward: {{type: text, domain: [a, b, c], nullable: false}}
+      age: {{type: integer, lower: 0, upper: 120}}
+      weight: {{type: real, lower: 0, upper: 256}}
+  visits:
+    max_rows: 4
+    foreign_keys: {{person: people.person}}
+    columns:
+      person: {{type: integer, nullable: false}}
+      ward: {{type: text, domain: [a, b, c], nullable: false}}
+      cost: {{type: real, lower: 0, upper: 1000}}
+"""
+PEOPLE = 4000
+SMOOTH, PROPOSED = "SET dp.mechanism = smooth_sensitivity", "SET dp.mechanism = propose_test_release"
+
+
+def wards(path: Path, accountant: str = "pure", neighbours: str = "add_remove") -> Path:
+    """Nobody is in ward c."""
+    with duckdb.connect(str(path / "wards.duckdb")) as data:
+        data.execute(
+            "CREATE TABLE people AS SELECT CAST(i AS INTEGER) AS person, chr(97 + CAST(i % 2 AS INTEGER)) AS ward, "
+            f"20 + i % 61 AS age, 60 + 20 * sin(i) AS weight FROM range({PEOPLE}) r(i)"
+        )
+        data.execute("CREATE TABLE visits AS SELECT person, ward, weight * 2 AS cost FROM people, range(4)")
+    policy = path / "policy.yaml"
+    policy.write_text(POLICY.format(accountant=accountant, neighbours=neighbours), encoding="utf-8")
+    return policy
+
+
+@pytest.fixture
+def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dpsql.Connection]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with dpsql.connect(wards(tmp_path), create_ledger=True) as opened:
+        yield opened
+
+
+def rows(connection: dpsql.Connection, sql: str) -> list[dict[str, Any]]:
+    answer: list[dict[str, Any]] = connection.execute(sql).release.table.to_pylist()
+    return answer
+
+
+@pytest.mark.parametrize("accountant", ["pure", "zcdp"])
+@pytest.mark.parametrize("neighbours", ["add_remove", "change_one"])
+def test_a_question_costs_its_epsilon_and_its_delta(
+    accountant: str, neighbours: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replacing a person may move twice as many rows of twice as many groups, so noise grows and the price does not."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    factor = 1 if neighbours == "add_remove" else 2
+    with dpsql.connect(wards(tmp_path, accountant, neighbours), create_ledger=True) as opened:
+        for setting in ("SET dp.max_groups = 2", "SET dp.proposed_sensitivity = 30", "SET dp.epsilon = 8"):
+            opened.execute(setting)
+        for mechanism in (SMOOTH, PROPOSED):
+            opened.execute(mechanism)
+            plan = opened.explain("SELECT ward, MEDIAN(cost) AS m FROM visits GROUP BY ward")
+            (row,) = plan.outputs
+            assert (row.l0, row.l1_sensitivity) == (2 * factor, 4 * factor)
+            assert row.delta == pytest.approx(1e-6) and plan.charged.delta == Fraction(1, 10**6)
+            counted, allowed = (row.epsilon, 8) if accountant == "pure" else (row.rho, 32)
+            assert counted == pytest.approx(allowed, rel=1e-3)
+            release = opened.execute("SELECT ward, MEDIAN(cost) AS m FROM visits GROUP BY ward").release
+            assert "delta 1e-06" in release.receipt.charged
+
+
+def test_medians_and_means_are_near_the_exact_ones(connection: dpsql.Connection) -> None:
+    connection.execute("SET dp.epsilon = 20")
+    connection.execute(SMOOTH)
+    exact = {"a": 50.0, "b": 50.0}
+    for row in rows(connection, "SELECT ward, MEDIAN(age) AS m FROM people GROUP BY ward"):
+        assert row["ward"] == "c" or abs(row["m"] - exact[row["ward"]]) <= 6
+    connection.execute(PROPOSED)
+    connection.execute("SET dp.proposed_sensitivity = 1")
+    (row,) = rows(connection, "SELECT AVG(age) AS a, MEDIAN(weight) AS w FROM people")
+    assert abs(row["a"] - 50) <= 6 and abs(row["w"] - 60) <= 6
+
+
+def test_without_noise_they_are_duckdbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lower of two middle values, and means on the grid."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    policy = dpsql.policy.load_policy(wards(tmp_path))
+    data = duckdb.connect(str(tmp_path / "wards.duckdb"))
+    session = exact_session(policy, data, tmp_path / "exact.db", NoiselessGate())
+    middle = data.execute("SELECT quantile_disc(weight, 0.5), quantile_disc(age, 0.5) FROM people").fetchall()[0]
+    means = data.execute("SELECT ward, avg(age), avg(weight) FROM people GROUP BY ward ORDER BY ward").fetchall()
+    for setting in (SMOOTH, "SET dp.epsilon = 1"):
+        session.execute(setting)
+    (row,) = session.execute("SELECT MEDIAN(weight) AS w, MEDIAN(age) AS a FROM people").table.to_pylist()
+    assert row["a"] == middle[1] and abs(row["w"] - middle[0]) <= 256 / 2**15
+    for setting in (PROPOSED, "SET dp.proposed_sensitivity = 30"):
+        session.execute(setting)
+    answer = session.execute("SELECT ward, AVG(age) AS a, AVG(weight) AS w FROM people GROUP BY ward").table.to_pylist()
+    for row, (ward, age, weight) in zip(answer, means, strict=False):
+        assert row["ward"] == ward and 0 <= age - row["a"] <= 2**-12 and abs(weight - row["w"]) <= 256 / 2**14
+
+
+def test_a_test_that_is_not_passed_is_an_answer_that_is_charged_stored_and_free_again(
+    connection: dpsql.Connection,
+) -> None:
+    connection.execute(PROPOSED)
+    connection.execute("SET dp.proposed_sensitivity = 0.01")
+    sql = "SELECT ward, AVG(age) AS a, MEDIAN(weight) AS m FROM people GROUP BY ward"
+    first = connection.execute(sql).release
+    assert [(row["a"], row["m"]) for row in first.table.to_pylist()] == [(None, None)] * 3
+    assert first.error.column("a").null_count == 3
+    assert first.receipt.charged != "nothing" and connection.execute(sql).release.receipt.charged == "nothing"
+    connection.execute("SET dp.proposed_sensitivity = 0.02")
+    assert connection.execute(sql).release.receipt.charged != "nothing", "another proposal is another question"
+    connection.execute("SET dp.mechanism = auto")
+    assert connection.execute(sql).release.receipt.charged != "nothing", "and so is another mechanism"
+
+
+@pytest.mark.statistical
+def test_bars_of_tested_numbers_hold(connection: dpsql.Connection) -> None:
+    """At 80 %: of 150 questions with two bars each about 120 hold them, and hardly ever all."""
+    settings = (PROPOSED, "SET dp.proposed_sensitivity = 3", "SET dp.reuse = off", "SET dp.confidence = 0.8")
+    for setting in settings:
+        connection.execute(setting)
+    exact = {"a": 20 + np.mean([i % 61 for i in range(PEOPLE)]), "m": 60.0}
+    held: dict[str, list[bool]] = {"a": [], "m": []}
+    for _ in range(150):
+        release = connection.execute("SELECT AVG(age) AS a, MEDIAN(weight) AS m FROM people").release
+        assert release.bars.notes == ()
+        for name, hits in held.items():
+            low, high = (side.column(name)[0].as_py() for side in (release.low, release.high))
+            hits.append(low - 0.01 <= exact[name] <= high + 0.01)
+    for name, hits in held.items():
+        assert sum(hits) >= 120 - 6 * math.sqrt(150 * 0.8 * 0.2), name
+    assert sum(held["a"]) < 150
+
+
+def test_explain_says_by_numbers_that_the_default_is_nearer(connection: dpsql.Connection) -> None:
+    connection.execute("SET dp.epsilon = 0.5")
+    connection.execute(SMOOTH)
+    text = connection.explain("SELECT MEDIAN(age) AS m FROM people").to_text()
+    beta = 0.25 / 13
+    for _ in range(50):  # (0.25 + beta) / (e^beta - 1) = ln(1 / delta)
+        beta = math.log1p((0.25 + beta) / math.log(1e6))
+    rank = math.exp(beta - 1) / beta / 0.25 * math.log(20)
+    said = re.search(r"as wide as ([0-9.]+) rows of rank", text)
+    assert said is not None and float(said[1]) == pytest.approx(rank, rel=0.01)
+    default = math.log(121 / 0.05) / 0.5
+    assert f"dp.mechanism = auto is off by at most {default:.4g} rows" in text
+    connection.execute(PROPOSED)
+    connection.execute("SET dp.proposed_sensitivity = 2")
+    (row,) = connection.explain("SELECT AVG(age) AS m FROM people").outputs
+    scale, units = 2 / 0.25, math.log(5e5) / 0.25
+    assert row.noise_scale == pytest.approx(scale, rel=1e-3)
+    said = re.search(r"within \+/- ([0-9.]+) in 95%", row.bound)
+    assert said is not None and float(said[1]) == pytest.approx(scale * math.log(20), rel=0.01)
+    enough = 60 + math.ceil(units) + 1 + math.ceil(math.log(20) / 0.25)
+    assert any(f"fewer than {rows:,} rows" in row.bound for rows in (enough - 1, enough, enough + 1))
+    (again,) = connection.explain("SELECT MEDIAN(age) AS m FROM people").outputs
+    assert "values around the median lie within 2 of each other" in again.bound
+    assert "(propose_test_release" not in connection.explain("SELECT MEDIAN(age) AS m FROM people").to_text()
+    details = connection.explain("SELECT MEDIAN(age) AS m FROM people").details()
+    assert "propose_test_release (" in details and "chosen by" not in details
+
+
+def test_no_error_bar_follows_from_a_secret_scale(connection: dpsql.Connection) -> None:
+    connection.execute(SMOOTH)
+    release = connection.execute("SELECT MEDIAN(age) AS m FROM people").release
+    assert release.error.column("m").null_count == 1 and "secret scale" in release.bars.notes[0]
+    connection.execute("SET dp.quantile_bars = on")
+    with pytest.raises(Refusal, match="secret scale"):
+        connection.execute("SELECT MEDIAN(age) AS m FROM people")
+
+
+def test_a_public_table_and_a_table_without_rows_are_answered_alike(connection: dpsql.Connection) -> None:
+    """Nothing that is seen but noise tells an empty group."""
+    connection.execute(SMOOTH)
+    answer = rows(connection, "SELECT ward, MEDIAN(age) AS m FROM people WHERE weight > 200 GROUP BY ward")
+    assert len(answer) == 3 and all(0 <= row["m"] <= 120 for row in answer)
+
+
+def test_options_name_the_mechanisms(connection: dpsql.Connection) -> None:
+    policy: Policy = connection.session.policy
+    options = Options.of_policy(policy).with_value("mechanism", "Smooth_Sensitivity", policy)
+    assert options.mechanism == "smooth_sensitivity"
+    for text in ("0", "-1", "much"):
+        with pytest.raises(dpsql.Error, match=r"dp\.proposed_sensitivity"):
+            options.with_value("proposed_sensitivity", text, policy)
+
+
+def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its table has every way, law, number of rows and epsilon; the exponential mechanism is nearest on average."""
+    source = (ROOT / "examples" / "local_sensitivity.py").read_text(encoding="utf-8")
+    module: dict[str, Any] = {"__name__": "example"}
+    exec(compile(source.replace("DRAWS = 60", "DRAWS = 6"), "local_sensitivity.py", "exec"), module)
+    module["main"]()
+    lines = capsys.readouterr().out.splitlines()
+    errors = np.array([[float(part.rstrip("%")) for part in line.split()[-3:]] for line in lines[1:]])
+    assert errors.shape == (18, 3)
+    assert (errors[:, 0].mean() * 5 < errors[:, 1:].mean(axis=0)).all()

@@ -1,0 +1,4 @@
+-- query: nothing_proposed
+-- set: dp.mechanism = propose_test_release
+-- sqlstate: 22023
+SELECT AVG(age) FROM patients
