@@ -7,7 +7,7 @@ import logging
 import os
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -42,8 +42,9 @@ _UNREADABLE = (OSError, EOFError, zlib.error, TooLong)
 class CsvFiles:
     """The files of one table. Thread-safe: the cached dataset is replaced as a whole."""
 
-    def __init__(self, table: str, pattern: str, dialect: CsvDialect, columns: tuple[str, ...], public: bool) -> None:
-        """`pattern`: a path, possibly with wildcards; `columns`: those of the policy; no others are read."""
+    def __init__(self, table: str, pattern: str, dialect: CsvDialect, columns: Mapping[str, str], public: bool) -> None:
+        """`pattern`: a path, possibly with wildcards; `columns`: names in the policy to names in the header; no others are
+        read."""
         self.table = table
         self.dialect = dialect
         self._pattern = pattern
@@ -94,12 +95,12 @@ class CsvFiles:
 
     def _layout(self, header: list[str]) -> CellLayout:
         folded = [name.lower() for name in header]
-        for column in self._columns:
-            if folded.count(column.lower()) != 1:
-                slug = "source_column_twice" if column.lower() in folded else "source_column_missing"
+        for column, in_header in self._columns.items():
+            if folded.count(in_header.lower()) != 1:
+                slug = "source_column_twice" if in_header.lower() in folded else "source_column_missing"
                 raise refuse(slug, table=self.table, column=column)
-        places = tuple(folded.index(column.lower()) for column in self._columns)
-        return CellLayout(self.dialect, len(header), self._columns, places)
+        places = tuple(folded.index(in_header.lower()) for in_header in self._columns.values())
+        return CellLayout(self.dialect, len(header), tuple(self._columns), places)
 
     def _read_through(self, dataset: CsvDataset) -> None:
         """Read every byte once: a truncated gzip file fails only at its end."""

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, field
+
+from dpsql.policy.values import RESERVED
 
 
 @dataclass
 class SourceTable:
-    """Structure of one table: columns to engine types, keys as declared, `filled`: columns declared NOT NULL."""
+    """Structure of one table: columns to engine types, keys as declared, `filled`: columns declared NOT NULL.
+
+    `source`: its name or files in the source, where its own name is another one. `delimiter`: of CSV files, empty for others.
+    `renamed`: names of columns to their names in the source, where those are other ones.
+    """
 
     columns: dict[str, str]
     primary_key: list[str] = field(default_factory=list)
     filled: set[str] = field(default_factory=set)
     foreign_keys: dict[str, tuple[str, str]] = field(default_factory=dict)
+    source: str | None = None
+    delimiter: str = ""
+    renamed: dict[str, str] = field(default_factory=dict)
 
 
 def plain_name(text: str) -> str:
-    """A text as a name that SQL reads without quotes."""
-    return re.sub(r"[^A-Za-z0-9_]", "_", text) or "data"
+    """Return a text as a name that SQL reads without quotes and a policy accepts; such a name is returned unchanged."""
+    spelled = unicodedata.normalize("NFKD", text.replace("ß", "ss")).encode("ascii", "ignore").decode()
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", spelled)
+    if not plain.strip("_"):
+        return "data"
+    begins = "" if re.match("[A-Za-z_]", plain) else "_"
+    return f"{'x' if plain.lower().startswith(RESERVED) else begins}{plain}"[:63]

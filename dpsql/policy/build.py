@@ -219,6 +219,7 @@ def _column(name: str, shape: ColumnShape, place: Place, problems: Problems) -> 
         nullable=shape.nullable,
         max_total=shape.max_total,
         outside=_outside(shape, place, problems),
+        source=shape.source_name,
         description=shape.description,
     )
 

@@ -205,6 +205,10 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
     _check_case((*place, "columns"), declared, problems)
     for name, column in table.columns.items():
         _check_column(column, (*place, "columns", name), problems)
+        if column.source is not None and table.csv is None:
+            problems.add(
+                (*place, "columns", name, "from"), "names a column of CSV files; other sources rename columns in a view"
+            )
         if table.public and column.outside is not None:
             problems.add(
                 (*place, "columns", name, "outside"), "a public table's rows are known; name all values as domain"

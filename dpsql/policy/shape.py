@@ -227,6 +227,9 @@ class ColumnShape(_Shape):
     max_total: Annotated[
         Amount | None, Field(description="the most one privacy unit adds to a SUM of the column; more is scaled down")
     ] = None
+    source_name: Annotated[
+        Prose | None, Field(alias="from", description="its name in the header of CSV files, where that is another one")
+    ] = None
     description: Prose = ""
 
 
@@ -374,7 +377,8 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
 def keys_at(place: Place) -> tuple[str, ...]:
     """Keys that are known in the mapping at `place`, none where the owner chooses the names."""
     general = tuple(_ANY if index in (1, 3) else part for index, part in enumerate(place))
-    return tuple(_SHAPES[general].model_fields) if general in _SHAPES else ()
+    fields = _SHAPES[general].model_fields if general in _SHAPES else {}
+    return tuple(field.alias or name for name, field in fields.items())
 
 
 def json_schema() -> dict[str, Any]:

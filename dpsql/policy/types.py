@@ -156,6 +156,7 @@ class Column:
     `lower` and `upper` come together or not at all (closed interval, typed by the column's type). `domain` lists the
     public keys in the order written; None among them means that NULL is a key. `max_total` is the most that one
     privacy unit adds to a SUM of the column, over all groups together, in the column's unit (None: what its rows add).
+    `source` is its name in the header of CSV files where that is another one.
     `outside` is the key of the group of all values outside the domain or the bounds (None: they belong to no group).
     """
 
@@ -168,6 +169,12 @@ class Column:
     description: str = ""
     max_total: Fraction | None = None
     outside: Value | None = None
+    source: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+
+    @property
+    def source_name(self) -> str:
+        """The name of the column in the source."""
+        return self.name if self.source is None else self.source
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from dpsql.engine.duckdb.settings import PinnedSettings
 from dpsql.engine.files import identity_of, matching, stamp
 from dpsql.engine.query import Identity, Source
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.policy import Policy
+from dpsql.policy import Policy, Table
 from dpsql.policy.reach import is_file
 
 _log = logging.getLogger("dpsql.custodian")
@@ -39,6 +39,10 @@ _IN_FILES = (
     "WHERE lower(name) = lower({column})) GROUP BY file_name)"
 )
 """In how many Parquet files a column is, in how many types, and how many files there are."""
+
+
+def _names_in_source(table: Table) -> dict[str, str]:
+    return {name: column.source_name for name, column in table.columns.items()}
 
 
 class Sources:
@@ -69,7 +73,7 @@ class Sources:
         self._total: dict[str, TotalParquet] = {}
         self._whatever: set[str] = set()
         self._csv = {
-            table: CsvFiles(table, policy.table_source(table), about.csv, tuple(about.columns), about.public)
+            table: CsvFiles(table, policy.table_source(table), about.csv, _names_in_source(about), about.public)
             for table, about in policy.tables.items()
             if about.csv is not None
         }

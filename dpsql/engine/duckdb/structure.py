@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
 from dpsql.engine.csv_files import delimiter_of, header_of
 from dpsql.engine.duckdb.literals import constant
+from dpsql.engine.files import matching
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
+from dpsql.policy.reach import is_file
 from dpsql.policy.types import CsvDialect
 
 
 def structure_of_file(source: Path) -> dict[str, SourceTable]:
-    """Tables by name. Raises InterfaceError init_source."""
-    suffix = source.suffix.lower()
-    if not source.is_file():
+    """Tables by name, of a file, a glob of files (one table), or a folder of Parquet and CSV files (a table for each).
+
+    Raises InterfaceError init_source.
+    """
+    if source.is_dir():
+        files = sorted(file for file in source.iterdir() if file.is_file() and is_file(file.name))
+        if not files:
+            raise refuse("init_source", place=str(source), problem="the folder has no Parquet or CSV files")
+        tables: dict[str, SourceTable] = {}
+        for file in files:
+            ((name, table),) = structure_of_file(file).items()
+            if name in tables:
+                problem = f"two of its files would both be table {name}"
+                raise refuse("init_source", place=str(source), problem=problem)
+            tables[name] = replace(table, source=file.name)
+        return tables
+    first = source if source.is_file() else next(iter(matching(source)), None)
+    if first is None or (first != source and not is_file(source.name)):
         raise refuse("init_source", place=str(source), problem="it is not there")
+    name = plain_name(re.sub(r"(\.csv)?\.[^.]*$", "", source.name.replace("*", "").replace("?", "")).strip("-_. "))
     try:
-        if suffix == ".parquet":
-            return {plain_name(source.stem): SourceTable(_described(f"read_parquet({constant(str(source))})"))}
-        if suffix == ".csv":  # types would be guessed from values: the header alone is read
-            dialect = CsvDialect(delimiter=delimiter_of(source))
-            return {plain_name(source.stem): SourceTable(dict.fromkeys(header_of(source, dialect), "VARCHAR"))}
+        if first.suffix.lower() == ".parquet":
+            return {name: SourceTable(_described(f"read_parquet({constant(str(first))})"))}
+        if is_file(first.name):  # types would be guessed from values: the header alone is read
+            delimiter = delimiter_of(first)
+            header = header_of(first, CsvDialect(delimiter=delimiter))
+            return {name: SourceTable(dict.fromkeys(header, "VARCHAR"), delimiter=delimiter)}
         return _database(source)
     except (OSError, UnicodeDecodeError) as error:
         raise refuse("init_source", place=str(source), problem=f"it has no header ({error})") from None
@@ -40,20 +61,30 @@ def _described(scan: str) -> dict[str, str]:
 def _database(source: Path) -> dict[str, SourceTable]:
     tables: dict[str, SourceTable] = {}
     with duckdb.connect(str(source), read_only=True) as connection:
-        in_file = "database_name = current_database() AND schema_name = 'main'"
-        columns = "SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns()"
+        in_file = "database_name = current_database()"
+        columns = "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns()"
         columns += f" WHERE {in_file} AND NOT internal ORDER BY table_oid, column_index"
-        for table, column, type_, nullable in connection.execute(columns).fetchall():
-            entry = tables.setdefault(table, SourceTable({}))
+        for schema, table, column, type_, nullable in connection.execute(columns).fetchall():
+            entry = tables.setdefault(_name(schema, table), SourceTable({}, source=_source(schema, table)))
             entry.columns[column] = type_
             if not nullable:
                 entry.filled.add(column)
-        keys = "SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names"
-        for table, kind, names, parent, parents in connection.execute(
-            f"{keys} FROM duckdb_constraints() WHERE {in_file} ORDER BY constraint_index"
+        keys = "SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table"
+        for schema, table, kind, names, parent, parents in connection.execute(
+            f"{keys}, referenced_column_names FROM duckdb_constraints() WHERE {in_file} ORDER BY constraint_index"
         ).fetchall():
+            entry = tables[_name(schema, table)]
             if kind == "PRIMARY KEY":
-                tables[table].primary_key = list(names)
+                entry.primary_key = list(names)
             elif kind == "FOREIGN KEY" and len(names) == 1:
-                tables[table].foreign_keys[names[0]] = (parent, parents[0])
+                entry.foreign_keys[names[0]] = (_name(schema, parent), parents[0])
     return tables
+
+
+def _name(schema: str, table: str) -> str:
+    """Return the name of a table in the policy: with its schema before it unless that is `main`."""
+    return table if schema == "main" else f"{schema}_{table}"
+
+
+def _source(schema: str, table: str) -> str | None:
+    return None if schema == "main" else f"{schema}.{table}"

@@ -94,7 +94,7 @@ register(
     "init_source",
     "58P01",
     "cannot read the structure of {place}: {problem}",
-    "name a DuckDB, Parquet or CSV file",
+    "name a DuckDB, Parquet or CSV file, a glob such as 'visits-*.csv', or a folder of such files",
     InterfaceError,
 )
 register("init_unit", "42703", "--unit {unit}: {problem}", "{way}", InterfaceError)

@@ -116,7 +116,7 @@ def _check_source(policy: Policy, findings: Findings) -> None:
                 continue
             folded = {column.lower(): type_ for column, type_ in columns.items()}
             for column in table.columns.values():
-                engine_type = folded.get(column.name.lower())
+                engine_type = folded.get(column.source_name.lower())
                 if engine_type is None:
                     findings.problems.append(f"column {name}.{column.name} of the policy is not in the source")
                 elif engine_type == "VARCHAR" and column.type != "text":

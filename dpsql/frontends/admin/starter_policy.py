@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.engine.csv_files import delimiter_of
 from dpsql.engine.registry import structure_of
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
+from dpsql.policy.reach import is_file
 from dpsql.privacy.accounting.registry import make_accountant
 
 _TYPES = (
@@ -46,8 +47,9 @@ def write_starter(source: Path, place: Path, unit: str | None) -> int:
     tables = structure_of(source)
     if place.exists():
         raise refuse("init_exists", place=str(place))
+    tables = {name: _with_plain_names(_below(table, source, place)) for name, table in tables.items()}
     named = _unit(unit, tables)
-    link = source.name if source.parent.resolve() == place.parent.resolve() else str(source.resolve())
+    link = _link(source, place)
     text = "\n".join(_policy(source, link, tables, named, unit == "row")) + "\n"
     try:
         place.write_text(text, encoding="utf-8")
@@ -56,10 +58,22 @@ def write_starter(source: Path, place: Path, unit: str | None) -> int:
     return sum("#?" in line for line in text.splitlines()) - 1  # the first one explains the mark
 
 
+def _link(source: Path, place: Path) -> str:
+    """Return the source as the policy at `place` names it: relative where it is beside it."""
+    return source.name if source.parent.resolve() == place.parent.resolve() else str(source.resolve())
+
+
+def _below(table: SourceTable, source: Path, place: Path) -> SourceTable:
+    """Return a table of a folder with the place of its file, as the policy names it."""
+    return replace(table, source=_link(source / table.source, place)) if source.is_dir() and table.source else table
+
+
 def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] | None:
     if unit is None or unit == "row":
         return None
     table, _, column = unit.partition(".")
+    renamed = tables[table].renamed if table in tables else {}
+    column = next((name for name, in_source in renamed.items() if in_source == column), column)
     columns = [f"{name}.{key}" for name, entry in tables.items() for key in entry.columns]
     if f"{table}.{column}" not in columns:
         hint = "write TABLE.COLUMN of the source, or row" + did_you_mean(unit, columns)
@@ -75,10 +89,9 @@ def _policy(
 ) -> Iterator[str]:
     yield "# A starter policy, written from the structure of the source alone; places marked #? wait for the owner."
     yield "# Bounds, domains and max_rows are knowledge about the subject, and public: do not look them up in the data."
-    yield f"dataset: {_key(plain_name(source.stem))}"
-    yield f"source: {json.dumps(link if source.suffix.lower() in ('.parquet', '.csv') else f'duckdb:///{link}')}"
-    if source.suffix.lower() == ".csv" and delimiter_of(source) != ",":
-        yield f"csv: {{delimiter: {json.dumps(delimiter_of(source))}}}"
+    yield f"dataset: {_key(data_set_name(source))}"
+    if not source.is_dir():
+        yield f"source: {json.dumps(link if is_file(source.name) else f'duckdb:///{link}')}"
     if rows:
         yield "privacy_unit: row  # each row is somebody else"
     elif unit is not None:
@@ -88,10 +101,15 @@ def _policy(
     yield "neighbours: add_remove"
     yield f"budget: {{epsilon: {_BUDGET}, delta: {_DELTA}, accountant: zcdp}}  #? all that may ever be learnt from these data"
     yield f"per_query: {{epsilon: {_EPSILON}}}  #? what one question costs; about {_questions()} such questions fit the budget"
-    yield f"ledger: {json.dumps(f'sqlite:///{plain_name(source.stem)}-ledger.db')}"
+    yield f"ledger: {json.dumps(f'sqlite:///{data_set_name(source)}-ledger.db')}"
     yield "tables:"
     for name, table in tables.items():
         yield from _table(name, table, tables, unit, rows)
+
+
+def data_set_name(source: Path) -> str:
+    """Return a data set's name from the name of its file, files or folder."""
+    return plain_name(source.resolve().name.partition(".")[0].replace("*", "").replace("?", "").strip("-_ "))
 
 
 def _questions() -> int:
@@ -104,7 +122,14 @@ def _questions() -> int:
 def _table(
     name: str, table: SourceTable, tables: dict[str, SourceTable], unit: tuple[str, str] | None, rows: bool
 ) -> Iterator[str]:
+    if plain_name(name) != name:
+        yield f"  # table {json.dumps(name)} has no plain name: a view can give it one"
+        return
     yield f"  {_key(name)}:  #? add `public: true` if nothing in it is about a person"
+    if table.source is not None:
+        yield f"    source: {json.dumps(table.source, ensure_ascii=False)}"
+    if table.delimiter not in ("", ","):
+        yield f"    csv: {{delimiter: {json.dumps(table.delimiter)}}}"
     if rows or (unit is not None and unit[0] == name and tuple(table.primary_key) == (unit[1],)):
         yield "    max_rows: 1"
     elif unit is not None and unit[0] == name:
@@ -121,13 +146,36 @@ def _table(
         yield f"    foreign_keys: {{{', '.join(written)}}}"
     yield "    columns:"
     for column, engine_type in table.columns.items():
+        if plain_name(column) != column:
+            yield f"      # column {json.dumps(column, ensure_ascii=False)} has no plain name: a view can give it one"
+            continue
         type_ = next((word for pattern, word in _TYPES if re.match(pattern, engine_type)), None)
         if type_ is None:
             yield f"      # {_key(column)} is {engine_type}, which dpsql does not read"
             continue
         keys = {unit[1] if unit else None, *table.primary_key, *links}
         filled = ", nullable: false" if column in table.filled else ""
-        yield f"      {_key(column)}: {{type: {type_}{filled}}}" + ("" if column in keys else _BOUNDS.get(type_, ""))
+        renamed = f", from: {json.dumps(table.renamed[column], ensure_ascii=False)}" if column in table.renamed else ""
+        about = f"{{type: {type_}{filled}{renamed}}}"
+        yield f"      {_key(column)}: {about}" + ("" if column in keys else _BOUNDS.get(type_, ""))
+
+
+def _with_plain_names(table: SourceTable) -> SourceTable:
+    """Return a table of CSV files with plain names of its columns, and their names in the header; other tables unchanged."""
+    if not table.delimiter:
+        return table
+    taken = {column.lower() for column in table.columns if plain_name(column) == column}
+    columns: dict[str, str] = {}
+    renamed: dict[str, str] = {}
+    for column, engine_type in table.columns.items():
+        name, number = plain_name(column), 2
+        while name != column and name.lower() in taken:
+            name, number = f"{plain_name(column)[:58]}_{number}", number + 1
+        taken.add(name.lower())
+        columns[name] = engine_type
+        if name != column:
+            renamed[name] = column
+    return replace(table, columns=columns, renamed=renamed)
 
 
 def _key(text: str) -> str:

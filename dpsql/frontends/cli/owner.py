@@ -44,14 +44,20 @@ def check(
 
 
 @click.command()
-@click.option("--from", "source", required=True, type=click.Path(path_type=Path), help="DuckDB, Parquet or CSV file.")
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="A DuckDB file, a Parquet or CSV file, a glob, or a folder of them.",
+)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The policy file; NAME.yaml if left out.")
 @click.option("--unit", metavar="TABLE.COLUMN", help="Whose privacy it is: the key of one person, or `row`.")
 def init(source: Path, out: Path | None, unit: str | None) -> None:
     """Write a starter policy from a source's structure, never from its values."""
-    from dpsql.frontends.admin.starter_policy import write_starter
+    from dpsql.frontends.admin.starter_policy import data_set_name, write_starter
 
-    place = out or Path(f"{source.stem}.yaml")
+    place = out or Path(f"{data_set_name(source)}.yaml")
     open_places = write_starter(source, place, unit)
     click.echo(f"{place} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
     click.echo(f"next: fill them in, then: dpsql check {place} --create-ledger", err=True)

@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.engine.csv_files import CsvFiles
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.check import check_policy_file
+from dpsql.policy.types import CsvDialect
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -353,4 +355,26 @@ def test_too_many_open_files_tell_no_path(make: Make, tmp_path: Path, monkeypatc
         assert (
             str(tmp_path) not in caught.value.text()
             and session.ledger.witness.directory.name not in caught.value.text()
+        )
+
+
+def test_a_column_is_read_under_the_name_that_its_header_has(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,Alk.Phos,my age,alk_phos\n1,2.5,40,wrong\n2,3.5,50,wrong\n", encoding="utf-8")
+    names = {"years": "my age", "alk_phos": "alk.phos"}
+    dataset = CsvFiles("t", str(tmp_path / "t.csv"), CsvDialect(), names, False).dataset()
+    with duckdb.connect() as connection:
+        connection.register("t", dataset)
+        assert connection.execute("SELECT years, alk_phos FROM t ORDER BY 1").fetchall() == [
+            ("40", "2.5"),
+            ("50", "3.5"),
+        ]
+    for header, slug in (
+        ("age,years,my age", "source_column_missing"),
+        ("my age,ALK.PHOS,alk.phos", "source_column_twice"),
+    ):
+        (tmp_path / "t.csv").write_text(f"{header}\n1,2,3\n")
+        with pytest.raises(Error) as error:
+            CsvFiles("t", str(tmp_path / "t.csv"), CsvDialect(), names, False).dataset()
+        assert error.value.slug == slug and "alk_phos" in error.value.message, (
+            "header names may be hidden from analysts"
         )

@@ -293,3 +293,62 @@ def test_a_project_is_charged_too(clinic: Clinic, dpsql: Run) -> None:
     assert dpsql(*asked, "flu", "SELECT COUNT(*) FROM numbers").status == 3
     wrong = dpsql(*asked, "flue", "SELECT COUNT(*) FROM numbers")
     assert wrong.status == 2 and "did you mean" in wrong.err and "known: flu" in wrong.err
+
+
+def test_init_reads_a_folder_as_a_table_for_each_file(bare_clinic: Clinic, dpsql: Run) -> None:
+    Path("night").mkdir()
+    Path("night/2024 visits.csv").write_text(
+        "patient id;alk.phos;größe;alk phos;dp_x;血\n1;2.5;180;3;4;5\n2;3.5;170;4;5;6\n"
+    )
+    Path("night/wards.csv").write_text("ward,beds\nA,3\n")
+    with duckdb.connect() as connection:
+        connection.execute("COPY (SELECT 1 AS a, 2 AS \"b.c\") TO 'night/staff.parquet'")
+    Path("night/notes.txt").write_text("no table")
+    assert dpsql("init", "--from", "night", "--unit", "_2024_visits.patient id").status == 0
+    text = Path("night.yaml").read_text()
+    assert (
+        "privacy_unit: {table: _2024_visits, column: patient_id}" in text
+        and 'patient_id: {type: text, from: "patient id"}' in text
+    )
+    assert 'alk_phos: {type: text, from: "alk.phos"}' in text and 'alk_phos_2: {type: text, from: "alk phos"}' in text
+    assert 'xdp_x: {type: text, from: "dp_x"}' in text and 'data: {type: text, from: "血"}' in text
+    assert '# column "b.c" has no plain name' in text and "notes" not in text
+    lines, public = [], False
+    for line in text.replace("max_rows:  #?", "max_rows: 1  #").splitlines():
+        public = line.startswith(("  staff:", "  wards:")) if re.match("  [^ ]", line) else public
+        if not (public and "max_rows" in line):
+            lines.append(f"{line}\n    public: true" if line.startswith(("  staff:", "  wards:")) else line)
+    text = "\n".join(lines)
+    text = text.replace(
+        'alk_phos: {type: text, from: "alk.phos"}', 'alk_phos: {type: real, from: "alk.phos", lower: 0, upper: 9}'
+    )
+    Path("night.yaml").write_text(text)
+    checked = dpsql("check", "night.yaml", "--create-ledger")
+    assert checked.status == 0, checked.err
+    answer = dpsql("query", "-p", "night.yaml", "SELECT SUM(alk_phos) AS s FROM _2024_visits")
+    assert answer.status == 0, answer.err
+
+
+def test_init_reads_a_glob_as_one_table_and_schemas_as_parts_of_names(bare_clinic: Clinic, dpsql: Run) -> None:
+    for number in (1, 2):
+        Path(f"visits-{number}.csv").write_text("id,x\n1,2\n")
+    assert dpsql("init", "--from", "visits-*.csv", "--unit", "row").status == 0
+    assert 'source: "visits-*.csv"' in Path("visits.yaml").read_text()
+    assert dpsql("check", "visits.yaml").status == 0
+    with duckdb.connect("raw.duckdb") as connection:
+        connection.execute("CREATE SCHEMA telemetry; CREATE TABLE telemetry.crashes(id INTEGER PRIMARY KEY, v INTEGER)")
+        connection.execute('CREATE TABLE "my table"(v INTEGER); INSERT INTO telemetry.crashes VALUES (1, 2)')
+    assert dpsql("init", "--from", "raw.duckdb", "--unit", "telemetry_crashes.id").status == 0
+    text = Path("raw.yaml").read_text()
+    assert 'source: "telemetry.crashes"' in text and "primary_key: [id]" in text
+    assert '# table "my table" has no plain name' in text
+    assert dpsql("check", "raw.yaml", "--create-ledger").status == 0
+    answer = dpsql("query", "-p", "raw.yaml", "SELECT COUNT(*) AS n FROM telemetry_crashes")
+    assert answer.status == 0, answer.err
+    for missing in ("nothing-*.csv", "nowhere"):
+        assert "it is not there" in dpsql("init", "--from", missing).err
+    Path("bare").mkdir()
+    assert "has no Parquet or CSV files" in dpsql("init", "--from", "bare").err
+    for file in ("a b.csv", "a-b.csv"):
+        Path("bare", file).write_text("id\n1\n")
+    assert "two of its files would both be table a_b" in dpsql("init", "--from", "bare").err

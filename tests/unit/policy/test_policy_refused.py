@@ -82,6 +82,8 @@ ONE_PROBLEM = [
     ("weight:", "Age:", "$.tables.patients.columns.Age", "case"),
     ("weight:", "gewicht_ä:", '$.tables.patients.columns["gewicht_\\u00e4"]', "plain name"),
     # bounds and domains
+    ("lower: 0, upper: 120", "lower: 0, upper: 120, from: a.b", "$.tables.patients.columns.age.from", "view"),
+    ("lower: 0, upper: 120", "lower: 0, upper: 120, form: a.b", "$.tables.patients.columns.age.form", "from"),
     ("lower: 0, upper: 120", "lower: 121, upper: 120", "$.tables.patients.columns.age.lower", "greater"),
     ("lower: 0, upper: 120", "lower: 0", "$.tables.patients.columns.age.upper", "missing"),
     ("lower: 0, upper: 120", "lower: 0.5, upper: 120", "$.tables.patients.columns.age.lower", "whole"),
