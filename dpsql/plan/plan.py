@@ -334,7 +334,8 @@ class Measurement(Protocol):
 @dataclass(frozen=True)
 class BoundedBlock:
     """A block reduced to its basis: sums (`terms`), and `measurements` of other kinds. `formulas` gives each measure
-    over terms and released numbers."""
+    over terms and released numbers. `unit_weights`: what a unit adds to the count that admits private keys, by the number of
+    its keys (`partition_selection.WeightedThreshold`; none: 1)."""
 
     name: str
     source: Relation
@@ -346,6 +347,7 @@ class BoundedBlock:
     groups: GroupFacts = field(default=ANY_GROUPS, compare=False)
     measurements: tuple[Measurement, ...] = field(default=(), metadata=ADDED)
     combinations: Combinations | None = field(default=None, metadata=ADDED)
+    unit_weights: tuple[tuple[int, int], ...] = field(default=(), metadata=ADDED)
 
 
 # --- the whole question ---------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from dpsql.plan.plan import Block, Expr, Measure, Plan, Term, TermKind
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.local_sensitivity import WAYS as LOCAL
 from dpsql.pricing.measurements import PARTS
-from dpsql.pricing.pricing import Price, PricedBlock
+from dpsql.pricing.pricing import Price, PricedBlock, shown_half_of_the_time
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
 
@@ -36,7 +36,8 @@ class PlannedOutput:
     of the answer; `grid` is the width of one integer step in that unit; an epsilon or rho of None is infinite.
     `bound` names the contribution bounds that the sensitivities follow from, with their values.
     Of a number that is chosen and not added to, sensitivities and `noise_scale` are in rows of rank, and `error_95` is None: how
-    far apart values of near ranks are is not known; `bound` then says the rank error in the worst case.
+    far apart values of near ranks are is not known; `bound` then says the rank error in the worst case. Of partition selection
+    `noise_scale` is the size of a key that is shown half of the time, and `bound` says what is counted: units or rows.
     `stored_error_95` is that of the stored release that will answer, None where the output will be measured.
     """
 
@@ -97,9 +98,9 @@ class PrivacyPlan:
         lines = []
         for row in self.outputs:
             described = f"{row.output}: {row.aggregate}" if row.output else row.aggregate
-            if row.mechanism in ("truncated_geometric", "threshold"):
+            if row.mechanism in ("truncated_geometric", "threshold", "weighted_threshold"):
                 lines.append(
-                    f"{row.block}  {described}, shown from about {row.noise_scale:.4g} units (delta {row.delta:.3g})"
+                    f"{row.block}  {described}, shown from about {row.noise_scale:.4g} {row.bound} (delta {row.delta:.3g})"
                 )
                 continue
             if row.error_95 is None and row.mechanism in LOCAL:
@@ -308,6 +309,8 @@ def _shared(measure: Measure) -> SharedPart | None:
 
 def _aggregate(term: Term, priced: PricedBlock) -> str:
     """Describe a term as SQL-like text."""
+    if priced.block.unit_weights and term.name == priced.block.selection_term:
+        return "units, one weight each shared among its keys"
     if not term.shares:
         return _term_text(term.kind.value, term.value, term.filter, bool(term.centre))
     low = next(other for other in priced.block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
@@ -342,12 +345,12 @@ def _selection(priced: PricedBlock) -> PlannedOutput:
     rule = priced.noise.selection
     assert rule is not None
     loss = rule.loss
-    half = rule.half_point()
+    half, counted = shown_half_of_the_time(priced)
     private = ", ".join(expression_text(key.expression) for key in priced.block.keys if key.values is None)
     return PlannedOutput(
         priced.block.name, "", f"partition selection of {private}", "private", rule.kind, 0, 0.0, 0.0, float(half), 0.0,
         None if loss.epsilon is None else float(loss.epsilon), float(loss.delta),
-        None if loss.rho is None else float(loss.rho), priced.block.caps.rows_per_unit, 1.0,
+        None if loss.rho is None else float(loss.rho), priced.block.caps.rows_per_unit, 1.0, bound=counted,
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind, results_read
+from dpsql.plan.stability import owned
 from dpsql.policy import Policy
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.measurements import PARTS
@@ -31,7 +32,15 @@ from dpsql.pricing.workloads import Workload, over_common_rows, planned, planned
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Norm, Selection, Sensitivity, TermNoise
-from dpsql.privacy.mechanisms.partition_selection import choose_selection, threshold
+from dpsql.privacy.mechanisms.partition_selection import (
+    WEIGHT_BITS,
+    Threshold,
+    WeightedThreshold,
+    choose_selection,
+    threshold,
+    weighted_sensitivity,
+    weighted_threshold,
+)
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable
 
 
@@ -218,6 +227,8 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
     _check_grid(block, policy)
     selection, counted = _selection(block, terms, shares, policy)
     terms += counted
+    if isinstance(selection, WeightedThreshold):
+        block = replace(block, unit_weights=selection.weights)
     measurement_plans = tuple(
         PARTS.of(measurement.word).planned(
             measurement, block.caps, replace(shares.loss, delta=shares.delta), neighbours
@@ -283,7 +294,9 @@ def _selection(
     """The rule that admits private keys, and the noisy count that it needs for itself, if it does.
 
     Where the question releases the count of units anyway, a threshold on it costs delta alone. Else one part of the
-    budget buys either the optimal rule or a noisy count with a threshold: the one that admits smaller groups.
+    budget buys either the optimal rule or a noisy count with a threshold: the one that admits smaller groups. A unit that
+    owns its rows shares one weight among its keys, so that one with few keys counts more in each of them; for the
+    comparison it is taken to have half of the keys that it may have, or half of max_count if that is less.
     """
     column = block.selection_term
     if column is None:
@@ -292,36 +305,67 @@ def _selection(
     counted = next((term for term in terms if term.name == column), None)
     if counted is not None:
         return threshold(column, l0, counted.noise, shares.delta), ()
-    units = Term(column, TermKind.UNITS, None, None, 1)
-    hidden = TermNoise(column, shares.measured(units, block, policy.neighbours)[1], 0, True)
-    rule = choose_selection(column, l0, replace(shares.loss, delta=shares.delta), column, hidden.noise)
-    return rule, ((hidden,) if rule.kind == "threshold" else ())
+    rules = _thresholds(column, block, shares, policy)
+    rule = choose_selection(column, l0, replace(shares.loss, delta=shares.delta), rules)
+    if isinstance(rule, WeightedThreshold):
+        return rule, (TermNoise(column, rule.noise, WEIGHT_BITS, False),)
+    return rule, ((TermNoise(column, rule.noise, 0, True),) if isinstance(rule, Threshold) else ())
+
+
+def _thresholds(column: str, block: BoundedBlock, shares: _Shares, policy: Policy) -> list[Threshold]:
+    """Thresholds on a count of units that is measured for nothing else, one part of the budget each."""
+    neighbours, groups = policy.neighbours, block.caps.groups
+    if groups == 1 or not owned(block.source, policy):
+        units = Term(column, TermKind.UNITS, None, None, 1)
+        noise = shares.measured(units, block, neighbours)[1]
+        return [threshold(column, groups_per_unit(block.caps, neighbours), noise, shares.delta)]
+    rules: list[Threshold] = []
+    usual = (min([groups, *_clipped_rows(block)]) + 1) // 2
+    for mechanism in shares.mechanisms:
+        norm = mechanism.norm or Norm.L1
+        moved = weighted_sensitivity(groups, norm, neighbours.factor)
+        noise = shares.accountant.noise_for(mechanism, moved, shares.loss, shares.delta)
+        rules.append(weighted_threshold(column, groups, norm, noise, shares.delta, usual))
+    return rules
+
+
+def _clipped_rows(block: BoundedBlock) -> list[int]:
+    """Return the bounds on the rows of a unit that counts are clipped to."""
+    return [
+        max(1, term.clip.most >> term.finer)
+        for term in block.terms
+        if term.clip is not None and term.kind is TermKind.COUNT
+    ]
 
 
 def _admitting_by_rows(
     blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant
 ) -> tuple[BoundedBlock, ...]:
-    """Let the released count of all rows admit private keys where that shows more of them than a count of units of its own.
+    """Let the released count of all rows admit private keys where that is the better use of the budget.
 
     A threshold on a count that is released anyway costs delta alone, so that no part of the budget goes to selection. It has
-    to be above what a lone unit counts, with all its rows in one key (`lone_count`). Every unit of a key has a row there:
-    if the least number of rows that is shown half of the time is no larger than the least number of units that would be, no
-    key is shown less often. The choice follows from text, options and policy.
+    to be above what a lone unit counts, with all its rows in one key (`lone_count`). What is better follows from text, options
+    and policy: the smaller product of the error of that count and of the size of a key that is shown half of the time, so
+    that a part of the budget is paid for a count of units where keys get smaller by more than the noise gets larger.
     """
     by_rows = tuple(_with_counted_rows(block) for block in blocks)
     if by_rows == blocks or options.delta == 0:
         return blocks
     free, paid = (_Shares(choice, options, policy, accountant) for choice in (by_rows, blocks))
 
-    def half_points(row_block: BoundedBlock, block: BoundedBlock) -> tuple[int, int]:
+    def better(row_block: BoundedBlock, block: BoundedBlock) -> bool:
+        """Return whether the rows are: by the product of error and size."""
         counted = next(term for term in row_block.terms if term.name == row_block.selection_term)
-        noisy = TermNoise(counted.name, free.measured(counted, row_block, policy.neighbours)[1], 0, True)
+        errors = [shares.measured(counted, row_block, policy.neighbours)[1] for shares in (free, paid)]
+        noisy = TermNoise(counted.name, errors[0], 0, True)
         rules = _selection(row_block, (noisy,), free, policy)[0], _selection(block, (), paid, policy)[0]
         rows, units = (rule.half_point() for rule in rules if rule is not None)
-        return rows, units
+        sizes = _whole_rows(rows, counted.grid), units
+        products = [noise.expected_error() * size for noise, size in zip(errors, sizes, strict=True)]
+        return products[0] <= products[1]
 
     return tuple(
-        row_block if row_block is not block and (halves := half_points(row_block, block))[0] <= halves[1] else block
+        row_block if row_block is not block and better(row_block, block) else block
         for row_block, block in zip(by_rows, blocks, strict=True)
     )
 
@@ -330,11 +374,17 @@ def _with_counted_rows(block: BoundedBlock) -> BoundedBlock:
     """`block` with the count of its rows admitting private keys, where that is measured apart and nothing else admits them."""
     if block.selection_term is None or block.selection_term in {term.name for term in block.terms}:
         return block
-    rows = next((term.name for term in block.terms if replace(term, name="") == _ROWS), None)
+    rows = next((term.name for term in block.terms if _counts_all_rows(term)), None)
     return block if rows is None else replace(block, selection_term=rows)
 
 
-_ROWS = Term("", TermKind.COUNT, None, None, 1)
+def _counts_all_rows(term: Term) -> bool:
+    """Return whether every row adds to a term of its own, as far as the clip of its unit lets it."""
+    return term.kind is TermKind.COUNT and term.value is None and term.filter is None and not term.shares
+
+
+def _whole_rows(steps: int, grid: int) -> int:
+    return -(-steps >> grid)
 
 
 def shown_half_of_the_time(priced: PricedBlock) -> tuple[int, str]:
@@ -344,8 +394,10 @@ def shown_half_of_the_time(priced: PricedBlock) -> tuple[int, str]:
     rule = priced.noise.selection
     if rule is None:
         raise ValueError("a block with private keys is needed")
-    rows = any(term.name == rule.column and term.kind is TermKind.COUNT for term in priced.block.terms)
-    return rule.half_point(), "rows" if rows and priced.block.caps.rows_per_unit > 1 else "units"
+    counted = next((term for term in priced.block.terms if term.name == rule.column), None)
+    size = rule.half_point() if counted is None else _whole_rows(rule.half_point(), counted.grid)
+    rows = counted is not None and counted.kind is TermKind.COUNT and priced.block.caps.rows_per_unit > 1
+    return size, "rows" if rows else "units"
 
 
 def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Shares) -> None:

@@ -14,7 +14,8 @@ from sql.corpus import ACCEPTED, Case
 from support.corpus_neighbours import Hospital, judge, weakest
 from support.neighbouring_hospitals import FIXED
 
-from dpsql.audit.distances import Verdict
+from dpsql.audit.distances import Verdict, compare
+from dpsql.audit.replay import same_stages
 from dpsql.plan.stability import tables
 from dpsql.pricing.pricing import Price
 
@@ -61,6 +62,26 @@ def test_one_entity_moves_sums_within_the_claim(case: Case) -> None:
     verdict = replay(hospital("hospital"), case, enough)
     assert verdict.problems == []
     assert weakest(verdict) >= enough, {term: float(share) for term, share in verdict.reached.items()}
+
+
+@lru_cache(maxsize=1)
+def weighing_hospital() -> Hospital:
+    """One whose runs are observed under zCDP, where units have other weights than under pure privacy."""
+    return Hospital("hospital", "zcdp")
+
+
+@pytest.mark.parametrize("case", [c for c in ACCEPTED if c.group == "private_keys"], ids=lambda case: case.id)
+def test_one_entity_moves_private_keys_within_the_claim_under_zcdp(case: Case) -> None:
+    place = weighing_hospital()
+    prices = place.prices(case)
+    seen = False
+    for pair in place.pairs(case, read(prices["zcdp"])):
+        for name, price in prices.items():
+            if ("change" in name) == pair.changed:
+                left, right = same_stages(prices["zcdp"], pair.left, pair.right)
+                assert compare(price, left.blocks, right.blocks).problems == [], (pair.name, name)
+                seen |= any(left.counts != right.counts for left, right in zip(left.blocks, right.blocks, strict=True))
+    assert seen, "no pair differs in what admits keys"
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,10 @@ class Pair:
 class Hospital:
     """One policy: worlds with base data and one unit more, sharing a planner; and the policies it is priced under."""
 
-    def __init__(self, name: str) -> None:
-        self.policy = policy(name)
+    def __init__(self, name: str, accountant: str = "pure") -> None:
+        """`accountant`: that of the runs that are observed."""
+        known = policy(name)
+        self.policy = replace(known, budget=replace(known.budget, accountant=accountant))
         self.by_rows = self.policy.privacy_unit is None
         self.base = crowd()
         self.none = self._world({}, {})
@@ -60,9 +62,9 @@ class Hospital:
         self._loaded: dict[tuple[str, str], World] = {}
         zcdp = replace(self.policy.budget, accountant="zcdp")
         self.priced = {
-            "pure": self.planner,
+            accountant: self.planner,
             "zcdp": Planner(replace(self.policy, budget=zcdp), self.none.engine),
-            "pure, change one": Planner(_changing(self.policy), self.none.engine),
+            f"{accountant}, change one": Planner(_changing(self.policy), self.none.engine),
             "zcdp, change one": Planner(_changing(replace(self.policy, budget=zcdp)), self.none.engine),
         }
 
@@ -134,16 +136,22 @@ class Hospital:
 
 
 def _admitting_alike(other: Price, own: Price, planner: Planner, options: Options) -> Price | None:
-    """`other` with the counts that admit private keys in `own`, under which the runs were observed: rows or units, whichever shows
-    more keys at a price. None where `planner` takes the other count whatever it is given."""
+    """`other` with the counts that admit private keys in `own`, under which the runs were observed: rows, units or their
+    weights. None where `planner` takes another count whatever it is given: units have other weights under other laws."""
     columns = [priced.block.selection_term for priced in own.blocks]
+
+    def weights(found: Price) -> list[tuple[tuple[int, int], ...]]:
+        return [priced.block.unit_weights for priced in found.blocks]
+
     if [priced.block.selection_term for priced in other.blocks] == columns:
-        return other
+        return other if weights(other) == weights(own) else None
     blocks = [
-        replace(priced.block, selection_term=column) for priced, column in zip(other.blocks, columns, strict=True)
+        replace(priced.block, selection_term=column, unit_weights=())
+        for priced, column in zip(other.blocks, columns, strict=True)
     ]
     again = price(tuple(blocks), options, planner.policy, planner.accountant)
-    return again if [priced.block.selection_term for priced in again.blocks] == columns else None
+    alike = [priced.block.selection_term for priced in again.blocks] == columns and weights(again) == weights(own)
+    return again if alike else None
 
 
 def _changing(known: Policy) -> Policy:

@@ -19,13 +19,14 @@ from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.partition_selection import Threshold, WeightedThreshold, on_noise_grid
 
 
 class NoiselessGate(Gate):
     """The gate at the limit of a huge epsilon: noise is zero, and private keys that `least` privacy units share appear.
 
     With delta fixed and small, both rules of selection show one unit's key with probability delta, and two units' with a
-    probability that tends to 1: that is `least` = 2. With 1 every key of the data appears, with None those that the rule admits.
+    probability that tends to 1: that is `least` = 2; weights of units are then those of a unit in most keys. With 1 every key of the data appears, with None those that the rule admits.
     """
 
     def __init__(self, least: int | None = None) -> None:
@@ -35,8 +36,10 @@ class NoiselessGate(Gate):
     def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
         if self.least is None:
             return super().select(name, counts, selection, groups)
-        noise = getattr(selection, "noise", None)
-        return counts.at_least(self.least if noise is None else self.least * 2**-noise.shift)
+        if not isinstance(selection, Threshold):
+            return counts.at_least(self.least)
+        unit = selection.weights[-1][1] if isinstance(selection, WeightedThreshold) else 1
+        return counts.at_least(on_noise_grid(self.least * unit, selection.noise))
 
     def choose(
         self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups

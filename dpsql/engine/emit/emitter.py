@@ -61,7 +61,8 @@ class Emitter(RelationText):
         names = [term.name for term in block.terms]
         if block.selection_term == SELECTION:
             names.append(SELECTION)
-        statement = (self._clipped if _clips(block) else self._plain)(block, rows, values)
+        written = self._weighed if block.unit_weights else self._clipped if _clips(block) else self._plain
+        statement = written(block, rows, values)
         if any(key.values is None for key in block.keys):
             # Rows leave in key order (`cells` sees to it); the engine's cores sort a million of them faster.
             statement += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
@@ -251,6 +252,33 @@ class Emitter(RelationText):
             ranked = f'SELECT *, {group} AS "#group" FROM {self.dialect.derived(rows)}'
             rows = f'SELECT * FROM {self.dialect.derived(ranked)} WHERE "#group" <= {bounds.max_groups}'
         return rows
+
+    def _weighed(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
+        """Every term, and for selection the sum of the weights of a group's units: each follows from the number of groups of
+        that unit. Both are grouped by themselves and put side by side by grouping again, as keys may be NULL.
+
+        Measured at 1 million rows and 50,000 units against count(DISTINCT unit): 1.03 times its time by 10,000 groups, 1.3 by
+        50; windows over the rows 2.6 and 6.6.
+        """
+        keys, unit = [key.name for key in block.keys], self._hidden(block.source)[-1]
+        names = [term.name for term in block.terms]
+        cases = " ".join(f"WHEN count(*) <= {most} THEN {weight}" for most, weight in block.unit_weights)
+        weights = f'SELECT {unit}, CASE {cases} ELSE 0 END AS "#weight" FROM "#pairs" GROUP BY {unit}'
+        sums = _grouped(keys, [f'sum("#weight") AS {SELECTION}'], f'"#pairs" JOIN "#weights" USING ({unit})')
+        columns = ", ".join([*keys, unit])
+        pairs = f'SELECT {columns} FROM "#held" GROUP BY {columns}'
+        head = f'WITH "#held" AS ({rows}), "#pairs" AS ({pairs}), "#weights" AS ({weights})'
+        if not names:
+            return f"{head} {sums}"
+        alone = replace(block, selection_term=None, unit_weights=())
+        terms = (self._clipped if _clips(block) else self._plain)(alone, 'SELECT * FROM "#held"', values)
+        nothing = ", ".join(f"NULL AS {name}" for name in names)
+        both = (
+            f"SELECT {', '.join([*keys, *names])}, NULL AS {SELECTION} FROM {self.dialect.derived(terms)} UNION ALL "
+            f"SELECT {', '.join(keys)}, {nothing}, {SELECTION} FROM {self.dialect.derived(sums)}"
+        )
+        largest = [f"max({name}) AS {name}" for name in [*names, SELECTION]]
+        return f"{head} {_grouped(keys, largest, self.dialect.derived(both))}"
 
     def _strictly_inside(self, block: BoundedBlock) -> bool:
         """Return whether rows outside the domains of public keys are left out of all that is read."""

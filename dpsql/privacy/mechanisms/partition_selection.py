@@ -1,8 +1,18 @@
 """Partition selection: which private keys appear (privacy.md 5).
 
-Both rules look at the number of privacy units of a key, of which one unit moves every key it touches by at most one:
+The optimal rule looks at the number of privacy units of a key, of which one unit moves every key it touches by at most one:
 under add_remove because a unit counts once, under change_one because a replaced unit leaves a key (-1), enters one
 (+1) or stays (0). The caller passes l0, the number of keys that can move, with the factor of `neighbours` inside.
+Thresholds look at a noisy count: of units, of rows, or of units each of which shares one weight among its keys.
+
+Delta of a threshold. Let A be the keys that one neighbour D alone has and B those that the other, D', alone has; a and b
+bound the probabilities that D shows some key of A, and D' some key of B. Without the keys of A and B the answers are
+(epsilon, 0)-close, as noise of that loss is added to the counts of the common keys (the rest is post-processing), and
+noise of different keys is independent. So for every set S of answers P(S) <= a + y / (1 - b) with y = e**epsilon P'(S),
+and P(S) <= 1. If y >= (1 - a)(1 - b), P(S) - y <= 1 - (1 - a)(1 - b) <= a + b; else
+P(S) - y <= a + y b / (1 - b) <= a + (1 - a) b <= a + b: the rule costs delta a + b. For rho: given that no key of A and B is
+shown, the answers of both are those without these keys, rho-zCDP of each other, so that all of it is max(a, b)-approximate
+rho-zCDP (Bun and Steinke 2016, Definition 8.1).
 """
 
 from __future__ import annotations
@@ -12,14 +22,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from math import ceil, floor, log, log1p
+from math import ceil, floor, isqrt, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import Refusal, refuse
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Noise, Selection
+from dpsql.privacy.mechanisms.contract import Noise, Norm, Selection, Sensitivity
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower
 from dpsql.privacy.pure_to_zcdp import pure_of_rho, recomputed_rho_of_pure
 
@@ -29,6 +39,11 @@ _FRACTION_BITS = 64
 MOST_COUNTS = 1 << 17
 """Longest table of keep probabilities; below the epsilon that needs more, the threshold rule is the one to take."""
 _ENOUGH_EPSILON = 40
+WEIGHT_BITS = 24
+WEIGHT = 1 << WEIGHT_BITS
+"""The norm of the weights of one unit in all its keys: 1, in steps of 2**-WEIGHT_BITS."""
+MOST_UNITS = 1 << 62
+"""Stands for a number of units that no key has."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +93,12 @@ class TruncatedGeometric:
 class Threshold:
     """Keep a key when its noisy count, released anyway, is at least `tau` (noise-grid units of `noise`).
 
-    A key that only one neighbour has goes from 0 to at most linf; it then shows with probability
-    P(noise >= tau - linf), the mass at the threshold counted. Keys that both have are protected by the noise of the
-    count, whose loss is charged with the count. So only delta is charged here: l0 times that probability.
+    A key that only one neighbour has goes from 0 to v <= linf; it then shows with probability T(tau - v), T(x) = P(noise >= x)
+    with the mass at x counted. Keys that both have are protected by the noise of the count, whose loss is charged with the
+    count. So only delta is charged here, the sum of T(tau - v) over all keys that only one neighbour has, at most l0, whose
+    v add up to at most l1. The probability of an integer falls with its distance from 0, so T is convex from 0 on; for
+    0 <= v <= H < tau a chord bounds it: T(tau - v) <= T(tau) + (v / H) (T(tau - H) - T(tau)). The sum is at most
+    (S / H) T(tau - H) + (l0 - S / H) T(tau), with S and H the values of l1 and linf on the noise grid.
     """
 
     column: str
@@ -92,13 +110,17 @@ class Threshold:
     def __post_init__(self) -> None:
         if self.l0 < 1 or self.noise.sensitivity.is_zero:
             raise ValueError("a threshold needs a noisy count that a unit can move")
-        if self.tau <= lone_count(self.noise) or self.l0 * self._lone_tail() > self.delta:
+        if self.tau <= self._most_of_lone_key() or self._lone_delta() > self.delta:
             raise ValueError("the threshold lets a lone unit through more often than delta allows")
 
     kind = "threshold"
 
-    def _lone_tail(self) -> Fraction:
-        return self.noise.upper_tail(self.tau - lone_count(self.noise))
+    def _most_of_lone_key(self) -> int:
+        return lone_count(self.noise)
+
+    def _lone_delta(self) -> Fraction:
+        """A bound of the probability that a key is shown that only one neighbour has."""
+        return lone_delta(self.noise, self.l0, self.tau)
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -107,11 +129,49 @@ class Threshold:
 
     def recomputed_loss(self) -> PrivacyLoss:
         """Return the loss with the delta that the finished threshold needs, or `delta` where it needs less."""
-        return PrivacyLoss(Fraction(0), max(self.delta, self.l0 * self._lone_tail()), Fraction(0))
+        return PrivacyLoss(Fraction(0), max(self.delta, self._lone_delta()), Fraction(0))
 
     def half_point(self) -> int:
         """The smallest count whose noisy value reaches tau with probability >= 1/2."""
         return ceil(self.tau * Fraction(2) ** self.noise.shift)
+
+
+@dataclass(frozen=True)
+class WeightedThreshold(Threshold):
+    """A threshold on the sum of the weights of a key's units: a unit in k keys has the weight of k in each of them.
+
+    `weights` lists (most, weight), by rising most: a unit in k keys has the first weight with k <= most. So a unit adds a
+    vector of norm `WEIGHT` at most, in L1 with weights WEIGHT / k and in L2 with WEIGHT / sqrt(k), however many keys it has
+    (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin, "Differentially private set union", ICML 2020, arXiv 2002.09745).
+    A unit in k keys shows one that nobody else has with probability k T(tau - weight) at most: delta is the largest of them.
+    `usual` is the number of keys of a unit that `half_point` assumes.
+    """
+
+    weights: tuple[tuple[int, int], ...]
+    usual: int
+
+    kind = "weighted_threshold"
+
+    def __post_init__(self) -> None:
+        mosts = [0, *(most for most, _ in self.weights)]
+        if any(after <= before for before, after in pairwise(mosts)) or self.l0 % mosts[-1] or self.usual > mosts[-1]:
+            raise ValueError("weights are listed by rising numbers of keys, up to those that a unit can have")
+        super().__post_init__()
+
+    def _most_of_lone_key(self) -> int:
+        return max(on_noise_grid(weight, self.noise) for _, weight in self.weights)
+
+    def _lone_delta(self) -> Fraction:
+        """The worst unit's probability, once for each of the two units of which one replaces the other."""
+        sides = self.l0 // self.weights[-1][0]
+        return sides * max(
+            most * _tail(self.noise, self.tau - on_noise_grid(weight, self.noise)) for most, weight in self.weights
+        )
+
+    def half_point(self) -> int:
+        """The number of units, each in the `usual` number of keys, that show a key half of the time."""
+        weight = next(weight for most, weight in self.weights if self.usual <= most)
+        return ceil(super().half_point() / Fraction(weight)) if weight else MOST_UNITS
 
 
 def optimal(column: str, l0: int, allowed: PrivacyLoss) -> TruncatedGeometric:
@@ -135,31 +195,107 @@ def threshold(column: str, l0: int, noise: Noise, delta: Fraction) -> Threshold:
 
     Raises Refusal selection_delta for a delta that is 0 or out of range, ValueError for a count that cannot move.
     """
-    share = delta / l0
-    if not Fraction(1, 10**200) <= share < 1:
+    _check_share(delta, l0)
+    tau = _lowest(noise, l0, delta)
+    return Threshold(column, l0, noise, tau, delta)
+
+
+def _check_share(delta: Fraction, l0: int) -> None:
+    if not Fraction(1, 10**200) <= delta / l0 < 1:
         raise refuse("selection_delta", delta=f"{float(delta):.3g}", keys=l0)
-    return Threshold(column, l0, noise, lone_count(noise) + noise.tail_point(share), delta)
+
+
+@lru_cache(maxsize=256)
+def _lowest(noise: Noise, l0: int, delta: Fraction) -> int:
+    """The lowest threshold above `lone_count` that delta allows, or one higher by less than a thousandth, found between two
+    that are easily known: what all of l0 keys with the most of a key would need, and what the full keys alone need."""
+    lone = lone_count(noise)
+    low = lone + noise.tail_point(min(Fraction(1, 2), delta / _full_keys(noise, l0))) - 1
+    high = lone + noise.tail_point(delta / l0)
+    while high - low > max(1, high >> 10):
+        middle = (low + high) // 2
+        low, high = (low, middle) if lone_delta(noise, l0, middle) <= delta else (middle, high)
+    return high
+
+
+def lone_delta(noise: Noise, l0: int, tau: int) -> Fraction:
+    """Return the bound of `Threshold`: the sum of T(tau - v) over l0 keys with v in [0, `lone_count`] that add up to l1."""
+    full = _full_keys(noise, l0)
+    most = full * _tail(noise, tau - lone_count(noise))
+    return most if full == l0 else most + (l0 - full) * _tail(noise, tau)
+
+
+@lru_cache(maxsize=4096)
+def _tail(noise: Noise, least: int) -> Fraction:
+    return noise.upper_tail(least)
+
+
+def _full_keys(noise: Noise, l0: int) -> Fraction:
+    """Return the number of keys that count `lone_count` each and the l1 of the noise together, at most l0."""
+    lone = lone_count(noise)
+    return min(Fraction(l0), Fraction(on_noise_grid(noise.sensitivity.l1, noise), lone)) if lone else Fraction(l0)
 
 
 def lone_count(noise: Noise) -> int:
     """The most a key counts that one unit alone has, on the noise grid: exact when finer, floored when coarser."""
-    count, shift = noise.sensitivity.linf, noise.shift
-    return count >> shift if shift > 0 else count << -shift
+    return on_noise_grid(noise.sensitivity.linf, noise)
 
 
-def choose_selection(
-    column: str, l0: int, allowed: PrivacyLoss, count_column: str | None = None, count_noise: Noise | None = None
-) -> Selection:
-    """The rule that keeps smaller groups within `allowed`: lower `half_point`; on a tie the threshold (cheaper).
+def on_noise_grid(count: int, noise: Noise) -> int:
+    """`count` on the grid of `noise`, as noise is added to it: exact when finer, floored when coarser."""
+    return count >> noise.shift if noise.shift > 0 else count << -noise.shift
 
-    `column` counts units per key; it is the count `count_column` that the query releases with `count_noise` anyway, if
-    there is one. The threshold spends allowed.delta only. To compare at the same price, pass the noise the count would
-    have if the query's whole epsilon went to its terms, and in `allowed` what would be set aside for selection.
-    Raises Refusal selection_delta or selection_epsilon when neither rule fits.
+
+def weights_within(groups: int, norm: Norm) -> tuple[tuple[int, int], ...]:
+    """(most keys, weight) up to `groups` keys: the largest whole weights with a norm of at most WEIGHT for `most` keys.
+
+    Numbers of keys stand together when they differ by a quarter at most, so that the engine's text stays short.
     """
-    rules: list[Selection] = []
-    if count_column is not None and count_noise is not None and not count_noise.sensitivity.is_zero:
-        rules.append(threshold(count_column, l0, count_noise, allowed.delta))
+    mosts, most = [], 0
+    while most < groups:
+        most = min(groups, max(most + 1, most * 5 // 4))
+        mosts.append(most)
+    return tuple((most, WEIGHT // most if norm is Norm.L1 else isqrt(WEIGHT * WEIGHT // most)) for most in mosts)
+
+
+def weighted_sensitivity(groups: int, norm: Norm, factor: int) -> Sensitivity:
+    """The sensitivity of sums of `weights_within`; `factor`: 2 where a unit is replaced by another, else 1."""
+    l1 = WEIGHT if norm is Norm.L1 else isqrt(groups * WEIGHT * WEIGHT)
+    return Sensitivity(groups * factor, l1 * factor, (WEIGHT * factor) ** 2, WEIGHT * factor)
+
+
+@lru_cache(maxsize=256)
+def weighted_threshold(
+    column: str, groups: int, norm: Norm, noise: Noise, delta: Fraction, usual: int
+) -> WeightedThreshold:
+    """A threshold as low as that for equal weights of all units, with weights of units in fewer keys that are never lower.
+
+    `noise` is calibrated to `weighted_sensitivity`. The unit in most keys sets tau; the weight in fewer keys is lowered
+    where such a unit alone would else show a key more often than delta allows. It stays at least that of the unit in most
+    keys, as what delta allows for each of fewer keys is more. Raises Refusal selection_delta.
+    """
+    l0 = noise.sensitivity.l0
+    _check_share(delta, l0)
+    weights = weights_within(groups, norm)
+    sides = l0 // groups
+    tau = on_noise_grid(weights[-1][1], noise) + noise.tail_point(delta / l0)
+    limited = []
+    for most, weight in weights:
+        beyond, share = tau - on_noise_grid(weight, noise), delta / (sides * most)
+        lowered = beyond < 1 or _tail(noise, beyond) > share
+        allowed = floor((tau - noise.tail_point(share)) * Fraction(2) ** noise.shift) if lowered else weight
+        limited.append((most, allowed))
+    return WeightedThreshold(column, l0, noise, tau, delta, tuple(limited), usual)
+
+
+def choose_selection(column: str, l0: int, allowed: PrivacyLoss, thresholds: Sequence[Threshold] = ()) -> Selection:
+    """The rule that keeps smaller groups within `allowed`: lower `half_point`; on a tie the first threshold (cheaper).
+
+    `column` counts units per key. `thresholds` are on counts with noise that costs what `allowed` would. Of a threshold
+    that costs delta alone, because its count is released anyway, nothing else is asked.
+    Raises Refusal selection_delta or selection_epsilon when no rule fits.
+    """
+    rules: list[Selection] = list(thresholds)
     try:
         rules.append(optimal(column, l0, allowed))
     except Refusal:

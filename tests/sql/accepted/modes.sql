@@ -12,7 +12,7 @@ SELECT region, MODE(sex) FROM patients GROUP BY region
 
 -- query: mode_by_private_keys
 -- keys: private
--- l1: 20
+-- l1: 1, 20
 -- rows: 1
 SELECT diagnosis, MODE(ward) AS most FROM visits GROUP BY diagnosis
 
@@ -91,7 +91,7 @@ SELECT ARG_MAX(ward, cost), ARG_MIN(ward, nights) FROM visits
 
 -- query: key_of_the_last_row_by_private_keys
 -- keys: private
--- l1: 20, 20
+-- l1: 1, 20, 20
 -- rows: 1, 1
 SELECT diagnosis, MAX_BY(ward, seen), MIN_BY(ward, day) FROM visits GROUP BY diagnosis
 

@@ -18,7 +18,7 @@ SELECT diagnosis, COUNT(DISTINCT patient_id) AS people FROM visits GROUP BY diag
 
 -- query: sums
 -- keys: private
--- l1: 20000, 300, 20
+-- l1: 20000, 300, 20, 1
 -- rows: 1000, 15, 1
 SELECT diagnosis, SUM(cost), AVG(nights) FROM visits GROUP BY diagnosis
 
@@ -48,7 +48,7 @@ SELECT DISTINCT city FROM patients
 
 -- query: no_aggregate
 -- keys: private
--- l1: nothing
+-- l1: 1
 -- rows: nothing
 SELECT diagnosis FROM visits GROUP BY diagnosis
 
@@ -61,7 +61,7 @@ SELECT upper(left(diagnosis, 1)) AS letter, COUNT(*) FROM visits GROUP BY letter
 -- query: max_groups
 -- set: dp.max_groups = 2
 -- keys: private
--- l1: 20, 20000
+-- l1: 20, 20000, 1
 -- rows: 1, 1000
 SELECT diagnosis, COUNT(*), SUM(cost) FROM visits GROUP BY diagnosis
 
@@ -69,7 +69,7 @@ SELECT diagnosis, COUNT(*), SUM(cost) FROM visits GROUP BY diagnosis
 -- set: dp.max_groups = 2
 -- set: dp.max_rows_per_group = 2
 -- keys: private
--- l1: 4, 40
+-- l1: 4, 40, 1
 -- rows: 1, 10
 SELECT diagnosis, COUNT(*), SUM(change) FROM visits GROUP BY diagnosis
 
@@ -81,13 +81,13 @@ SELECT city, COUNT(*) FILTER (WHERE smoker), AVG(age) FROM patients WHERE age > 
 
 -- query: of_labs
 -- keys: private
--- l1: 48, 12
+-- l1: 48, 12, 1
 -- rows: refused join
 SELECT diagnosis, AVG(value) FROM labs JOIN visits USING (visit_id) GROUP BY diagnosis
 
 -- query: gaussian_with_a_count_of_its_own
 -- set: dp.mechanism = gaussian
 -- keys: private
--- l1: 600, 20
+-- l1: 600, 4.47213590145
 -- rows: 30
 SELECT diagnosis, SUM(nights) FROM visits GROUP BY diagnosis

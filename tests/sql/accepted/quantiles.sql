@@ -104,7 +104,7 @@ SELECT diagnosis, COUNT(DISTINCT patient_id), MEDIAN(cost), MIN(cost) FROM visit
 
 -- query: public_and_private_keys
 -- keys: private
--- l1: 20
+-- l1: 1, 20
 -- rows: 1
 SELECT diagnosis, ward, MEDIAN(nights) FROM visits GROUP BY diagnosis, ward
 
@@ -181,6 +181,6 @@ FROM visits
 
 -- query: lists_in_a_subquery
 -- keys: private
--- l1: 20, 20, 20
+-- l1: 1, 20, 20, 20
 -- rows: 1, 1, 1
 SELECT diagnosis, q FROM (SELECT diagnosis, APPROX_QUANTILES(nights, 2) AS q FROM visits GROUP BY diagnosis) AS t ORDER BY q

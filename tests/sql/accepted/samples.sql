@@ -20,7 +20,7 @@ SELECT ward, SAMPLE_AGGREGATE(MEDIAN(cost) + MAX(nights), -5, 900, 20) AS s, COU
 
 -- query: statistics_of_samples_by_private_keys
 -- keys: private
--- l1: 40
+-- l1: 1, 40
 -- rows: 2
 -- loose: 1/20 (the rows of a person are in few groups)
 SELECT diagnosis, SAMPLE_AGGREGATE(COUNT(*) + ENTROPY(ward), 0, 50, 5) FROM visits GROUP BY diagnosis

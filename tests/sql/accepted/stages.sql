@@ -189,7 +189,7 @@ BY region
 
 -- query: private_keys_before
 -- keys: none and private
--- l1: 600, 600
+-- l1: 1, 600, 600
 -- rows: 30, 30
 SELECT COUNT(*), AVG(nights) FROM visits WHERE diagnosis IN (SELECT diagnosis FROM visits GROUP BY diagnosis)
 

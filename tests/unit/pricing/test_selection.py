@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.perturb import Gate
+from dpsql.noise.samplers import Integers
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
-from dpsql.privacy.mechanisms.partition_selection import Threshold
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Noise
+from dpsql.privacy.mechanisms.partition_selection import Threshold, WeightedThreshold, optimal
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -32,7 +39,9 @@ tables:
 COUNT = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
 
 
-def session(folder: Path, rows: int, accountant: str = "pure", neighbours: str = "add_remove") -> Session:
+def session(
+    folder: Path, rows: int, accountant: str = "pure", neighbours: str = "add_remove", nullable: bool = False
+) -> Session:
     """Key 1 has 2,000 rows of 1,000 persons, key 2 all rows of one person."""
     database = folder / "keys.duckdb"
     if not database.exists():
@@ -43,7 +52,8 @@ def session(folder: Path, rows: int, accountant: str = "pure", neighbours: str =
             )
     name = f"{accountant}-{neighbours}-{rows}"
     path = folder / f"{name}.yaml"
-    path.write_text(POLICY.format(accountant=accountant, neighbours=neighbours, rows=rows, name=name))
+    text = POLICY.format(accountant=accountant, neighbours=neighbours, rows=rows, name=name)
+    path.write_text(text.replace("k: {type: integer, nullable: false}", "k: {type: integer}") if nullable else text)
     return open_session(path, create_ledger=True)
 
 
@@ -60,10 +70,20 @@ def test_released_rows_admit_private_keys_for_delta_alone(tmp_path: Path, neighb
     assert isinstance(rule, Threshold) and rule.column == term.name
     assert term.noise.loss.epsilon == block.loss.epsilon == 1, "no part of epsilon goes to selection"
     assert rule.l0 == 12 * factor
-    # One person with twelve rows in one key: each of the keys that may move is shown with a probability of delta / l0.
-    lone = [12 * rule.noise.upper_tail(rule.tau - shift - 12) for shift in (0, 1)]
-    assert factor * lone[0] <= Fraction(1, 10**6)
-    assert neighbours == "change_one" or lone[1] > Fraction(1, 10**6), "the threshold is the lowest"
+    # One person divides twelve rows among keys: each that nobody else has is shown when its noise reaches the threshold.
+    delta = Fraction(1, 10**6)
+    assert factor * worst(12, rule.noise, rule.tau) <= delta
+    assert neighbours == "change_one" or worst(12, rule.noise, rule.tau - 2) > delta, (
+        "the threshold is the lowest but one"
+    )
+
+
+def worst(rows: int, noise: Noise, tau: int) -> Fraction:
+    """The largest sum of tails over all divisions of `rows` rows among keys."""
+    best = {0: Fraction(0)}
+    for left in range(1, rows + 1):
+        best[left] = max(noise.upper_tail(tau - count) + best[left - count] for count in range(1, left + 1))
+    return best[rows]
 
 
 def test_units_admit_private_keys_where_one_person_may_have_many_rows(tmp_path: Path) -> None:
@@ -86,11 +106,75 @@ def test_only_a_count_of_all_rows_admits_private_keys(tmp_path: Path, sql: str) 
 @pytest.mark.parametrize("accountant", ["pure", "zcdp"])
 @pytest.mark.parametrize("rows", [1, 3, 12, 200])
 def test_no_key_of_single_rows_is_shown_less_often_than_by_units(tmp_path: Path, accountant: str, rows: int) -> None:
-    """The question that counts rows alone shows keys of as few rows as the one that pays for units shows of units."""
+    """Of the question that counts rows alone, a key is shown of as few rows as the optimal rule for half of the budget, in which
+    all units count as much, shows of units."""
     asked = session(tmp_path, rows, accountant)
     size, _ = shown_half_of_the_time(priced(asked, COUNT))
-    units, counted = shown_half_of_the_time(priced(asked, "SELECT k, SUM(x) FROM t GROUP BY k"))
-    assert counted == "units" and size <= units
+    part = priced(asked, "SELECT k, SUM(x) FROM t GROUP BY k").noise.terms[0].noise.loss
+    allowed = PrivacyLoss(
+        None if part.rho is not None and accountant == "zcdp" else part.epsilon, Fraction(1, 10**6), part.rho
+    )
+    assert size <= optimal("sel", rows, allowed).half_point()
+
+
+@pytest.mark.parametrize(("accountant", "rows", "column"), [("pure", 12, "t0"), ("zcdp", 2, "t0"), ("zcdp", 60, "sel")])
+def test_a_count_of_units_is_paid_for_where_keys_get_smaller_by_more_than_noise_gets_larger(
+    tmp_path: Path, accountant: str, rows: int, column: str
+) -> None:
+    asked = session(tmp_path, rows, accountant)
+    rule = priced(asked, COUNT).noise.selection
+    assert rule is not None and rule.column == column
+
+
+@pytest.mark.parametrize("accountant", ["pure", "zcdp"])
+def test_persons_with_very_many_rows_leave_a_usable_selection(tmp_path: Path, accountant: str) -> None:
+    """4,096 rows a person: 1,000 persons of one key show it under max_count, and a sum of theirs without it, whatever a
+    person with 4,096 keys would need."""
+    asked = session(tmp_path, 4_096, accountant)
+    summed = priced(asked, "SELECT k, SUM(x) FROM t GROUP BY k").noise.selection
+    assert isinstance(summed, WeightedThreshold)
+    one_key = summed.tau / (summed.weights[0][1] * 2.0**-summed.noise.shift)
+    assert one_key < 60
+    asked.execute("SET dp.max_count = 20")
+    size, _ = shown_half_of_the_time(priced(asked, COUNT))
+    assert size < 700
+    assert [row[0] for row in asked.execute(COUNT).rows()] == [1]
+
+
+@pytest.mark.parametrize("accountant", ["pure", "zcdp"])
+def test_a_unit_shares_one_weight_among_its_keys(tmp_path: Path, accountant: str) -> None:
+    """The exact counts that selection reads are sums of the weights, once for each person and key, NULL among the keys."""
+    database = tmp_path / "keys.duckdb"
+    held = {1: [1, 1, None], 2: [1], 3: [None, 2, 3, 4, 5, 5], 4: [2]}
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("CREATE TABLE t (person INTEGER, k INTEGER, x DOUBLE)")
+        connection.executemany(
+            "INSERT INTO t VALUES (?, ?, 5.0)", [(who, key) for who, keys in held.items() for key in keys]
+        )
+    asked = session(tmp_path, 12, accountant, nullable=True)
+    block = priced(asked, "SELECT k, SUM(x) FROM t GROUP BY k")
+    rule = block.noise.selection
+    assert isinstance(rule, WeightedThreshold)
+    expected: dict[int | None, int] = {}
+    for keys in held.values():
+        for key in set(keys):
+            weight = next(weight for most, weight in rule.weights if len(set(keys)) <= most)
+            expected[key] = expected.get(key, 0) + weight
+    gate = Noted()
+    asked.context = replace(asked.context, gate=gate)
+    asked.execute("SELECT k, SUM(x) FROM t GROUP BY k")
+    assert gate.counts == [expected[key] for key in (1, 2, 3, 4, 5, None)]
+
+
+class Noted(Gate):
+    """A gate that notes the exact counts to which the noise of selection is added."""
+
+    counts: list[int]
+
+    def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: Integers | None) -> Int128:
+        if name == "sel":
+            self.counts = exact.to_ints()
+        return super().add(name, exact, noise, groups, drawn)
 
 
 def test_answers_say_how_many_rows_a_key_needs(tmp_path: Path) -> None:

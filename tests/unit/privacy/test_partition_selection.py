@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from decimal import Decimal, getcontext
 from fractions import Fraction
 
@@ -20,18 +21,24 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian as gaussians
 from dpsql.privacy.mechanisms import laplace as laplaces
 from dpsql.privacy.mechanisms import partition_selection as selections
-from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.gaussian import Gaussian
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.partition_selection import (
     ONE,
+    WEIGHT,
     Threshold,
     TruncatedGeometric,
+    WeightedThreshold,
     choose_selection,
     lone_count,
+    lone_delta,
+    on_noise_grid,
     optimal,
     threshold,
     verify_table,
+    weighted_sensitivity,
+    weighted_threshold,
 )
 from dpsql.privacy.pure_to_zcdp import rho_of_pure
 
@@ -142,7 +149,7 @@ def test_selection_costs_add_up_over_the_keys_of_a_unit() -> None:
     ("t", "s", "l0", "delta"), [(1, 1, 1, 0.01), (10, 1, 1, 1e-9), (10, 1, 20, 1e-6), (7, 3, 2, 1e-4)]
 )
 def test_laplace_threshold_is_the_smallest_that_counts_its_own_mass(t: int, s: int, l0: int, delta: float) -> None:
-    noise = Laplace(UNIT, 0, t, s)
+    noise = Laplace(Sensitivity(l0, l0, l0, 1), 0, t, s)
     allowed = Fraction(str(delta))
     selection = threshold("n", l0, noise, allowed)
     q = math.exp(-s / t)
@@ -167,10 +174,11 @@ def test_the_threshold_a_library_got_wrong() -> None:
 @pytest.mark.parametrize("l0", [1, 3])
 def test_gaussian_threshold_holds_on_its_own_grid(l0: int) -> None:
     delta = Fraction(1, 1000)
-    coarse = threshold("n", l0, Gaussian(UNIT, 0, 5), delta)
+    units = Sensitivity(l0, l0, l0, 1)
+    coarse = threshold("n", l0, Gaussian(units, 0, 5), delta)
     cdf = gaussian_cdf(5)
     assert l0 * (1 - cdf(coarse.tau - 2)) <= 1e-3 < l0 * (1 - cdf(coarse.tau - 4))
-    fine = gaussians.noise_for(UNIT, Fraction(1, 200))
+    fine = gaussians.noise_for(units, Fraction(l0, 200))
     selection = threshold("n", l0, fine, delta)
     assert lone_count(fine) == 1 << 16 and isinstance(fine, Gaussian)
     tail = stats.norm.sf((selection.tau - lone_count(fine) - 0.5) / fine.sigma)
@@ -227,14 +235,14 @@ def test_the_table_dominates_the_threshold_at_equal_price(epsilon: Fraction) -> 
 def test_choice_takes_the_lower_half_point() -> None:
     allowed = PrivacyLoss(Fraction(1, 10), Fraction(1, 10**6), None)
     rich, poor = laplaces.noise_for(UNIT, Fraction(1)), laplaces.noise_for(UNIT, Fraction(1, 100))
-    assert choose_selection("u", 1, allowed, "n", rich).kind == "threshold"
-    assert choose_selection("u", 1, allowed, "n", rich).column == "n"
-    assert choose_selection("u", 1, allowed, "n", poor).kind == "truncated_geometric"
+    good, bad = (threshold("n", 1, noise, allowed.delta) for noise in (rich, poor))
+    assert choose_selection("u", 1, allowed, [bad, good]) is good
+    assert choose_selection("u", 1, allowed, [bad]).kind == "truncated_geometric"
     assert choose_selection("u", 1, allowed).column == "u"
-    fixed = Constant(Sensitivity(0, 0, 0, 0))
-    assert choose_selection("u", 1, allowed, "n", fixed).kind == "truncated_geometric"
+    with pytest.raises(ValueError):
+        threshold("n", 1, Constant(Sensitivity(0, 0, 0, 0)), allowed.delta)
     tiny = PrivacyLoss(Fraction(1, 10**9), Fraction(1, 10**6), None)
-    assert choose_selection("u", 1, tiny, "n", poor).kind == "threshold"
+    assert choose_selection("u", 1, tiny, [bad]) is bad
     with pytest.raises(Refusal) as caught:
         choose_selection("u", 1, tiny)
     assert caught.value.slug == "selection_epsilon"
@@ -248,3 +256,119 @@ def test_deltas_out_of_range_are_refused(delta: Fraction) -> None:
     if delta in (0, 1):
         with pytest.raises(Refusal):
             threshold("n", 1, laplaces.noise_for(UNIT, Fraction(1)), delta)
+
+
+def allotments(keys: int, most: int, total: int) -> Iterator[tuple[int, ...]]:
+    """All ways to give at most `keys` keys at most `most` rows each and `total` in all, the fullest key first."""
+    yield ()
+    for first in range(min(most, total), 0, -1):
+        for rest in allotments(keys - 1, first, total - first) if keys > 1 else [()]:
+            yield (first, *rest)
+
+
+@pytest.mark.parametrize(("keys", "most", "total"), [(1, 3, 3), (4, 4, 8), (6, 6, 6), (5, 2, 7), (9, 9, 9)])
+@pytest.mark.parametrize("law", ["laplace", "gaussian", "coarse"])
+def test_no_division_of_rows_among_keys_is_shown_more_often_than_delta(
+    keys: int, most: int, total: int, law: str
+) -> None:
+    """Every vector of one unit's rows, against the true tails; keys with a row of which nothing counts are among them."""
+    moved = Sensitivity(keys, total, total * most, most)
+    noise: Noise = Gaussian(moved, 0, 7) if law == "gaussian" else Laplace(moved, 1 if law == "coarse" else 0, 9, 1)
+    delta = Fraction(1, 1000)
+    rule = threshold("n", keys, noise, delta)
+    cdf = gaussian_cdf(7)
+    q = math.exp(-1 / 9)
+
+    def tail(x: int) -> float:
+        return 1 - cdf(x - 1) if law == "gaussian" else q**x / (1 + q)
+
+    def shown(rows: tuple[int, ...], tau: int) -> float:
+        counts = [on_noise_grid(count, noise) for count in rows] + [0] * (keys - len(rows))
+        return sum(tail(tau - count) for count in counts)
+
+    worst = max(allotments(keys, most, total), key=lambda rows: shown(rows, rule.tau))
+    assert shown(worst, rule.tau) <= float(lone_delta(noise, keys, rule.tau)) * (1 + 1e-9) <= 1e-3
+    assert shown(worst, rule.tau - 2) > 1e-3, "the threshold is no more than a step above the lowest"
+    with pytest.raises(ValueError):
+        Threshold("n", keys, noise, rule.tau - 1, delta)
+
+
+def weighted(groups: int, norm: Norm, factor: int = 1, part: Fraction = Fraction(1, 2)) -> WeightedThreshold:
+    moved = weighted_sensitivity(groups, norm, factor)
+    made = laplaces.noise_for(moved, part) if norm is Norm.L1 else gaussians.noise_for(moved, part**2 / 2)
+    return weighted_threshold("sel", groups, norm, made, Fraction(1, 10**6), (groups + 1) // 2)
+
+
+def weight_of(rule: WeightedThreshold, keys: int) -> int:
+    return next(weight for most, weight in rule.weights if keys <= most)
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+@pytest.mark.parametrize("factor", [1, 2])
+@pytest.mark.parametrize("groups", [2, 7, 60, 500])
+@pytest.mark.parametrize("part", [Fraction(1, 10), Fraction(1, 2), Fraction(20)])
+def test_a_unit_in_any_number_of_keys_stays_within_norm_and_delta(
+    norm: Norm, factor: int, groups: int, part: Fraction
+) -> None:
+    rule = weighted(groups, norm, factor, part)
+    scale = float(rule.noise.noise_scale)
+    assert rule.l0 == groups * factor and rule.weights[-1][0] == groups
+    weights = [weight_of(rule, keys) for keys in range(1, groups + 1)]
+    assert min(weights) == weights[-1], "no unit counts less than with equal weights"
+    for keys, weight in enumerate(weights, 1):
+        assert (keys * weight if norm is Norm.L1 else math.isqrt(keys * weight * weight)) <= WEIGHT
+        beyond = rule.tau - on_noise_grid(weight, rule.noise)
+        tail = (
+            math.exp(-beyond / scale) / (1 + math.exp(-1 / scale)) if norm is Norm.L1 else stats.norm.sf(beyond / scale)
+        )
+        assert factor * keys * tail <= 1e-6 * (1 + 1e-9)
+    with pytest.raises(ValueError):
+        WeightedThreshold("sel", rule.l0, rule.noise, rule.tau - rule.tau // 1000, rule.delta, rule.weights, 1)
+    heavier = tuple((most, weight + WEIGHT // 4) for most, weight in rule.weights)
+    with pytest.raises(ValueError):
+        WeightedThreshold("sel", rule.l0, rule.noise, rule.tau, rule.delta, heavier, 1)
+    assert rule.loss == PrivacyLoss(Fraction(0), Fraction(1, 10**6), Fraction(0)) == rule.recomputed_loss()
+
+
+def test_weights_show_keys_of_fewer_units_where_units_have_few_keys() -> None:
+    """With one key each a sixtieth (a square root of it) of the units suffices; in all keys as many as with equal weights."""
+    for norm, share in ((Norm.L1, 60), (Norm.L2, math.sqrt(60))):
+        rule = weighted(60, norm)
+        unit = 2.0**-rule.noise.shift
+        few, many = (rule.tau / (weight_of(rule, keys) * unit) for keys in (1, 60))
+        assert many / few == pytest.approx(share, rel=0.01)
+        moved = Sensitivity(60, 60, 60, 1)
+        noise = (
+            laplaces.noise_for(moved, Fraction(1, 2)) if norm is Norm.L1 else gaussians.noise_for(moved, Fraction(1, 8))
+        )
+        assert math.ceil(many) <= threshold("sel", 60, noise, rule.delta).half_point() + 1
+        assert few < rule.half_point() < many
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+def test_a_lone_unit_passes_the_weighted_threshold_as_rarely_as_delta_says(norm: Norm) -> None:
+    moved = weighted_sensitivity(3, norm, 1)
+    noise = laplaces.noise_for(moved, Fraction(1, 2)) if norm is Norm.L1 else gaussians.noise_for(moved, Fraction(1, 8))
+    rule = weighted_threshold("sel", 3, norm, noise, Fraction(3, 100), 2)
+    most = rule.weights[-1][1]
+    assert likely(kept(rule, most, noise=noise), 0.01)
+    assert not likely(kept(rule, 2 * most, noise=noise), 0.01)
+    assert kept(rule, -(10**12), noise=noise) == 0
+    assert kept(rule, 10**12, noise=noise) == COUNT
+
+
+def test_delta_of_a_replaced_unit_is_that_of_both() -> None:
+    """A key that both neighbours have moves by one and has noise of epsilon; one side alone has A, the other B. The exact
+    distance of the answers is at most P(A shown) + P(B shown), and more than that of the side whose key is shown less often."""
+    epsilon, a, b = 0.5, 0.02, 0.03
+    q = math.exp(-epsilon)
+    left = {x: (1 - q) / (1 + q) * q ** abs(x) for x in range(-60, 61)}
+    right = {x: (1 - q) / (1 + q) * q ** abs(x - 1) for x in range(-60, 61)}
+
+    def distance(first: dict[int, float], second: dict[int, float], chance: float, other: float) -> float:
+        """Answers that show the first side's key never come from the second side, and the reverse."""
+        neither = sum(max(0.0, first[x] * (1 - chance) - math.exp(epsilon) * second[x] * (1 - other)) for x in first)
+        return neither + chance * sum(first.values())
+
+    assert 1.1 * a < distance(left, right, a, b) <= a + b
+    assert distance(right, left, b, a) == pytest.approx(b)
