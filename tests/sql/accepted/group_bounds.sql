@@ -32,14 +32,14 @@ SELECT ward, AVG(cost, contribution_bounds_per_group => (0, 100)) FROM visits GR
 -- query: private_keys
 -- loose: 0.1 (a unit has a row for each of its diagnoses)
 -- keys: private
--- l1: 1000
+-- l1: 1000, 1
 -- rows: refused group_bounds
 SELECT diagnosis, SUM(nights, contribution_bounds_per_group => (0, 50)) FROM visits GROUP BY diagnosis
 
 -- query: fewer_groups
 -- set: dp.max_groups = 2
 -- keys: private
--- l1: 10
+-- l1: 10, 1
 -- rows: refused group_bounds
 SELECT diagnosis, COUNT(cost, contribution_bounds_per_group => (0, 5)) FILTER (WHERE nights > 1) FROM visits GROUP BY diagnosis
 

@@ -7,7 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
@@ -15,8 +17,13 @@ from dpsql.noise.perturb import Gate
 from dpsql.noise.samplers import Integers
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.privacy.mechanisms.partition_selection import Threshold, WeightedThreshold, optimal
+from dpsql.privacy.mechanisms.contract import Noise, Selection
+from dpsql.privacy.mechanisms.partition_selection import (
+    Threshold,
+    TruncatedGeometric,
+    WeightedThreshold,
+    optimal,
+)
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -166,10 +173,25 @@ def test_a_unit_shares_one_weight_among_its_keys(tmp_path: Path, accountant: str
     assert gate.counts == [expected[key] for key in (1, 2, 3, 4, 5, None)]
 
 
+def test_units_of_one_key_count_once(tmp_path: Path) -> None:
+    """With one key a unit there is nothing to share: units are counted, whatever the number of their rows."""
+    asked = session(tmp_path, 12)
+    asked.execute("SET dp.max_groups = 1")
+    gate = Noted()
+    asked.context = replace(asked.context, gate=gate)
+    asked.execute("SELECT k, SUM(x) FROM t GROUP BY k")
+    assert gate.counts == [1_000, 1]
+
+
 class Noted(Gate):
-    """A gate that notes the exact counts to which the noise of selection is added."""
+    """A gate that notes the exact counts that selection reads, with noise or without."""
 
     counts: list[int]
+
+    def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
+        if isinstance(selection, TruncatedGeometric):
+            self.counts = counts.to_ints()
+        return super().select(name, counts, selection, groups)
 
     def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: Integers | None) -> Int128:
         if name == "sel":
