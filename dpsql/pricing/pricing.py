@@ -27,6 +27,7 @@ from dpsql.policy import Policy
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options
+from dpsql.pricing.private_keys import weighted_thresholds, whole_rows, with_counted_rows
 from dpsql.pricing.sensitivity import groups_per_unit, sensitivity
 from dpsql.pricing.workloads import Workload, over_common_rows, planned, planned_laws_after, share_by_set, workloads_of
 from dpsql.privacy.accounting.contract import Accountant
@@ -38,8 +39,6 @@ from dpsql.privacy.mechanisms.partition_selection import (
     WeightedThreshold,
     choose_selection,
     threshold,
-    weighted_sensitivity,
-    weighted_threshold,
 )
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable
 
@@ -314,28 +313,16 @@ def _selection(
 
 def _thresholds(column: str, block: BoundedBlock, shares: _Shares, policy: Policy) -> list[Threshold]:
     """Thresholds on a count of units that is measured for nothing else, one part of the budget each."""
-    neighbours, groups = policy.neighbours, block.caps.groups
-    if groups == 1 or not owned(block.source, policy):
+    neighbours = policy.neighbours
+    if block.caps.groups == 1 or not owned(block.source, policy):
         units = Term(column, TermKind.UNITS, None, None, 1)
         noise = shares.measured(units, block, neighbours)[1]
         return [threshold(column, groups_per_unit(block.caps, neighbours), noise, shares.delta)]
-    rules: list[Threshold] = []
-    usual = (min([groups, *_clipped_rows(block)]) + 1) // 2
-    for mechanism in shares.mechanisms:
-        norm = mechanism.norm or Norm.L1
-        moved = weighted_sensitivity(groups, norm, neighbours.factor)
-        noise = shares.accountant.noise_for(mechanism, moved, shares.loss, shares.delta)
-        rules.append(weighted_threshold(column, groups, norm, noise, shares.delta, usual))
-    return rules
 
+    def noise_for(mechanism: Mechanism, moved: Sensitivity) -> Noise:
+        return shares.accountant.noise_for(mechanism, moved, shares.loss, shares.delta)
 
-def _clipped_rows(block: BoundedBlock) -> list[int]:
-    """Return the bounds on the rows of a unit that counts are clipped to."""
-    return [
-        max(1, term.clip.most >> term.finer)
-        for term in block.terms
-        if term.clip is not None and term.kind is TermKind.COUNT
-    ]
+    return weighted_thresholds(column, block, neighbours, shares.mechanisms, noise_for, shares.delta)
 
 
 def _admitting_by_rows(
@@ -348,7 +335,7 @@ def _admitting_by_rows(
     and policy: the smaller product of the error of that count and of the size of a key that is shown half of the time, so
     that a part of the budget is paid for a count of units where keys get smaller by more than the noise gets larger.
     """
-    by_rows = tuple(_with_counted_rows(block) for block in blocks)
+    by_rows = tuple(with_counted_rows(block) for block in blocks)
     if by_rows == blocks or options.delta == 0:
         return blocks
     free, paid = (_Shares(choice, options, policy, accountant) for choice in (by_rows, blocks))
@@ -360,7 +347,7 @@ def _admitting_by_rows(
         noisy = TermNoise(counted.name, errors[0], 0, True)
         rules = _selection(row_block, (noisy,), free, policy)[0], _selection(block, (), paid, policy)[0]
         rows, units = (rule.half_point() for rule in rules if rule is not None)
-        sizes = _whole_rows(rows, counted.grid), units
+        sizes = whole_rows(rows, counted.grid), units
         products = [noise.expected_error() * size for noise, size in zip(errors, sizes, strict=True)]
         return products[0] <= products[1]
 
@@ -368,23 +355,6 @@ def _admitting_by_rows(
         row_block if row_block is not block and better(row_block, block) else block
         for row_block, block in zip(by_rows, blocks, strict=True)
     )
-
-
-def _with_counted_rows(block: BoundedBlock) -> BoundedBlock:
-    """`block` with the count of its rows admitting private keys, where that is measured apart and nothing else admits them."""
-    if block.selection_term is None or block.selection_term in {term.name for term in block.terms}:
-        return block
-    rows = next((term.name for term in block.terms if _counts_all_rows(term)), None)
-    return block if rows is None else replace(block, selection_term=rows)
-
-
-def _counts_all_rows(term: Term) -> bool:
-    """Return whether every row adds to a term of its own, as far as the clip of its unit lets it."""
-    return term.kind is TermKind.COUNT and term.value is None and term.filter is None and not term.shares
-
-
-def _whole_rows(steps: int, grid: int) -> int:
-    return -(-steps >> grid)
 
 
 def shown_half_of_the_time(priced: PricedBlock) -> tuple[int, str]:
@@ -395,7 +365,7 @@ def shown_half_of_the_time(priced: PricedBlock) -> tuple[int, str]:
     if rule is None:
         raise ValueError("a block with private keys is needed")
     counted = next((term for term in priced.block.terms if term.name == rule.column), None)
-    size = rule.half_point() if counted is None else _whole_rows(rule.half_point(), counted.grid)
+    size = rule.half_point() if counted is None else whole_rows(rule.half_point(), counted.grid)
     rows = counted is not None and counted.kind is TermKind.COUNT and priced.block.caps.rows_per_unit > 1
     return size, "rows" if rows else "units"
 

@@ -54,7 +54,7 @@ MUTANTS = (
     Mutant("rows that meet none are left out", "plan/stability.py", "_joined_rows", "left - back if relation.kind == 'left' else 0", "0", f'{REPLAY} {TIGHT}', 'left_join_counted_from_the_right or LEFT_JOIN_labs'),
     Mutant("a lone unit counts one row", "privacy/mechanisms/partition_selection.py", "lone_count", "noise.sensitivity.linf", "1", "unit/privacy/test_partition_selection.py", "division_of_rows or follows_linf"),
     Mutant("rows admit keys whatever units would show", "pricing/pricing.py", "_admitting_by_rows", "products[0] <= products[1]", "products[0] >= 0", "unit/pricing/test_selection.py", "units_admit_private_keys or is_paid_for"),
-    Mutant("a filtered count admits keys", "pricing/pricing.py", "_counts_all_rows", "term.filter is None", "True", "unit/pricing/test_selection.py", "only_a_count_of_all_rows"),
+    Mutant("a filtered count admits keys", "pricing/private_keys.py", "_counts_all_rows", "term.filter is None", "True", "unit/pricing/test_selection.py", "only_a_count_of_all_rows"),
     Mutant("rows of one key alone set the threshold", "privacy/mechanisms/partition_selection.py", "lone_delta", "(l0 - full) * _tail(noise, tau)", "0", "unit/privacy/test_partition_selection.py", "division_of_rows"),
     Mutant("weights as for half of the keys", "privacy/mechanisms/partition_selection.py", "weights_within", "WEIGHT // most", "WEIGHT // (most + 1 >> 1)", "unit/privacy/test_partition_selection.py unit/pricing/test_selection.py", "any_number_of_keys"),
     Mutant("squares of weights beyond one", "privacy/mechanisms/partition_selection.py", "weights_within", "isqrt(WEIGHT * WEIGHT // most)", "isqrt(WEIGHT * WEIGHT * 2 // most)", "unit/privacy/test_partition_selection.py", "any_number_of_keys"),
