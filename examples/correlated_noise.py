@@ -113,9 +113,8 @@ def figures(seed: int = 11) -> dict[str, tuple[float, float, float]]:
 def main() -> None:
     """Print the scales and a table."""
     gaussian, correlated = least_scale(gaussian_delta), least_scale(correlated_delta)
-    print(
-        f"scale for sensitivity 1: Gaussian {gaussian:.2f}, correlated Laplace {correlated:.0f} ({correlated / gaussian:.0f} times)"
-    )
+    times = correlated / gaussian
+    print(f"scale for sensitivity 1: Gaussian {gaussian:.2f}, correlated Laplace {correlated:.0f} ({times:.0f} times)")
     print(f"{'error of one answer, ' + str(REPEATS) + ' repeats':30} {'one':>9} {'mean':>9} {'best fit':>9}")
     for way, errors in figures().items():
         print(f"{way:30} " + " ".join(f"{error:9.0f}" for error in errors))
