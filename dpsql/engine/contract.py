@@ -10,6 +10,7 @@ from dpsql.engine.csv_lines import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.policy import Policy
 
 
 class ExactAnswer:
@@ -153,6 +154,10 @@ class Engine(Protocol):
 
     def another(self) -> Engine:
         """Return the same source for another session: caches are shared, `interrupt` stops only its own queries."""
+
+    def under(self, policy: Policy) -> Engine:
+        """Return the same source for a later version of its policy, which names the same tables alike
+        (`policy.narrowing`): its name for the version of the data, and its place for copies, are the new ones."""
 
     def close(self) -> None:
         """Close the connection."""

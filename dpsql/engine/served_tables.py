@@ -72,6 +72,12 @@ class ServedTables(ABC):
         other._running, other._owned = set(), False
         return other
 
+    def under(self, policy: Policy) -> Self:
+        """Return the same source for a later version of its policy. Checks of promises hold for the data of before alone."""
+        other = self.another()
+        other._policy, other._checked = policy, {}
+        return other
+
     @abstractmethod
     def interrupt(self) -> None:
         """Cancel every running query of this engine."""

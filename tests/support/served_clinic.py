@@ -39,6 +39,7 @@ class Served:
     options: tuple[str, ...] = ("--tls-self-signed",)
     port: int = 0
     process: subprocess.Popen[str] | None = field(default=None, repr=False)
+    dataset: str = "nafld"
 
     def start(self) -> Served:
         environment = {**os.environ, "DPSQL_STATE": str(self.state)}
@@ -56,7 +57,7 @@ class Served:
         self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
-        assert line.startswith("serving nafld on 127.0.0.1:"), line + self.process.stderr.read()
+        assert line.startswith(f"serving {self.dataset} on 127.0.0.1:"), line + self.process.stderr.read()
         self.port = int(line.split("127.0.0.1:")[1].split()[0].rstrip(","))
         return self
 
@@ -71,7 +72,13 @@ class Served:
     @property
     def place(self) -> dict[str, Any]:
         """What drivers take."""
-        return {"host": "127.0.0.1", "port": self.port, "user": "research", "password": PASSWORD, "dbname": "nafld"}
+        return {
+            "host": "127.0.0.1",
+            "port": self.port,
+            "user": "research",
+            "password": PASSWORD,
+            "dbname": self.dataset,
+        }
 
     @property
     def url(self) -> str:

@@ -21,14 +21,18 @@ from support.neighbouring_hospitals import SCHEMAS
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """A session of an application with two threads and little memory. Without Java or pyspark its tests are skipped, unless
-    DPSQL_EVERY_CLIENT says that nothing may be."""
+def needs_spark() -> None:
+    """Skip the test without Java or pyspark, unless DPSQL_EVERY_CLIENT says that nothing may be."""
     if os.environ.get("DPSQL_EVERY_CLIENT") != "1":
         pytest.importorskip("pyspark")
         if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
             pytest.skip("Spark needs Java")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A session of an application with two threads and little memory."""
+    needs_spark()
     from pyspark.sql import SparkSession
 
     settings = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import psycopg
 
@@ -47,9 +48,8 @@ class PostgreSQLEngine(ServedTables):
             raise refuse("source_server", what=f"the database's encoding is {encoding}, and UTF8 is needed")
         self._database = database
         self.dialect: Dialect = PostgreSQLDialect(version)
-        place = policy.prepare
-        stored = None if place.schema is None else self._stored_views(place.schema)
-        self.views: PreparedViews = NoPreparedViews(f"postgresql {version // 10_000}", stored)
+        self._version = version
+        self.views: PreparedViews = self._views()
 
     # --- structure ----------------------------------------------------------------------------------------------------
 
@@ -92,8 +92,18 @@ class PostgreSQLEngine(ServedTables):
         with self._transaction(None) as connection:
             return advice_on(connection, {name: self._place(name) for name in self._policy.tables})
 
-    def _stored_views(self, schema: str) -> ServerViews:
-        return ServerViews(self._connections, lambda: self._transaction(None), schema, self._policy.prepare.role)
+    def _views(self) -> PreparedViews:
+        name, place = f"postgresql {self._version // 10_000}", self._policy.prepare
+        if place.schema is None:
+            return NoPreparedViews(name)
+        reading = partial(self._transaction, None)
+        return NoPreparedViews(name, ServerViews(self._connections, reading, place.schema, place.role))
+
+    def under(self, policy: Policy) -> Self:
+        """Return the same database for a later version of its policy, which may name another place for copies."""
+        other = super().under(policy)
+        other.views = other._views()
+        return other
 
     def _place(self, table: str) -> ServerTable:
         return place_of(self._policy, table, self._database)

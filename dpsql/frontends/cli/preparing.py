@@ -17,7 +17,6 @@ from pathlib import Path
 from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.faults import CUSTODIAN_LOG
-from dpsql.errors.exceptions import Error
 from dpsql.policy import Policy
 
 PAUSE_SECONDS = 60.0
@@ -27,7 +26,7 @@ _NICER = 10
 
 async def keep_prepared(
     policy: Callable[[], Policy],
-    engine: Engine,
+    engine: Callable[[], Engine],
     key: Callable[[], bytes],
     place: Path,
     pause_seconds: float = PAUSE_SECONDS,
@@ -35,18 +34,18 @@ async def keep_prepared(
 ) -> None:
     """Look again and again for tables without a copy of their present rows, and prepare them, until cancelled.
 
-    `policy` returns the policy as it is now, `place` is its file; `engine` is that of the server, `key` returns the ledger's
-    secret.
+    `policy` and `engine` return the policy and the source as they are served now, `key` the ledger's secret; `place` is the
+    policy's file.
     """
     loop = asyncio.get_running_loop()
     while True:
         failed = False
         if policy().prepare.automatic:
-            index = ContributionIndex(policy(), engine, key)
+            index = ContributionIndex(policy(), engine(), key)
             try:
                 failed = bool(await loop.run_in_executor(None, index.unprepared)) and await _prepare(place) != 0
-            except Error as error:  # the source is away: questions say so
-                CUSTODIAN_LOG.error("copies cannot be looked for: %s", error.message)
+            except Exception as error:  # the source is away, or is being replaced: questions say so
+                CUSTODIAN_LOG.error("copies cannot be looked for: %s", error)
         await asyncio.sleep(pause_after_failure_seconds if failed else pause_seconds)
 
 

@@ -149,7 +149,7 @@ async def _run_and_prepare(
     """Serve, and keep prepared copies up to date meanwhile where the policy says so."""
     from dpsql.frontends.cli.preparing import keep_prepared
 
-    keeping = keep_prepared(lambda: server.policy, state.engine, lambda: state.ledger.witness.key, place)
+    keeping = keep_prepared(lambda: server.policy, lambda: server.engine, lambda: state.ledger.witness.key, place)
     task = asyncio.get_running_loop().create_task(keeping)
     try:
         return await _run(server, place, *address, encrypted, status)

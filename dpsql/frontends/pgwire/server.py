@@ -175,7 +175,7 @@ class Server:
             raise refuse("policy_widened", places=", ".join(wider))
         check_row_filters(policy)
         with self._catalog_lock:
-            self._state = replace(self._state, policy=policy)
+            self._state = replace(self._state, policy=policy, engine=self._state.engine.under(policy))
             self._planners, self._catalogs = {}, {}
         self.logins.follow(policy)
         self.activity.log_sql = policy.log_sql
@@ -233,6 +233,11 @@ class Server:
     def policy(self) -> Policy:
         """The policy that is served."""
         return self._state.policy
+
+    @property
+    def engine(self) -> Engine:
+        """The source of the data, under the policy that is served now."""
+        return self._state.engine
 
     @property
     def limits(self) -> Limits:

@@ -170,6 +170,25 @@ def test_a_copy_is_of_one_version_of_the_data_and_of_one_ledger(
     later_engine.close()
 
 
+def test_a_policy_that_is_read_again_names_the_version_anew(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    """Neither a copy nor a check of a promise outlives the name of the data that it is of."""
+    index, engine = opened(server, url, tmp_path)
+    index.prepare()
+    unique = "SELECT 1 AS broken FROM public.people GROUP BY id HAVING count(*) > 1 LIMIT 1"
+    assert engine.holds(unique)
+    reader.execute("INSERT INTO people SELECT * FROM people")
+    assert engine.holds(unique)
+    policy = replace(engine._policy, data_version="summer", prepare=replace(engine._policy.prepare, schema="elsewhere"))
+    later = engine.under(policy)
+    assert not later.holds(unique)
+    assert later.data_version(()) == "declared:summer" and engine.data_version(()) == "declared:spring"
+    assert ContributionIndex(policy, later, lambda: KEY).unprepared() == ("people", "visits")
+    assert index.unprepared() == ()
+    engine.close()
+
+
 def test_all_copies_are_removed_where_rows_were_erased(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:

@@ -108,7 +108,10 @@ def test_a_question_that_runs_is_answered_and_the_next_one_is_not(
         asking.start()
         assert Gated.begun.wait(PATIENCE)
         change(clinic, "  research: {epsilon: 4}\n", "")
-        servers[0].reload(load_policy(clinic.policy))
+        changed, followed = load_policy(clinic.policy), []
+        monkeypatch.setattr(Gated, "under", lambda self, policy: followed.append(policy) or self)
+        servers[0].reload(changed)
+        assert followed == [changed], "the engine knows the name that the policy gives to the data"
         Gated.go_on.set()
         asking.join(PATIENCE)
         assert len(answers) == 1 and clinic.charges() == 1

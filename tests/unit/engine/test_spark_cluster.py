@@ -1,0 +1,52 @@
+"""Spark with executors of their own: questions are answered as in one process, and an executor that is killed while one runs
+costs at most that question, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.places import TESTS
+from support.spark_source import needs_spark
+
+pytestmark = pytest.mark.slow
+PATIENCE_SECONDS = 900
+PROGRAM = TESTS / "support" / "spark_cluster.py"
+
+
+def outcome_with(folder: Path, attempts: int) -> dict[str, Any]:
+    """What happened in an application of two executors in which a task is tried so often. It has a process of its own, since a
+    process has one application."""
+    needs_spark()
+    (folder / "spark-defaults.conf").write_text(f"spark.task.maxFailures {attempts}\nspark.sql.shuffle.partitions 4\n")
+    environment = {
+        **os.environ, "DPSQL_STATE": str(folder / "state"), "PYTHONPATH": str(TESTS), "SPARK_CONF_DIR": str(folder),
+        "PYTHONWARNINGS": "ignore",
+    }  # fmt: skip
+    finished = subprocess.run(
+        [sys.executable, str(PROGRAM), str(folder)], env=environment, capture_output=True, text=True,
+        timeout=PATIENCE_SECONDS, check=False,
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    said: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
+    return {**said, "stderr": finished.stderr}
+
+
+def test_a_question_outlives_an_executor_that_is_killed(tmp_path: Path) -> None:
+    """Spark runs its tasks again; the answer is that of all rows, and charged once. The start prints nothing."""
+    outcome = outcome_with(tmp_path, 4)
+    assert outcome["stderr"] == ""
+    assert (outcome["executors"], outcome["killed"], outcome["charged"]) == (2, True, 1)
+    assert outcome["undisturbed"] == outcome["disturbed"] == outcome["afterwards"] == outcome["expected"]
+
+
+def test_a_question_that_may_not_be_tried_again_fails_and_is_charged_once(tmp_path: Path) -> None:
+    """The settings forbid a second attempt. No part of an answer is given, and the next question is answered."""
+    outcome = outcome_with(tmp_path, 1)
+    assert (outcome["killed"], outcome["slug"], outcome["charged"]) == (True, "engine_failed", 1)
+    assert "disturbed" not in outcome and outcome["afterwards"] == outcome["expected"]
