@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,9 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--cold", "cold_", is_flag=True, help="cold start of the command line")
 @click.option("--peers", callback=_peers, help=f"time beside other systems, with commas: {','.join(PEERS)}")
 @click.option("--errors", "errors_", callback=_peers, help="the error beside them, which a busy machine may measure")
+@click.option(
+    "--gate", is_flag=True, help="--errors: exit with 1 where another system's error is smaller, measured twice"
+)
 @click.option("--seconds", default=errors.SECONDS, show_default=True, help="--errors: for each question and system")
 @click.option("--accuracy", "accuracy_", is_flag=True, help="AVG and VAR beside the composition by hand; heavy tails")
 @click.option(
@@ -92,14 +95,39 @@ def main(**given: Any) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = (Path(scratch) if given["data"] is None else given["data"]).resolve()
         folder.mkdir(parents=True, exist_ok=True)
+        failed: list[str] = []
         # The heads of these ledgers, and the indexes of Parquet files, stay with the data.
         os.environ |= {"DPSQL_STATE": str(folder / "state"), "DPSQL_CACHE": str(folder / "cache")}
         for part, work in _parts(given, folder).items():
             before = os.getloadavg()[0]
             found = work()
+            if part == "errors" and given["gate"]:
+                failed = _gate(found, given, folder)
             _say(f"wrote {report.write(out, part, command, (before, os.getloadavg()[0]), found)}")
     for path in [*report.render(out), *(report.rewrite_docs(out, PAGE) if given["docs"] else [])]:
         _say(f"wrote {path}")
+    if failed:
+        raise SystemExit("\n".join(failed))
+
+
+def _gate(found: list[dict[str, Any]], given: dict[str, Any], folder: Path) -> list[str]:
+    """A sentence for each comparison that dpsql loses, measured once more; or one where nothing could be compared."""
+    if not any(record["ratio"] for record in found):
+        return ["no other system could be compared"]
+
+    def again(cases: Sequence[errors.Case]) -> list[dict[str, Any]]:
+        environments, size = (
+            given["environments"] or folder / "peers",
+            int(given["rows"][0]) if given["rows"] else 100_000,
+        )
+        return errors.compare_errors(
+            folder, environments, given["errors_"], rows=size, seconds=given["seconds"], say=_say, cases=cases
+        )
+
+    return [
+        f"{case} {question} {column}: the error of {system} is smaller beyond chance, twice"
+        for case, question, column, system in errors.behind_twice(found, again)
+    ]
 
 
 def without_places(arguments: list[str]) -> list[str]:

@@ -111,6 +111,7 @@ def draw_errors(records: Sequence[Mapping[str, Any]], path: Path) -> None:
         panel.set_xscale("log")
         panel.set_yticks(range(len(columns)), columns, fontsize=7)
         panel.invert_yaxis()
+        panel.set_xlabel("dpsql's error / the other's; left of 1 dpsql is better", fontsize=8)
         panel.set_title(f"privacy unit {case}", fontsize=9)
         panel.grid(True, which="major", alpha=0.3)
         panel.legend(fontsize=6)

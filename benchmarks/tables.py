@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.errors import answers_nothing
 from benchmarks.large import Point, slope
 
 TITLES = {
@@ -190,12 +191,15 @@ def errors(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _verdict(compared: Sequence[Mapping[str, Any]]) -> str:
-    below = sum(one["ratio"][2] < 1 for one in compared)
-    above = [one for one in compared if one["ratio"][1] > 1]
+    nothing = [one for one in compared if answers_nothing(one)]
+    answered = [one for one in compared if not answers_nothing(one)]
+    below = sum(one["ratio"][2] < 1 for one in answered)
+    above = [one for one in answered if one["ratio"][1] > 1]
     told = "; ".join(f"{o['case']} {o['question']} {o['column']} beside {o['system']}" for o in above)
+    apart = f" In {len(nothing)} more the other answers nothing (zeros, or groups not shown)." if nothing else ""
     return (
-        f"{len(compared)} comparisons: dpsql's median error is below the other's beyond chance in {below}, above it in "
-        f"{len(above)}{f' ({told})' if told else ''}, and in the others the interval holds 1."
+        f"{len(answered)} comparisons: dpsql's median error is below the other's beyond chance in {below}, above it in "
+        f"{len(above)}{f' ({told})' if told else ''}, and in the others the interval holds 1.{apart}"
     )
 
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction
 from pathlib import Path
@@ -374,6 +375,41 @@ def test_a_group_that_is_not_shown_has_error_one() -> None:
     answers = [{("a",): [11.0, 5.0]}, {("a",): [None, math.nan], ("b",): [15.0, 1.0]}]
     assert errors.relative(truth, answers, 0).tolist() == [pytest.approx(0.1), -1, -1, -0.25]
     assert errors.relative(truth, answers, 1).tolist() == [0.25, -1]
+
+
+def compared(system: str, low: float, error: float = 0.1, note: str = "", column: str = "n") -> dict[str, Any]:
+    record = errors.Error(
+        "row", "Q1", "COUNT", column, system, error=error, ratio=(low + 0.1, low, low + 0.2), note=note
+    )
+    return asdict(record)
+
+
+def test_a_comparison_is_lost_when_the_whole_interval_is_above_one_twice() -> None:
+    records = [
+        compared("opendp", 1.01),
+        compared("opendp", 1.3, column="total"),
+        compared("opendp", 0.99, column="mean"),
+        compared("smartnoise", 1.4, error=1.0),
+        compared("qrlew", 1.4, note="another question"),
+        compared("dpsql, max_total 10,000", 1.4),
+        asdict(errors.Error("row", "Q2", "SUM", "total", "qrlew", problem="not installed")),
+    ]
+    assert errors.behind(records) == [("row", "Q1", "n", "opendp"), ("row", "Q1", "total", "opendp")]
+    asked: list[list[tuple[str, list[str]]]] = []
+
+    def again(cases: Sequence[errors.Case]) -> list[dict[str, Any]]:
+        asked.append([(case.name, [question.name for question in case.questions]) for case in cases])
+        return [compared("opendp", 0.9), compared("opendp", 1.2, column="total")]
+
+    assert errors.behind_twice(records, again) == [("row", "Q1", "total", "opendp")]
+    assert asked == [[("row", ["Q1"])]]
+    assert errors.behind_twice(records[2:], again) == [] and len(asked) == 1, "nothing is measured again for nothing"
+
+
+def test_cells_without_an_answer_are_counted_apart() -> None:
+    text = tables.errors([compared("opendp", 0.5), compared("smartnoise", 0.5, error=1.0)])
+    assert text.startswith("1 comparisons: dpsql's median error is below the other's beyond chance in 1, above it in 0")
+    assert "In 1 more the other answers nothing" in text
 
 
 def test_what_bounding_leaves_is_what_even_draws_leave_on_average(tmp_path: Path) -> None:
