@@ -8,8 +8,8 @@ values spread evenly between their bounds, and no noise; its bars, computed as t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,7 +23,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Plan, Term, TermKind
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, widest_term
-from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, TermNoise
+from dpsql.privacy.mechanisms.contract import Constant, KeyColumn, Noise, Sensitivity, TermNoise
 from dpsql.release.error_bars import Bars, answer, bars
 from dpsql.release.error_bars.rowwise import trace
 from dpsql.release.reconciled import consistent_blocks
@@ -40,7 +40,7 @@ _DIRECT = frozenset({"count", "count_units", "count_distinct", "sum", "count_if"
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """A term of the made-up release."""
+    """A term of the made-up release; one that is chosen has no noise, and nothing is said of what is made of it."""
 
     name: str
     values: npt.NDArray[np.float64]
@@ -57,25 +57,36 @@ class _Expected:
         return self.noise.standard_deviation() * 2.0**-self.grid
 
 
-def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> dict[str, float]:
-    """Half widths of the noisy numbers that are no COUNT or SUM as they stand, by output name: the widest of its rows, infinite
-    where noise would leave no information. Empty where none can be told: for results of stages, public tables, choices."""
-    if (
-        not plan.blocks
-        or plan.results
-        or plan.public_inputs
-        or any(priced_block.block.measurements for priced_block in priced.blocks)
-    ):
-        return {}
+@dataclass(frozen=True)
+class ExpectedBars:
+    """Half widths of noisy numbers, the widest of all rows, by position among the outputs. `of_terms`: of those that are a COUNT
+    or SUM as they stand, whatever the data are; `assumed`: of all others for groups of `dp.assume_rows` rows, infinite where
+    noise would leave no information."""
+
+    of_terms: Mapping[int, float]
+    assumed: Mapping[int, float]
+
+
+_NOTHING = ExpectedBars({}, {})
+
+
+def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> ExpectedBars:
+    """Return the half widths of the outputs of a question that are not chosen and depend on no set of groups.
+
+    Nothing where none can be told: for remainders that read results of stages or public tables, and public keys that a
+    stage has yet to find.
+    """
+    if not plan.blocks or not _blocks_alone(plan):
+        return _NOTHING
     if any(
         key.values is not None and not len(key.values)
         for priced_block in priced.blocks
         for key in priced_block.noise.keys
     ):
-        return {}
+        return _NOTHING
     blocks = tuple(_block(priced_block, int(options.assume_rows)) for priced_block in priced.blocks)
     if sum(block.rows for block in blocks) > _MOST_GROUPS:
-        return {}
+        return _NOTHING
     blocks = consistent_blocks(priced.workloads, blocks, values=False)
     remainder = Remainder(plan.remainder, plan.output_names, blocks, {})
     direct = _direct(plan, remainder)
@@ -83,22 +94,28 @@ def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox)
         answered = answer(sandbox, remainder, float(options.confidence), simultaneous=False)
         computed = bars(sandbox, answered)
     except Error:
-        return {}
-    noisy_positions = [
-        position
+        return _NOTHING
+    widths = {
+        position: _widest(computed, position)
         for position, noisy in enumerate(answered.noisy)
-        if noisy and position not in direct | answered.of_groups
-    ]
-    return {
-        answered.table.field(position).name: _widest(computed, position)
-        for position in noisy_positions
+        if noisy and position not in answered.of_groups | answered.chosen
         if len(answered.table) and _a_number(answered.table, position)
     }
+    return ExpectedBars(
+        {position: width for position, width in widths.items() if position in direct},
+        {position: width for position, width in widths.items() if position not in direct},
+    )
+
+
+def _blocks_alone(plan: Plan) -> bool:
+    """Return whether the public remainder reads no table but blocks."""
+    names = {block.name for block in plan.blocks} | {entry.alias for entry in plan.remainder.find_all(exp.CTE)}
+    return all(table.name in names for table in plan.remainder.find_all(exp.Table))
 
 
 def widest_bar(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> float:
     """Return the widest error bar of all outputs: exact for outputs that are single terms, simulated for others."""
-    widths = expected_bars(plan, priced, options, sandbox)
+    widths = expected_bars(plan, priced, options, sandbox).assumed
     if not widths:
         return widest_term(priced, options)
     measured = _measures_shown(plan)
@@ -140,7 +157,13 @@ def _block(priced: PricedBlock, rows: int) -> ReleasedBlock:
     groups = len(keys) if priced.noise.keys else 1
     named = {term.name: term for term in priced.block.terms}
     terms = tuple(_term(named.get(noisy.name), noisy, rows, groups) for noisy in priced.noise.terms)
-    return ReleasedBlock(priced.block.name, keys, terms, priced.block.formulas, groups, priced.block.groups)
+    chosen = tuple(
+        _Expected(name, np.zeros(groups), Constant(Sensitivity(0, 0, 0, 0)), 1.0, 0, True)
+        for measurement in priced.noise.measurements
+        for name, _ in measurement.laws
+    )
+    facts = replace(priced.block.groups, ends=())  # nothing is measured, so that no bar is
+    return ReleasedBlock(priced.block.name, keys, (*terms, *chosen), priced.block.formulas, groups, facts)
 
 
 def _keys(columns: Sequence[KeyColumn]) -> pa.Table:

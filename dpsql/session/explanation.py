@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.stability import tables
+from dpsql.planning.expected_bars import ExpectedBars
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.explain import PlannedOutput, tile_lines
@@ -22,33 +24,52 @@ _MOST_TILES = 50
 
 
 def error_lines(
-    columns: Sequence[OutputColumn], outputs: Sequence[PlannedOutput], bars: Mapping[str, float], options: Options
+    columns: Sequence[OutputColumn],
+    outputs: Sequence[PlannedOutput],
+    bars: ExpectedBars,
+    options: Options,
+    stored: bool,
 ) -> tuple[str, ...]:
     """Return a line for each noisy column with the half width of its error bar, in the column's own unit, before it is
     measured.
 
-    `bars`: half widths that hold for groups of `dp.assume_rows` rows, by column name, infinite where nothing would be known.
+    `bars`: what is expected, by position of columns. `stored`: a part of the answer comes from stored releases.
     """
+    names = Counter(column.name for column in columns)
     lines = []
-    confidence = f"{float(options.confidence) * 100:.4g} %"
-    assumed = f"of groups with {options.assume_rows:,} rows"
-    for column in [column for column in columns if column.noisy][:_MOST_OUTPUTS]:
-        direct = [row for row in outputs if column.name in row.output.split(", ") and row.l0]
+    for position, column in [(place, column) for place, column in enumerate(columns) if column.noisy][:_MOST_OUTPUTS]:
+        rows = [row for row in outputs if column.name in row.output.split(", ") and row.l0]
+        if names[column.name] > 1:  # the rows of EXPLAIN name outputs and cannot tell these apart
+            rows = [] if position in bars.of_terms else [row for row in rows if row.error_95 is None]
         if column.of_groups:
             error = "error not known: it depends on which groups there are"
-        elif column.name in bars and math.isfinite(bars[column.name]):
-            error = f"\N{PLUS-MINUS SIGN} {half_width_text(bars[column.name])} ({confidence}, {assumed})"
-        elif column.name in bars:
-            error = f"nothing would be known {assumed} (dp.assume_rows)"
-        elif direct and direct[0].error_95 is None:
-            error = direct[0].bound.partition("; ")[2]
-        elif len(direct) == 1 and direct[0].error_95 is not None:
-            width = direct[0].error_95 if direct[0].stored_error_95 is None else direct[0].stored_error_95
-            error = f"\N{PLUS-MINUS SIGN} {half_width_text(width)} ({confidence})"
+        elif position in bars.assumed:
+            error = _assumed_text(bars.assumed[position], options)
+        elif rows and rows[0].error_95 is None:
+            bounds = {row.bound for row in rows if row.error_95 is None}
+            alone = len(bounds) == 1 or names[column.name] == 1
+            error = rows[0].bound.partition("; ")[2] if alone else "chosen; EXPLAIN VERBOSE shows its rank error"
+        elif len(rows) == 1 and rows[0].error_95 is not None:
+            width = rows[0].error_95 if rows[0].stored_error_95 is None else rows[0].stored_error_95
+            error = f"\N{PLUS-MINUS SIGN} {half_width_text(width)} ({_confidence_text(options)})"
+        elif position in bars.of_terms and not stored:
+            error = f"\N{PLUS-MINUS SIGN} {half_width_text(bars.of_terms[position])} ({_confidence_text(options)})"
         else:
             error = "error bar comes with the answer"
         lines.append(f"{column.name}: {error}")
     return tuple(lines)
+
+
+def _assumed_text(width: float, options: Options) -> str:
+    """Return the half width of a bar that holds for groups of `dp.assume_rows` rows."""
+    assumed = f"of groups with {options.assume_rows:,} rows"
+    if not math.isfinite(width):
+        return f"nothing would be known {assumed} (dp.assume_rows)"
+    return f"\N{PLUS-MINUS SIGN} {half_width_text(width)} ({_confidence_text(options)}, {assumed})"
+
+
+def _confidence_text(options: Options) -> str:
+    return f"{float(options.confidence) * 100:.4g} %"
 
 
 def price_line(price: ChargeShare | None, charged: str, stored: bool) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from dpsql.engine.emit.measurements import texts
 from dpsql.plan.stability import tables
-from dpsql.planning.expected_bars import expected_bars
+from dpsql.planning.expected_bars import ExpectedBars, expected_bars
 from dpsql.planning.planner import Planned
 from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
 from dpsql.pricing.pricing import is_charged
@@ -58,7 +57,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         *missing_keys_notice(planned, any(column.of_groups for column in columns)),
     )
     lines = (
-        *error_lines(columns, outputs, bars, planned.options),
+        *error_lines(columns, outputs, bars, planned.options, len(missing) < len(blocks)),
         price_line(price, describe_loss(charged), len(missing) < len(blocks)),
         *workload_lines(planned),
         f"budget: {budget.in_a_year}" if budget.in_a_year else "",
@@ -97,13 +96,14 @@ def engine_sql(context: SessionContext, planned: Planned) -> tuple[tuple[str, st
     return tuple((priced.block.name, sql) for priced in planned.price.blocks for sql in texts(emitter, priced.block))
 
 
-def _expected_notes(bars: Mapping[str, float], planned: Planned) -> tuple[str, ...]:
+def _expected_notes(bars: ExpectedBars, planned: Planned) -> tuple[str, ...]:
     """Return notes on the expected error bars of outputs that are not plain COUNTs or SUMs."""
-    if not bars:
+    if not bars.assumed:
         return ()
-    rows = planned.options.assume_rows
-    finite = [f"{name} within about +/- {width:.4g}" for name, width in bars.items() if math.isfinite(width)]
-    nothing = [f"nothing known of {name}" for name, width in bars.items() if not math.isfinite(width)]
+    rows, names = planned.options.assume_rows, planned.plan.output_names
+    widths = [(names[position], width) for position, width in bars.assumed.items()]
+    finite = [f"{name} within about +/- {width:.4g}" for name, width in widths if math.isfinite(width)]
+    nothing = [f"nothing known of {name}" for name, width in widths if not math.isfinite(width)]
     confidence = float(planned.options.confidence)
     return (
         f"{', '.join([*finite, *nothing])} in {confidence:.0%} of cases, if each group has {rows:,} rows (dp.assume_rows), "

@@ -12,9 +12,8 @@ may be such, and the bar reaches to T(e) (a test is inverted; it is how a spread
 What aggregates over groups has moreover replicates of what the exact groups are likely to be, b*: normal around a mean and with a
 variance that are drawn as uncertain as the groups leave them, given t (empirical Bayes with a bootstrap of its parameters: Morris
 1983, Laird and Louis 1987). A sum of the groups above a threshold jumps where groups pass it, and u alone is on one side.
-A maximum or minimum is moreover chosen for its noise, which no replicate can see. So two more replicates have all measures
-at the lower and at the upper ends of bars that hold for all groups at once, each missing with (1 - confidence) / groups
-only (Bonferroni): the exact extreme of numbers that are all within their bars lies between the extremes of the ends.
+A maximum or minimum is moreover chosen for its noise, which no replicate can see. So more replicates have all measures
+at the lower and at the upper ends of their bars (`extremes`).
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from dpsql.release.error_bars.conditional import values_given_shown
 from dpsql.release.error_bars.draws import Floats, known_law, replicates, uniforms
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import Extent
+from dpsql.release.error_bars.extremes import Extreme, extremes, rows_below
 from dpsql.release.error_bars.intervals import intervals
 from dpsql.release.error_bars.simulation import Groups, Measures, typed
 from dpsql.release.reconciled import ConsistentTerm
@@ -47,6 +47,11 @@ _LEAST_PRESENT = 0.5
 _LEAST_GROUPS = 8
 """Of fewer groups the variation is not estimated."""
 _CANDIDATE_DRAWS = 39
+_MORE_NOISE = 1.5
+"""Times the noise with which rows have to stay the same for noise not to choose them: of e to the -d at this noise, e to the
+-1.5 d is left at the true one."""
+_BOUNDS = {Extreme.NONE: (), Extreme.INSIDE: (0, 1), Extreme.HIGHEST: (0, 3), Extreme.LOWEST: (2, 1)}
+"""Which ends say where an extreme is, by their places in `_ends`: a low and a high one."""
 _DRAWS, _DRAW, _ROWS, _AT, _REPLICATES = "dp#draws", "dp#draw", "dp#answer", "dp#at", "dp#replicates"
 
 
@@ -68,10 +73,10 @@ class Rerun:
     seed: str
     extents: Sequence[Extent]
 
-    @property
-    def extreme(self) -> bool:
-        """Return whether the remainder asks for a maximum or minimum of groups."""
-        return self.tree.find(exp.Max, exp.Min, exp.ArgMax, exp.ArgMin) is not None
+    @cached_property
+    def extremes(self) -> tuple[Extreme, ...]:
+        """Return what each column has of maxima and minima of groups."""
+        return extremes(self.tree)
 
     @cached_property
     def families(self) -> int:
@@ -95,12 +100,16 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
         raise Unmatched("the results have too many groups")
     if not all(known_law(term) for block in blocks for term in block.terms):
         raise Unmatched("a mechanism has no law of noise to draw from")
+    kinds = {position: _extreme_at(sandbox, rerun, position) for position in positions}
     replicates = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES, rerun.confidence)
-    shape = (rerun.families * (replicates + 1) + 2 * rerun.extreme + 1, len(answer))
-    present = np.zeros(shape, dtype=bool)
-    cells = {position: np.full(shape, np.nan) for position in positions}
+    if set(kinds.values()) <= {Extreme.HIGHEST, Extreme.LOWEST}:
+        replicates = min(replicates, _CANDIDATE_DRAWS)  # ends of bars say all
     with sandbox.room() as room:
-        last = {block.name: [*_ends(room, rerun, block), _as_displayed(block)] for block in blocks}
+        last = {block.name: [*_ends(room, rerun, block, set(kinds.values())), _as_displayed(block)] for block in blocks}
+        ends = max((len(appended) for appended in last.values()), default=1) - 1
+        shape = (rerun.families * (replicates + 1) + ends + 1, len(answer))
+        present = np.zeros(shape, dtype=bool)
+        cells = {position: np.full(shape, np.nan) for position in positions}
         tables = {block.name: Replicates(rerun, block, replicates, last[block.name]) for block in blocks}
         for part in _parts(shape[0], groups):
             result = _run(room, rerun, answer, positions, tables, part)
@@ -113,9 +122,30 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
             for number, position in enumerate(positions, 2):
                 cells[position].flat[place] = floats(result.column(number))
     return {
-        position: _interval(floats(answer.column(position)), cells[position], present, rerun, position)
+        position: _interval(
+            floats(answer.column(position)), cells[position], present, rerun, position, ends, kinds[position]
+        )
         for position in positions
     }
+
+
+def _extreme_at(sandbox: Sandbox, rerun: Rerun, position: int) -> Extreme:
+    """Return what a column has of extremes: INSIDE, too, where it is one over rows that noise chooses.
+
+    Where more noise than there is leaves the same rows in every one of a few replicates, it does not choose.
+    """
+    kind = rerun.extremes[position] if position < len(rerun.extremes) else Extreme.INSIDE
+    if kind not in (Extreme.HIGHEST, Extreme.LOWEST):
+        return kind
+    below = rows_below(rerun.remainder, rerun.tree, position)
+    if below is None:
+        return Extreme.INSIDE
+    if not below.selected:
+        return kind
+    width = len(below.outputs) + 1
+    rows = Rerun(rerun.remainder, below.tree, width, (width - 1,), below.extra, {}, rerun.confidence, rerun.seed, ())
+    always, ever = surely_and_maybe(sandbox, rows, spread=_MORE_NOISE)
+    return kind if always == ever else Extreme.INSIDE
 
 
 def candidates(sandbox: Sandbox, rerun: Rerun, row: int) -> int:
@@ -153,8 +183,9 @@ def _replicated_rows(sandbox: Sandbox, rerun: Rerun, sql: str, labels: str, spre
         return room.query(sql.format(f'"{_DRAWS}" CROSS JOIN LATERAL ({inner}) AS q({labels})'), tables)
 
 
-def surely_and_maybe(sandbox: Sandbox, rerun: Rerun) -> tuple[int, int]:
+def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tuple[int, int]:
     """Return how many rows, by the columns `rerun.keys`, there are in all of a few replicates t - z*, and in any of them.
+    `spread` multiplies their noise.
 
     Raises the refusals of `Room.query`, and Unmatched.
     """
@@ -162,7 +193,7 @@ def surely_and_maybe(sandbox: Sandbox, rerun: Rerun) -> tuple[int, int]:
     keys = ", ".join(f'q."c{place}"' for place in rerun.keys)
     rows = f'SELECT COUNT(DISTINCT "{_DRAW}") AS draws FROM {{}} GROUP BY {keys}'
     sql = f"SELECT COUNT(*) FILTER (WHERE draws = {_CANDIDATE_DRAWS + 1}), COUNT(*) FROM ({rows})"
-    always, ever = _replicated_rows(sandbox, rerun, sql, labels, 1.0).to_pylist()[0].values()
+    always, ever = _replicated_rows(sandbox, rerun, sql, labels, spread).to_pylist()[0].values()
     return int(always), int(ever)
 
 
@@ -232,20 +263,22 @@ class Replicates:
         return columns.append_column(_DRAW, pa.array(np.repeat(np.arange(part.start, part.stop), rows)))
 
 
-def _ends(room: Room, rerun: Rerun, block: ReleasedBlock) -> list[dict[str, Floats]]:
-    """The ends of all measures that hold at once, where an extreme is asked for; a measure without ends as it is."""
-    if not rerun.extreme:
+def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -> list[dict[str, Floats]]:
+    """Return all measures at the low and at the high ends of bars that hold for all groups at once, where an extreme is asked
+    for, then of bars that hold for each of them (`extremes`); a measure without ends as it is."""
+    if kinds <= {Extreme.NONE}:
         return []
-    confidence = 1 - (1 - rerun.confidence) / max(1, block.rows)
-    groups = Groups(block, {}, None, confidence, rerun.seed)
     names = [name for name, _, _ in block.formulas]
-    ends = dict(zip(names, intervals(room, groups, [column(name) for name in names]), strict=True))
-    released = Measures(block).values(
-        set(names), {term.name: np.asarray(term.values, dtype=float) for term in block.terms}
-    )
-    low = {name: np.where(np.isfinite(ends[name].low), ends[name].low, released[name]) for name in names}
-    high = {name: np.where(np.isfinite(ends[name].high), ends[name].high, released[name]) for name in names}
-    return [low, high]
+    terms = {term.name: np.asarray(term.values, dtype=float) for term in block.terms}
+    released = Measures(block).values(set(names), terms)
+    ends = []
+    for confidence in (1 - (1 - rerun.confidence) / max(1, block.rows), rerun.confidence):
+        groups = Groups(block, {}, None, confidence, rerun.seed)
+        bars = dict(zip(names, intervals(room, groups, [column(name) for name in names]), strict=True))
+        for side in ("low", "high"):
+            of_side = {name: getattr(bars[name], side) for name in names}
+            ends.append({name: np.where(np.isfinite(of_side[name]), of_side[name], released[name]) for name in names})
+    return ends
 
 
 def _as_displayed(block: ReleasedBlock) -> dict[str, Floats]:
@@ -331,14 +364,20 @@ def _this_draw(query: exp.Select) -> exp.Select:
 
 
 def _interval(
-    displayed: Floats, cells: Floats, present: npt.NDArray[np.bool_], rerun: Rerun, position: int
+    displayed: Floats,
+    cells: Floats,
+    present: npt.NDArray[np.bool_],
+    rerun: Rerun,
+    position: int,
+    ends: int,
+    extreme: Extreme,
 ) -> Interval:
-    """`cells`: as `Replicates` orders them, then the ends and the answer, by rows of the answer. Not known where a row is in
-    fewer than half of the replicates. Raises Unmatched when the last replicate is not the answer."""
+    """`cells`: as `Replicates` orders them, then so many `ends` and the answer, by rows of the answer. Not known where a row is
+    in fewer than half of the replicates. Raises Unmatched when the last replicate is not the answer."""
     if not np.allclose(cells[-1], displayed, rtol=1e-9, atol=1e-12, equal_nan=True):
         raise Unmatched("the order of its rows decides the result")
-    extreme, value, cells, present = rerun.extreme, cells[0], cells[:-1], present[:-1]
-    bounds, cells, present = (cells[-2:], cells[:-2], present[:-2]) if extreme else (cells[:0], cells, present)
+    value, last = cells[0], len(cells) - 1 - ends
+    bounds, cells, present = cells[last:-1][list(_BOUNDS[extreme])], cells[:last], present[:last]
     shape = (rerun.families, len(cells) // rerun.families, len(value))
     finite = np.where(np.isfinite(cells), cells, np.nan).reshape(shape)
     present_by_family = present.reshape(shape)
@@ -352,19 +391,27 @@ def _interval(
             present_in = [present_by_family[family, 1:, rows[0]] for family in range(rerun.families)]
             drawn = [family[1:][draws].T for family, draws in zip(families, present_in, strict=True)]
             centres = [family[0] for family in families]
-            low[rows], high[rows] = _ends_of(value[rows], drawn, centres, bounds[:, rows], rerun, position)
+            low[rows], high[rows] = _ends_of(value[rows], drawn, centres, bounds[:, rows], rerun, position, extreme)
     interval = Interval.of(value, low, high, rerun.extents[position])
     return Interval(value, interval.low, interval.high, interval.unknown & ~seldom).around_displayed(displayed)
 
 
 def _ends_of(
-    value: Floats, drawn: Sequence[Floats], centres: Sequence[Floats], bounds: Floats, rerun: Rerun, position: int
+    value: Floats,
+    drawn: Sequence[Floats],
+    centres: Sequence[Floats],
+    bounds: Floats,
+    rerun: Rerun,
+    position: int,
+    extreme: Extreme,
 ) -> tuple[Floats, Floats]:
     """The hull of percentiles, of reflected errors, of the answer for equal groups where they may be so, of likely answers,
-    and of `bounds`.
+    and of `bounds`; of `bounds` alone where these say all of an extreme.
 
     `drawn` and `centres`: of t - z*, u + z*, e + z* and b*, by rows and draws, and of t, u and e by rows.
     """
+    if extreme in (Extreme.HIGHEST, Extreme.LOWEST) and np.isfinite(bounds).all():
+        return hull_of([(bounds[0], bounds[1])], rerun.extents[position])
     ends = [percentiles(drawn[0], rerun.confidence)]
     with np.errstate(invalid="ignore"):
         if drawn[1].size:

@@ -81,3 +81,35 @@ def test_explain_tells_how_wide_the_bars_of_outputs_will_be(session: Session) ->
     session.execute("SET dp.assume_rows = 2")
     session.execute("SET dp.epsilon = 0.01")
     assert "nothing known of w" in " ".join(session.explain(sql).notes)
+
+
+def errors(session: Session, sql: str) -> list[str]:
+    """What EXPLAIN says of each output, without its name."""
+    return [line.partition(": ")[2] for line in session.explain(sql).lines]
+
+
+def test_outputs_of_one_name_have_errors_of_their_own(session: Session) -> None:
+    apart = errors(session, "SELECT COUNT(*) AS a, SUM(weight) AS b, AVG(weight) AS c, VAR_POP(age) AS d FROM patients")
+    same = errors(session, "SELECT COUNT(*) AS n, SUM(weight) AS n, AVG(weight) AS n, VAR_POP(age) AS n FROM patients")
+    assert same[:4] == apart[:4]
+    assert len(set(same[:4])) == 4
+    chosen, counted = errors(session, "SELECT MEDIAN(weight) AS m, COUNT(*) AS m FROM patients")[:2]
+    assert "rank error" in chosen
+    assert counted.startswith("\N{PLUS-MINUS SIGN}")
+
+
+@pytest.mark.parametrize("measured", ["off", "on"])
+def test_a_quantile_hides_no_error_of_what_stands_beside_it(session: Session, measured: str) -> None:
+    session.execute(f"SET dp.quantile_bars = {measured}")
+    average, median = errors(session, "SELECT AVG(weight) AS w, MEDIAN(age) AS m FROM patients")[:2]
+    assert average.endswith("of groups with 500 rows)")
+    assert "rank error" in median
+
+
+LATER_STAGE = "SELECT AVG(age) AS a FROM patients WHERE weight > (SELECT AVG(weight) FROM patients)"
+
+
+def test_bars_of_a_later_stage_are_expected_too(session: Session) -> None:
+    assert errors(session, LATER_STAGE)[0].endswith("of groups with 500 rows)")
+    session.execute("SET dp.target_error = 3")
+    assert Fraction(session.explain(LATER_STAGE).loss.epsilon or 0) < 3
