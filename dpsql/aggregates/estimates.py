@@ -15,6 +15,10 @@ kept from a small denominator: ridge regression (Hoerl and Kennard 1970), here w
 A mean uses the joint law of its sums, too. With values in [L, U], a = sum(x - L) and b = sum(U - x) are not negative, and
 (a + b) / (U - L) is n; so are their noisy numbers made, which says more of n than the count alone.
 
+A variance is a difference of two noisy numbers, of which most is noise long after the count is not: its distance from the
+assumed one shrinks while it is below 1.5 s' (`nearer`), s' the deviation of its noise. And it is no more than (m - L)(U - m)
+for the released mean m, which no values in [L, U] exceed (Bhatia and Davis 2000).
+
 Where h(n) = n and nothing is cut, an estimate is the plug-in formula up to rounding. Below, its bias is toward what is assumed,
 and its mean squared error is smaller but for values near the bound that is far from 0, and points on a line (docs/accuracy.md
 has a table that `python -m benchmarks --estimates` writes). Counts and sums themselves are shown as released.
@@ -26,7 +30,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpsql.plan.formulas import Deviation, Formula, formula, greatest, within
+from dpsql.plan.formulas import Deviation, Formula, formula, greatest, least, within
 from dpsql.plan.intervals import Facts
 
 Bound = Fraction | float | int
@@ -81,3 +85,14 @@ def assumed_variance(lower: Bound, upper: Bound) -> float:
 def leaning(value: Formula, assumed: float, share: Formula) -> Formula:
     """`value` by the share of real rows, what is assumed by the rest."""
     return value * share + assumed * (formula(1) - share)
+
+
+def nearer(value: Formula, assumed: float, noise: Formula) -> Formula:
+    """Return `value`, drawn toward what is assumed while it is no more than k = 1.5 deviations of its `noise` away.
+
+    The distance d becomes d a (2 k - a) / k^2 with a = min(|d|, k), which has a value and a slope without jumps.
+    """
+    reach = greatest(noise * _DEVIATIONS, _LEAST)
+    distance = value - assumed
+    size = least(greatest(distance, -distance), reach)
+    return distance * (size / reach) * ((reach * 2.0 - size) / reach) + assumed

@@ -8,22 +8,24 @@ from fractions import Fraction
 
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis
 from dpsql.aggregates.distances import distance
-from dpsql.aggregates.estimates import assumed_variance, leaning, row_count
+from dpsql.aggregates.estimates import Bound, assumed_variance, leaning, nearer, row_count
 from dpsql.aggregates.registry import register
 from dpsql.functions.numeric import call, constant
-from dpsql.plan.formulas import Estimate, Formula, greatest, square_root, within
+from dpsql.plan.formulas import Deviation, Estimate, Formula, greatest, square_root, within
+from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Measure
 
 
 @dataclass(frozen=True)
 class _Sums:
     """Noisy sums of one argument: `count`, `total` of the distances from a centre, and `squares` of d^2 - `middle`, where the
-    distances d are from a point at `offset` from that centre."""
+    distances d are from `point`, at `offset` from that centre."""
 
     count: Formula
     total: Formula
     squares: Formula
     middle: float | int
+    point: Bound
     offset: float
 
 
@@ -40,12 +42,12 @@ def _sums(basis: Basis, measure: Measure) -> _Sums:
         count = basis.distinct(value, condition)
         d = distance(inside, low)  # squares from the lower end are as different as the values
         squares, middle = basis.distinct_sum(call("mul", d, d), condition, True)
-        return _Sums(count, total, squares, middle, float(Fraction(centre) - Fraction(low)))
+        return _Sums(count, total, squares, middle, low, float(Fraction(centre) - Fraction(low)))
     total, centre = basis.sum(value, condition, True)
     count = basis.count(value, condition)
     d = distance(inside, centre)
     squares, middle = basis.sum(call("mul", d, d), condition, True)
-    return _Sums(count, total, squares, middle, 0.0)
+    return _Sums(count, total, squares, middle, centre, 0.0)
 
 
 def _variance(sample: bool, root: bool) -> Callable[[Basis, Measure], Formula]:
@@ -56,6 +58,17 @@ def _variance(sample: bool, root: bool) -> Callable[[Basis, Measure], Formula]:
         mean = sums.offset + sums.total / rows if sums.offset else sums.total / rows
         return within(float(sums.middle) + sums.squares / rows - mean * mean, 0, most)
 
+    def estimate(sums: _Sums, bounds: Facts, rows: Formula) -> Formula:
+        """Return a variance in [0, (m - L)(U - m)], m the mean (Bhatia and Davis 2000), drawn toward the assumed one."""
+        lower, upper = (float(Fraction(end) - Fraction(sums.point)) for end in (bounds.lower, bounds.upper))
+        mean = sums.offset + sums.total / rows if sums.offset else sums.total / rows
+        inside = within(mean, lower, upper)
+        most = (inside - lower) * (-inside + upper)
+        value = within(float(sums.middle) + sums.squares / rows - mean * mean, 0, most)
+        of_mean = greatest(inside, -inside) * Deviation(sums.total) * 2.0
+        noise = greatest(Deviation(sums.squares), of_mean) / rows  # no square of them, which may be no double
+        return within(nearer(value, assumed_variance(bounds.lower, bounds.upper), noise), 0, most)
+
     def corrected(value: Formula, rows: Formula) -> Formula:
         unbiased = value * rows / (rows - 1) if sample else value
         return square_root(unbiased) if root else unbiased
@@ -64,7 +77,7 @@ def _variance(sample: bool, root: bool) -> Callable[[Basis, Measure], Formula]:
         sums, facts = _sums(basis, measure), measure.arguments[0].facts
         most = float(Fraction(facts.upper - facts.lower) ** 2 / 4)
         few, (rows, real) = greatest(sums.count, least), row_count(sums.count, least)
-        shrunk = leaning(variance(sums, most, rows), assumed_variance(facts.lower, facts.upper), real)
+        shrunk = leaning(estimate(sums, facts, rows), assumed_variance(facts.lower, facts.upper), real)
         return Estimate(corrected(variance(sums, most, few), few), corrected(shrunk, rows))
 
     return formula

@@ -472,6 +472,8 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     # estimates
     Mutant("estimates lean too far", "aggregates/estimates.py", "", "_DEVIATIONS = 1.5", "_DEVIATIONS = 4.0", 'unit/aggregates/test_estimates.py', 'lose_nothing'),
     Mutant("estimates hardly lean", "aggregates/estimates.py", "", "_DEVIATIONS = 1.5", "_DEVIATIONS = 0.2", 'unit/aggregates/test_estimates.py', 'never_more'),
+    Mutant("variances are what noise makes them", "aggregates/variance.py", "_variance", "nearer(value, assumed_variance(bounds.lower, bounds.upper), noise)", "value", 'unit/aggregates/test_estimates.py', 'mostly_noise'),
+    Mutant("variances that no values have", "aggregates/variance.py", "_variance", "(inside - lower) * (-inside + upper)", "(upper - lower) * (upper - lower) / 4", 'unit/aggregates/test_estimates.py', 'no_values'),
     Mutant("variances never give way", "aggregates/regression.py", "_shrunk", "Deviation(column.squares) / rows", "Deviation(column.squares) / rows * 1e-9", 'unit/aggregates/test_estimates.py', 'explode'),
     Mutant("assumed rows at the upper bound", "aggregates/estimates.py", "assumed_mean", "float((middle + nearest) / 2)", "float(upper)", 'unit/aggregates/test_estimates.py', 'never_more or assumed'),
     Mutant("bars about the estimate", "release/error_bars/ends.py", "Interval.around_displayed", "np.minimum(self.low, low)", "low", 'unit/release/test_estimates_shown.py', 'holds_as_often'),

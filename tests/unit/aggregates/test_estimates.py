@@ -67,6 +67,25 @@ def test_slopes_do_not_explode_where_the_count_is_known_and_the_variance_is_not(
     assert shrunk < 0.4 * plain
 
 
+@pytest.mark.parametrize("aggregate", ["var_pop", "stddev_samp"])
+def test_variances_that_are_mostly_noise_err_less_though_the_count_is_known(aggregate: str) -> None:
+    for law, scale, size in (("laplace", 2.0, 40), ("normal", 4.0, 40), ("laplace", 40.0, 800)):
+        rows = {"y": list(np.linspace(100, 500, size)), "x": [0.0] * size}
+        exact = float(np.var(rows["y"])) if aggregate == "var_pop" else float(np.std(rows["y"], ddof=1))
+        plain, shrunk = errors(world(aggregate), exact, rows, law, scale)
+        assert shrunk < 0.85 * plain, (law, scale)
+
+
+def test_a_variance_is_none_that_no_values_with_the_released_mean_have() -> None:
+    """With a mean m it is (m - L)(U - m) at most, reached by values at both bounds alone."""
+    found, rows = world("var_pop"), {"y": [12.0] * 400, "x": [0.0] * 400}
+    squares = max(found.widths, key=found.widths.__getitem__)
+    noise = {name: np.full(1, 400 * 90_000.0 if name == squares else 0.0) for name in found.widths}
+    plug_in, estimate = found.both(found.sums(rows), noise, dict.fromkeys(found.widths, 1e-6))
+    assert plug_in == pytest.approx(90_000)
+    assert estimate == pytest.approx((12 - LOWER) * (UPPER - 12), rel=1e-6)
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_from_three_deviations_on_values_far_from_what_is_assumed_lose_nothing(shared: bool) -> None:
     found, rows = world("avg", shared), {"y": list(np.linspace(960, 1000, 60)), "x": [0.0] * 60}
