@@ -62,6 +62,10 @@ def _clips_absolute_values(setting: Setting) -> bool:
     return setting.entity and setting.accountant == "pure"
 
 
+def _with_rows_enough(setting: Setting) -> bool:
+    return setting.rows >= 300
+
+
 def _with_public_keys(setting: Setting) -> bool:
     return not setting.private
 
@@ -97,6 +101,7 @@ _CLIPPED = (
     "SELECT k, SUM(x * least(1, {clip} / total)) FROM t JOIN (SELECT person, SUM(x) AS total FROM t GROUP BY person) "
     "USING (person) GROUP BY k"
 )
+_MEANS = "SELECT k, AVG(x) AS a FROM t GROUP BY k"
 _PER_PERSON = "SELECT k, AVG(total) FROM (SELECT person, k, SUM(x) AS total FROM t GROUP BY person, k) GROUP BY k"
 
 
@@ -144,6 +149,21 @@ QUESTIONS = (
     Question(("top 1",), f"{_COUNTS} ORDER BY n DESC LIMIT 1", exact=_COUNTS, wide=SELECTED),
     Question(("top 5",), f"{_COUNTS} ORDER BY n DESC LIMIT 5", exact=_COUNTS, wide=SELECTED),
     Question(("HAVING",), f"{_COUNTS} HAVING COUNT(*) > {{rows}} * 1.1", exact=_COUNTS, wide=SELECTED),
+    Question(("top 3 by AVG",), f"SELECT k, a FROM ({_MEANS}) ORDER BY a DESC LIMIT 3", exact=f"SELECT k, a FROM ({_MEANS})",
+             wide=SELECTED),
+    Question(("HAVING on AVG",), f"SELECT k, a FROM ({_MEANS}) WHERE a > 60", exact=f"SELECT k, a FROM ({_MEANS})",
+             wide=SELECTED),
+    Question(("QUALIFY",), f"SELECT k, n FROM ({_COUNTS}) QUALIFY RANK() OVER (ORDER BY n DESC) <= 3", exact=_COUNTS,
+             wide=SELECTED),
+    Question(("MIN of rows", "MAX of rows"), "SELECT k, MIN(x), MAX(x) FROM t GROUP BY k", options=("dp.quantile_bars = on",),
+             wide=ENDS, when=_with_rows_enough),
+    Question(("SAMPLE_AGGREGATE",), "SELECT k, SAMPLE_AGGREGATE(AVG(x), 0, 200, 20) FROM t GROUP BY k",
+             exact="SELECT k, AVG(x) FROM t GROUP BY k", options=("dp.quantile_bars = on",), wide=ENDS, when=_with_rows_enough),
+    Question(("COUNT in a join of two protected tables", "AVG in a join of two protected tables"),
+             "SELECT t.k, COUNT(*), AVG(p.age) FROM t JOIN people AS p ON t.person = p.person WHERE p.age < 70 GROUP BY t.k",
+             wide=HULL, when=_of_people),
+    Question(("COUNT above a mean of an earlier stage",),
+             "SELECT k, COUNT(*) FILTER (WHERE x > (SELECT AVG(x) FROM t)) FROM t GROUP BY k", wide=WHOLE, narrow=OTHER_CHOICE),
     Question(("COUNT of groups that a noisy threshold chose",), "SELECT COUNT(*) FROM t WHERE k IN (SELECT k FROM t GROUP BY k "
              "HAVING COUNT(*) > {rows})", 0, narrow=OTHER_CHOICE, when=_with_public_keys),
 )  # fmt: skip
@@ -158,14 +178,25 @@ SETTINGS = (
     Setting(20, 300, 0.1, entity=True),
     Setting(20, 16, 1, private=True, classes=frozenset({"COUNT", "top 5"})),
     Setting(20, 40, 1, private=True, classes=_SHOWN_SELDOM),
+    Setting(20, 90, 1, "zcdp", entity=True, private=True, classes=_SHOWN_SELDOM),
     Setting(20_000, 10, 1, "zcdp", classes=_BY_ROW),
     Setting(10, 50_000, 1, "zcdp", classes=_MOMENTS),
 )
 
 
+_PEOPLE = """
+  people:
+    max_rows: 1
+    primary_key: [person]
+    columns:
+      person: {type: integer, nullable: false}
+      age: {type: integer, lower: 18, upper: 90, nullable: false}
+"""
+
+
 def write_data(folder: Path, setting: Setting) -> Path:
-    """A DuckDB file with table t: key k (0..), x skewed within [0, 1000], y with a correlation of about a half, three rows a
-    person; and a public table that halves the keys."""
+    """Write a DuckDB file with table t: key k (0..), x skewed within [0, 1000], y with a correlation of about a half, three rows
+    a person; the people, each with an age; and a public table that halves the keys."""
     random = np.random.default_rng([setting.groups, setting.rows])
     sizes = np.maximum(1, np.round(setting.rows * (0.7 + 0.6 * random.random(setting.groups)))).astype(int)
     k = np.repeat(np.arange(setting.groups), sizes)
@@ -177,13 +208,14 @@ def write_data(folder: Path, setting: Setting) -> Path:
     with duckdb.connect(str(path)) as raw:
         raw.register("columns", columns)
         raw.execute("CREATE TABLE t AS FROM columns")
+        raw.execute("CREATE TABLE people AS SELECT DISTINCT person, 18 + person * 37 % 73 AS age FROM t")
         raw.execute("CREATE TABLE halves AS SELECT DISTINCT k, k % 2 AS half FROM t")
     return path
 
 
 def write_policy(folder: Path, setting: Setting, ledger: str = "") -> Path:
     """The policy file of a setting, over the file that `write_data` wrote."""
-    unit = "{table: t, column: person}" if setting.entity else "row"
+    unit = "{table: people, column: person}" if setting.entity else "row"
     keys = "" if setting.private else f", domain: [{', '.join(map(str, range(setting.groups)))}]"
     text = f"""
 dataset: coverage
@@ -195,11 +227,13 @@ ledger: sqlite:///{setting.name}{ledger}.db
 tables:
   t:
     {f"max_rows: {ROWS_OF_A_PERSON}" if setting.entity else ""}
+    {"foreign_keys: {person: people.person}" if setting.entity else ""}
     columns:
       person: {{type: integer, nullable: false}}
       k: {{type: integer, nullable: false{keys}}}
       x: {{type: real, lower: 0, upper: {HIGHEST}, nullable: false}}
       y: {{type: real, lower: 0, upper: {HIGHEST}, nullable: false}}
+{_PEOPLE if setting.entity else ""}
   halves:
     public: true
     primary_key: [k]
