@@ -25,7 +25,6 @@ from dpsql.release.sandbox import CONVERSION, LITERAL_CONVERSION, Sandbox
 _ROWS = 2
 _CONVERTING = (exp.Array, exp.SetOperation, exp.Cast, exp.TryCast)
 _COMPARING = (exp.Binary, exp.Unary, exp.Predicate, exp.Func, exp.Join)
-_IMPLICIT = "a released text is no number, day or truth value here (write CAST(x AS type))"
 _CONNECTING = (exp.And, exp.Or, exp.Not, exp.Paren)
 _NO_HASH = 20_010_101
 """No hash of truth values: that of false is 0."""
@@ -110,7 +109,7 @@ def _check_conversions(sandbox: Sandbox, remainder: Remainder, confidence: float
     for tree in [remainder.tree, of_all] if conditions else [remainder.tree]:
         category = _failure(sandbox, replace(remainder, tree=tree, written=""), confidence)
         if LITERAL_CONVERSION in category:
-            raise refuse("sandbox_query", category=LITERAL_CONVERSION)
+            raise refuse("sandbox_text", text="a text of the question")
         if CONVERSION in category:
             _check_implicit(sandbox, replace(remainder, tree=tree.copy(), written=""), confidence)
 
@@ -120,7 +119,7 @@ def _check_implicit(sandbox: Sandbox, remainder: Remainder, confidence: float) -
     for cast in list(remainder.tree.find_all(exp.Cast)):
         cast.replace(exp.TryCast(this=cast.this.copy(), to=cast.to.copy()))
     if CONVERSION in _failure(sandbox, remainder, confidence):
-        raise refuse("sandbox_query", category=_IMPLICIT)
+        raise refuse("sandbox_text", text="a released text")
 
 
 def _failure(sandbox: Sandbox, remainder: Remainder, confidence: float) -> str:

@@ -29,6 +29,12 @@ register(
     "the part of the query over the released numbers cannot be run ({category} error)",
     "check that the types on both sides of its operators, joins and set operations agree",
 )
+register(
+    "sandbox_text",
+    "42804",
+    "{text} is used over the released numbers as what it is not: a number, a day or a truth value",
+    "compare texts with texts, in quotes (x = '3'); or write TRY_CAST(x AS INTEGER), which is NULL for a text that is no number",
+)
 register("sandbox_broken", "58000", "the engine for released numbers failed and was started again", "ask again", Fault)
 register(
     "interval_place",
