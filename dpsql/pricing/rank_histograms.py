@@ -45,6 +45,8 @@ _MOST_INTEGERS = 1 << 17
 """Every integer is a cell of its own up to this many."""
 _MOST_PERIODS = 128
 """The engine compares each row's value with all of them."""
+_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 7 * 86_400}
+"""Of the units in which dates and times are counted."""
 _SLICES = ((1 << 4, 1 << 6), (1 << 10, 1 << 4), (math.inf, 1 << 2))
 """Up to so many groups, slices of a cell where quantiles are chosen together: ranks within a value are wrong by one at most."""
 PRIVATE_GROUPS = 1 << 8
@@ -88,16 +90,25 @@ def periods(value: Expr) -> tuple[Any, ...]:
 
 def _step(value: Expr, moment: Any) -> int:
     """`moment` as `steps_of(value)` counts it."""
-    unit = 10**6 * (86_400 if value.facts.type is Type.DATE else 1)
-    return (microseconds(moment) - microseconds(value.facts.lower)) // unit
+    return (microseconds(moment) - microseconds(value.facts.lower)) // (10**6 * _SECONDS[_unit_of(value)])
 
 
 def steps_of(value: Expr) -> Expr:
-    """A bounded value as a number: of a date the days since its lower bound, of a timestamp the seconds."""
+    """A bounded value as a number: of a date the days since its lower bound, of a timestamp the seconds, of what `date_trunc`
+    makes of one the weeks, days, hours or minutes, so that what is chosen is the start of one."""
     if not value.facts.type.temporal:
         return value
-    unit = "day" if value.facts.type is Type.DATE else "second"
-    return call("date_diff", _literal(unit), _literal(value.facts.lower), value)
+    return call("date_diff", _literal(_unit_of(value)), _literal(value.facts.lower), value)
+
+
+def _unit_of(value: Expr) -> str:
+    """Return the unit in which `steps_of` counts a date or time: the lower bound of `date_trunc` is the start of one, and all
+    values are whole units away from it."""
+    if isinstance(value, Call) and value.function == "date_trunc":
+        unit = value.arguments[0]
+        if isinstance(unit, Literal) and unit.value in _SECONDS:
+            return str(unit.value)
+    return "day" if value.facts.type is Type.DATE else "second"
 
 
 def _rank(law: Choice) -> str:
@@ -125,11 +136,11 @@ def cell_value(value: Expr, term: Term, name: str, interpolated: bool) -> tuple[
     moved = least(low + formula(name) * 2.0**-term.grid, high)
     kind = value.facts.type
     if kind.temporal:
-        day = 86_400
+        day, unit = _SECONDS["day"], _SECONDS[_unit_of(value)]
         start = microseconds(value.facts.lower) / 10**6
         if kind is Type.TIMESTAMP or interpolated:
-            return timestamp(start + moved * (1 if kind is Type.TIMESTAMP else day)), Type.TIMESTAMP
-        return date(start / day + moved), Type.DATE
+            return timestamp(start + moved * unit), Type.TIMESTAMP
+        return date(start / day + (moved if unit == day else moved * (unit // day))), Type.DATE
     if kind is Type.INTEGER and not interpolated and max(abs(low), abs(high)) < 2**53:
         return whole(moved), Type.INTEGER
     return moved, Type.REAL

@@ -16,6 +16,7 @@ from support.gates import NoiselessGate
 
 import dpsql
 from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.functions.calendar import midnight
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import load_policy
@@ -76,12 +77,12 @@ def test_answers_are_near_the_exact_ones_and_in_order(connection: dpsql.Connecti
 
 def test_explain_says_the_rank_error_in_the_worst_case_and_no_half_width(connection: dpsql.Connection) -> None:
     (row,) = connection.explain("SELECT MEDIAN(age) FROM patients").outputs
-    assert (row.mechanism, row.l1_sensitivity, row.error_95) == ("exponential", 1.0, None)
-    assert row.epsilon == 1.0 and row.rho == 1 / 8 and row.noise_scale == 1.0
-    bound = math.log(121 / 0.05)  # one row moves the logarithm of a weight by one half: 2 M / epsilon_0 = 1
+    assert (row.mechanism, row.l1_sensitivity, row.error_95) == ("permute-and-flip", 1.0, None)
+    assert row.epsilon == 1.0 and row.rho == pytest.approx(math.tanh(0.5)) and row.noise_scale == 1.0
+    bound = math.log(121 / 2 / 0.05)  # one row moves the logarithm of a weight by one half: 2 M / epsilon_0 = 1
     assert f"rank error of at most {bound:.4g} rows in 95% of cases in the worst case, over 121 cells" in row.bound
     (low,) = connection.explain("SELECT MIN(age) FROM patients").outputs
-    assert f"the smallest value number {math.ceil(2 * math.log(121 / 0.05) + 0.5)}" in low.bound
+    assert f"the smallest value number {math.ceil(2 * math.log(121 / 2 / 0.05) + 0.5)}" in low.bound
 
 
 def test_no_error_is_claimed_for_what_is_computed_with_a_quantile(connection: dpsql.Connection) -> None:
@@ -134,7 +135,8 @@ def test_a_number_beside_a_date_that_was_chosen_has_its_bar(
 def test_charges_are_those_that_the_definition_gives(
     accountant: str, neighbours: Neighbours, sql: str, rows: int, squares: int
 ) -> None:
-    """epsilon_0 times the most rows of a unit, and an eighth of its square times the sum of squares over groups."""
+    """epsilon_0 times the most rows of a unit; in zCDP, by the exponential mechanism, an eighth of the square of epsilon_0 times
+    the sum of squares over groups."""
     policy = load_policy(POLICIES / "hospital.yaml")
     policy = replace(policy, neighbours=neighbours, budget=replace(policy.budget, accountant=accountant))
     planner = Planner(policy, DuckDBEngine(duckdb.connect(), policy, "test", owned=True))
@@ -151,7 +153,8 @@ def test_charges_are_those_that_the_definition_gives(
     for law in laws:
         if accountant == "pure":
             assert law.loss.epsilon == law.epsilon_0 * rows * factor
-        assert law.loss.rho == law.epsilon_0**2 * squares * factor**2 / 8
+        else:
+            assert law.mechanism == "exponential" and law.loss.rho == law.epsilon_0**2 * squares * factor**2 / 8
         total += (law.loss.epsilon if accountant == "pure" else law.loss.rho) or 0
     charged = block.loss.epsilon if accountant == "pure" else block.loss.rho
     others = 0 if block.noise.selection is None else charged - total if charged is not None else 0
@@ -215,6 +218,39 @@ def test_quantiles_of_months_are_months_and_those_outside_the_bounds_count_at_th
     noisy.set_option("dp.epsilon", "0.05")
     (row,) = noisy.execute(f"SELECT {shares(value)}, MEDIAN({value}) FROM visits").rows()
     assert all(moment.day in (1, 15) for moment in row) and isinstance(row[-1], datetime)
+
+
+PERIODS = {
+    "date_trunc('week', day)": timedelta(days=7), "date_trunc('day', seen)": timedelta(days=1), "date_trunc('hour', seen)": timedelta(hours=1),
+    "date_trunc('minute', seen)": timedelta(minutes=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", PERIODS)
+def test_quantiles_of_many_periods_are_starts_of_periods(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than are listed one by one: 366 days of a year, its hours and minutes. Without noise the engine's own, of minutes to a
+    step of the grid; with noise the start of some period as well."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    data = visits_in_february()
+    data.execute(
+        "UPDATE visits SET day = day + 29 * CAST(visit_id % 6 AS INTEGER), seen = seen + to_hours(CAST(691 * (visit_id % 6) AS INTEGER))"
+        " + to_minutes(CAST(visit_id % 60 AS INTEGER))"
+    )
+    shares = f"MIN({value}), QUANTILE_DISC({value}, 0.3), QUANTILE_DISC({value}, 0.9)"
+    start = date(2024, 1, 1) if "day)" in value else datetime(2024, 1, 1)
+    exact = exact_session("hospital", data, tmp_path / "ledger.db", NoiselessGate(1))
+    (expected,) = data.execute(f"SELECT {shares} FROM visits").fetchall()
+    (row,) = exact.execute(f"SELECT {shares} FROM visits").rows()
+    step = timedelta(minutes=16) if "minute" in value else timedelta(0)
+    assert [type(moment) for moment in row] == [type(start)] * 3 and len(set(row)) == 3
+    assert all(abs(midnight(moment) - midnight(wanted)) <= step for moment, wanted in zip(row, expected, strict=True))
+    noisy = exact_session("hospital", data, tmp_path / "noisy.db", Gate())
+    noisy.set_option("dp.epsilon", "0.05")
+    (row,) = noisy.execute(f"SELECT {shares}, MEDIAN({value}) FROM visits").rows()
+    assert not any((moment - start) % PERIODS[value] for moment in row[:3]), "2024 begins on a Monday"
+    assert not (row[3] - datetime(2024, 1, 1)) % PERIODS[value]
 
 
 def test_error_bars_of_quantiles_are_measured_where_the_question_asks_for_them(connection: dpsql.Connection) -> None:
