@@ -37,6 +37,7 @@ EXACT_ROOMS = (
     "noise/count_choice.py",
     "noise/rounded_laplace.py",
     "noise/local_sensitivity.py",
+    "noise/coin_choice.py",
 )
 """Rooms that decide about privacy with integers and fractions alone."""
 

@@ -6,14 +6,22 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
 
 from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
 
 AnyChoice = Choice | MostFrequent | EndKey
 Rows = Mapping[int, int]
 """Rows by cell, of the cells that are not empty."""
+_MOST_NUMBERS = 1 << 20
+_NODES, _HALVINGS = 24, 40
+"""Of the rule on each interval, and intervals: from the last one on, below 2**-39, the product of 2**29 cells is nearly 1."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +65,50 @@ def log_law(law: AnyChoice, cells: int, rows: Rows, points: list[int] | None = N
     """The log probability of one cell of each run, or of each key of rows at an end."""
     if isinstance(law, EndKey):
         counts = keys_at_end(law, rows)
-        scores = [float(law.epsilon_0 * (count - max(counts)) / 2) for count in counts]
-        return [score - math.log(math.fsum(map(math.exp, scores))) for score in scores]
+        weights = [float(law.epsilon_0 * (count - max(counts)) / 2) for count in counts]
+        return _log_chances(law.mechanism, weights, [1] * law.keys)
     parts = runs(cells, sorted(rows) if points is None else points, rows)
     if isinstance(law, Choice):
         weights = [-float(law.rate * distance(law, run, sum(rows.values()))) for run in parts]
     else:
         most = max(rows.values(), default=0)
         weights = [-float(law.epsilon_0 * (most - run.inside)) for run in parts]
-    total = math.log(math.fsum(run.width * math.exp(weight) for run, weight in zip(parts, weights, strict=True)))
+    return _log_chances(law.mechanism, weights, [run.width for run in parts])
+
+
+def _log_chances(mechanism: str, weights: list[float], widths: list[int]) -> list[float]:
+    """The log probability of one cell of each run, from the logarithms of their weights."""
+    if mechanism == PERMUTE_AND_FLIP:
+        return flipped_log_chances(weights, widths)
+    total = math.log(math.fsum(width * math.exp(weight) for weight, width in zip(weights, widths, strict=True)))
     return [weight - total for weight in weights]
+
+
+def flipped_log_chances(weights: list[float], widths: list[int]) -> list[float]:
+    """The same by permute-and-flip: of cell c it is the logarithm of p(c) times the integral over y from 0 to 1 of the product of
+    1 - p(i) y over all other cells i, by Gauss's rule on intervals that halve towards 0. Needs a weight of 0."""
+    chance, width = np.exp(np.array(weights)), np.array(widths, dtype=np.float64)
+    nodes, shares = _rule()
+    integrals = np.zeros(chance.size)
+    step = max(1, _MOST_NUMBERS // chance.size)
+    for begin in range(0, nodes.size, step):
+        logs = np.log1p(-np.multiply.outer(nodes[begin : begin + step], chance))
+        integrals += shares[begin : begin + step] @ np.exp((logs @ width)[:, np.newaxis] - logs)
+    log_chances: list[float] = (np.array(weights) + np.log(integrals)).tolist()
+    return log_chances
+
+
+@lru_cache(maxsize=1)
+def _rule() -> tuple[Any, Any]:
+    """The places from 0 to 1 of the rule on all intervals, and what each counts for."""
+    nodes, shares = np.polynomial.legendre.leggauss(_NODES)
+    highs = 0.5 ** np.arange(_HALVINGS)
+    lows = np.append(highs[1:], 0.0)
+    halves = (highs - lows) / 2
+    return (
+        (np.multiply.outer(halves, nodes) + ((lows + highs) / 2)[:, np.newaxis]).ravel(),
+        np.multiply.outer(halves, shares).ravel(),
+    )
 
 
 def keys_at_end(law: EndKey, rows: Rows) -> list[int]:

@@ -25,6 +25,7 @@ from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import LocalSensitivityPlan, ProposeTestRelease, SmoothSensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent, MostFrequentPlan
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
+from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 from dpsql.privacy.mechanisms.sample_values import SampleValuesPlan
 
@@ -206,12 +207,17 @@ def rows_moved(left: Histograms, right: Histograms) -> dict[Key, int]:
 
 def chosen(law: AnyChoice, cells: int, left: Histograms, right: Histograms) -> tuple[Fraction, Fraction]:
     """(epsilon, rho) of this choice between these histograms, from the ratios of the two laws of every group: the largest one,
-    and an eighth of the squared range (Cesar and Rogers 2021). Floats, so that a millionth of a millionth is left out."""
+    and for rho, of the exponential mechanism an eighth of the squared range (Cesar and Rogers 2021), of any other what the
+    largest one costs (Bun and Steinke 2016). Floats, so that a millionth of a millionth is left out."""
     epsilon = rho = Fraction(0)
     for key in rows_moved(left, right):
         ratios = log_ratios(law, cells, left.get(key, {}), right.get(key, {}))
-        epsilon += Fraction(max(map(abs, ratios)) / EXACT)
-        rho += Fraction(((max(ratios) - min(ratios)) / EXACT) ** 2) / 8
+        largest = Fraction(max(map(abs, ratios)) / EXACT)
+        epsilon += largest
+        if law.mechanism == EXPONENTIAL:
+            rho += Fraction(((max(ratios) - min(ratios)) / EXACT) ** 2) / 8
+        else:
+            rho += pure_rho(largest)
     return epsilon, rho
 
 

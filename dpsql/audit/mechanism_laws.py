@@ -190,7 +190,7 @@ def check_choice(law: AnyChoice, draws: int = CHOICES, alpha: float = ALPHA) -> 
     distance = _distance(
         chosen.astype(np.float64), lambda points: np.where(points < 0, 0.0, through[points.astype(np.int64)])
     )
-    problem = "cells are chosen by another law than the exponential mechanism's" if distance > allowed else ""
+    problem = "cells are chosen by another law than that of the mechanism" if distance > allowed else ""
     return LawChecked(choice_words(law), float(1 / law.rate), distance, allowed, problem)
 
 

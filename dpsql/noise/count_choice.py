@@ -1,35 +1,50 @@
-"""The exact sampler of the exponential mechanism over counts: for each group one of its most frequent cells, or keys at an end.
+"""The exact sampler of choices over counts: for each group one of its most frequent cells, or keys at an end.
 
-A group has h(c) rows in cell c. Cell c is chosen with probability proportional to exp(-rate d(c)), d(c) = max h - h(c)
-(`privacy.mechanisms.most_frequent`). Empty cells all have the distance max h: those beside each other are one run
-(`weighted_runs`).
+A group has h(c) rows in cell c, which has the distance d(c) = max h - h(c) (`privacy.mechanisms.most_frequent`). By the
+exponential mechanism, cell c is chosen with probability proportional to exp(-rate d(c)), by permute-and-flip among those
+whose coins show heads, each with chance exp(-rate d(c)) (`privacy.mechanisms.permute_and_flip`). Empty cells all have the
+distance max h: those beside each other are one run (`weighted_runs`).
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
+from dpsql.noise.coin_choice import CHOOSERS
 from dpsql.noise.fixed_point_exp import exp_tables
 from dpsql.noise.randomness import Randomness, guard
-from dpsql.noise.weighted_runs import Integers, Run, check_shape, drawn, gaps, near_runs
+from dpsql.noise.weighted_runs import Integers, Run, check_shape, gaps, near_runs
 from dpsql.privacy.mechanisms.end_rows import EndKey
 
 
+class CountLaw(Protocol):
+    """How fast chances fall with the rows that a cell has less than the most."""
+
+    @property
+    def mechanism(self) -> str:
+        """Return how a cell is chosen, given the distances of all cells: a word of `permute_and_flip.CHOICE_MECHANISMS`."""
+
+    @property
+    def rate(self) -> Fraction:
+        """By how much the logarithm of a weight falls for each row; above 0."""
+
+
 def choose_most(
-    cells: int, start: Integers, cell: Integers, count: Integers, rate: Fraction, draws: int, randomness: Randomness
+    cells: int, start: Integers, cell: Integers, count: Integers, law: CountLaw, draws: int, randomness: Randomness
 ) -> Integers:
-    """For each group the number of a cell, chosen independently with probability proportional to exp(-rate d(c)).
+    """For each group the number of a cell, chosen independently by the law's mechanism.
 
     Histograms, `draws` and Fault noise_guard as for `rank_choice.choose`.
     """
     groups = start.size - 1
     check_shape(cells, start, cell, count)
-    guard(rate > 0)
+    guard(law.rate > 0 and law.mechanism in CHOOSERS)
     if groups == 0:
         return np.empty(0, dtype=np.int64)
-    tables, between = exp_tables(rate), gaps(cells, start, cell)
+    tables, between = exp_tables(law.rate), gaps(cells, start, cell)
     most = np.zeros(groups, dtype=np.int64)
     np.maximum.at(most, np.repeat(np.arange(groups), np.diff(start)), count)
     distance = np.empty((between.group.size, 2), dtype=np.int64)
@@ -42,7 +57,8 @@ def choose_most(
         part = slice(int(start[group]), int(start[group + 1]))
         return exact_runs(cells, cell[part].tolist(), count[part].tolist())
 
-    return drawn(cells, near_runs(cells, groups, between, distance, tables), runs_of, rate, draws, randomness)
+    runs = near_runs(cells, groups, between, distance, tables)
+    return CHOOSERS[law.mechanism](cells, runs, runs_of, law.rate, draws, randomness)
 
 
 def end_keys(start: Integers, cell: Integers, count: Integers, law: EndKey) -> tuple[Integers, Integers, Integers]:

@@ -123,7 +123,7 @@ class Gate:
         """
         if isinstance(law, MostFrequent):
             shape = (histograms.cells, histograms.start, histograms.cell, histograms.count)
-            return choose_most(*shape, law.rate, groups.draws, self._randomness)
+            return choose_most(*shape, law, groups.draws, self._randomness)
         raise refuse("noise_plan", charged=True, problem="unknown mechanism")
 
     def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
@@ -133,7 +133,7 @@ class Gate:
         """
         if isinstance(law, EndKey):
             start, key, count = end_keys(histograms.start, histograms.cell, histograms.count, law)
-            return choose_most(law.keys, start, key, count, law.rate, groups.draws, self._randomness)
+            return choose_most(law.keys, start, key, count, law, groups.draws, self._randomness)
         raise refuse("noise_plan", charged=True, problem="unknown mechanism")
 
     def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:

@@ -1,8 +1,9 @@
-"""The exact sampler of the exponential mechanism over rank histograms: for each group a cell near a target rank.
+"""The exact sampler of choices over rank histograms: for each group a cell near a target rank.
 
 The law. A group has n rows in cells 0 to `cells` - 1: below(c) of them in cells before c, h(c) in c itself. With the target
-t = a / b, a rank, cell c is chosen with probability proportional to exp(-rate d(c)), d(c) = max(0, below(c) - t, t - below(c) -
-h(c)) (`privacy.mechanisms.exponential`).
+t = a / b, a rank, cell c has the distance d(c) = max(0, below(c) - t, t - below(c) - h(c)). By the exponential mechanism it is
+chosen with probability proportional to exp(-rate d(c)) (`privacy.mechanisms.exponential`), by permute-and-flip it is one of those
+whose coins show heads, each with chance exp(-rate d(c)) (`privacy.mechanisms.permute_and_flip`).
 
 Empty cells between two that are not have the same below, so the same distance: they are one run (`weighted_runs`). With
 e_j = b (rows in the first j cells that are not empty) - a, the run before the j-th such cell has b d = |e_j|, and the cell itself
@@ -15,15 +16,15 @@ spans that are near the target are taken apart: in any other one, every cell is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 
+from dpsql.noise.coin_choice import CHOOSERS
 from dpsql.noise.fixed_point_exp import exp_tables
 from dpsql.noise.randomness import Randomness, guard
-from dpsql.noise.weighted_runs import Integers, Run, Runs, check_shape, drawn, gaps, near_runs
+from dpsql.noise.weighted_runs import Integers, Run, Runs, check_shape, gaps, near_runs, portions
 
 MOST_DENOMINATOR = 1 << 20
 """Of targets, so that no product of ranks wraps."""
@@ -33,6 +34,10 @@ _MOST_TAKEN_APART = 1 << 21
 
 class RankLaw(Protocol):
     """Which rank is looked for, and how fast chances fall with the distance from it."""
+
+    @property
+    def mechanism(self) -> str:
+        """Return how a cell is chosen, given the distances of all cells: a word of `permute_and_flip.CHOICE_MECHANISMS`."""
 
     @property
     def rate(self) -> Fraction:
@@ -49,7 +54,7 @@ class RankLaw(Protocol):
 def choose(
     cells: int, start: Integers, cell: Integers, count: Integers, law: RankLaw, draws: int, randomness: Randomness
 ) -> Integers:
-    """For each group the number of a cell, chosen independently with probability proportional to exp(-rate d(c)).
+    """For each group the number of a cell, chosen independently by the law's mechanism.
 
     Group g has `count` rows (1 or more) in each of the cells `cell[start[g]:start[g + 1]]`, ascending, and none in all
     other cells from 0 to `cells` - 1. At least `draws` uniform numbers are read, whatever the number of groups. Raises Fault
@@ -57,7 +62,7 @@ def choose(
     """
     groups = start.size - 1
     check_shape(cells, start, cell, count)
-    guard(law.rate > 0 and 1 <= law.denominator <= MOST_DENOMINATOR)
+    guard(law.rate > 0 and 1 <= law.denominator <= MOST_DENOMINATOR and law.mechanism in CHOOSERS)
     if groups == 0:
         return np.empty(0, dtype=np.int64)
     through, targets = _ranks(start, count, law)
@@ -67,7 +72,7 @@ def choose(
         return exact_runs(cells, cell[part].tolist(), count[part].tolist(), int(targets[group]), law.denominator)
 
     runs = _near_runs(cells, start, cell, through, targets, law)
-    return drawn(cells, runs, runs_of, law.rate / law.denominator, draws, randomness)
+    return CHOOSERS[law.mechanism](cells, runs, runs_of, law.rate / law.denominator, draws, randomness)
 
 
 def choose_in_spans(
@@ -84,13 +89,13 @@ def choose_in_spans(
     start[g + 1]."""
     check_shape(cells, start, first, count)
     guard(width.size == first.size and bool((width >= 1).all() and (first + width <= cells).all()))
-    guard(law.rate > 0 and 1 <= law.denominator <= MOST_DENOMINATOR)
+    guard(law.rate > 0 and 1 <= law.denominator <= MOST_DENOMINATOR and law.mechanism in CHOOSERS)
     chosen = np.empty(start.size - 1, dtype=np.int64)
     total = count * width
     through, targets = _ranks(start, total, law)
     near = _near_spans(start, through, targets, law)
     parts = np.where(near, width, 1)
-    for groups in _portions(start, parts):
+    for groups in portions(start, parts, _MOST_TAKEN_APART):
         spans = slice(int(start[groups.start]), int(start[groups.stop]))
         of_span = np.repeat(np.arange(spans.start, spans.stop), parts[spans])
         ends = np.concatenate([[0], np.cumsum(parts[spans])])
@@ -110,7 +115,7 @@ def choose_in_spans(
         before = np.concatenate([[0], np.cumsum(rows)])
         runs = _near_runs(cells, portion, cell, before, sought, law)
         least = draws if groups.stop == chosen.size else 0
-        chosen[groups] = drawn(cells, runs, runs_of, law.rate / law.denominator, least, randomness)
+        chosen[groups] = CHOOSERS[law.mechanism](cells, runs, runs_of, law.rate / law.denominator, least, randomness)
     return chosen
 
 
@@ -130,17 +135,6 @@ def _near_spans(start: Integers, through: Integers, targets: Integers, law: Rank
     of_span = np.repeat(np.arange(start.size - 1), np.diff(start))
     target_ranks = (targets // law.denominator + through[start[:-1]])[of_span]
     return np.asarray((through[:-1] - target_ranks <= farthest) & (target_ranks - through[1:] <= farthest))
-
-
-def _portions(start: Integers, parts: Integers) -> Iterator[slice]:
-    """Groups in their order, with at most `_MOST_TAKEN_APART` parts at a time, or one group alone."""
-    ends = np.concatenate([[0], np.cumsum(parts)])[start]
-    begin, groups = 0, start.size - 1
-    while begin < groups:
-        stop = int(np.searchsorted(ends, ends[begin] + _MOST_TAKEN_APART, side="right")) - 1
-        stop = min(max(stop, begin + 1), groups)
-        yield slice(begin, stop)
-        begin = stop
 
 
 def _near_runs(cells: int, start: Integers, cell: Integers, through: Integers, targets: Integers, law: RankLaw) -> Runs:

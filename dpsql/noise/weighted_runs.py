@@ -15,7 +15,7 @@ every sum may be larger than it is said to be.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -75,12 +75,15 @@ def gaps(cells: int, start: Integers, cell: Integers) -> Gaps:
 class Runs:
     """The runs that are near, all groups one after the other, in the order of cells. `group` has run i; its cells are the
     `width[i]` from `first[i]` on; `weight` is a lower bound of width exp(-rate d) in units of 2**(bits - 62), by less than
-    `error` units too low; `end[g]` is the number of runs of groups up to g."""
+    `error` units too low; `value` is one of exp(-rate d) in units of 2**-62, by less than `error` as well; `distance` is d;
+    `end[g]` is the number of runs of groups up to g."""
 
     group: Integers
     first: Integers
     width: Integers
     weight: Words
+    value: Words
+    distance: Integers
     error: int
     end: Integers
 
@@ -93,13 +96,14 @@ def near_runs(cells: int, groups: int, rows: Gaps, distance: Integers, tables: E
     guard(bool((width[:, 0] >= 0).all()))
     near = ((distance <= tables.last) & (width > 0)).ravel().nonzero()[0]
     width, first, group = width.ravel()[near], first.ravel()[near], rows.group[near >> 1]
-    value = tables.lower(distance.ravel()[near])
+    distance = distance.ravel()[near]
+    value = tables.lower(distance)
     bits = cells.bit_length() + 1
     wide = width.view(np.uint64)
     weight = (wide * (value >> np.uint64(_HALF_BITS))) << np.uint64(_HALF_BITS - bits)
     weight += (wide * (value & np.uint64((1 << _HALF_BITS) - 1))) >> np.uint64(bits)
     end = np.searchsorted(group, np.arange(groups), side="right")
-    return Runs(group, first, width, weight, tables.error + 1, end)
+    return Runs(group, first, width, weight, value, distance, tables.error + 1, end)
 
 
 def drawn(
@@ -118,7 +122,19 @@ def drawn(
     first, width = runs.first[run], runs.width[run]
     for group in (~certain).nonzero()[0].tolist():
         first[group], width[group] = _longer(runs_of(group), rate, int(begins[group]), randomness)
-    return first + _uniform(width, draws, randomness)
+    return first + uniform_below(width, draws, randomness)
+
+
+def portions(start: Integers, parts: Integers, most: int) -> Iterator[slice]:
+    """Groups in their order, with at most `most` parts at a time, or one group alone. `parts`: of each element; group g has
+    those from `start[g]` to `start[g + 1]`."""
+    ends = np.concatenate([[0], np.cumsum(parts)])[start]
+    begin, groups = 0, start.size - 1
+    while begin < groups:
+        stop = int(np.searchsorted(ends, ends[begin] + most, side="right")) - 1
+        stop = min(max(stop, begin + 1), groups)
+        yield slice(begin, stop)
+        begin = stop
 
 
 def _inverted(runs: Runs, begins: Words, cells: int) -> tuple[Integers, Truths]:
@@ -162,7 +178,7 @@ def _longer(runs: list[Run], rate: Fraction, begin: int, randomness: Randomness)
     raise AssertionError
 
 
-def _uniform(widths: Integers, draws: int, randomness: Randomness) -> Integers:
+def uniform_below(widths: Integers, draws: int, randomness: Randomness) -> Integers:
     """Uniform integers in [0, width), each for itself: words from share * width on are drawn again."""
     bounds = widths.view(np.uint64)
     shares = _TOP // bounds

@@ -26,7 +26,6 @@ from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan
 from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan, end_key_for
-from dpsql.privacy.mechanisms.exponential import epsilon_of_a_row
 
 _WANTED = 1 << 16
 """Cells of all groups where values are not few, and that leaves `LEAST_CELLS` of them for each key. More cells tell more values
@@ -78,7 +77,7 @@ class EndRowsPricing:
         """A unit adds n_g rows to group g, wherever they are in its order. So the vector of n_g has the norms of a COUNT's
         sensitivity, which `end_rows` turns into a loss."""
         rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
-        law = end_key_for(rows, measurement.keys, measurement.last, epsilon_of_a_row(rows, part))
+        law = end_key_for(rows, measurement.keys, measurement.last, part)
         return EndRowsPlan(measurement.name, measurement.cells, law)
 
     def explained(self, measurement: EndRows, plan: Any, number: str, confidence: float) -> ExplainedNumber:

@@ -18,6 +18,7 @@ from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan
 from dpsql.privacy.mechanisms.exponential import epsilon_of_a_row
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent, MostFrequentPlan
+from dpsql.privacy.mechanisms.permute_and_flip import mechanism_for
 
 
 def measured(measurements: list[Any], groups: int, value: Expr, condition: Expr | None) -> Formula:
@@ -56,7 +57,7 @@ class MostFrequentPricing:
         """A unit adds n_g rows to group g, whichever values they have. So the vector of n_g has the norms of a COUNT's
         sensitivity, which `most_frequent` turns into a loss."""
         rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
-        law = MostFrequent(rows, epsilon_of_a_row(rows, part))
+        law = MostFrequent(rows, epsilon_of_a_row(rows, part), mechanism_for(part))
         return MostFrequentPlan(measurement.name, measurement.cells, law)
 
     def explained(self, measurement: MostFrequentValue, plan: Any, number: str, confidence: float) -> ExplainedNumber:

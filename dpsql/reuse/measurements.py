@@ -86,7 +86,7 @@ class MeasurementRecord(Protocol):
 
 
 class RankHistogramRecord:
-    """Quantiles, with the exponential mechanism that chose them."""
+    """Quantiles, with the mechanism that chose them."""
 
     def written(self, measurement: RankHistogram, plan: RankHistogramPlan) -> list[dict[str, Any]]:
         measure = measure_of(measurement)
@@ -171,15 +171,15 @@ def _search(quantile: Fraction, facts: Mapping[str, Any] | None) -> Search:
 
 
 def _law(facts: Mapping[str, Any]) -> Choice:
-    if facts["mechanism"] != Choice.mechanism:
-        raise ValueError(f"no choice is called {facts['mechanism']}")
     moved, quantile, epsilon_0 = facts["sensitivity"], facts["quantile"], facts["epsilon_0"]
     more = (facts.get("slices", 1), facts.get("padding", 0))
-    return Choice(Sensitivity(*moved), Fraction(quantile), Fraction(epsilon_0), facts["rank"], *more)
+    return Choice(
+        Sensitivity(*moved), Fraction(quantile), Fraction(epsilon_0), facts["rank"], *more, facts["mechanism"]
+    )
 
 
 class MostFrequentRecord:
-    """The most frequent value, with the exponential mechanism that chose it."""
+    """The most frequent value, with the mechanism that chose it."""
 
     def written(self, measurement: MostFrequentValue, plan: MostFrequentPlan) -> list[dict[str, Any]]:
         law: Any = plan.law
@@ -193,9 +193,10 @@ class MostFrequentRecord:
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
         mechanism = facts["mechanism"]
-        if mechanism["mechanism"] != MostFrequent.mechanism or facts["what"] != MOST_FREQUENT:
+        if facts["what"] != MOST_FREQUENT:
             raise ValueError("no choice of a most frequent value")
-        law = MostFrequent(Sensitivity(*mechanism["sensitivity"]), Fraction(mechanism["epsilon_0"]))
+        moved, epsilon_0 = Sensitivity(*mechanism["sensitivity"]), Fraction(mechanism["epsilon_0"])
+        law = MostFrequent(moved, epsilon_0, mechanism["mechanism"])
         return StoredNumber(facts["name"], MOST_FREQUENT, facts["measure"], facts["what"], law)
 
     def labels(self, measurement: MostFrequentValue) -> dict[str, str]:
@@ -207,7 +208,7 @@ class MostFrequentRecord:
 
 
 class EndRowsRecord:
-    """The key of rows at an end, with the exponential mechanism that chose it."""
+    """The key of rows at an end, with the mechanism that chose it."""
 
     def written(self, measurement: EndRows, plan: EndRowsPlan) -> list[dict[str, Any]]:
         law: Any = plan.law
@@ -222,10 +223,10 @@ class EndRowsRecord:
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
         stored = facts["mechanism"]
-        if stored["mechanism"] != EndKey.mechanism or facts["what"] != _side(stored["last"]):
+        if facts["what"] != _side(stored["last"]):
             raise ValueError("no choice of a key of rows at an end")
         moved, chosen_from = Sensitivity(*stored["sensitivity"]), (stored["keys"], stored["rows"], stored["last"])
-        law = EndKey(moved, Fraction(stored["epsilon_0"]), *chosen_from)
+        law = EndKey(moved, Fraction(stored["epsilon_0"]), *chosen_from, stored["mechanism"])
         return StoredNumber(facts["name"], END_ROWS, facts["measure"], facts["what"], law)
 
     def labels(self, measurement: EndRows) -> dict[str, str]:

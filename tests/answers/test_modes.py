@@ -130,16 +130,16 @@ def test_the_key_of_rows_that_lead_by_enough_is_named_among_values_finer_than_ro
 
 def test_explain_says_by_how_many_rows_a_mode_may_be_wrong(noisy: Session) -> None:
     row, key = noisy.explain("SELECT MODE(sex), ARG_MAX(sex, age) FROM patients").outputs
-    assert (row.mechanism, row.l1_sensitivity, row.error_95, row.epsilon) == ("exponential", 1.0, None, 0.5)
+    assert (row.mechanism, row.l1_sensitivity, row.error_95, row.epsilon) == ("permute-and-flip", 1.0, None, 0.5)
     # Epsilon of one half, of which one row costs all, and no factor of 2: the counts of a list move in one direction.
     assert row.noise_scale == 2.0
-    bound = math.log((2 - 1) / 0.05) * 2
+    bound = math.log((2 - 1) / 2 / 0.05) * 2
     assert f"at most {bound:.4g} rows less frequent than the most frequent value in 95%" in row.bound
     # Epsilon of one half again, of which a row that pushes another one out moves two keys.
-    assert (key.mechanism, key.l1_sensitivity, key.noise_scale) == ("exponential", 1.0, 4.0)
+    assert (key.mechanism, key.l1_sensitivity, key.noise_scale) == ("permute-and-flip", 1.0, 4.0)
     assert key.aggregate == "sex of the rows with the largest age"
-    assert f"most of the {math.ceil(3 * math.log(1 / 0.05) * 4)} rows with the largest age have" in key.bound
-    assert f"at most {math.log((2 - 1) / 0.05) * 4:.4g} of them less have in 95% of cases" in key.bound
+    assert f"most of the {math.ceil(3 * math.log(1 / 2 / 0.05) * 4)} rows with the largest age have" in key.bound
+    assert f"at most {math.log((2 - 1) / 2 / 0.05) * 4:.4g} of them less have in 95% of cases" in key.bound
 
 
 @pytest.mark.parametrize(

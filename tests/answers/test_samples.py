@@ -80,9 +80,9 @@ def test_it_is_charged_once_and_given_again_free(connection: dpsql.Connection) -
 
 def test_explain_says_in_how_many_samples_it_may_be_wrong_and_how_many_would_do(connection: dpsql.Connection) -> None:
     (row,) = connection.explain("SELECT SAMPLE_AGGREGATE(AVG(price), 0, 100, 50) AS m FROM sales").outputs
-    assert (row.mechanism, row.l1_sensitivity, row.error_95, row.epsilon) == ("exponential", 2.0, None, 1.0)
+    assert (row.mechanism, row.l1_sensitivity, row.error_95, row.epsilon) == ("permute-and-flip", 2.0, None, 1.0)
     cells = int(100 / row.grid) + 1
-    error = math.log(cells / 0.05) * 2
+    error = math.log(cells / 2 / 0.05) * 2
     assert f"rank error of at most {error:.4g} of 50 samples in 95% of cases in the worst case" in row.bound
     assert f"from {int(4 * error) + 1} samples on" in row.bound
     (enough,) = connection.explain("SELECT SAMPLE_AGGREGATE(AVG(price), 0, 100, 1000) AS m FROM sales").outputs

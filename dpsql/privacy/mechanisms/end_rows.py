@@ -23,6 +23,9 @@ disjoint and chosen independently, so the losses of all of them add up:
 
 Under change_one n_g rows go and n'_g rows come, one after the other, and the triangle inequality doubles both norms, as it does
 for counts (the factor is inside `Sensitivity`).
+
+Under the pure accountant the key is chosen by permute-and-flip, which is charged by the same range of moves
+(`permute_and_flip`), so that epsilon_0 n_g holds for it as well.
 """
 
 from __future__ import annotations
@@ -36,7 +39,15 @@ from numpy.typing import NDArray
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Law, Sensitivity
-from dpsql.privacy.mechanisms.exponential import MOST_ROWS
+from dpsql.privacy.mechanisms.exponential import MOST_ROWS, epsilon_of_a_row
+from dpsql.privacy.mechanisms.permute_and_flip import (
+    EXPONENTIAL,
+    check_mechanism,
+    choice_loss,
+    mechanism_for,
+    recomputed_choice_loss,
+    share_of_weights,
+)
 from dpsql.privacy.mechanisms.rational_bounds import ln_upper
 
 END_ROWS = "end rows"
@@ -52,7 +63,8 @@ class EndKey:
     """The choice of the key that most of the `rows` >= 1 end rows of each group have, of keys 0 to `keys` - 1. Cells are ordered
     by value and then by key, cell c having the key c modulo `keys`; the end is the `last` cell or the first one.
 
-    `sensitivity`: of the vector of row counts n_g. `epsilon_0` > 0 is what one row costs.
+    `sensitivity`: of the vector of row counts n_g. `epsilon_0` > 0 is what one row costs. `mechanism`: how a key
+    is chosen, given the counts.
     """
 
     sensitivity: Sensitivity
@@ -60,12 +72,12 @@ class EndKey:
     keys: int
     rows: int
     last: bool
-
-    mechanism = "exponential"
+    mechanism: str = EXPONENTIAL
 
     def __post_init__(self) -> None:
         if self.epsilon_0 <= 0 or self.sensitivity.is_zero or self.keys < 1 or self.rows < 1:
             raise ValueError("a choice needs an epsilon above 0, rows that can move, keys, and rows to choose from")
+        check_mechanism(self.mechanism)
 
     @property
     def rate(self) -> Fraction:
@@ -75,8 +87,7 @@ class EndKey:
     @property
     def loss(self) -> PrivacyLoss:
         """The exact cost of one key for every group."""
-        rho = self.epsilon_0**2 * self.sensitivity.l2_squared / 8
-        return PrivacyLoss(self.epsilon_0 * self.sensitivity.l1, Fraction(0), rho)
+        return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:
         """`loss` from the weights: by how much those of two keys move apart when the row of one of them pushes one of the other
@@ -87,12 +98,13 @@ class EndKey:
             moves = [after.count(key) - before.count(key) for key in (0, 1)]
             spans.append(self.rate * (max(0, *moves) - min(0, *moves)))
         span = max(spans)
-        return PrivacyLoss(span * self.sensitivity.l1, Fraction(0), span * span * self.sensitivity.l2_squared / 8)
+        return recomputed_choice_loss(self.mechanism, span, self.sensitivity)
 
     def count_error(self, beta: float) -> float:
         """Return how many end rows less than the likeliest key the chosen one has, exceeded with a probability of at most `beta`,
         whatever the data."""
-        return max(0.0, log((self.keys - 1) / beta) / float(self.rate)) if self.keys > 1 else 0.0
+        share = float(share_of_weights(self.mechanism))
+        return max(0.0, log((self.keys - 1) * share / beta) / float(self.rate)) if self.keys > 1 else 0.0
 
     def end_counts(
         self, count: NDArray[np.int64], before: NDArray[np.int64], total: NDArray[np.int64]
@@ -103,10 +115,11 @@ class EndKey:
         return np.minimum(count, np.maximum(self.rows - nearer, 0))
 
 
-def end_key_for(sensitivity: Sensitivity, keys: int, last: bool, part_of_a_row: Fraction) -> EndKey:
-    """The choice whose one row costs epsilon_0 = `part_of_a_row`, among end rows for `_LEADS` leads that are enough."""
-    lead = ln_upper(max(1, keys - 1) / _MISSED) * 2 / part_of_a_row
-    return EndKey(sensitivity, part_of_a_row, keys, min(max(1, ceil(_LEADS * lead)), MOST_ROWS), last)
+def end_key_for(sensitivity: Sensitivity, keys: int, last: bool, part: PrivacyLoss) -> EndKey:
+    """The choice with the largest epsilon_0 that costs at most `part`, among end rows for `_LEADS` leads that are enough."""
+    epsilon_0, mechanism = epsilon_of_a_row(sensitivity, part), mechanism_for(part)
+    lead = ln_upper(share_of_weights(mechanism) * max(1, keys - 1) / _MISSED) * 2 / epsilon_0
+    return EndKey(sensitivity, epsilon_0, keys, min(max(1, ceil(_LEADS * lead)), MOST_ROWS), last, mechanism)
 
 
 @dataclass(frozen=True)

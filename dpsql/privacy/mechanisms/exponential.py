@@ -1,4 +1,5 @@
-"""The exponential mechanism over the cells of a histogram (McSherry and Talwar 2007), for quantiles.
+"""The exponential mechanism over the cells of a histogram (McSherry and Talwar 2007), for quantiles. Under the pure accountant
+the cell is chosen by permute-and-flip, which costs as much: `permute_and_flip` says why what follows holds for it in epsilon.
 
 A group has n rows, of which below(c) are in cells before c and h(c) in c itself. What is wanted is the value of rank t(n), the
 *target*: a cell c with below(c) <= t(n) <= below(c) + h(c). How far another cell is from that, in rows, is its distance
@@ -53,6 +54,14 @@ from numpy.typing import NDArray
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.permute_and_flip import (
+    EXPONENTIAL,
+    check_mechanism,
+    choice_loss,
+    mechanism_for,
+    recomputed_choice_loss,
+    share_of_weights,
+)
 from dpsql.privacy.mechanisms.rational_bounds import ln_upper, sqrt_lower
 
 MOST_DENOMINATOR = 10**6
@@ -78,8 +87,7 @@ class Choice:
     rank: int = 0
     slices: int = 1
     padding: int = 0
-
-    mechanism = "exponential"
+    mechanism: str = EXPONENTIAL
 
     def __post_init__(self) -> None:
         if not 0 <= self.quantile <= 1 or self.quantile.denominator > MOST_DENOMINATOR:
@@ -88,6 +96,7 @@ class Choice:
             raise ValueError("a choice needs an epsilon above 0, rows that can move, and cells")
         if (self.rank >= 1) is not (self.quantile in (0, 1) and not self.padding) or self.rank < 0:
             raise ValueError("the smallest and the largest value have a rank, and no other quantile or end has")
+        check_mechanism(self.mechanism)
 
     @property
     def most_move(self) -> Fraction:
@@ -119,8 +128,7 @@ class Choice:
     @property
     def loss(self) -> PrivacyLoss:
         """The exact cost of one number for every group."""
-        rho = self.epsilon_0**2 * self.sensitivity.l2_squared / 8
-        return PrivacyLoss(self.epsilon_0 * self.sensitivity.l1, Fraction(0), rho)
+        return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:
         """`loss` from the weights: one row moves the logarithm of a weight up or down by at most `rate` times the larger part of
@@ -130,14 +138,16 @@ class Choice:
         steps = self.targets(sizes + 1) - self.targets(sizes)
         slopes = [Fraction(int(step), self.denominator) for step in steps]
         span = 2 * self.slices * self.rate * max(max(slope, 1 - slope) for slope in slopes)
-        return PrivacyLoss(span * self.sensitivity.l1, Fraction(0), span * span * self.sensitivity.l2_squared / 8)
+        return recomputed_choice_loss(self.mechanism, span, self.sensitivity)
 
     def rank_error(self, cells: int, beta: float) -> float:
         """A distance d in rows that is exceeded with a probability of at most `beta`, whatever the data.
 
-        The weights of all slices beyond d are at most slices exp(-rate d) in sum, and one at distance 0 has the weight 1.
+        The weights of all slices beyond d are at most slices exp(-rate d) in sum (`permute_and_flip.share_of_weights`).
         """
-        return log(cells * self.slices / beta) / float(self.rate * self.slices)
+        return log(cells * self.slices * float(share_of_weights(self.mechanism)) / beta) / float(
+            self.rate * self.slices
+        )
 
 
 def epsilon_of_a_row(sensitivity: Sensitivity, part: PrivacyLoss) -> Fraction:
@@ -151,12 +161,13 @@ def epsilon_of_a_row(sensitivity: Sensitivity, part: PrivacyLoss) -> Fraction:
 def choice_for(sensitivity: Sensitivity, quantile: Fraction, cells: int, part: PrivacyLoss, slices: int = 1) -> Choice:
     """The choice among `cells` cells of `slices` slices with the largest epsilon_0 that costs at most `part`.
 
-    The smallest and the largest value have the rank from which slices outside the data weigh their number times
-    exp(-rate (rank - 1/2)) <= OUTSIDE in sum at most, where one at the target weighs 1.
+    The smallest and the largest value have the rank from which slices outside the data have a chance of their number times
+    exp(-rate (rank - 1/2)) <= OUTSIDE in sum at most, or half of that (`permute_and_flip.share_of_weights`).
     """
-    epsilon_0 = epsilon_of_a_row(sensitivity, part)
-    rank = ceil(ln_upper(cells * slices / OUTSIDE) * 2 / epsilon_0 + Fraction(1, 2)) if quantile in (0, 1) else 0
-    return Choice(sensitivity, quantile, epsilon_0, rank, slices)
+    epsilon_0, mechanism = epsilon_of_a_row(sensitivity, part), mechanism_for(part)
+    likely = share_of_weights(mechanism) * cells * slices / OUTSIDE
+    rank = ceil(ln_upper(likely) * 2 / epsilon_0 + Fraction(1, 2)) if quantile in (0, 1) else 0
+    return Choice(sensitivity, quantile, epsilon_0, rank, slices, mechanism=mechanism)
 
 
 def end_for(
@@ -164,6 +175,7 @@ def end_for(
 ) -> Choice:
     """The choice of the `low` or high end of an error bar, which the exact quantile is beyond with a probability of at most
     `missed`: one row farther than D, as SQL's continuous quantiles lie between neighbouring rows."""
-    bare = Choice(sensitivity, quantile, epsilon_of_a_row(sensitivity, part), padding=1)
-    padding = ceil(ln_upper(cells / missed) / bare.rate) + 1
+    mechanism = mechanism_for(part)
+    bare = Choice(sensitivity, quantile, epsilon_of_a_row(sensitivity, part), padding=1, mechanism=mechanism)
+    padding = ceil(ln_upper(max(Fraction(1), share_of_weights(mechanism) * cells / missed)) / bare.rate) + 1
     return replace(bare, padding=-padding if low else padding)

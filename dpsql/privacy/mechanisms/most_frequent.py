@@ -21,6 +21,9 @@ of all of them add up:
 the L1 and the squared L2 norm of the vector of n_g, as of a count of rows. Under change_one n_g rows go and n'_g rows come: h(c)
 moves by a number in [-n_g, n'_g], down for one value and up for another, so the range is epsilon_0 (n_g + n'_g), and the triangle
 inequality doubles both norms, as it does for counts (the factor is inside `Sensitivity`).
+
+Under the pure accountant the value is chosen by permute-and-flip, which is charged by the same range of moves
+(`permute_and_flip`), so that epsilon_0 n_g holds for it as well.
 """
 
 from __future__ import annotations
@@ -31,6 +34,13 @@ from math import log
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Law, Sensitivity
+from dpsql.privacy.mechanisms.permute_and_flip import (
+    EXPONENTIAL,
+    check_mechanism,
+    choice_loss,
+    recomputed_choice_loss,
+    share_of_weights,
+)
 
 MOST_FREQUENT = "most frequent value"
 """The word of the measurement (`dpsql.plan.measurements`)."""
@@ -39,16 +49,16 @@ MOST_FREQUENT = "most frequent value"
 @dataclass(frozen=True)
 class MostFrequent:
     """The choice of the most frequent value of each group. `sensitivity`: of the vector of row counts n_g. `epsilon_0` > 0 is
-    what one row costs."""
+    what one row costs. `mechanism`: how a value is chosen, given the counts."""
 
     sensitivity: Sensitivity
     epsilon_0: Fraction
-
-    mechanism = "exponential"
+    mechanism: str = EXPONENTIAL
 
     def __post_init__(self) -> None:
         if self.epsilon_0 <= 0 or self.sensitivity.is_zero:
             raise ValueError("a choice needs an epsilon above 0, and rows that can move")
+        check_mechanism(self.mechanism)
 
     @property
     def rate(self) -> Fraction:
@@ -58,8 +68,7 @@ class MostFrequent:
     @property
     def loss(self) -> PrivacyLoss:
         """The exact cost of one value for every group."""
-        rho = self.epsilon_0**2 * self.sensitivity.l2_squared / 8
-        return PrivacyLoss(self.epsilon_0 * self.sensitivity.l1, Fraction(0), rho)
+        return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:
         """`loss` from the weights: by how much the logarithms of two values' weights move apart at most when a row of one of them
@@ -69,15 +78,16 @@ class MostFrequent:
             before, after = max(mine, other), max(mine + 1, other)
             moves.append(-self.rate * (after - (mine + 1) - (before - mine)) + self.rate * (after - before))
         span = max(moves)
-        return PrivacyLoss(span * self.sensitivity.l1, Fraction(0), span * span * self.sensitivity.l2_squared / 8)
+        return recomputed_choice_loss(self.mechanism, span, self.sensitivity)
 
     def count_error(self, cells: int, beta: float) -> float:
         """By how many rows the value chosen is less frequent than the most frequent one, exceeded with a probability of at most
         `beta`, whatever the data.
 
-        The weights of all values beyond d are at most (cells - 1) exp(-rate d) in sum, and the most frequent one has weight 1.
+        The weights of all values beyond d are at most (cells - 1) exp(-rate d) in sum (`permute_and_flip.share_of_weights`).
         """
-        return max(0.0, log((cells - 1) / beta) / float(self.rate)) if cells > 1 else 0.0
+        share = float(share_of_weights(self.mechanism))
+        return max(0.0, log((cells - 1) * share / beta) / float(self.rate)) if cells > 1 else 0.0
 
 
 @dataclass(frozen=True)

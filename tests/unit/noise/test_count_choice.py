@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
@@ -20,6 +21,7 @@ from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.end_rows import EndKey
+from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
 
 Histogram = list[int]
 DRAWS = 200_000
@@ -37,6 +39,14 @@ def laid_out(histograms: list[Histogram]) -> tuple[np.ndarray, np.ndarray, np.nd
     count = [n for rows in histograms for n in rows if n]
     start = np.cumsum([0, *(sum(n > 0 for n in rows) for rows in histograms)])
     return start, np.array(cell, dtype=np.int64), np.array(count, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A choice among counts."""
+
+    rate: Fraction
+    mechanism: str = EXPONENTIAL
 
 
 def chances(rows: Histogram, rate: Fraction) -> list[Decimal]:
@@ -65,7 +75,9 @@ def fit(drawn: np.ndarray, law: list[Decimal]) -> float:
 def test_cells_have_their_chances_and_those_of_no_other_epsilon(rows: Histogram, rate: Fraction) -> None:
     _, cell, count = laid_out([rows])
     start = np.arange(DRAWS + 1) * cell.size
-    drawn = choose_most(len(rows), start, np.tile(cell, DRAWS), np.tile(count, DRAWS), rate, DRAWS, KernelRandomness())
+    drawn = choose_most(
+        len(rows), start, np.tile(cell, DRAWS), np.tile(count, DRAWS), Counted(rate), DRAWS, KernelRandomness()
+    )
     assert fit(drawn, chances(rows, rate)) > ALPHA
     for wrong in (Fraction(7, 10), Fraction(13, 10)):
         assert fit(drawn, chances(rows, rate * wrong)) < 1e-12
@@ -73,7 +85,7 @@ def test_cells_have_their_chances_and_those_of_no_other_epsilon(rows: Histogram,
 
 def test_an_empty_group_has_the_uniform_law_and_equal_counts_have_equal_chances() -> None:
     start, cell, count = laid_out([[0] * 7, [4, 0, 4]] * 40_000)
-    drawn = choose_most(7, start, cell, count, Fraction(20), 0, KernelRandomness()).reshape(-1, 2)
+    drawn = choose_most(7, start, cell, count, Counted(Fraction(20)), 0, KernelRandomness()).reshape(-1, 2)
     assert fit(drawn[:, 0], [Decimal(1) / 7] * 7) > ALPHA
     assert fit(drawn[:, 1] // 2, [Decimal(1) / 2] * 2) > ALPHA and set(drawn[:, 1].tolist()) == {0, 2}
     assert abs(np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1]) * math.sqrt(40_000) < 6.5
@@ -112,7 +124,7 @@ def test_choices_are_those_of_120_digits(rate: Fraction) -> None:
     ]
     start, cell, count = laid_out(histograms)
     again = Seeded("modes")
-    drawn = choose_most(40, start, cell, count, rate, len(histograms), Seeded("modes"))
+    drawn = choose_most(40, start, cell, count, Counted(rate), len(histograms), Seeded("modes"))
     begins, places = (np.frombuffer(again.read(8 * len(histograms)), dtype="<u8") for _ in range(2))
     for group, rows in enumerate(histograms):
         law = chances(rows, rate)
@@ -135,4 +147,4 @@ def test_bits_that_end_at_a_boundary_are_read_further() -> None:
         middle = int((boundary - begin) * (1 << 64))
     for second, wanted in ((0, 0), (middle - 1, 0), (middle + 1, 1), ((1 << 64) - 1, 1)):
         source = Scripted([begin << 2, second, 0, 0, 0])
-        assert choose_most(3, start, cell, count, rate, 1, source).tolist() == [wanted]
+        assert choose_most(3, start, cell, count, Counted(rate), 1, source).tolist() == [wanted]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -11,13 +12,14 @@ import pytest
 from scipy import stats
 from support.noise_laws import ALPHA, Seeded
 
-from dpsql.audit.choice_laws import log_ratios
+from dpsql.audit.choice_laws import log_law, log_ratios
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms, padded, released_quantiles
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import choice_for, end_for
+from dpsql.privacy.mechanisms.exponential import Choice, choice_for, end_for
+from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
 from dpsql.privacy.mechanisms.rank_histogram import EndChoice, QuantileChoice, RankHistogramPlan, Search
 
 ROW = Sensitivity(1, 1, 1, 1)
@@ -79,9 +81,11 @@ def test_the_worst_case_of_an_end_comes_near_its_chance() -> None:
     half = [0] * 1000 + [CELLS - 1] * 1000
     beyond = float(np.mean(bars(half, Fraction(1, 2), 4)[0] > 0))
     law = end_for(ROW, Fraction(1, 2), True, CELLS, PART, MISSED)
-    claimed = (CELLS - 1) * np.exp(float(-law.rate * -law.padding))
-    assert stats.binomtest(round(beyond * GROUPS), GROUPS, min(1.0, claimed / (1 + claimed))).pvalue > ALPHA
-    assert claimed <= float(MISSED)
+    # The last cell of the rows is chosen unless one of the others, as far away as they can be, shows heads and is preferred.
+    logs = log_law(law, CELLS, {0: 1000 - law.padding, CELLS - 1: 1000})
+    exact = 1 - float(np.exp(logs[0]))
+    assert stats.binomtest(round(beyond * GROUPS), GROUPS, exact).pvalue > ALPHA
+    assert 0.2 * float(MISSED) < exact <= float(MISSED)
 
 
 def test_rows_that_are_no_ones_stand_in_the_first_or_the_last_cell_of_every_group() -> None:
@@ -107,7 +111,8 @@ def test_an_end_costs_its_part_whatever_its_padding(quantile: Fraction) -> None:
 @pytest.mark.parametrize("low", [True, False])
 @pytest.mark.parametrize("quantile", [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1)], ids=str)
 def test_one_row_moves_the_law_of_an_end_within_its_range(quantile: Fraction, low: bool) -> None:
-    """Every pair of small histograms that differ in one row: the log ratio has a range of epsilon_0 at most."""
+    """Every pair of small histograms that differ in one row: the log ratio is epsilon_0 at most, and by the exponential
+    mechanism its range is."""
 
     law = end_for(ROW, quantile, low, 4, PrivacyLoss(Fraction(1), Fraction(0), None), Fraction(1, 4))
 
@@ -116,11 +121,16 @@ def test_one_row_moves_the_law_of_an_end_within_its_range(quantile: Fraction, lo
         whole[0 if low else -1] += abs(law.padding)
         return {cell: count for cell, count in enumerate(whole) if count}
 
-    widest = 0.0
+    def ratios(chosen: Choice, *histograms: tuple[int, ...]) -> list[float]:
+        return log_ratios(chosen, 4, *map(laid, histograms))
+
+    widest = largest = 0.0
     for counts in product(range(4), repeat=4):
         for cell in range(4):
             more = tuple(count + (place == cell) for place, count in enumerate(counts))
-            ratios = log_ratios(law, 4, laid(counts), laid(more))
-            assert max(ratios) >= -1e-9 and min(ratios) <= 1e-9
-            widest = max(widest, max(ratios) - min(ratios))
+            found = ratios(replace(law, mechanism=EXPONENTIAL), counts, more)
+            assert max(found) >= -1e-9 and min(found) <= 1e-9
+            widest = max(widest, max(found) - min(found))
+            largest = max(largest, *map(abs, ratios(law, counts, more)))
     assert 0.45 < widest <= 1 + 1e-9
+    assert law.mechanism == PERMUTE_AND_FLIP and 0.4 < largest <= 1 + 1e-9

@@ -21,6 +21,7 @@ from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_choice import choose, exact_runs
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
 
 HALF = Fraction(1, 2)
 QUANTILES = [
@@ -42,6 +43,7 @@ class Near:
 
     quantile: Fraction
     rate: Fraction
+    mechanism: str = EXPONENTIAL
 
     @property
     def denominator(self) -> int:

@@ -220,13 +220,13 @@ def test_the_runs_of_doubt_are_those_of_the_cells(monkeypatch: pytest.MonkeyPatc
     apart = spans.taken_apart()
     assert spans.width is not None
     seen = []
-    real = rank_choice.drawn
+    real = rank_choice.CHOOSERS[law.mechanism]
 
     def noting(cells, runs, runs_of, rate, draws, randomness):  # type: ignore[no-untyped-def]
         seen.append([runs_of(group) for group in range(runs.end.size)])
         return real(cells, runs, runs_of, rate, draws, randomness)
 
-    monkeypatch.setattr(rank_choice, "drawn", noting)
+    monkeypatch.setitem(rank_choice.CHOOSERS, law.mechanism, noting)
     choose(apart.cells, apart.start, apart.cell, apart.count, law, 3, Seeded(1))
     choose_in_spans(spans.cells, spans.start, spans.cell, spans.width, spans.count, law, 3, Seeded(1))
     assert seen[0] == seen[1] and len(seen[0][0]) > 600

@@ -15,6 +15,7 @@ from dpsql.audit.choice_laws import distance, runs, target
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import OUTSIDE, Choice, choice_for
+from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 QUANTILES = (Fraction(0), TENTH, Fraction(1, 3), HALF, Fraction(9, 10), Fraction(1))
@@ -140,7 +141,8 @@ def test_a_part_of_the_budget_is_spent_and_no_more(moved: Sensitivity, quantile:
     assert zcdp.loss.rho is not None and TENTH * Fraction(999, 1000) < zcdp.loss.rho <= TENTH
     for law in (pure, zcdp):
         assert law.recomputed_loss() == law.loss
-        assert law.loss.rho == law.epsilon_0**2 * moved.l2_squared / 8
+    assert zcdp.loss.rho == zcdp.epsilon_0**2 * moved.l2_squared / 8
+    assert (pure.mechanism, zcdp.mechanism) == (PERMUTE_AND_FLIP, EXPONENTIAL)
 
 
 def test_twenty_groups_of_one_row_cost_twenty_times_one_under_zcdp_and_not_four_hundred_times() -> None:

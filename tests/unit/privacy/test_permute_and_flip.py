@@ -1,0 +1,192 @@
+"""Permute-and-flip has the law of its definition, costs what is charged, and is never farther off than the exponential mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from dpsql.audit.choice_laws import distance, flipped_log_chances, log_law, runs
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.end_rows import EndKey, end_key_for
+from dpsql.privacy.mechanisms.exponential import OUTSIDE, Choice, choice_for, end_for
+from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
+
+HALF = Fraction(1, 2)
+QUANTILES = [HALF, Fraction(1, 4), Fraction(9, 10), Fraction(0), Fraction(1)]
+CELLS, WIDE = 4, 10**8
+Histogram = tuple[int, ...]
+AnyChoice = Choice | MostFrequent | EndKey
+
+
+def moved(rows: int) -> Sensitivity:
+    return Sensitivity(1, rows, rows * rows, rows)
+
+
+LAWS: list[AnyChoice] = [
+    *(Choice(moved(1), q, Fraction(1), 2 if q in (0, 1) else 0, mechanism=PERMUTE_AND_FLIP) for q in QUANTILES),
+    MostFrequent(moved(1), Fraction(1), PERMUTE_AND_FLIP),
+    EndKey(moved(1), Fraction(1), 2, 5, True, PERMUTE_AND_FLIP),
+]
+
+
+def log_chances(law: AnyChoice, histogram: Histogram, before: int = 0, behind: int = 0) -> list[float]:
+    """Of any of `before` empty cells, of each cell, and of any of `behind` empty cells."""
+    rows = {before + c: n for c, n in enumerate(histogram) if n}
+    return log_law(law, before + CELLS + behind, rows, list(range(before, before + CELLS)))
+
+
+def added(histogram: Histogram, cell: int, rows: int = 1) -> Histogram:
+    return tuple(n + rows * (c == cell) for c, n in enumerate(histogram))
+
+
+def pairs(count: int = 1) -> Iterator[tuple[Histogram, Histogram]]:
+    """Histograms of low and high cells, without and with `count` rows more of one cell."""
+    for histogram in product((0, 1, 2, 12), repeat=CELLS):
+        for cell in range(CELLS):
+            yield histogram, added(histogram, cell, count)
+
+
+def in_every_order(chances: list[float]) -> list[float]:
+    """The definition of McKenna and Sheldon: cells are asked for heads in a random order, the first that shows them is chosen."""
+    total = [0.0] * len(chances)
+    for order in permutations(range(len(chances))):
+        left = 1.0
+        for cell in order:
+            total[cell] += left * chances[cell]
+            left *= 1 - chances[cell]
+    return [chance / math.factorial(len(chances)) for chance in total]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_law_is_that_of_asking_cells_in_a_random_order(seed: int) -> None:
+    chances = [1.0, *np.random.default_rng(seed).random(5).tolist(), 1e-30]
+    found = flipped_log_chances([math.log(chance) for chance in chances], [1] * 7)
+    assert [math.exp(log) for log in found] == pytest.approx(in_every_order(chances), rel=1e-11)
+
+
+def test_a_wide_run_is_so_many_cells() -> None:
+    """Up to 2**26 cells: the chances of all cells have a sum of 1."""
+    weights = [0.0, -1.0, -7.0]
+    for widths in ([3, 2, 4], [1, 40, 1000], [1 << 16, 1 << 20, 1 << 26]):
+        found = flipped_log_chances(weights, widths)
+        assert math.fsum(w * math.exp(log) for w, log in zip(widths, found, strict=True)) == pytest.approx(1, rel=1e-9)
+    apart = flipped_log_chances([0.0] * 3 + [-1.0] * 2 + [-7.0] * 4, [1] * 9)
+    assert flipped_log_chances(weights, [3, 2, 4]) == pytest.approx([apart[0], apart[3], apart[5]], rel=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_neighbours_are_as_alike_as_is_charged(law: AnyChoice, count: int) -> None:
+    """The largest log ratio is what is charged, in both directions, and reached; rho bounds every divergence. Ranks reach it where
+    many cells move one way and one moves the other way."""
+    loss = replace(law, sensitivity=moved(count)).loss
+    claimed, rho = float(loss.epsilon or 0), float(loss.rho or 0)
+    largest = 0.0
+    for before, behind in ((0, WIDE), (WIDE, 0)) if isinstance(law, Choice) else ((0, 0),):
+        widths = [before] * (before > 0) + [1] * CELLS + [behind] * (behind > 0)
+        for fewer, more in pairs(count):
+            p, q = log_chances(law, fewer, before, behind), log_chances(law, more, before, behind)
+            largest = max(largest, *(abs(a - b) for a, b in zip(p, q, strict=True)))
+            for mine, other in ((p, q), (q, p)):
+                for order in (1.01, 2.0, 16.0):
+                    both = zip(widths if len(p) > 2 else [1, 1], mine, other, strict=True)
+                    terms = [w * math.exp(order * a + (1 - order) * b) for w, a, b in both]
+                    assert math.log(math.fsum(terms)) / (order - 1) <= rho * order + 1e-11
+    assert (0.98 if count == 1 else 0.8) * claimed < largest <= claimed + 1e-11
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_replacing_a_row_is_covered_by_two_rows(law: AnyChoice) -> None:
+    for histogram in product((0, 1, 3), repeat=CELLS):
+        for gone, come in product(range(CELLS), repeat=2):
+            if histogram[gone]:
+                p, q = log_chances(law, histogram), log_chances(law, added(added(histogram, gone, -1), come))
+                assert max(abs(a - b) for a, b in zip(p, q, strict=True)) <= 2 * float(law.epsilon_0) + 1e-11
+
+
+def test_the_range_is_not_bounded_so_that_zcdp_keeps_the_exponential_mechanism() -> None:
+    law = Choice(moved(1), HALF, Fraction(1), mechanism=PERMUTE_AND_FLIP)
+    widest = 0.0
+    for fewer, more in pairs():
+        ratios = [a - b for a, b in zip(log_chances(law, fewer), log_chances(law, more), strict=True)]
+        widest = max(widest, max(ratios) - min(ratios))
+    assert widest > 1.1
+    eighth = Choice(moved(1), HALF, Fraction(1)).loss.rho
+    assert law.loss.rho is not None and eighth is not None and law.loss.rho > 3 * eighth
+
+
+@pytest.mark.parametrize("sensitivity", [moved(1), Sensitivity(3, 6, 12, 2), Sensitivity(20, 20, 20, 1)], ids=repr)
+def test_a_part_of_epsilon_is_spent_by_permute_and_flip_and_one_of_rho_by_the_exponential_mechanism(
+    sensitivity: Sensitivity,
+) -> None:
+    pure, zcdp = (
+        PrivacyLoss(Fraction(1, 10), Fraction(0), None), PrivacyLoss(None, Fraction(0), Fraction(1, 10))
+    )  # fmt: skip
+    for part, mechanism in ((pure, PERMUTE_AND_FLIP), (zcdp, EXPONENTIAL)):
+        for law in (
+            choice_for(sensitivity, HALF, 100, part), choice_for(sensitivity, Fraction(0), 100, part, 4),
+            end_for(sensitivity, HALF, True, 100, part, Fraction(1, 40)), end_key_for(sensitivity, 5, False, part),
+        ):  # fmt: skip
+            assert law.mechanism == mechanism and law.recomputed_loss() == law.loss
+            assert part.epsilon is None or law.loss.epsilon == part.epsilon
+
+
+def test_groups_cost_the_rho_of_each_of_them() -> None:
+    """Three groups with two rows each, chosen independently: three times the rho of a choice that is 2 epsilon_0-DP."""
+    law = MostFrequent(Sensitivity(3, 6, 12, 2), Fraction(1), PERMUTE_AND_FLIP)
+    assert float(law.loss.rho or 0) == pytest.approx(3 * 2 * math.tanh(1))
+    assert law.recomputed_loss() == law.loss
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if isinstance(law, Choice)], ids=repr)
+def test_it_is_never_farther_off_than_the_exponential_mechanism(law: Choice) -> None:
+    """On average over the choice, of every histogram; and farther than any distance less often."""
+    nearer = 0.0
+    for histogram in product((0, 1, 2, 7), repeat=CELLS):
+        rows = {c: n for c, n in enumerate(histogram) if n}
+        away = [float(distance(law, run, sum(histogram))) for run in runs(CELLS, list(range(CELLS)), rows)]
+        mean = [
+            math.fsum(d * math.exp(p) for d, p in zip(away, log_chances(chosen, histogram), strict=True))
+            for chosen in (law, replace(law, mechanism=EXPONENTIAL))
+        ]
+        assert mean[0] <= mean[1] + 1e-12
+        nearer = max(nearer, 1 - mean[0] / mean[1]) if mean[1] else nearer
+    assert nearer > 0.2
+
+
+def test_the_worst_case_of_ranks_counts_and_ends_holds_and_is_half_of_that_of_the_exponential_mechanism() -> None:
+    """One cell at distance 0 and all others as far away as they can be."""
+    cells = 50
+    law = Choice(moved(1), HALF, HALF, mechanism=PERMUTE_AND_FLIP)
+    rows = math.ceil(2 * law.rank_error(cells, 0.05)) + 1
+    logs = log_law(law, cells, {25: rows}, list(range(cells)))
+    assert 0.02 < 1 - math.exp(logs[25]) <= 0.05
+    assert law.rank_error(cells, 0.05) == pytest.approx(replace(law, mechanism=EXPONENTIAL).rank_error(cells, 0.1))
+    smallest = choice_for(moved(1), Fraction(0), cells, PrivacyLoss(HALF, Fraction(0), None))
+    logs = log_law(smallest, cells, {cells - 1: 2 * smallest.rank}, list(range(cells)))
+    assert 0.5 * float(OUTSIDE) < 1 - math.exp(logs[-1]) <= float(OUTSIDE)
+    key = EndKey(moved(1), HALF, cells, 1000, True, PERMUTE_AND_FLIP)
+    lead = math.ceil(key.count_error(0.05))
+    chance = math.exp(flipped_log_chances([0.0] + [-float(key.rate) * lead] * (cells - 1), [1] * cells)[0])
+    assert 0.02 < 1 - chance <= 0.05
+    mode = MostFrequent(moved(1), HALF, PERMUTE_AND_FLIP)
+    lead = math.ceil(mode.count_error(cells, 0.05))
+    assert 0.02 < 1 - math.exp(log_law(mode, cells, {7: lead}, list(range(cells)))[7]) <= 0.05
+
+
+def test_no_other_mechanism_can_be_made() -> None:
+    for wrong in ("", "gumbel", "Exponential"):
+        with pytest.raises(ValueError, match="no choice"):
+            Choice(moved(1), HALF, Fraction(1), mechanism=wrong)
+        with pytest.raises(ValueError, match="no choice"):
+            MostFrequent(moved(1), Fraction(1), wrong)
+        with pytest.raises(ValueError, match="no choice"):
+            EndKey(moved(1), Fraction(1), 2, 1, True, wrong)
