@@ -178,7 +178,7 @@ class LocalNumberPricing:
 
 
 def _default_rank(law: SmoothSensitivity | ProposeTestRelease, cells: int, confidence: float) -> str:
-    """Say what the exponential mechanism does for the same epsilon."""
+    """Say what the choice of a median does for the same epsilon."""
     epsilon = PrivacyLoss(law.epsilon_0 * law.sensitivity.l0, Fraction(0), None)
     rank = choice_for(law.sensitivity, _MEDIAN, cells, epsilon).rank_error(cells, 1 - confidence)
     return f"dp.mechanism = auto is off by at most {rank:.4g} rows in the worst case, without delta"
