@@ -29,12 +29,13 @@ class Objective(StrEnum):
     """What a plan of tiles makes small; true unless there is none.
 
     RELATIVE: the largest error of a tile, relative to the mean of its cells. ABSOLUTE: the mean over tiles of the error of a
-    cell.
+    cell. RUNNING: the error of running totals over the last key (`running_totals`).
     """
 
     OFF = "off"
     RELATIVE = "relative"
     ABSOLUTE = "absolute"
+    RUNNING = "running"
 
     def __bool__(self) -> bool:
         return self is not Objective.OFF

@@ -22,6 +22,8 @@ from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.local_sensitivity import WAYS as LOCAL
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import Price, PricedBlock, shown_half_of_the_time
+from dpsql.pricing.running_totals import mean_terms, mean_variances
+from dpsql.pricing.workloads import Workload, variance
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
 
@@ -174,6 +176,9 @@ def tile_lines(price: Price, confidence: Fraction) -> tuple[str, ...]:
     named = {priced.block.name: priced for priced in price.blocks}
     after, lines = price.laws_after, []
     for workload in price.workloads:
+        if workload.marginals.lengths:
+            lines.append(_running_line(workload, named, after, float(confidence)))
+            continue
         for tile, apart in zip(workload.tiles, workload.apart, strict=True):
             priced = named[tile.block]
             noises = [noise for noise in priced.noise.terms if noise.name in tile.terms]
@@ -187,6 +192,28 @@ def tile_lines(price: Price, confidence: Fraction) -> tuple[str, ...]:
             keys = ", ".join(expression_text(key.expression) for key in priced.block.keys)
             lines.append(f"{f'by {keys}' if keys else 'in all'}: {', '.join(texts)}")
     return tuple(lines)
+
+
+def _running_line(
+    workload: Workload, named: Mapping[str, PricedBlock], after: Mapping[tuple[str, str], Noise], confidence: float
+) -> str:
+    """The error bars of a table that is measured by ranges of its last key, too, and of running totals over that."""
+    finest, (alone, *_) = workload.tiles[0], workload.apart[0]
+    priced = named[finest.block]
+    noises = [next(n for n in named[t.block].noise.terms if n.name == t.terms[0]) for t in workload.tiles]
+    before, now = (
+        term_errors(priced.block, [replace(noises[0], noise=law)], confidence)[noises[0].name]
+        for law in (alone, after[finest.block, noises[0].name])
+    )
+    variances = [variance(noise.noise, noise.whole) for noise in noises]
+    running, single = mean_variances(workload, variances)
+    summed = math.sqrt(mean_terms(workload))
+    key = expression_text(priced.block.keys[-1].expression)
+    term = next(term for term in priced.block.terms if term.name == noises[0].name)
+    return (
+        f"by {key}: {_aggregate(term, priced)} {PLUS_MINUS} {now.half_width:.3g} ({before.half_width:.3g} apart); its running "
+        f"totals about {PLUS_MINUS} {now.half_width * math.sqrt(running / single):.3g} ({before.half_width * summed:.3g} apart)"
+    )
 
 
 def _kind(priced: PricedBlock) -> str:

@@ -34,17 +34,48 @@ MOST_KEYS = 6
 class Marginals:
     """Tiles over keys with `sizes` values each (at least 1); a tile names its keys by their positions, in the order of its axes.
 
-    Cells of a tile are in the order of its axes, the first one slowest.
+    Cells of a tile are in the order of its axes, the first one slowest. `lengths`: where the last axes of tiles are digits of one
+    place, how many places there are (none: as many as the digits have); sums at further places are known to be 0, so that
+    variances and weights, in which they count as measured, are upper bounds.
     """
 
     sizes: tuple[int, ...]
     tiles: tuple[tuple[int, ...], ...]
+    lengths: tuple[int, ...] = ()
 
     @property
     def too_many(self) -> bool:
         """Return whether a tile has more than MOST_KEYS keys, or the tiles more than MOST_PARTS parts."""
         keys = [len(tile) for tile in self.tiles]
         return max(keys) > MOST_KEYS or sum(2**count for count in keys) > MOST_PARTS
+
+    @property
+    def is_nested(self) -> bool:
+        """Return whether every tile has the first axes of the first tile, as the sets of a ROLLUP have."""
+        return all(tile == self.tiles[0][: len(tile)] for tile in self.tiles)
+
+    def in_whole_numbers(self, values: Sequence[Floats]) -> list[Floats]:
+        """Nested tiles in whole numbers whose totals agree, none further than 1 from its own; `values` are consistent.
+
+        Totals of the first tile's cells, up to each of them, are rounded; a cell is the difference of two of these. So is any
+        total of neighbouring cells. Tables by ranges of places are not shown, and stay as they are.
+        """
+        finest = values[0]
+        totals = np.rint(np.cumsum(finest, axis=-1))
+        whole = np.diff(totals, axis=-1, prepend=0.0)
+        if self.lengths:
+            return [whole, *values[1:]]
+        return [whole.reshape((*tile.shape, -1)).sum(axis=-1) for tile in values]
+
+    def measured_cells(self, number: int) -> int:
+        """Return how many cells of tile `number` are measured."""
+        cells = self.cells(self.tiles[number])
+        return cells if not self.lengths else cells // self._places(number) * self.lengths[number]
+
+    def _places(self, number: int) -> int:
+        """Return how many places the digits of tile `number` have."""
+        digits = [key for key in self.tiles[number] if key >= len(self.sizes) - len(self.tiles)]
+        return self.cells(digits)
 
     def cells(self, keys: Sequence[int]) -> int:
         """Return how many cells a tile of these keys has."""
@@ -86,14 +117,31 @@ class Marginals:
         lead = values[0].shape[:-1]
         information = self.information(variances)
         effects: dict[tuple[int, ...], Floats] = {}
-        for tile, measured, variance, cells in zip(self.tiles, values, variances, self.tile_cells, strict=True):
-            table = self._by_axis(np.asarray(measured, dtype=np.float64), tile, lead)
+        padded = [self._padded(np.asarray(measured, dtype=np.float64), n) for n, measured in enumerate(values)]
+        for tile, measured, variance, cells in zip(self.tiles, padded, variances, self.tile_cells, strict=True):
+            table = self._by_axis(measured, tile, lead)
             for number, part in enumerate(self.parts):
                 if set(part) <= set(tile):
                     weight = 1 / (cells * variance) / information[number]
                     effect = weight * self._effect(table, part, len(lead))
                     effects[part] = effects[part] + effect if part in effects else effect
-        return [self._tile(tile, effects, lead) for tile in self.tiles]
+        return [self._cropped(self._tile(tile, effects, lead), number) for number, tile in enumerate(self.tiles)]
+
+    def _padded(self, measured: Floats, number: int) -> Floats:
+        """A tile with 0 at the places beyond the last one."""
+        if not self.lengths:
+            return measured
+        by_place = measured.reshape((*measured.shape[:-1], -1, self.lengths[number]))
+        more = self._places(number) - self.lengths[number]
+        widths = [(0, 0)] * (by_place.ndim - 1) + [(0, more)]
+        return np.pad(by_place, widths).reshape((*measured.shape[:-1], -1))
+
+    def _cropped(self, table: Floats, number: int) -> Floats:
+        """A tile without the places beyond the last one."""
+        if not self.lengths:
+            return table
+        by_place = table.reshape((*table.shape[:-1], -1, self._places(number)))[..., : self.lengths[number]]
+        return np.ascontiguousarray(by_place).reshape((*table.shape[:-1], -1))
 
     def _by_axis(self, measured: Floats, tile: tuple[int, ...], lead: tuple[int, ...]) -> Floats:
         """A tile with one axis for each key of the workload, of length 1 for those that it has not."""

@@ -269,6 +269,6 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "watch": (_watch, "a name of 1 to 40 letters, digits, dots, hyphens and underscores"),
     "proposed_sensitivity": (_total, "a number above 0 in the unit of the answer, or none"),
     "hits": (_hits, f"a whole number from 1 to {MOST_HITS}"),
-    "workload": (_workload, "off, on, relative or absolute"),
+    "workload": (_workload, "off, on, relative, absolute or running"),
     "project": (_project, "a project of the policy, or none"),
 }

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind, results_read
 from dpsql.plan.stability import owned
 from dpsql.policy import Policy
+from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options
@@ -77,24 +78,36 @@ def price(
     policy: Policy,
     accountant: Accountant,
     widest: Widest | None = None,
+    ranges: tuple[Workload, ...] = (),
 ) -> Price:
-    """Mechanisms and price. `widest` is what `target_error` speaks of, the errors of the terms unless it is given. Raises a
+    """Mechanisms and price. `ranges`: workloads of `running_totals`, for questions without `target_error`.
+
+    `widest` is what `target_error` speaks of, the errors of the terms unless it is given. Raises a
     refusal when the options allow no mechanism."""
     if options.target_error is not None and any(block.measurements for block in blocks):
         raise refuse("target_error_choice")
     if options.target_error is not None and blocks:
         return _cheapest(blocks, options, policy, accountant, widest or (lambda priced: widest_term(priced, options)))
-    return _priced(blocks, options, policy, accountant)
+    return _priced(blocks, options, policy, accountant, ranges)
 
 
-def _priced(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant) -> Price:
+def _priced(
+    blocks: tuple[BoundedBlock, ...],
+    options: Options,
+    policy: Policy,
+    accountant: Accountant,
+    ranges: tuple[Workload, ...] = (),
+) -> Price:
     if not blocks:
         return Price((), PrivacyLoss.nothing())
     blocks = _admitting_by_rows(blocks, options, policy, accountant)
-    unplanned = workloads_of(blocks) if options.workload and not any(map(results_read, blocks)) else ()
-    blocks = over_common_rows(blocks, unplanned)
+    unplanned = ranges
+    if options.workload and options.workload is not Objective.RUNNING and not any(map(results_read, blocks)):
+        unplanned = workloads_of(blocks)
+        blocks = over_common_rows(blocks, unplanned)
     shares = _Shares(blocks, options, policy, accountant)
-    workloads = _planned(unplanned, blocks, shares, policy)
+    power = 2 if shares.allowed.rho is None else 1
+    workloads = planned(unplanned, blocks, partial(shares.noise_of, policy.neighbours), power, options.workload)
     shares.of_sets = share_by_set(workloads)
     priced = tuple(_price_block(block, shares, policy) for block in blocks)
     total = PrivacyLoss.nothing()
@@ -102,20 +115,6 @@ def _priced(blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, 
         total = total + block_price.loss
     _compare(priced, total, shares)
     return Price(priced, total, workloads)
-
-
-def _planned(
-    unplanned: tuple[Workload, ...], blocks: tuple[BoundedBlock, ...], shares: _Shares, policy: Policy
-) -> tuple[Workload, ...]:
-    """Workloads with the shares of their tiles; under rho a variance is as the inverse of a share, else as that of its square."""
-
-    def noise_of(term: Term, block: BoundedBlock, share: Fraction) -> Noise:
-        return shares.measured(term, block, policy.neighbours, share)[1]
-
-    named = {block.name: block for block in blocks}
-    power = 2 if shares.allowed.rho is None else 1
-    plans = (planned(workload, named, noise_of, power, shares.options.workload) for workload in unplanned)
-    return tuple(workload for workload in plans if workload is not None)
 
 
 _ALL = Fraction(1)
@@ -172,6 +171,10 @@ class _Shares:
             norms = moved or _moved(bounded, block, neighbours)
             choices.append((bounded, self.accountant.noise_for(mechanism, norms, part, self.delta)))
         return min(choices, key=lambda choice: choice[1].expected_error())
+
+    def noise_of(self, neighbours: Neighbours, term: Term, block: BoundedBlock, share: Fraction) -> Noise:
+        """Return the noise of a term with `share` of one part."""
+        return self.measured(term, block, neighbours, share)[1]
 
     def charged(self, noise: Noise) -> PrivacyLoss:
         """Return the loss that the accountant charges for one noise law."""

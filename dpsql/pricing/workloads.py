@@ -66,7 +66,7 @@ def workloads_of(blocks: Sequence[BoundedBlock]) -> tuple[Workload, ...]:
     """The workloads of a question: of each sum that at least two blocks over the same rows have; none of tiles too many."""
     by_sums: dict[tuple[Relation, tuple[Term, ...]], list[tuple[BoundedBlock, Tile]]] = {}
     for block in blocks:
-        for terms in _sets(block) if _axes(block) is not None else ():
+        for terms in adding_up(block) if axes_of(block) is not None else ():
             sums = tuple(replace(term, name="", shares="shared" if term.shares else "") for term in terms)
             tile = Tile(block.name, tuple(term.name for term in terms))
             by_sums.setdefault((block.source, sums), []).append((block, tile))
@@ -75,12 +75,12 @@ def workloads_of(blocks: Sequence[BoundedBlock]) -> tuple[Workload, ...]:
 
 
 def _workload(members: list[tuple[BoundedBlock, Tile]]) -> Workload:
-    axes = list(dict.fromkeys(axis for block, _ in members for axis in _axes(block) or ()))
-    places = tuple(tuple(axes.index(axis) for axis in _axes(block) or ()) for block, _ in members)
+    axes = list(dict.fromkeys(axis for block, _ in members for axis in axes_of(block) or ()))
+    places = tuple(tuple(axes.index(axis) for axis in axes_of(block) or ()) for block, _ in members)
     return Workload(Marginals(tuple(len(values) for _, values in axes), places), tuple(tile for _, tile in members))
 
 
-def _axes(block: BoundedBlock) -> tuple[_Axis, ...] | None:
+def axes_of(block: BoundedBlock) -> tuple[_Axis, ...] | None:
     """The keys of a block whose groups are all combinations of public values, in order; None for any other block."""
     if results_read(block) or block.caps.bounds.drops_rows_by_group or block.combinations is not None:
         return None
@@ -96,7 +96,7 @@ def _usable(key: Key) -> bool:
     return listed and key.whole and key.expression.facts.type in _KEY_TYPES
 
 
-def _sets(block: BoundedBlock) -> list[tuple[Term, ...]]:
+def adding_up(block: BoundedBlock) -> list[tuple[Term, ...]]:
     """The sums of a block that add up over groups, those that share each row together."""
     by_set: dict[str, list[Term]] = {}
     for term in block.terms:
@@ -115,14 +115,14 @@ def over_common_rows(blocks: Sequence[BoundedBlock], workloads: Sequence[Workloa
     keys: dict[str, dict[_Axis, Key]] = {}
     for workload in workloads:
         members = [named[tile.block] for tile in workload.tiles]
-        of_all = {axis: key for block in members for axis, key in zip(_axes(block) or (), block.keys, strict=True)}
+        of_all = {axis: key for block in members for axis, key in zip(axes_of(block) or (), block.keys, strict=True)}
         for block in members:
             keys.setdefault(block.name, {}).update(of_all)
     return tuple(replace(block, source=_restricted(block, keys.get(block.name, {}))) for block in blocks)
 
 
 def _restricted(block: BoundedBlock, keys: Mapping[_Axis, Key]) -> Relation:
-    own_axes, source = set(_axes(block) or ()), block.source
+    own_axes, source = set(axes_of(block) or ()), block.source
     for axis, key in keys.items():
         if axis not in own_axes:
             source = Filter(source, _listed(key))
@@ -142,6 +142,20 @@ def _listed(key: Key) -> Expr:
 
 
 def planned(
+    workloads: Iterable[Workload],
+    blocks: Iterable[BoundedBlock],
+    noise_of: NoiseOf,
+    power: int,
+    objective: Objective,
+) -> tuple[Workload, ...]:
+    """The workloads with their shares, without those of whose noise the law of weighted sums is not known. `power`: noise of a
+    share s has a variance like s ** -power, 1 under rho and 2 under epsilon."""
+    named = {block.name: block for block in blocks}
+    plans = (_planned(workload, named, noise_of, power, objective) for workload in workloads)
+    return tuple(workload for workload in plans if workload is not None)
+
+
+def _planned(
     workload: Workload, blocks: Mapping[str, BoundedBlock], noise_of: NoiseOf, power: int, objective: Objective
 ) -> Workload | None:
     """The workload with its shares, and None where the law of weighted sums of its noise is not known.
@@ -164,6 +178,8 @@ def planned(
     apart = laws(even)
     if not all(can_be_weighted(noise) for tile in apart for noise in tile):
         return None
+    if objective is Objective.RUNNING:
+        return replace(workload, shares=even, apart=apart)
     variances = _variances(apart)
     relative = tuple(round(float(variance / variances[0]), 6) for variance in variances)
     chosen = shares(workload.marginals, relative, power, objective)
@@ -203,6 +219,11 @@ def planned_laws_after(
             cells = [Cells(noise.noise, 1.0, 1, rounding(noise.noise, noise.whole)) for noise in planned_noise]
             laws |= dict(zip(names, laws_after(workload.marginals, cells), strict=True))
     return laws
+
+
+def variance(noise: Noise, whole: bool) -> float:
+    """The variance of a measured cell, its rounding included, in squares of row-grid units."""
+    return Cells(noise, 1.0, 1, rounding(noise, whole)).variance
 
 
 def rounding(noise: Noise, whole: bool) -> float:

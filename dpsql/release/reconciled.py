@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from dpsql.pricing.workloads import Workload, laws_after, rounding
 from dpsql.privacy.mechanisms.registry import can_be_weighted
 from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
 from dpsql.release.remainder import ReleasedBlock, ReleasedTerm
+
+TWO_ROUNDINGS = 1 / 6
+"""The variance of a difference of two totals that were rounded to whole numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +44,25 @@ class Joint:
         """Of a measured cell of each tile, up to a factor that all have."""
         return np.array([cell.variance for cell in self.cells])
 
+    @property
+    def whole(self) -> bool:
+        """Return whether all tiles can be whole numbers whose totals agree."""
+        return self.marginals.is_nested and all(term.whole for term in self.terms)
+
+    def estimates(self, values: Sequence[Floats]) -> list[Floats]:
+        """Tiles after least squares, from tiles as measured."""
+        tiles = self.marginals.reconciled(values, self.variances)
+        return self.marginals.in_whole_numbers(tiles) if self.whole else tiles
+
     def consistent(self) -> list[Floats]:
-        """The tiles after least squares."""
-        return self.marginals.reconciled(
-            [np.asarray(term.values, dtype=np.float64) for term in self.terms], self.variances
-        )
+        """The released tiles after least squares."""
+        return self.estimates([np.asarray(term.values, dtype=np.float64) for term in self.terms])
 
 
 @dataclass(frozen=True, eq=False)
 class ConsistentTerm:
-    """One term of a tile after least squares. `tile`: its number in `joint`. Real numbers, also of counts: a formula rounds
-    them."""
+    """One term of a tile after least squares. `tile`: its number in `joint`. Counts are whole numbers where tiles are nested;
+    elsewhere they are real numbers, and a formula rounds them."""
 
     name: str
     values: npt.NDArray[Any]
@@ -62,7 +74,8 @@ class ConsistentTerm:
 
     def half_width(self, confidence: float) -> float:
         """h with P(|value - exact value| <= h) = confidence, in the units of `values`."""
-        return self.noise.half_width(confidence) * self.noise_unit
+        width = self.noise.half_width(confidence) * self.noise_unit
+        return float(floor(width + 0.5)) if self.whole else width
 
     def standard_deviation(self) -> float:
         """Standard deviation of the error, in the units of `values`."""
@@ -86,7 +99,8 @@ def consistent_blocks(
             for number, law in enumerate(laws_after(joint.marginals, joint.cells)):
                 term = terms[number]
                 unit = term.noise_unit * 2.0**-term.noise.shift
-                consistent = ConsistentTerm(term.name, after[number], law, unit, joint, number)
+                error = replace(law, rounding=TWO_ROUNDINGS) if joint.whole else law
+                consistent = ConsistentTerm(term.name, after[number], error, unit, joint, number, joint.whole)
                 name = workload.tiles[number].block
                 named[name] = _with_term(named[name], consistent)
     return tuple(named[block.name] for block in blocks)
@@ -100,7 +114,7 @@ def can_be_consistent(workload: Workload, blocks: Sequence[ReleasedBlock]) -> bo
     named = {block.name: block for block in blocks}
     for number, tile in enumerate(workload.tiles):
         block = named.get(tile.block)
-        if block is None or block.rows != workload.marginals.cells(workload.marginals.tiles[number]):
+        if block is None or block.rows != workload.marginals.measured_cells(number):
             return False
         terms = {term.name: term for term in block.terms}
         if not all(name in terms and can_be_weighted(terms[name].noise) for name in tile.terms):
@@ -126,7 +140,7 @@ def _with_term(block: ReleasedBlock, consistent: ConsistentTerm) -> ReleasedBloc
     return replace(block, terms=tuple(consistent if term.name == consistent.name else term for term in block.terms))
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def measured_again(joint: Joint, draw: Any, seed: str, draws: int) -> list[Floats]:
     """Replicates of the errors of all tiles after least squares, each of shape (draws, cells).
 
@@ -136,4 +150,4 @@ def measured_again(joint: Joint, draw: Any, seed: str, draws: int) -> list[Float
         draw(term, f"{seed}/{block}/{term.name}/measured", draws)
         for block, term in zip(joint.blocks, joint.terms, strict=True)
     ]
-    return joint.marginals.reconciled(noise, joint.variances)
+    return joint.estimates(noise)

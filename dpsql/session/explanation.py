@@ -12,6 +12,7 @@ from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import ExpectedBars
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
+from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PlannedOutput, tile_lines
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
@@ -86,8 +87,13 @@ def workload_lines(planned: Planned) -> tuple[str, ...]:
         return ()
     tiles = tile_lines(price, planned.options.confidence)
     more = (f"and {len(tiles) - _MOST_TILES} more tiles",) if len(tiles) > _MOST_TILES else ()
+    how = (
+        "by wider and wider ranges, too"
+        if objective is Objective.RUNNING
+        else "every table is answered from all of them"
+    )
     return (
-        f"measured as one ({objective}): every table is answered from all of them, and their totals agree",
+        f"measured as one ({objective}): {how}, and their totals agree",
         *tiles[:_MOST_TILES],
         *more,
     )
@@ -95,6 +101,8 @@ def workload_lines(planned: Planned) -> tuple[str, ...]:
 
 def workload_notices(planned: Planned) -> tuple[str, ...]:
     """Return which rows the tables of a workload leave out, so that all of them sum over the same rows."""
+    if planned.options.workload is Objective.RUNNING:
+        return ()
     tiles = {tile.block for workload in planned.price.workloads for tile in workload.tiles}
     keys = {
         expression_text(key.expression): None

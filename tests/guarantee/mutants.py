@@ -75,6 +75,8 @@ MUTANTS = (
     Mutant("bars forget the other tables", "pricing/marginals.py", "Marginals.weights", "elsewhere * prod(self.sizes[key] - 1 for key in common if key not in agreeing)", "1", "unit/pricing/test_marginals.py unit/release/test_reconciled.py", "whole_matrix or cover_at"),
     Mutant("noise that two tables share counts twice", "release/reconciled.py", "can_be_consistent", "can_be_weighted(terms[name].noise)", "True", "unit/release/test_reconciled.py", "share_noise"),
     Mutant("replicates are drawn apart", "release/error_bars/draws.py", "replicates", "isinstance(term, ConsistentTerm)", "False", "unit/release/test_reconciled.py", "joint_law or over_groups"),
+    Mutant("rows after the last value are in the last range", "pricing/running_totals.py", "_by_ranges", "call('and', call('ge', key.expression, first), call('le', key.expression, last))", "call('ge', key.expression, first)", "unit/pricing/test_running_totals.py", "without_noise"),
+    Mutant("ranges whatever they help", "pricing/running_totals.py", "is_better", "mean_variances(workload, measured)[0] < alone * mean_terms(workload)", "True", "unit/pricing/test_running_totals.py", "only_where_they_help"),
     # what exists for an analyst
     Mutant("a row filter is dropped", "sql/binder/base_tables.py", "_protected", "scan if condition is None else filtered(scan, condition)", "scan", "unit/session/test_access.py", "the_filter_holds_wherever"),
     Mutant("hidden columns can be named", "sql/binder/base_tables.py", "_protected", "column.name in names", "True", "unit/session/test_access.py", "a_hidden_column_is_refused"),

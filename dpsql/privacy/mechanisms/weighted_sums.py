@@ -56,6 +56,8 @@ class WeightedSum:
     parts: tuple[Cells, ...]
     calibrated_to: Sensitivity
     """That of the cell which it is the error of."""
+    rounding: float = 0.0
+    """The variance of rounding the sum itself, in squares of row-grid units."""
 
     mechanism = "weighted sum"
     shift = 0
@@ -67,7 +69,7 @@ class WeightedSum:
 
     @cached_property
     def _deviation(self) -> float:
-        return math.sqrt(sum(part.variance for part in self.parts))
+        return math.sqrt(sum(part.variance for part in self.parts) + self.rounding)
 
     @property
     def noise_scale(self) -> Fraction:
@@ -125,7 +127,7 @@ class WeightedSum:
             for weight in weights
             for part in self.parts
         )
-        return WeightedSum(parts, self.calibrated_to)
+        return WeightedSum(parts, self.calibrated_to, self.rounding * sum(weight**2 for weight in weights))
 
     def summed(self, count: int, whole: bool) -> Noise | None:
         """Not known: cells after least squares are not independent."""
@@ -158,7 +160,7 @@ class WeightedSum:
     def _characteristic(self) -> Floats:
         """Of the sum divided by its deviation, at `_POINTS`."""
         squares = (_POINTS / self._deviation) ** 2
-        total = np.zeros_like(squares)
+        total = -self.rounding * squares / 2
         for part in self.parts:
             if part.noise.mechanism not in LOGARITHMS:
                 raise refuse("internal", what=f"a weighted sum of noise that is not known: {part.noise.mechanism}")

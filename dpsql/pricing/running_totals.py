@@ -1,0 +1,138 @@
+"""Running totals and ranges over an ordered key: the same sums by wider and wider ranges of it, measured as one workload.
+
+A running total over n values is a sum of up to n noisy sums, and its error grows like the square root of n. Measured also by
+ranges of b, b**2, ... values it is a sum of few numbers (Hay, Rastogi, Miklau and Suciu 2010, arXiv 0904.0942, with least
+squares; Chan, Shi and Song 2011 for running totals). Each of these tables is an ordinary block of integer sums with a noise
+and a price of its own: each has an equal share of what the table alone would have had. The tables are a workload (`workloads`)
+whose keys are the digits of a value's place: a range of b**l values is what places with the same leading digits have in
+common. So least squares is that of `marginals`; places beyond the last value have no rows, and are known to be 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpsql.functions.public_domains import as_literal
+from dpsql.functions.signatures import call
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Block, BoundedBlock, Expr, Filter, Key
+from dpsql.pricing.marginals import MOST_KEYS, Marginals
+from dpsql.pricing.workloads import Tile, Workload, adding_up, axes_of
+
+LEAST_VALUES = 8
+"""Of a key with ranges; fewer are summed up as they are."""
+BASE = 5
+"""How many ranges are one range of the next table. For 60 to 1,000 values the mean errors of running totals are within a tenth
+of those with the best number, under Gaussian and under Laplace noise."""
+
+
+def levels(blocks: Sequence[Block], bounded: Sequence[BoundedBlock]) -> tuple[list[Block], list[Workload]]:
+    """Further blocks by ranges of the last keys of `blocks`, and the workloads of these with the blocks themselves.
+
+    `bounded`: the same blocks with their sums.
+    """
+    further: list[Block] = []
+    workloads: list[Workload] = []
+    for block, sums in zip(blocks, bounded, strict=True):
+        widths = _widths(sums)
+        if len(widths) < 2:
+            continue
+        tables = [block, *(_by_ranges(block, width) for width in widths[1:])]
+        further += tables[1:]
+        marginals = _marginals(sums, widths)
+        for terms in adding_up(sums):
+            names = tuple(term.name for term in terms)
+            workloads.append(Workload(marginals, tuple(Tile(table.name, names) for table in tables)))
+    return further, workloads
+
+
+def _widths(block: BoundedBlock) -> list[int]:
+    """The widths of ranges that are measured, 1 first; [1] alone where a block has no ordered key with ranges."""
+    axes, widths = axes_of(block), [1]
+    added_up = sum(map(len, adding_up(block))) == len(block.terms) > 0
+    if not axes or not added_up or block.measurements or not _is_ordered(block.keys[-1]):
+        return widths
+    count = len(block.keys[-1].values or ())
+    while widths[-1] * BASE < count:
+        widths.append(widths[-1] * BASE)
+    return widths if len(axes) - 1 + len(widths) <= MOST_KEYS and count >= LEAST_VALUES else [1]
+
+
+def _is_ordered(key: Key) -> bool:
+    """Return whether the values of a key are days or integers that follow one another, without NULL."""
+    values = key.values or ()
+    if key.expression.facts.type not in (Type.INTEGER, Type.DATE) or None in values:
+        return False
+    places = [_place(value) for value in values]
+    return places == list(range(places[0], places[0] + len(places)))
+
+
+def _place(value: Any) -> int:
+    return value if isinstance(value, int) else int(value.toordinal())
+
+
+def _by_ranges(block: Block, width: int) -> Block:
+    """The same sums by ranges of `width` values of the last key, over rows that have one of its values."""
+    key = block.keys[-1]
+    values = key.values or ()
+    first, last = as_literal(values[0]), as_literal(values[-1])
+    inside = call("and", call("ge", key.expression, first), call("le", key.expression, last))
+    expression = call("intdiv", _distance(key.expression, first), as_literal(width))
+    ranges = Key(key.name, expression, tuple(range(-(-len(values) // width))), key.left)
+    return replace(
+        block, name=f"{block.name}_by_{width}", source=Filter(block.source, inside), keys=(*block.keys[:-1], ranges)
+    )
+
+
+def _distance(value: Expr, first: Expr) -> Expr:
+    if value.facts.type is Type.DATE:
+        return call("date_diff", as_literal("day"), first, value)
+    return call("sub", value, first)
+
+
+def _marginals(block: BoundedBlock, widths: Sequence[int]) -> Marginals:
+    """Tables by the other keys and the leading digits of places; the first digit has as many values as there are."""
+    *earlier_sizes, count = [len(key.values or ()) for key in block.keys]
+    digits = (-(-count // widths[-1]), *([BASE] * (len(widths) - 1)))
+    keys = len(earlier_sizes) + len(digits)
+    tiles = tuple(tuple(range(keys - level)) for level in range(len(widths)))
+    return Marginals((*earlier_sizes, *digits), tiles, tuple(-(-count // width) for width in widths))
+
+
+def mean_variances(workload: Workload, variances: Sequence[float]) -> tuple[float, float]:
+    """Of a running total over the last key, and of one value's sum, after least squares: means over the values.
+
+    `variances`: of a measured cell of each table.
+    """
+    count = workload.marginals.lengths[0]
+    widths = tuple(workload.marginals.sizes[-1] ** level for level in range(len(workload.tiles)))
+    running, single = _mean_variances(count, widths, tuple(variance / variances[0] for variance in variances))
+    return running * variances[0], single * variances[0]
+
+
+@lru_cache(maxsize=64)
+def _mean_variances(count: int, widths: tuple[int, ...], relative: tuple[float, ...]) -> tuple[float, float]:
+    information = np.zeros((count, count))
+    places = np.arange(count)
+    for width, variance in zip(widths, relative, strict=True):
+        ranges = places // width
+        information += (ranges[:, None] == ranges[None, :]) / variance
+    covariance = np.linalg.inv(information)
+    running = np.cumsum(np.cumsum(covariance, axis=0), axis=1)
+    return float(np.mean(np.diag(running))), float(np.mean(np.diag(covariance)))
+
+
+def is_better(workload: Workload, measured: Sequence[float], alone: float) -> bool:
+    """Return whether running totals have less error by ranges. `measured`: the variance of a cell of each table, `alone`: that
+    of the table by itself, at the same price."""
+    return mean_variances(workload, measured)[0] < alone * mean_terms(workload)
+
+
+def mean_terms(workload: Workload) -> float:
+    """Return how many values a running total has, in the mean."""
+    return (workload.marginals.lengths[0] + 1) / 2

@@ -1,0 +1,231 @@
+"""Tables by wider and wider ranges of an ordered key: which there are, over which rows, at what price, and how exact they make
+running totals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from support.exact_session import exact_session
+from support.gates import NoiselessGate
+from support.released_blocks import Keyed
+
+from dpsql.noise.perturb import Gate
+from dpsql.policy import load_policy
+from dpsql.pricing.marginals import Marginals
+from dpsql.pricing.pricing import Price
+from dpsql.pricing.running_totals import BASE, is_better, mean_terms, mean_variances
+from dpsql.pricing.workloads import Tile, Workload
+from dpsql.session.session import Session
+
+POLICY = """
+dataset: runs
+source: duckdb:///runs.duckdb
+privacy_unit: {table: t, column: person}
+budget: {epsilon: 1000, delta: 1e-6, accountant: pure}
+per_query: {epsilon: 1, delta: 1e-9}
+ledger: sqlite:///runs.db
+tables:
+  t:
+    max_rows: 3
+    columns:
+      person: {type: integer, nullable: false}
+      region: {type: text, domain: [a, b], nullable: false}
+      day: {type: date, lower: 2024-01-01, upper: 2024-03-10, nullable: false}
+      age: {type: integer, lower: 18, upper: 67, nullable: false}
+      few: {type: integer, lower: 0, upper: 6, nullable: false}
+      maybe: {type: integer, lower: 0, upper: 40}
+      note: {type: text}
+      x: {type: real, lower: 0, upper: 10, nullable: false}
+"""
+DAYS = "SELECT day, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY day) AS total FROM t GROUP BY day ORDER BY day"
+
+
+def runs(folder: Path, gate: Gate | None = None) -> Session:
+    """Rows on 70 listed days and on ten days after them."""
+    path = folder / "runs.yaml"
+    path.write_text(POLICY)
+    connection = duckdb.connect(str(folder / "runs.duckdb"))
+    connection.execute(
+        "CREATE TABLE t AS SELECT i % 1500 AS person, ['a', 'b'][1 + i % 2] AS region, DATE '2024-01-01' + (i * 7 % 80)::INTEGER AS day, "
+        "18 + i % 60 AS age, i % 7 AS few, i % 50 AS maybe, 'x' AS note, i % 10 + 0.5 AS x FROM range(4000) r(i)"
+    )
+    opened = exact_session(load_policy(path), connection, folder / "ledger.db", gate or NoiselessGate(2))
+    for option in ("dp.epsilon = 1", "dp.workload = running"):
+        opened.execute(f"SET {option}")
+    return opened
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    return runs(tmp_path)
+
+
+def priced(opened: Session, sql: str) -> Price:
+    return opened.planner.plan(opened.planner.parse(sql, None), opened.options, True).price
+
+
+def workload(count: int, base: int) -> Workload:
+    """Tables of one count by ranges of 1, base, base**2, ... of `count` values."""
+    levels = 1
+    while base**levels < count:
+        levels += 1
+    widths = [base**level for level in range(levels)]
+    digits = (-(-count // widths[-1]), *([base] * (levels - 1)))
+    lengths = tuple(-(-count // width) for width in widths)
+    marginals = Marginals(digits, tuple(tuple(range(levels - level)) for level in range(levels)), lengths)
+    return Workload(marginals, tuple(Tile(f"dp_{level}", ("t0",)) for level in range(levels)))
+
+
+@pytest.mark.parametrize(("base", "power", "most"), [(BASE, 1, 3.45), (BASE, 2, 6.9)], ids=["rho", "epsilon"])
+def test_a_year_of_running_totals_has_the_expected_error(base: int, power: int, most: float) -> None:
+    """In deviations of one table alone, whose running totals err by 13.5 of them."""
+    year = workload(365, base)
+    levels = len(year.tiles)
+    running, _ = mean_variances(year, [float(levels**power)] * levels)
+    assert running**0.5 < most < 13.5 == round(mean_terms(year) ** 0.5, 1)
+
+
+@pytest.mark.parametrize(("count", "base"), [(16, 4), (64, 8), (64, 4), (23, 4), (70, 8), (25, 5), (70, 5)])
+def test_digits_are_ranges(count: int, base: int) -> None:
+    """Least squares over digits, with places that are known to be empty, is unbiased and no less exact than is claimed."""
+    ranges = workload(count, base)
+    marginals, levels = ranges.marginals, len(ranges.tiles)
+    variances = np.linspace(1.0, 2.0, levels)
+    places = np.arange(count)
+    design = np.vstack(
+        [
+            (places // base**level)[None, :] == np.arange(length)[:, None]
+            for level, length in enumerate(marginals.lengths)
+        ]
+    ).astype(float)
+    assert [marginals.measured_cells(level) for level in range(levels)] == list(marginals.lengths)
+    measured = np.split(np.eye(len(design)), np.cumsum(marginals.lengths)[:-1], axis=1)
+    estimate = marginals.reconciled(measured, variances)[0].T
+    assert estimate @ design == pytest.approx(np.eye(count), abs=1e-9)
+    of_cells = np.repeat(variances, marginals.lengths)
+    covariance = estimate * of_cells @ estimate.T
+    claimed = marginals.variances_after(variances)[0]
+    assert np.diag(covariance).max() <= claimed * (1 + 1e-9)
+    if base**levels == count:
+        running, single = mean_variances(ranges, list(variances))
+        assert single == pytest.approx(claimed) == pytest.approx(np.diag(covariance).mean())
+        totals = np.tril(np.ones((count, count)))
+        assert running == pytest.approx(np.diag(totals @ covariance @ totals.T).mean())
+
+
+def test_whole_numbers_agree_in_every_total() -> None:
+    generator = np.random.default_rng(4)
+    table = generator.normal(20, 9, (5, 3, 4))
+    tiles = [table.reshape(-1), table.sum(axis=2).reshape(-1), table.sum(axis=(1, 2)), table.sum().reshape(1)]
+    nested = Marginals((5, 3, 4), ((0, 1, 2), (0, 1), (0,), ()))
+    whole = nested.in_whole_numbers(tiles)
+    assert nested.is_nested and not Marginals((5, 3), ((0, 1), (1,))).is_nested
+    for before, after in zip(tiles, whole, strict=True):
+        assert np.all(after == np.rint(after)) and np.abs(after - before).max() <= 1
+    for coarse in whole[1:]:
+        assert list(whole[0].reshape(len(coarse), -1).sum(axis=1)) == list(coarse)
+    assert np.abs(np.cumsum(whole[0]) - np.cumsum(tiles[0])).max() <= 0.5
+
+
+def test_each_table_has_an_equal_share_and_the_same_sensitivity(session: Session) -> None:
+    price = priced(session, DAYS)
+    assert [block.block.name for block in price.blocks] == ["dp_0", "dp_0_by_5", "dp_0_by_25"]
+    assert [len(block.block.keys[-1].values or ()) for block in price.blocks] == [70, 14, 3]
+    assert {block.noise.terms[0].noise.sensitivity.l1 for block in price.blocks} == {3}
+    assert len({block.loss for block in price.blocks}) == 1
+    asked = session.planner.accountant.request(session.options.epsilon).epsilon
+    assert asked is not None and price.loss.epsilon is not None and asked * 0.95 < price.loss.epsilon <= asked
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT few, COUNT(*) FROM t GROUP BY few",
+        "SELECT maybe, COUNT(*) FROM t GROUP BY maybe",
+        "SELECT region, COUNT(*) FROM t GROUP BY region",
+        "SELECT note, COUNT(*) FROM t GROUP BY note",
+        "SELECT day, region, COUNT(*) FROM t GROUP BY day, region",
+        "SELECT day, COUNT(DISTINCT person) FROM t GROUP BY day",
+        "SELECT day, COUNT(*), MEDIAN(x) FROM t GROUP BY day",
+        "SELECT day, COUNT(*) FROM t GROUP BY day HAVING day <> DATE '2024-02-02'",
+        "SELECT day, COUNT(*) FROM t WHERE age > (SELECT AVG(age) FROM t) GROUP BY day",
+        "SELECT COUNT(*) FROM t",
+    ],
+    ids=["few", "null", "no order", "private", "not last", "units", "quantile", "having", "stages", "no key"],
+)  # fmt: skip
+def test_other_keys_have_no_ranges(session: Session, sql: str) -> None:
+    price = priced(session, sql)
+    assert price.workloads == ()
+    session.execute("SET dp.workload = off")
+    assert [block.noise.terms for block in price.blocks] == [block.noise.terms for block in priced(session, sql).blocks]
+
+
+@pytest.mark.parametrize("option", ["dp.max_groups = 1", "dp.max_rows_per_group = 1", "dp.target_error = 100"])
+def test_where_ranges_would_not_add_up_there_are_none(session: Session, option: str) -> None:
+    session.execute(f"SET {option}")
+    assert priced(session, DAYS).workloads == ()
+
+
+def test_ranges_are_measured_only_where_they_help() -> None:
+    year = workload(365, 4)
+    assert is_better(year, [5.0] * 5, 1.0) and not is_better(year, [60.0] * 5, 0.1)
+    few = workload(9, 8)
+    assert not is_better(few, [4.0, 4.0], 1.0)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        DAYS,
+        "SELECT region, age, SUM(x) AS s, SUM(SUM(x)) OVER (PARTITION BY region ORDER BY age) AS t FROM t GROUP BY region, age",
+        "SELECT age, AVG(x) AS m, COUNT(*) AS n FROM t WHERE age BETWEEN 20 AND 55 GROUP BY age",
+    ],
+    ids=["days", "two keys", "narrowed"],
+)
+def test_without_noise_the_answer_is_the_exact_one(session: Session, sql: str) -> None:
+    """Rows after the last listed day are in the last range, and have to be left out of it."""
+    assert priced(session, sql).workloads
+    together = sorted(session.execute(sql).rows())
+    session.execute("SET dp.workload = off")
+    apart = sorted(session.execute(sql).rows())
+    assert len(together) == len(apart)
+    for row, expected in zip(together, apart, strict=True):
+        assert (
+            row == pytest.approx(expected, abs=1e-6)
+            if not isinstance(row[0], str)
+            else row[2:] == pytest.approx(expected[2:])
+        )
+
+
+def test_running_totals_are_more_exact_and_their_bars_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    session = runs(tmp_path, Gate(Keyed("running")))
+    session.execute("SET dp.reuse = off")
+    session.execute("SET dp.mechanism = laplace")
+    exact = [row[1] for row in duckdb_rows(tmp_path)]
+    squares: dict[str, float] = {}
+    for word in ("off", "running"):
+        session.execute(f"SET dp.workload = {word}")
+        errors, inside = [], []
+        for _ in range(6):
+            release = session.execute(DAYS)
+            values = np.array(release.table.column(2).to_pylist(), dtype=float)
+            assert list(np.cumsum(release.table.column(1).to_pylist())) == list(values)
+            errors.append(values - exact)
+            inside.append(np.abs(errors[-1]) <= np.array(release.error.column(2).to_pylist(), dtype=float))
+        squares[word] = float(np.mean(np.square(errors)))
+        assert np.mean(inside) > 0.75  # running totals of one release err together
+    assert squares["running"] < squares["off"]
+    plan = session.explain(DAYS)
+    (line,) = [line for line in plan.lines if "its running totals about" in line]
+    assert line.startswith("by day: count(*) \N{PLUS-MINUS SIGN} ")
+
+
+def duckdb_rows(folder: Path) -> list[tuple[object, int]]:
+    listed = "SELECT day, SUM(COUNT(*)) OVER (ORDER BY day)::INTEGER FROM t WHERE day <= DATE '2024-03-10' GROUP BY day ORDER BY day"
+    with duckdb.connect(str(folder / "runs.duckdb")) as connection:
+        return connection.execute(listed).fetchall()
