@@ -73,15 +73,17 @@ class Hospital:
         world.load(together(base, more))
         return world
 
-    def prices(self, case: Case) -> dict[str, Price]:
-        """The price of a question under each of the policies."""
+    def prices(self, case: Case, observed: bool = True) -> dict[str, Price]:
+        """The price of a question under each of the policies; `observed`: of those alone whose counts the runs have."""
         with self.none.options(case.marks.get("set", [])):
             statement = self.planner.parse(case.sql, case.parameters)
             options = self.none.session.options
             cacheable = not case.parameters
             own = self.planner.plan(statement, options, cacheable).price
             prices = {
-                name: _admitting_alike(planner.plan(statement, options, cacheable).price, own, planner, options)
+                name: _admitting_alike(
+                    planner.plan(statement, options, cacheable).price, own, planner, options, observed
+                )
                 for name, planner in self.priced.items()
             }
             return {name: found for name, found in prices.items() if found is not None}
@@ -135,13 +137,13 @@ class Hospital:
         return self._loaded[key]
 
 
-def _admitting_alike(other: Price, own: Price, planner: Planner, options: Options) -> Price | None:
+def _admitting_alike(other: Price, own: Price, planner: Planner, options: Options, observed: bool) -> Price | None:
     """`other` with the counts that admit private keys in `own`, under which the runs were observed: rows, units or their
     weights. None where `planner` takes another count whatever it is given: units have other weights under other laws."""
     columns = [priced.block.selection_term for priced in own.blocks]
 
     def weights(found: Price) -> list[tuple[tuple[int, int], ...]]:
-        return [priced.block.unit_weights for priced in found.blocks]
+        return [priced.block.unit_weights if observed else () for priced in found.blocks]
 
     if [priced.block.selection_term for priced in other.blocks] == columns:
         return other if weights(other) == weights(own) else None

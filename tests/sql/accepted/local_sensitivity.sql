@@ -15,7 +15,7 @@ SELECT ward, MEDIAN(nights) FILTER (WHERE cost > 10) FROM visits GROUP BY ward
 
 -- query: smooth_median_by_private_keys
 -- keys: private
--- l1: 20
+-- l1: 1, 20
 -- rows: 1, 1
 -- set: dp.mechanism = smooth_sensitivity
 -- set: dp.epsilon = 20
