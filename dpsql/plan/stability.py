@@ -201,6 +201,8 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
             most = policy.tables[rows.table].multiplicity(names) if isinstance(rows, Scan) else None
             if isinstance(rows, Scan) and most is not None:
                 relied_on.add(Promise(rows.table, names, most))
+            elif isinstance(rows, Scan) and index and not relation.on_unit:
+                relied_on.add(Promise(rows.table, (), relation.multiplicity))  # all of its rows
     return frozenset(relied_on).union(*(promises(part, policy) for part in parts(relation)))
 
 

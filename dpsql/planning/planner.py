@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from sqlglot import exp
 
 from dpsql.engine.contract import Engine
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import BoundedBlock, Call, Plan, filled, results_read
@@ -36,6 +36,7 @@ from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.release import OutputColumn
 from dpsql.release.remainder import DIALECT
 from dpsql.release.sandbox import shared_sandbox
+from dpsql.sql.bigquery import option_place
 from dpsql.sql.binder.base_tables import check_row_filters
 from dpsql.sql.binder.bind import bind
 from dpsql.sql.binder.unlisted_values import unlisted
@@ -148,7 +149,10 @@ class Planner:
     def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
         """The priced plan of a query (or of what is explained). Raises refusals only."""
         for name, value in statement.options:
-            options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
+            try:
+                options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
+            except Error as error:
+                raise error.placed_in(statement.sql, option_place(statement.sql, name)) from None
         policy, version = self._bound_policy(statement)
         if not cacheable or statement.reads_the_clock:
             return self._plan(statement, options, policy)

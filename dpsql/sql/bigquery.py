@@ -8,6 +8,8 @@ but the binder of aggregates over protected rows; everywhere else a filled slot 
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -47,6 +49,12 @@ def with_group_bounds(tree: exp.Query) -> exp.Query:
         aggregate.set("this", value)
         aggregate.set(PER_GROUP, exp.Tuple(expressions=[low, high]))
     return tree
+
+
+def option_place(sql: str, name: str) -> int | None:
+    """Return the position (from 1) of an option in the text of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...)."""
+    match = re.search(rf"(?is)\bDIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(.*?\b({re.escape(name)})\s*=", sql)
+    return None if match is None else match.start(1) + 1
 
 
 def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:

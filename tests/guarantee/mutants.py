@@ -49,6 +49,8 @@ MUTANTS = (
     Mutant("one row for each unit and key", "plan/stability.py", "_rows", "1 if not relation.keys else _rows(relation.source, policy)", "1", REPLAY, 'test_one_entity_moves_sums_within_the_claim and further_key'),
     Mutant("a join repeats no row", "plan/stability.py", "_joined_rows", "left * relation.multiplicity", "left", REPLAY, 'test_one_entity_moves_sums_within_the_claim and public_join_multiplicity'),
     Mutant("a protected join repeats no row", "plan/stability.py", "_joined_rows", "left * min(relation.multiplicity, right)", "left", REPLAY, 'test_one_entity_moves_sums_within_the_claim and cte_over_rows_twice'),
+    Mutant("a cross join meets one row", "sql/binder/joins.py", "_all_rows", "max(1, len(listed[1]))", "1", f'{REPLAY} {TIGHT}', 'unpaired_rows-cross_join or CROSS_JOIN'),
+    Mutant("kept rows count for nothing", "sql/binder/unpaired_rows.py", "check_ignored", "counted = any((not _ignores(measure, branch) for branch in left for measure in measures))", "counted = False", "sql/test_refused.py", 'join and (kept or public or full)'),
     Mutant("one row for any group of a per-unit aggregation", "plan/stability.py", "rows_in_group", "columns.issuperset((name for name, _ in base.keys))", "True", TIGHT, 'diagnosis or by_ward'),
     Mutant("a unit's part of a group is not clamped", "sql/binder/group_bounds.py", "of_units", "call('clamp', Column(name, facts), *measure.per_group)", "call('clamp', Column(name, facts), *measure.per_group).arguments[0]", "sql/test_accepted.py", 'group_bounds'),
     Mutant("rows that meet none are left out", "plan/stability.py", "_joined_rows", "left - back if relation.kind == 'left' else 0", "0", f'{REPLAY} {TIGHT}', 'left_join_counted_from_the_right or LEFT_JOIN_labs'),

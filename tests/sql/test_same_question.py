@@ -79,7 +79,12 @@ def whole(sql: str) -> tuple[str, ...]:
 WHOLE = [
     ["SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits WHERE TRUE", "SELECT COUNT(*) FROM visits WHERE 1 = 1",
      "SELECT COUNT(*) FILTER (WHERE 1 = 1) FROM visits"],
-    ["SELECT COUNT(*) FROM (SELECT * FROM visits)", "SELECT COUNT(*) FROM (SELECT * FROM visits WHERE TRUE) WHERE NOT FALSE"],
+    ["SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM (SELECT * FROM visits)",
+     "SELECT COUNT(*) FROM (SELECT * FROM visits WHERE TRUE) WHERE NOT FALSE", "WITH t AS (FROM visits) SELECT COUNT(*) FROM t",
+     "SELECT COUNT(*) FROM (SELECT ward AS w FROM (SELECT ward, nights FROM visits) AS a) AS b"],
+    ["SELECT ward, SUM(nights) FROM visits WHERE nights > 5 GROUP BY ward",
+     "SELECT a, SUM(b) FROM (SELECT ward AS a, nights AS b FROM visits) AS t WHERE b > 5 GROUP BY a",
+     "SELECT a, SUM(b) FROM (SELECT ward AS a, nights AS b FROM (SELECT nights, ward FROM visits) AS s WHERE nights > 5) AS t GROUP BY a"],
     ["SELECT ward, SUM(nights) FROM visits WHERE nights > 5 GROUP BY ward",
      "SELECT ward, SUM(nights) FILTER (WHERE TRUE) FROM visits WHERE 1 = 1 AND nights > 5 GROUP BY ward"],
     ["SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id)",
@@ -92,3 +97,9 @@ WHOLE = [
 @pytest.mark.parametrize("questions", WHOLE, ids=lambda questions: questions[0])
 def test_conditions_that_change_nothing_are_no_other_question(questions: list[str]) -> None:
     assert len({whole(question) for question in questions}) == 1
+
+
+def test_columns_that_are_named_anew_are_not_mixed_up() -> None:
+    swapped = "SELECT ward, SUM(nights) FROM (SELECT diagnosis AS ward, nights, ward AS diagnosis FROM visits) AS t GROUP BY ward"
+    assert whole(swapped) == whole("SELECT diagnosis, SUM(nights) FROM visits GROUP BY diagnosis")
+    assert whole(swapped) != whole("SELECT ward, SUM(nights) FROM visits GROUP BY ward")

@@ -37,6 +37,15 @@ JOINS = (
     ("patients JOIN regions ON patients.region = regions.region", ("patients",), "region"),
     ("patients LEFT JOIN regions ON patients.region = regions.region", ("patients",), "region"),
     ("visits LEFT JOIN prices ON visits.ward = prices.ward", ("visits",), "ward"),
+    ("visits CROSS JOIN regions", ("visits",), ""),
+    ("patients LEFT JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t USING (patient_id)", ("patients",), ""),
+    ("visits JOIN (SELECT visit_id, code AS other FROM visits WHERE nights > 1) AS w USING (visit_id)", ("visits",), ""),
+    ("visits JOIN (SELECT patient_id FROM visits WHERE nights > 3 INTERSECT SELECT patient_id FROM patients) AS w USING (patient_id)",
+     ("visits",), ""),
+    ("visits JOIN (SELECT patient_id FROM visits EXCEPT SELECT patient_id FROM visits WHERE nights > 25) AS w USING (patient_id)",
+     ("visits",), ""),
+    ("visits JOIN (SELECT patient_id FROM visits WHERE nights > 9 UNION SELECT patient_id FROM patients WHERE age > 50) AS w USING (patient_id)",
+     ("visits",), ""),
     ("visits JOIN labs USING (visit_id)", ("visits", "labs"), ""),
     ("visits LEFT JOIN labs USING (visit_id)", ("visits", "labs"), ""),
     ("patients LEFT JOIN visits USING (patient_id)", ("patients", "visits"), ""),
@@ -85,6 +94,8 @@ def question(rng: random.Random) -> Question:
     kind = rng.random()
     if kind < 0.07:
         return _within_groups(rng)
+    if kind < 0.13:
+        return _kept(rng)
     if kind < 0.2:
         return _per_unit(rng)
     if kind < 0.32:
@@ -155,6 +166,40 @@ WITHIN_GROUPS = (
     ("AVG({column}, contribution_bounds_per_group => ({low}, {high}))", "avg({inside})", "avg({clamped})"),
 )
 """What one unit adds to each group: the text, the unit's own result, and the reference over all units."""
+
+
+KEPT = (
+    ("regions LEFT JOIN patients ON patients.region = regions.region", "patients"),
+    ("patients RIGHT JOIN regions ON patients.region = regions.region AND patients.age > 30", "patients"),
+    ("patients FULL JOIN regions ON patients.region = regions.region", "patients"),
+    ("prices LEFT JOIN visits ON visits.ward = prices.ward", "visits"),
+    ("regions LEFT JOIN patients ON patients.region = regions.region LEFT JOIN visits USING (patient_id)", "visits"),
+    ("prices LEFT JOIN visits ON visits.cost BETWEEN prices.price AND prices.price + 100", "visits"),
+)
+"""Outer joins that keep public rows, and the table that is aggregated."""
+
+
+def _kept(rng: random.Random) -> Question:
+    """Public rows with and without a partner, of which only pairs count; at times grouped by a column of the public side."""
+    source, table = rng.choice(KEPT)
+    column = rng.choice(list(CLAMPED[table]))
+    inside = clamp(column, table)
+    both = "region" if table == "patients" else "ward"
+    condition = rng.choice([text for text in FILTERS[table] if both not in text and "IS NULL" not in text])
+    asked, meant = rng.choice([
+        (f"COUNT({column})", f"count({inside})"),
+        (f"SUM({column})", f"coalesce(sum({inside}), 0)"),
+        (f"AVG({column})", f"avg({inside})"),
+        (f"COUNT(DISTINCT {table}.patient_id)", f"count(DISTINCT {table}.patient_id)"),
+        (f"SUM(CASE WHEN {condition} THEN 1 ELSE 0 END)", f"coalesce(sum(CASE WHEN {condition} THEN 1 ELSE 0 END), 0)"),
+    ])  # fmt: skip
+    where = f" WHERE ({_filter(rng, table, both)})" if rng.random() < 0.3 else ""
+    if rng.random() < 0.5:
+        return Question(f"SELECT {asked} FROM {source}{where}", f"SELECT {meant} FROM {source}{where}")
+    key, values = rng.choice(list(KEYS[table].items())[1:2])
+    listed = [*values, None] if None not in values else values
+    group = f" FROM {source}{where} GROUP BY {key}"
+    return Question(f"SELECT {key}, {asked}{group}", f"SELECT {key}, {meant}{group}", [listed])
 
 
 def _within_groups(rng: random.Random) -> Question:

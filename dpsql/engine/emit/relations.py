@@ -176,6 +176,8 @@ class RelationText:
         """A query that returns a row exactly when a promise of the policy is broken (NULL keys meet nothing)."""
         source = self.source(promise.table)
         table = self.policy.tables[promise.table]
+        if not promise.columns:
+            return f"SELECT 1 AS broken FROM {source.sql} HAVING count(*) > {promise.most}"
         values = [
             self.dialect.cast_column(self._name(column), Type(table.columns[column].type), source.types[column])
             for column in promise.columns

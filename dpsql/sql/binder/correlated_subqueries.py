@@ -1,4 +1,4 @@
-"""Correlated scalar subqueries in WHERE.
+"""Correlated scalar subqueries in WHERE, in a SELECT list and inside aggregates.
 
 (SELECT f(...) FROM t WHERE t.k = outer.k AND ...) has one value for each k: it is grouped by k, and joined. What is
 then proven, measured and charged is that join and that aggregation; a correlation that is no equality is refused.
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.aggregates import has_aggregate, is_aggregate
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope
-from dpsql.sql.binder.trees import condition_of, conjuncts
+from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
 from dpsql.sql.parse import place
 
 Sources = list[tuple[str, Bound]]
@@ -25,12 +25,15 @@ def joined(
     context: BindingContext, node: exp.Select, bound: Sources, environment: Environment
 ) -> tuple[exp.Select, Sources]:
     """`node` with its correlated values as columns of subqueries that are joined in FROM, and all its sources."""
-    where = node.args.get("where")
-    if where is None or where.find(exp.Subquery) is None:
+    if not any(part.find(exp.Subquery) for part in _places(node)):
         return node, bound
     protected = any(isinstance(source, Protected) for _, source in bound)
     copy, added = node.copy(), list(bound)
-    for subquery in list(_values(copy.args["where"])):
+    for item in copy.expressions:
+        if isinstance(item, exp.Subquery):
+            name = exp.to_identifier(output_name(item), quoted=True)
+            item.replace(exp.Alias(this=exp.Subquery(this=item.this), alias=name))
+    for subquery in [value for part in _places(copy) for value in _values(part)]:
         inner = _Inner(context, subquery, environment)
         if not inner.around or not (protected or inner.protected):
             continue  # without a name from around it is a value of its own; over results the sandbox can do it
@@ -44,6 +47,37 @@ def joined(
             if not any(join.args.get(name) for name in ("on", "using", "side", "kind", "method")):
                 join.set("kind", "CROSS")  # a comma would hide its sides from the ON of the joins behind it
     return copy, added
+
+
+def _places(node: exp.Select) -> list[exp.Expr]:
+    """Parts of a SELECT that are computed for each row: WHERE, the arguments of aggregates, and where nothing is grouped the
+    items of its list."""
+    grouped = any(node.args.get(clause) is not None for clause in ("group", "distinct", "having"))
+    grouped = grouped or any(has_aggregate(item) for item in node.expressions)
+    parts = list(node.expressions)
+    if grouped:
+        parts = [call for item in node.expressions for call in _aggregate_calls(item)]
+    where = node.args.get("where")
+    return parts if where is None else [where, *parts]
+
+
+def _aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Calls of aggregates in an expression, outside of subqueries and windows."""
+    if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation, exp.Window)):
+        return
+    if is_aggregate(node):
+        yield node
+        return
+    for part in node.iter_expressions():
+        yield from _aggregate_calls(part)
+
+
+def check_groups(context: BindingContext, node: exp.Expr, around: Scope, environment: Environment) -> None:
+    """Refuse (correlated) a subquery over groups that names a column of the rows around it."""
+    if isinstance(node, exp.Subquery):
+        for column in _Inner(context, node, environment).around:
+            if around.has(column):
+                raise _refused("it names a column of the rows around it, of which only groups are left here", column)
 
 
 def named_around(node: exp.Expr, around: Scope, error: Error) -> Error:

@@ -1,4 +1,4 @@
-"""FROM with several sources, and UNION ALL of protected relations: only what keeps rows_per_unit known (privacy.md 3)."""
+"""FROM with several sources: only joins that keep rows_per_unit known (privacy.md 3)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from itertools import takewhile
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.numeric import WrongArguments, call, common_type
-from dpsql.plan.intervals import Type, hull
-from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Project, Relation, ReleasedRows, Scan, SemiJoin, Union_
+from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Project, Relation, ReleasedRows, Scan, SemiJoin
 from dpsql.plan.stability import base_column, base_rows, rows_per_unit, told_apart, unfiltered, unique_on
 from dpsql.policy import Policy
-from dpsql.sql.binder.base_tables import project
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.public_selects import labelled
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Scope, only, same_unit, using, using_name
 from dpsql.sql.binder.trees import conjuncts
+from dpsql.sql.binder.unpaired_rows import UnpairedRows, unpaired_rows
 from dpsql.sql.parse import place
 
 MOST_SOURCES = 12
+MOST_CROSSED = 1000
+"""Rows of a public table that every protected row may meet."""
 _UNITS_WAY = "join on the privacy unit's key, or along a foreign key that the policy declares"
 
 
@@ -32,6 +32,7 @@ class _Side:
     sources: tuple[tuple[str, Protected], ...]
     relation: Relation
     protected: bool
+    unpaired: UnpairedRows | None = None
 
     @property
     def table(self) -> str | None:
@@ -43,15 +44,16 @@ class _Side:
     def unit_names(self) -> frozenset[str]:
         return frozenset(name for _, source in self.sources for name in source.unit_names)
 
-    def renamed(self, prefix: str, nullable: bool = False) -> tuple[tuple[str, Protected], ...]:
+    def renamed(self, prefix: str, nullable: bool = False, alone: bool = False) -> tuple[tuple[str, Protected], ...]:
         """The sources with the names that their columns have above a join.
 
-        `nullable`: an outer join may leave them out, so that the unit's key on that side may be missing.
+        `nullable`: an outer join may leave them out, so that the unit's key on that side may be missing. `alone`: their values
+        are missing in unpaired rows alone, which no block reads, so that the unit's key is there.
         """
         return tuple(
             (alias, Protected(
                 source.relation,
-                tuple((label, _column(prefix, column, nullable)) for label, column in source.columns),
+                tuple((label, _column(prefix, column, nullable or alone)) for label, column in source.columns),
                 frozenset() if nullable else frozenset(prefix + name for name in source.unit_names),
                 source.untyped,
                 {prefix + name: min(unit_kind, Kind.MIXED) if nullable else unit_kind
@@ -87,7 +89,31 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
     order = {
         alias: position for position, (alias, _) in enumerate(bound)
     }  # SELECT * shows the sources as FROM names them
-    return Scope(sorted(left.sources, key=lambda source: order[source[0]]), *using(joins, aliases)), left.relation
+    scope = Scope(sorted(left.sources, key=lambda source: order[source[0]]), *using(joins, aliases))
+    scope.unpaired = left.unpaired
+    return scope, left.relation
+
+
+def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
+    """A SELECT whose FROM begins with two public tables, and whose joins are all inner ones with ON: these conditions stand in
+    WHERE, which means the same, so that the joins may be made from a protected table on. Any other SELECT as it is."""
+    joins = node.args.get("joins") or []
+    if len(joins) < 2 or any(isinstance(source, Protected) for _, source in bound[:2]):
+        return node
+    plain = all(
+        str(join.args.get("kind") or "").upper() in ("", "INNER", "CROSS")
+        and not any(join.args.get(name) for name in ("side", "using", "method"))
+        for join in joins
+    )
+    if not plain:
+        return node
+    conditions = [join.args["on"] for join in joins if join.args.get("on") is not None]
+    where = node.args.get("where")
+    parts = [*conditions, *([] if where is None else [where.this])]
+    changes: dict[str, object] = {"joins": [exp.Join(this=join.this) for join in joins]}
+    if parts:
+        changes["where"] = exp.Where(this=exp.and_(*parts, copy=False))
+    return exp.Select(**{**node.args, **changes})
 
 
 def _is_comma(join: exp.Join) -> bool:
@@ -156,14 +182,16 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
     kind = "inner" if equalities is not None else _kind(node)
     if kind == "right":
         left, right, kind = right, left, "left"
+    keeps = kind == "full" or (kind == "left" and not left.protected and right.protected)
     if not left.protected and right.protected:
-        if kind == "left":
-            hint = "let the protected table be the side that is preserved, or use an inner join"
-            raise refuse(
-                "join", reason="an outer join would keep public rows without people", way=hint, position=place(node)
-            )
-        left, right = right, left
-    pairs, rest = _condition(left, right, node, equalities)
+        left, right, kind = right, left, "inner" if kind == "left" else kind
+    if kind == "full":
+        kind = "left"
+        if left.protected and right.protected:
+            hint = "use INNER JOIN or LEFT JOIN with ON"
+            raise refuse("join", reason="FULL JOIN of two protected tables", way=hint, position=place(node))
+    public = right.relation
+    pairs, rest = _condition(left, right, node, equalities, policy)
     if kind == "left":
         right, rest = _filtered(right, rest)
     if kind == "left" and rest:
@@ -182,12 +210,25 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
     keys = tuple((_moved("a.", a), _moved("b.", b)) for a, b in pairs)
     back = _promised(left, _swapped(pairs), policy) if on_unit else None
     relation: Relation = Join(left.relation, right.relation, kind, keys, on_unit, most, back)
-    sources = left.renamed("a.") + right.renamed("b.", kind == "left")
+    sources = left.renamed("a.", alone=keeps) + right.renamed("b.", kind == "left")
     if rest:
         scalars = Scalars(Scope(sources))
         for part in rest:
             relation = Filter(relation, scalars.boolean(part))
-    return _Side(sources, relation, True)
+    return _Side(sources, relation, True, _unpaired(relation, public, left.unpaired or right.unpaired, keeps, node))
+
+
+def _unpaired(
+    relation: Relation, public: Relation, before: UnpairedRows | None, keeps: bool, node: exp.Join
+) -> UnpairedRows | None:
+    """Return the public rows without a partner that this join, or one below it, keeps. Refuses a second such join."""
+    if not keeps:
+        return before
+    unpaired = unpaired_rows(relation, public, place(node)) if before is None else None
+    if unpaired is None:
+        hint = "let the protected table be the side that is preserved, or use an inner join"
+        raise refuse("join", reason="several outer joins keep public rows", way=hint, position=place(node))
+    return unpaired
 
 
 def _filtered(right: _Side, rest: list[exp.Expr]) -> tuple[_Side, list[exp.Expr]]:
@@ -204,16 +245,16 @@ def _filtered(right: _Side, rest: list[exp.Expr]) -> tuple[_Side, list[exp.Expr]
 
 def _kind(node: exp.Join) -> str:
     side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
-    if kind not in ("", "INNER", "OUTER") or side not in ("", "LEFT", "RIGHT"):
+    if kind not in ("", "INNER", "OUTER", "CROSS") or side not in ("", "LEFT", "RIGHT", "FULL"):
         hint = "use INNER JOIN or LEFT JOIN with ON"
         raise refuse("join", reason=f"{side or kind} JOIN over protected rows", way=hint, position=place(node))
-    if node.args.get("on") is None and not node.args.get("using"):
+    if node.args.get("on") is None and not node.args.get("using") and kind != "CROSS":
         raise refuse("join", reason="a cross join has no bound", way="add ON with equal keys", position=place(node))
     return side.lower() if side else "inner"
 
 
 def _condition(
-    left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None
+    left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy
 ) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
     """Equalities between the two sides, and the conditions that are something else."""
     shared = frozenset(using_name(name).lower() for name in node.args.get("using") or ())
@@ -235,16 +276,24 @@ def _condition(
         else:
             left_scalars.call("eq", bare, *pair)
             pairs.append(pair)
-    if not pairs and not _one_row(right):
+    if not pairs and not _few_rows(right, policy):
         hint = "add ON with equal keys"
         raise refuse("join", reason="no key of one side equals a key of the other", way=hint, position=place(node))
     return pairs, rest
 
 
-def _one_row(side: _Side) -> bool:
-    """Return whether a side is a result of one row, which every row may meet."""
+def _few_rows(side: _Side, policy: Policy) -> bool:
+    """Return whether every row may meet all rows of a side: a result of one row, or a public table of known rows."""
     rows = unfiltered(side.relation)
-    return isinstance(rows, ReleasedRows) and unique_on(rows, ())
+    return (isinstance(rows, ReleasedRows) and unique_on(rows, ())) or _all_rows(side, policy) is not None
+
+
+def _all_rows(side: _Side, policy: Policy) -> int | None:
+    """Return the number of rows of a public table, where they are known and at most MOST_CROSSED; the engine checks it again."""
+    if side.protected or side.table is None:
+        return None
+    listed = policy.tables[side.table].rows
+    return None if listed is None or len(listed[1]) > MOST_CROSSED else max(1, len(listed[1]))
 
 
 def _pair(left: Scalars, right: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr, Expr] | None:
@@ -276,7 +325,7 @@ def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: P
             raise refuse("join", reason=reason, way=hint, position=place(node))
         return 1
     assert right.table is not None
-    most = policy.tables[right.table].multiplicity(_names(right, pairs))
+    most = policy.tables[right.table].multiplicity(_names(right, pairs)) if pairs else _all_rows(right, policy)
     if most is None:
         names = ", ".join(_names(right, pairs)) or "these expressions"
         raise refuse(
@@ -313,7 +362,9 @@ def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
 
 def along_key(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
     """Return whether some pair is a foreign key that the policy declares between protected tables, in either direction, or two
-    foreign keys to the same one: equal keys then belong to one unit."""
+    foreign keys to the same one, or the pairs are a unique key of one table on both sides: equal keys then belong to one unit."""
+    if _same_rows(left, right, pairs, policy):
+        return True
     for a, b in pairs:
         left_column, right_column = origin(left, a), origin(right, b)
         if (
@@ -328,6 +379,19 @@ def along_key(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], p
         if targets[0] is not None and targets[0] == targets[1] and policy.is_protected(targets[0][0]):
             return True
     return False
+
+
+def _same_rows(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
+    """Return whether equal keys are those of one row of a protected table, which stands on both sides."""
+    named: dict[str, set[str]] = {}
+    for a, b in pairs:
+        place_left, place_right = origin(left, a), origin(right, b)
+        if place_left is not None and place_left == place_right:
+            named.setdefault(place_left[0], set()).add(place_left[1])
+    return any(
+        policy.is_protected(table) and policy.tables[table].is_unique(tuple(sorted(columns)))
+        for table, columns in named.items()
+    )
 
 
 def origin(relation: Relation, expression: Expr) -> tuple[str, str] | None:
@@ -356,45 +420,3 @@ def _moved(prefix: str, expression: Expr) -> Expr:
     if isinstance(expression, Call):
         return replace(expression, arguments=tuple(_moved(prefix, argument) for argument in expression.arguments))
     return expression
-
-
-def union(node: exp.SetOperation, sides: list[Protected]) -> Protected:
-    """UNION ALL of protected relations, matched by position, in the types they share."""
-    if not isinstance(node, exp.Union) or node.args.get("distinct"):
-        hint = "use UNION ALL, or aggregate each side first"
-        raise refuse("set_of_rows", reason="only UNION ALL is", way=hint, position=place(node))
-    for clause in ("order", "limit", "offset", "by_name"):
-        if node.args.get(clause):
-            raise refuse("rows_clause", what=clause.upper(), position=place(node))
-    return stacked(node, sides)
-
-
-def stacked(node: exp.Expr, sides: list[Protected]) -> Protected:
-    """All rows of all sides, matched by position, in the types they share."""
-    if len({len(side.columns) for side in sides}) != 1:
-        raise refuse("set_of_rows", reason="the sides have different numbers of columns", way="", position=place(node))
-    items: list[list[tuple[str, Expr]]] = [[] for _ in sides]
-    for columns in zip(*(side.columns for side in sides), strict=True):
-        try:
-            type_ = common_type(tuple(column for _, column in columns))
-        except WrongArguments as wrong:
-            raise refuse("set_of_rows", reason=f"a column {wrong}", way="cast it", position=place(node)) from None
-        for side, (_, column) in zip(items, columns, strict=True):
-            cast = column.facts.type is not type_ and type_ is not Type.NULL
-            side.append((columns[0][0], call(f"to_{type_.value}", column) if cast else column))
-    parts = [project(side, item) for side, item in zip(sides, items, strict=True)]
-    facts = [_merged([part.columns[n][1] for part in parts]) for n in range(len(parts[0].columns))]
-    visible = tuple((label, column) for (label, _), column in zip(parts[0].columns, facts, strict=True))
-    units = frozenset.intersection(*(part.unit_names for part in parts))
-    # Two sides may have computed the same value from different keys.
-    kinds = {name: Kind.MIXED for part in parts for name in part.units if name not in units}
-    return Protected(Union_(tuple(part.relation for part in parts)), visible, units, unit_kinds=kinds)
-
-
-def _merged(columns: list[Column]) -> Column:
-    facts = [column.facts for column in columns]
-    alike = len({(bounds.outside, bounds.values, bounds.lower, bounds.upper) for bounds in facts}) == 1
-    merged = hull(facts, facts[0].type)
-    return Column(
-        columns[0].name, replace(merged, values=facts[0].values, outside=facts[0].outside) if alike else merged
-    )

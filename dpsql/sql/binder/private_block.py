@@ -17,17 +17,19 @@ from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregat
 from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.context import BindingContext
+from dpsql.sql.binder.correlated_subqueries import check_groups
 from dpsql.sql.binder.group_bounds import of_units
 from dpsql.sql.binder.grouping_sets import grouping_call, grouping_sets, over_set, united
-from dpsql.sql.binder.joins import stacked
 from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
 from dpsql.sql.binder.quantile_lists import MOST_SHARES, single_quantiles
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
 from dpsql.sql.binder.scope import Bound, Environment, Kind, Scope, only
+from dpsql.sql.binder.set_operations import stacked
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, output_name, rebuild
 from dpsql.sql.binder.unit_keys import kind
+from dpsql.sql.binder.unpaired_rows import check_ignored, check_unread, with_unpaired_rows
 from dpsql.sql.parse import place
 
 MOST_MEASURES = 100
@@ -52,13 +54,15 @@ def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relatio
     work = _Cut(context, node, scope, environment)
     work.find_keys()
     units, group_keys = _by_unit(work, node)
+    if units and scope.unpaired is not None:
+        check_unread(source, scope.unpaired)
     if units:
         sides = [
             per_unit(context.policy, part, scope, source, keys, units, node is context.whole)
             for part, keys in work.unit_sets(units, group_keys)
         ]
         return sides[0] if len(sides) == 1 else stacked(node, sides)
-    work.narrow(source)
+    work.narrow(with_unpaired_rows(source, scope.unpaired))
     copy = exp.Select(expressions=[work.output(item) for item in node.expressions])
     for clause, target in (("having", "where"), ("qualify", "qualify")):
         if node.args.get(clause) is not None:
@@ -95,6 +99,7 @@ def _over_blocks(
 ) -> exp.Query:
     """Enter the block of every key set, and put the SELECT over it (over their union, when there are several)."""
     measures = tuple(work.measures)
+    check_ignored(source, work.scope.unpaired, work.measures)
     if len(work.sets) == 1:
         block = Block("", source, tuple(work.keys), measures, work.block_keys.combinations)
         name = context.add_block(of_units(block, context.policy, place(work.node)))
@@ -103,7 +108,7 @@ def _over_blocks(
             copy.set("order", order)
         return copy
     selects = []
-    for chosen, block_keys in work.sets_shown(source):
+    for chosen, block_keys in work.sets_shown(with_unpaired_rows(source, work.scope.unpaired)):
         keys = [key for key in work.keys if key.name in chosen]
         block = Block("", source, block_keys.keys, measures, block_keys.combinations)
         block = of_units(block, context.policy, place(work.node))
@@ -331,6 +336,7 @@ class _Cut:
         if isinstance(node, exp.Column):
             key = self._key_of(node)
             return self._alias(node) if key is None else exp.column(key, quoted=True)
+        check_groups(self.context, node, self.scope, self.environment)
         subquery = self.context.subquery(node, self.environment)
         if subquery is not None:
             return subquery

@@ -26,6 +26,7 @@ from dpsql.plan.plan import (
     ReleasedValue,
     Result,
 )
+from dpsql.plan.renamings import without_renamings
 from dpsql.plan.stability import parts, rows_per_unit
 from dpsql.policy import Policy
 from dpsql.sql.binder import correlated_subqueries as correlated
@@ -33,8 +34,10 @@ from dpsql.sql.binder import joins, semijoins
 from dpsql.sql.binder import private_block as blocks
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.base_tables import base_table, named_table, project
+from dpsql.sql.binder.public_groups import check_public_groups
 from dpsql.sql.binder.public_selects import public_rows
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, only
+from dpsql.sql.binder.set_operations import protected_sets
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.stars import is_changed, written_out
 from dpsql.sql.binder.trees import (
@@ -51,6 +54,7 @@ from dpsql.sql.binder.trees import (
     rename,
     with_names,
 )
+from dpsql.sql.binder.unpaired_rows import check_unread
 from dpsql.sql.binder.windows import WindowScalars
 from dpsql.sql.binder.written_rows import column_names, with_facts, written_rows
 from dpsql.sql.parse import dialect, place
@@ -126,6 +130,7 @@ class QueryBinder:
 
     def add_block(self, block: Block) -> str:
         """Enter a private block; equal blocks are one release. Returns its name."""
+        block = without_renamings(block)
         if len(self.blocks) == 1:  # a question's only block is never written down to be told apart
             self._texts = {
                 canonical_text(replace(block_before, name="")): name for name, block_before in self.blocks.items()
@@ -308,6 +313,7 @@ class QueryBinder:
         node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
+        node = joins.in_any_order(node, bound)
         scope, relation = joins.joined(self, node, bound)
         scope.subquery = lambda inner: self.value(inner, environment, scope)
         where = node.args.get("where")
@@ -319,6 +325,7 @@ class QueryBinder:
         if asks_no_rows(node):
             bare = exp.Select(expressions=node.expressions)
             return no_rows(self._rows(bare, scope, rows))
+        check_unread(relation, scope.unpaired)
         return self._rows(node, scope, rows)
 
     def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:
@@ -354,6 +361,7 @@ class QueryBinder:
         """Bind a SELECT over released and public tables: its text over the sandbox's tables."""
         if not self._inside:
             check_names(node, [(alias, source.columns) for alias, source in bound if isinstance(source, Released)])
+            check_public_groups(node)
         trees = iter([aliased(source.tree, alias) for alias, source in bound if isinstance(source, Released)])
         copy = exp.Select()
         for name, value in node.args.items():
@@ -407,7 +415,7 @@ class QueryBinder:
         environment = self.environment(node, outer)
         sides = [self.query(side, environment) for side in (node.this, node.expression)]
         if all(isinstance(side, Protected) for side in sides):
-            return joins.union(node, [side for side in sides if isinstance(side, Protected)])
+            return protected_sets(node, [side for side in sides if isinstance(side, Protected)])
         copy = type(node)()
         for name, side, original in zip(("this", "expression"), sides, (node.this, node.expression), strict=True):
             if isinstance(side, Protected):

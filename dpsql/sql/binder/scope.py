@@ -14,6 +14,7 @@ from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Relation
 from dpsql.sql.binder.sql_words import slot_word, sql_word
+from dpsql.sql.binder.unpaired_rows import UnpairedRows
 from dpsql.sql.parse import place
 
 HIDDEN = "dp#"
@@ -125,6 +126,8 @@ class Scope:
         self.sources = list(sources)
         self.merged = merged
         self.preserved = preserved or {}
+        self.unpaired: UnpairedRows | None = None
+        """Public rows that an outer join keeps beside the rows of the relation."""
         self.subquery: Callable[[exp.Expr], Expr] | None = None
         """Binds a subquery that stands for a value; None where none may stand."""
 

@@ -32,16 +32,16 @@ SELECT ward, AVG(cost, contribution_bounds_per_group => (0, 100)) FROM visits GR
 -- query: private_keys
 -- loose: 0.1 (a unit has a row for each of its diagnoses)
 -- keys: private
--- l1: 1000, 1
+-- l1: 1000, 20
 -- rows: refused group_bounds
-SELECT diagnosis, SUM(nights, contribution_bounds_per_group => (0, 50)) FROM visits GROUP BY diagnosis
+SELECT diagnosis, SUM(nights, contribution_bounds_per_group => (0, 50)), COUNT(DISTINCT patient_id) FROM visits GROUP BY diagnosis
 
 -- query: fewer_groups
 -- set: dp.max_groups = 2
 -- keys: private
--- l1: 10, 1
+-- l1: 10, 2
 -- rows: refused group_bounds
-SELECT diagnosis, COUNT(cost, contribution_bounds_per_group => (0, 5)) FILTER (WHERE nights > 1) FROM visits GROUP BY diagnosis
+SELECT diagnosis, COUNT(cost, contribution_bounds_per_group => (0, 5)) FILTER (WHERE nights > 1), COUNT(DISTINCT patient_id) FROM visits GROUP BY diagnosis
 
 -- query: both_bounds
 -- keys: public
@@ -59,6 +59,7 @@ SELECT ward, SUM(cost, contribution_bounds_per_group => (0, 100)), COUNT(*, cont
 FROM visits GROUP BY ROLLUP(ward)
 
 -- query: beside_joins
+-- loose: 0.3 (a patient has one sex)
 -- keys: public
 -- l1: 144
 -- rows: refused join

@@ -224,3 +224,22 @@ SELECT COUNT(*) FROM (SELECT AVG(nights) AS m FROM visits) AS t JOIN visits AS v
 -- l1: 600, 600, 20
 -- rows: 30, 30, 1
 SELECT COUNT(t.m) FROM visits AS v LEFT JOIN (SELECT AVG(nights) AS m FROM visits) AS t ON t.m > 3
+
+-- query: correlated_inside_an_aggregate
+-- keys: none
+-- l1: 20, 20
+-- rows: refused unbounded
+SELECT AVG((SELECT COUNT(*) FROM visits AS v WHERE v.patient_id = p.patient_id)) FROM patients AS p
+
+-- query: correlated_in_a_list
+-- keys: public
+-- l1: 1
+-- rows: 1, 1
+SELECT n, COUNT(*) FROM (SELECT p.sex, (SELECT COUNT(*) FROM visits AS v WHERE v.patient_id = p.patient_id) AS n FROM patients AS p) AS t
+GROUP BY n
+
+-- query: correlated_in_a_list_of_public_rows
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT r.region, (SELECT COUNT(*) FROM patients AS p WHERE p.region = r.region) FROM regions AS r

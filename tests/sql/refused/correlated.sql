@@ -33,3 +33,13 @@ SELECT zone FROM regions AS r WHERE 10 < (SELECT COUNT(*) FROM patients AS p WHE
 -- sqlstate: 0A000
 -- at: v.nights
 SELECT COUNT(*) FROM visits AS v WHERE ward IN (SELECT ward FROM visits AS w WHERE w.nights = v.nights GROUP BY ward)
+
+-- query: in_a_list_beside_groups
+-- sqlstate: 0A000
+-- at: p.region) FROM
+SELECT p.region, (SELECT COUNT(*) FROM patients AS q WHERE q.region = p.region) FROM patients AS p GROUP BY p.region
+
+-- query: public_rows_beside_groups
+-- sqlstate: 0A000
+-- at: p.region) AS
+SELECT region, (SELECT zone FROM regions AS r WHERE r.region = p.region) AS z, COUNT(*) FROM patients AS p GROUP BY region

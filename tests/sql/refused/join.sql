@@ -13,11 +13,6 @@ SELECT COUNT(*) FROM visits AS a JOIN visits AS b ON a.ward = b.ward
 -- at: prices
 SELECT COUNT(*) FROM visits AS v JOIN prices AS p ON v.cost = p.price
 
--- query: inequality
--- sqlstate: ZP009
--- at: prices
-SELECT COUNT(*) FROM visits AS v JOIN prices AS p ON v.cost > p.price
-
 -- query: full
 -- sqlstate: ZP009
 -- at: regions
@@ -27,6 +22,31 @@ SELECT COUNT(*) FROM patients AS p FULL JOIN regions AS r USING (region)
 -- sqlstate: ZP009
 -- at: patients
 SELECT COUNT(*) FROM regions AS r LEFT JOIN patients AS p USING (region)
+
+-- query: rows_of_an_outer_join_passed_on
+-- sqlstate: ZP009
+-- at: patients
+SELECT zone, COUNT(age) FROM (SELECT zone, age FROM regions LEFT JOIN patients USING (region)) AS t GROUP BY zone
+
+-- query: public_values_of_kept_rows
+-- sqlstate: ZP009
+-- at: patients
+SELECT zone, COUNT(age), AVG(population) FROM regions AS r LEFT JOIN patients AS p USING (region) GROUP BY zone
+
+-- query: kept_rows_by_unit
+-- sqlstate: ZP009
+-- at: patients
+SELECT AVG(n) FROM (SELECT patient_id, COUNT(age) AS n FROM regions LEFT JOIN patients USING (region) GROUP BY patient_id) AS t
+
+-- query: kept_rows_twice
+-- sqlstate: ZP009
+-- at: prices
+SELECT COUNT(age) FROM regions AS r LEFT JOIN patients AS p ON r.region = p.region RIGHT JOIN prices ON item = p.region
+
+-- query: full_join_of_people
+-- sqlstate: ZP009
+-- at: visits
+SELECT COUNT(age) FROM patients AS p FULL JOIN visits AS v ON p.patient_id = v.patient_id
 
 -- query: result_on_one_of_two_keys
 -- sqlstate: ZP009

@@ -17,3 +17,13 @@ SELECT ward, COUNT(*) FROM visits GROUP BY ward ORDER BY cost
 -- sqlstate: 42803
 -- at: cost
 SELECT AVG(x) FROM (SELECT patient_id, cost AS x FROM visits GROUP BY patient_id) AS t
+
+-- query: of_a_public_table
+-- sqlstate: 42803
+-- at: population
+SELECT zone, population FROM regions GROUP BY zone
+
+-- query: beside_a_count_of_a_public_table
+-- sqlstate: 42803
+-- at: zone
+SELECT zone, COUNT(*) FROM regions

@@ -8,4 +8,5 @@ SET dp.delta = 0.5
 
 -- query: beyond_doubles
 -- sqlstate: 22023
+-- at: epsilon
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1e309) COUNT(*) FROM visits

@@ -4,4 +4,5 @@ SET dp.epsilom = 1
 
 -- query: bigquery
 -- sqlstate: 42704
+-- at: epsilom
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilom = 1) COUNT(*) FROM visits

@@ -6,7 +6,12 @@ SELECT COUNT(*) FROM (SELECT ward FROM visits UNION SELECT city FROM patients) A
 -- query: except
 -- sqlstate: ZP010
 -- at: patient_id
-SELECT COUNT(*) FROM (SELECT patient_id FROM patients EXCEPT SELECT patient_id FROM visits) AS t
+SELECT COUNT(*) FROM (SELECT patient_id, region FROM patients EXCEPT SELECT patient_id, ward FROM visits) AS t
+
+-- query: intersection_of_values
+-- sqlstate: ZP010
+-- at: city
+SELECT COUNT(*) FROM (SELECT city FROM patients INTERSECT SELECT ward FROM visits) AS t
 
 -- query: widths
 -- sqlstate: ZP010

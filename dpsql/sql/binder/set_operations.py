@@ -1,0 +1,80 @@
+"""Set operations of protected relations: UNION ALL of any rows; UNION, INTERSECT and EXCEPT of the privacy unit's keys.
+
+A set of keys says of each unit whether it is in the set, which its own rows decide: INTERSECT and EXCEPT are the rows of the
+first side for whose unit the other side has a row (or none), one row for each unit. So adding a unit changes one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.functions.numeric import WrongArguments, call, common_type
+from dpsql.plan.intervals import Type, hull
+from dpsql.plan.plan import Column, Expr, Relation, SemiJoin, Union_, UnitAggregate
+from dpsql.sql.binder.base_tables import project
+from dpsql.sql.binder.per_unit_aggregation import UNIT_KEY
+from dpsql.sql.binder.scope import Kind, Protected, same_unit
+from dpsql.sql.parse import place
+
+
+def protected_sets(node: exp.SetOperation, sides: list[Protected]) -> Protected:
+    """Return UNION ALL of protected relations, matched by position, in the types they share; or a set of units."""
+    for clause in ("order", "limit", "offset", "by_name"):
+        if node.args.get(clause):
+            raise refuse("rows_clause", what=clause.upper(), position=place(node))
+    if isinstance(node, exp.Union) and not node.args.get("distinct"):
+        return stacked(node, sides)
+    keys = [_unit_key(side) for side in sides]
+    if any(key is None for key in keys) or not node.args.get("distinct"):
+        hint = "use UNION ALL, aggregate each side first, or select the privacy unit's key alone on both sides"
+        raise refuse("set_of_rows", reason="only UNION ALL is, and sets of units", way=hint, position=place(node))
+    first, second = sides
+    if isinstance(node, exp.Union):
+        rows: Relation = stacked(node, sides).relation
+    else:
+        pairs = tuple((a, b) for a, b in [keys] if a is not None and b is not None)
+        negated = isinstance(node, exp.Except)
+        rows = SemiJoin(first.relation, second.relation, pairs, on_unit=True, negated=negated, in_list=False)
+    label, column = first.columns[0]
+    units = Protected(UnitAggregate(rows, (), ()), (), frozenset({UNIT_KEY}))
+    return project(units, [(label, Column(UNIT_KEY, column.facts))])
+
+
+def _unit_key(side: Protected) -> Column | None:
+    """Return the only column of a side, where that is the privacy unit's key."""
+    columns = [column for _, column in side.columns]
+    return columns[0] if len(columns) == 1 and same_unit(columns[0], side.unit_names) else None
+
+
+def stacked(node: exp.Expr, sides: list[Protected]) -> Protected:
+    """All rows of all sides, matched by position, in the types they share."""
+    if len({len(side.columns) for side in sides}) != 1:
+        raise refuse("set_of_rows", reason="the sides have different numbers of columns", way="", position=place(node))
+    items: list[list[tuple[str, Expr]]] = [[] for _ in sides]
+    for columns in zip(*(side.columns for side in sides), strict=True):
+        try:
+            type_ = common_type(tuple(column for _, column in columns))
+        except WrongArguments as wrong:
+            raise refuse("set_of_rows", reason=f"a column {wrong}", way="cast it", position=place(node)) from None
+        for side, (_, column) in zip(items, columns, strict=True):
+            cast = column.facts.type is not type_ and type_ is not Type.NULL
+            side.append((columns[0][0], call(f"to_{type_.value}", column) if cast else column))
+    parts = [project(side, item) for side, item in zip(sides, items, strict=True)]
+    facts = [_merged([part.columns[n][1] for part in parts]) for n in range(len(parts[0].columns))]
+    visible = tuple((label, column) for (label, _), column in zip(parts[0].columns, facts, strict=True))
+    units = frozenset.intersection(*(part.unit_names for part in parts))
+    # Two sides may have computed the same value from different keys.
+    kinds = {name: Kind.MIXED for part in parts for name in part.units if name not in units}
+    return Protected(Union_(tuple(part.relation for part in parts)), visible, units, unit_kinds=kinds)
+
+
+def _merged(columns: list[Column]) -> Column:
+    facts = [column.facts for column in columns]
+    alike = len({(bounds.outside, bounds.values, bounds.lower, bounds.upper) for bounds in facts}) == 1
+    merged = hull(facts, facts[0].type)
+    return Column(
+        columns[0].name, replace(merged, values=facts[0].values, outside=facts[0].outside) if alike else merged
+    )

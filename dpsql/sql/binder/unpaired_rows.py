@@ -1,0 +1,106 @@
+"""Public rows that an outer join keeps though no protected row meets them: regions LEFT JOIN patients.
+
+Such a row belongs to no unit, and whether it is there depends on all of them: adding a unit may bring pairs and take the row
+away. So no block reads them. What is measured are the pairs alone, an inner join, and every aggregate has to be one that
+a row without a partner adds nothing to: COUNT(x), SUM(x) and the like, where x is NULL as the protected side's columns are
+(for SUM also 0), COUNT(DISTINCT unit), or any of them where a condition leaves such rows out. Then the answer is the
+same with and without these rows, and so are price and noise. COUNT(*) counts them, and is refused.
+
+What they do add is groups: a region without patients has a count of 0. Where keys are public, they are listed from the text,
+the policy and public tables; the rows without a partner take part in that, and in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dpsql.errors.exceptions import refuse
+from dpsql.functions.possible_values import possible
+from dpsql.plan.origins import Branch, UnknownOrigin, branches
+from dpsql.plan.plan import Column, Expr, Literal, Measure, Project, Relation, Union_, filled
+
+_ONE_VALUE = frozenset({
+    "count", "count_distinct", "sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "bool_and", "bool_or",
+    "quantile_cont", "quantile_disc", "listed_quantile_cont", "listed_quantile_disc", "mode",
+})  # fmt: skip
+"""Aggregates that skip a row whose first argument is NULL."""
+_PAIRS = frozenset({
+    "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy", "regr_count",
+})  # fmt: skip
+"""Aggregates that skip a row of which either argument is NULL."""
+
+
+@dataclass(frozen=True)
+class UnpairedRows:
+    """`pairs`: the rows of the join that have both sides, as they stand in the plan; `alone`: public rows without a partner,
+    with the same columns. Which of them there are is not known: all may be. `position` of the join in the text."""
+
+    pairs: Relation
+    alone: Relation
+    position: int | None
+
+
+def unpaired_rows(pairs: Relation, public: Relation, position: int | None) -> UnpairedRows | None:
+    """Return the rows of `public` (the join's columns "b.<name>") without a partner; None where columns have no known origin."""
+    try:
+        columns = branches(pairs)[0].columns
+        offered = branches(public)[0].columns
+    except UnknownOrigin:
+        return None
+    items: list[tuple[str, Expr]] = []
+    for name, value in columns.items():
+        if name.startswith("b."):
+            items.append((name, Column(name[2:], offered[name[2:]].facts)))
+        else:
+            items.append((name, Literal(None, replace(value.facts, nullable=True, values=None))))
+    return UnpairedRows(pairs, Project(public, tuple(items)), position)
+
+
+def with_unpaired_rows(source: Relation, unpaired: UnpairedRows | None) -> Relation:
+    """Return the rows of `source`, those without a partner among them: what public keys are listed for."""
+    if unpaired is None:
+        return source
+    both = Union_((unpaired.pairs, unpaired.alone))
+    whole: Relation = filled(source, lambda part: both if part is unpaired.pairs else part)
+    return whole
+
+
+def check_unread(source: Relation, unpaired: UnpairedRows | None) -> None:
+    """Refuse (join) rows that are passed on as rows, unless a condition leaves out those without a partner."""
+    check_ignored(source, unpaired, (Measure("", "count", (), False, None),))
+
+
+def check_ignored(source: Relation, unpaired: UnpairedRows | None, measures: Sequence[Measure]) -> None:
+    """Refuse (join) a measure to which rows without a partner may add something. `source`: the rows that are measured."""
+    if unpaired is None or not measures:
+        return
+    try:
+        alone = branches(filled(source, lambda part: unpaired.alone if part is unpaired.pairs else part))
+        left = [branch for branch in alone if all(_may_hold(branch, condition) for condition in branch.conditions)]
+        counted = any(not _ignores(measure, branch) for branch in left for measure in measures)
+    except UnknownOrigin:
+        counted = True
+    if counted:
+        reason = "an aggregate may count rows of the public side that no protected row meets"
+        hint = "aggregate a column of the protected table, as COUNT(its_key) for COUNT(*), or use an inner join"
+        raise refuse("join", reason=reason, way=hint, position=unpaired.position)
+
+
+def _may_hold(branch: Branch, condition: Expr) -> bool:
+    return possible(condition, {}).holds(True)
+
+
+def _ignores(measure: Measure, branch: Branch) -> bool:
+    """Return whether a row of the branch adds nothing to a measure."""
+    if measure.filter is not None and not _may_hold(branch, branch.written(measure.filter)):
+        return True
+    if measure.aggregate == "count_units":
+        return True  # it is nobody's
+    values = [possible(branch.written(argument), {}) for argument in measure.arguments]
+    if measure.aggregate in _PAIRS:
+        return any(value.never for value in values)
+    if measure.aggregate not in _ONE_VALUE or not values:
+        return False
+    value = values[0]
+    return value.never or (measure.aggregate == "sum" and value.values == frozenset((0,)))
