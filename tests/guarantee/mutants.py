@@ -70,7 +70,7 @@ MUTANTS = (
     Mutant("a tile spends another's share", "pricing/workloads.py", "share_by_set", "zip(workload.tiles, workload.shares, strict=True)", "zip(workload.tiles, workload.shares[::-1], strict=True)", "unit/pricing/test_workloads.py", "no_more_than_apart"),
     Mutant("tables over other rows are one workload", "pricing/workloads.py", "_restricted", "axis not in own_axes", "axis in own_axes", "unit/pricing/test_workloads.py unit/session/test_workloads.py", "leaves_out or left_out"),
     Mutant("clipped sums add up", "pricing/workloads.py", "_adds_up", "term.clip is None", "True", "unit/pricing/test_workloads.py", "clipped"),
-    Mutant("capped tables add up", "pricing/workloads.py", "_axes", "block.caps.bounds.drops_rows_by_group", "False", "unit/pricing/test_workloads.py", "depend_on_groups"),
+    Mutant("capped tables add up", "pricing/workloads.py", "axes_of", "block.caps.bounds.drops_rows_by_group", "False", "unit/pricing/test_workloads.py", "depend_on_groups"),
     Mutant("distinct values add up", "pricing/workloads.py", "_adds_up", "(TermKind.COUNT, TermKind.SUM)", "tuple(TermKind)", "unit/pricing/test_workloads.py", "measured_apart"),
     Mutant("groups that HAVING left add up", "pricing/workloads.py", "_usable", "key.whole", "True", "unit/pricing/test_workloads.py", "measured_apart"),
     Mutant("least squares of equal weights", "pricing/marginals.py", "Marginals.reconciled", "1 / (cells * variance) / information[number]", "1 / sum((part_ <= set(t) for t in self.tiles for part_ in [set(part)]))", "unit/pricing/test_marginals.py", "whole_matrix"),

@@ -95,12 +95,14 @@ def test_each_sum_is_a_workload_and_shared_rows_are_one(shop: Session) -> None:
         "SELECT region, COUNT(DISTINCT kind) FROM sales GROUP BY ROLLUP (region)",
         "SELECT region, MEDIAN(paid) FROM sales GROUP BY ROLLUP (region)",
         "SELECT region, COUNT(*) FROM sales GROUP BY ROLLUP (region) HAVING region = 'north'",
+        "SELECT kind, COUNT(*) FROM sales GROUP BY GROUPING SETS ((region, kind), (kind)) HAVING kind > 2",
         "SELECT day, COUNT(*) FROM sales GROUP BY GROUPING SETS ((day, date_trunc('month', day)), ())",
         "SELECT region, COUNT(*) FROM sales WHERE kind > (SELECT AVG(kind) FROM sales) GROUP BY ROLLUP (region)",
         "SELECT COUNT(*), SUM(paid) FROM sales",
     ],
     ids=[
         "one table", "other rows", "private keys", "units", "distinct values", "quantiles", "having on keys",
+        "having on a key of both",
         "combinations that cannot be", "stages", "two sums",
     ],
 )  # fmt: skip
