@@ -94,17 +94,17 @@ def _rebuild(cls: type[Error], message: str, state: dict[str, Any]) -> Error:
 
 
 def _caret(sql: str | None, position: int | None, width: int = 76) -> list[str]:
-    """Return the line of `sql` at the 1-based `position`, cut to `width`, and a caret under it."""
+    """Return the line of `sql` at the 1-based `position`, with dots where it is cut to `width`, and a caret under it."""
     if sql is None or position is None or not 1 <= position <= len(sql) + 1:
         return []
     start = sql.rfind("\n", 0, position - 1) + 1
     end = sql.find("\n", position - 1)
     line = sql[start : end if end >= 0 else len(sql)]
     column = position - 1 - start
-    left = max(0, column - width // 2)
+    left = max(0, min(column - width // 2, len(line) - width))
     excerpt = _printable(line[left : left + width].replace("\t", " "))
-    prefix = f"line {sql.count(chr(10), 0, position - 1) + 1}: "
-    return [prefix + excerpt, " " * (len(prefix) + column - left) + "^"]
+    prefix = f"line {sql.count(chr(10), 0, position - 1) + 1}: {'...' if left else ''}"
+    return [prefix + excerpt + ("..." if len(line) > left + width else ""), " " * (len(prefix) + column - left) + "^"]
 
 
 class InterfaceError(Error):
