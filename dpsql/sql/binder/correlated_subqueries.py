@@ -146,23 +146,23 @@ class _Inner:
         if self.protected and not has_aggregate(item):
             raise _refused("it returns rows of people", self.around[0])
         pairs, rest = self._pairs()
-        keys = [exp.alias_(key.copy(), f"k{index}") for index, (_, key) in enumerate(pairs)]
+        keys = [exp.alias_(key.copy(), _hidden(f"k{index}")) for index, (_, key) in enumerate(pairs)]
         grouped = self.select.copy()
-        grouped.set("expressions", [*keys, exp.alias_(item.copy(), "v")])
+        grouped.set("expressions", [*keys, exp.alias_(item.copy(), _hidden("v"))])
         grouped.set("where", exp.Where(this=exp.and_(*rest, copy=True)) if rest else None)
         if has_aggregate(item):
             grouped.set("group", exp.Group(expressions=[key.copy() for _, key in pairs]))
         on = [
-            exp.EQ(this=exp.column(f"k{index}", table=exp.to_identifier(alias, quoted=True)), expression=outer.copy())
+            exp.EQ(this=exp.column(_hidden(f"k{index}"), table=_quoted(alias)), expression=outer.copy())
             for index, (outer, _) in enumerate(pairs)
         ]
-        name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+        name = exp.TableAlias(this=_quoted(alias))
         return exp.Join(this=exp.Subquery(this=grouped, alias=name), side="LEFT", on=exp.and_(*on))
 
     def value(self, alias: str) -> exp.Expr:
         """Return the expression that replaces the subquery. Over no rows COUNT is 0, other aggregates are NULL."""
         item = self.select.expressions[0].unalias()
-        column = exp.column("v", table=exp.to_identifier(alias, quoted=True))
+        column = exp.column(_hidden("v"), table=_quoted(alias))
         if item.find(exp.Count, exp.CountIf) is None:
             return exp.Paren(this=column)
         if not isinstance(item, (exp.Count, exp.CountIf)):
@@ -198,6 +198,15 @@ class _Inner:
 
     def _names_own(self, node: exp.Expr) -> bool:
         return any(self._knows(column) for column in _own_columns(node))
+
+
+def _hidden(name: str) -> exp.Identifier:
+    """Return the name of a column that no other column has: a name without a table in the question then never means it."""
+    return _quoted(f"{HIDDEN}{name}")
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)
 
 
 def _labels(source: Bound) -> Sequence[str]:

@@ -18,7 +18,7 @@ from dpsql.sql.binder.unpaired_rows import UnpairedRows
 from dpsql.sql.parse import place
 
 HIDDEN = "dp#"
-"""What aliases of sources start with that SELECT * does not show."""
+"""What aliases and columns of sources start with that no question has written: SELECT * and hints do not show them."""
 
 
 class Kind(IntEnum):
@@ -135,7 +135,7 @@ class Scope:
         """Return the column that a name denotes. Refuses unknown and ambiguous names."""
         candidates = self._sources(node)
         if not candidates and node.table:
-            aliases = [alias for alias, _ in self.sources]
+            aliases = shown_names(alias for alias, _ in self.sources)
             raise refuse("unknown_table", name=node.table, position=place(node), hint=suggestion(node.table, aliases))
         column = self._unambiguous(node, candidates)
         if column is not None:
@@ -143,7 +143,7 @@ class Scope:
         name = node.name
         if any(name.lower() in source.untyped for source in candidates):
             raise refuse("untyped_column", name=name, position=place(node))
-        labels = [label for source in candidates for label, _ in source.columns]
+        labels = shown_names(label for source in candidates for label, _ in source.columns)
         if name.lower() not in map(str.lower, labels):
             raise refuse("unknown_column", name=name, position=place(node), hint=suggestion(name, labels))
         raise refuse("ambiguous_column", name=name, position=place(node))
@@ -191,6 +191,11 @@ class Scope:
     def units(self) -> Mapping[str, Kind]:
         """Return what columns are of the unit's key, those that are nothing of it left out."""
         return {name: kind for _, source in self.sources for name, kind in source.units.items()}
+
+
+def shown_names(names: Iterable[str]) -> list[str]:
+    """Return the names that hints may list: those that the question, or the policy, has given."""
+    return [name for name in names if not name.startswith(HIDDEN)]
 
 
 def using_name(name: exp.Expr | str) -> str:

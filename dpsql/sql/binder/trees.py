@@ -11,7 +11,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Type
 from dpsql.sql.binder.allow_list import check_node
-from dpsql.sql.binder.scope import Bound, Protected, Released
+from dpsql.sql.binder.scope import Bound, Protected, Released, shown_names
 from dpsql.sql.parse import dialect, place
 
 SQL_TYPES = {
@@ -139,14 +139,17 @@ def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) ->
         qualifier, name = column.table.lower(), column.name.lower()
         columns_of_source = [columns for alias, columns in sources if not qualifier or alias.lower() == qualifier]
         if qualifier and not columns_of_source:
-            named = [alias for alias, _ in sources if alias]
+            named = shown_names(alias for alias, _ in sources if alias)
             raise refuse(
                 "unknown_table", name=column.table, position=place(column), hint=suggestion(column.table, named)
             )
         labels = [label for columns in columns_of_source for label in columns]
         if name not in {label.lower() for label in labels} and (qualifier or name not in aliases):
             raise refuse(
-                "unknown_column", name=column.name, position=place(column), hint=suggestion(column.name, labels)
+                "unknown_column",
+                name=column.name,
+                position=place(column),
+                hint=suggestion(column.name, shown_names(labels)),
             )
 
 

@@ -243,3 +243,17 @@ GROUP BY n
 -- l1: 1
 -- rows: 1
 SELECT r.region, (SELECT COUNT(*) FROM patients AS p WHERE p.region = r.region) FROM regions AS r
+
+-- query: correlated_beside_columns_of_any_name
+-- keys: none
+-- l1: 120, 10, 1
+-- rows: refused unbounded
+SELECT SUM(v), AVG((SELECT COUNT(*) FROM visits AS x WHERE x.patient_id = p.patient_id)) FROM (SELECT patient_id, age AS v, sex AS k0 FROM
+patients) AS p WHERE k0 = 'f'
+
+-- query: correlated_beside_public_columns_of_any_name
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT r.region, v, k0, (SELECT COUNT(*) FROM patients AS p WHERE p.region = r.region) FROM (SELECT region, population AS v, zone AS k0
+FROM regions) AS r

@@ -22,3 +22,13 @@ SELECT COUNT(rowid) FROM visits
 -- sqlstate: 42703
 -- at: "#unit"
 SELECT COUNT("#unit") FROM visits
+
+-- query: value_of_a_correlated_subquery
+-- sqlstate: 42703
+-- at: v),
+SELECT SUM(v), SUM((SELECT COUNT(*) FROM visits AS x WHERE x.patient_id = p.patient_id)) FROM patients AS p
+
+-- query: key_of_a_correlated_subquery_over_results
+-- sqlstate: 42703
+-- at: k0
+SELECT region, k0 FROM regions AS r WHERE (SELECT COUNT(*) FROM patients AS p WHERE p.region = r.region) > 2
