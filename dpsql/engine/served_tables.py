@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.query import Identity
+from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 
 CLOSING_SECONDS = 10.0
@@ -34,12 +35,14 @@ class ServedTables(ABC):
         return f"declared:{declared}" if declared is not None else f"moment:{uuid.uuid4().hex}"
 
     def identity(self, table: str) -> Identity | None:
-        """Return the owner's name for the version of the data where the policy lets copies be kept beside them; else None:
-        rows of a server may change at any moment."""
+        """Return the owner's name for the version of the data, with the places of the table and of those on its way to the
+        unit, where the policy lets copies be kept beside them; else None: rows of a server may change at any moment."""
         declared = self._policy.data_version
-        return (
-            None if declared is None or self._policy.prepare.schema is None else Identity(f"declared:{declared}", 0.0)
-        )
+        if declared is None or self._policy.prepare.schema is None:
+            return None
+        parents = (parent for _, _, parent, _ in self._policy.unit_joins(table))
+        places = tuple(self._policy.table_source(name) for name in (table, *parents))
+        return Identity(canonical_text((f"declared:{declared}", places)), 0.0)
 
     def broken(self, table: str) -> Broken | None:
         """Return None: the tables of a server have no lines."""

@@ -100,8 +100,9 @@ class PostgreSQLEngine(ServedTables):
         return NoPreparedViews(name, ServerViews(self._connections, reading, place.schema, place.role))
 
     def under(self, policy: Policy) -> Self:
-        """Return the same database for a later version of its policy, which may name another place for copies."""
+        """Return the same database for a later version of its policy, which may name other places for tables and copies."""
         other = super().under(policy)
+        other._sources = {}
         other.views = other._views()
         return other
 

@@ -189,6 +189,31 @@ def test_a_policy_that_is_read_again_names_the_version_anew(
     engine.close()
 
 
+def test_a_copy_is_of_the_table_that_the_policy_names(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    """A policy that takes a table, or one on its way to the unit, from elsewhere reads no copy of before, whatever it calls
+    the version; nor does it read the earlier place."""
+
+    def moved(policy: Policy, table: str) -> Policy:
+        return replace(policy, tables={**policy.tables, table: replace(policy.tables[table], source="guests")})
+
+    index, engine = opened(server, url, tmp_path)
+    index.prepare()
+    reader.execute("CREATE TABLE guests AS SELECT * FROM people WHERE id = 1")
+    reader.execute("GRANT SELECT ON guests TO copy_reader, copy_writer")
+    policy = moved(engine._policy, "people")
+    later = engine.under(policy)
+    assert ContributionIndex(policy, later, lambda: KEY).unprepared() == ("people",)
+    assert engine.source("people").sql == '"public"."people"'
+    assert engine.under(policy).source("people").sql == '"public"."guests"'
+    assert index.unprepared() == ()
+    hospital = replace(policy_of("hospital"), data_version="spring", prepare=engine._policy.prepare)
+    places = [engine.under(each).identity("labs") for each in (hospital, moved(hospital, "visits"))]
+    assert places[0] is not None and places[0] != places[1]
+    engine.close()
+
+
 def test_all_copies_are_removed_where_rows_were_erased(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
