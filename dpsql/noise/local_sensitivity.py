@@ -5,7 +5,6 @@ The proofs, and every symbol, are in `privacy.mechanisms.local_sensitivity`. All
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -27,25 +26,54 @@ Integers = NDArray[np.int64]
 
 
 class Ranks:
-    """The rows of one group by rank: x_j, which is 0 for j <= 0 and the last cell for j > n."""
+    """The rows of every group by rank: x_j, which is 0 for j <= 0 and the last cell for j > n."""
 
-    def __init__(self, cell: Integers, count: Integers, last: int) -> None:
-        """`cell`: ascending, with `count` rows each; `last`: the number of the last cell of the grid, m."""
-        self._cell = np.append(cell, last)
-        self._through = np.cumsum(count)
-        self.last = last
-        self.rows = int(self._through[-1]) if count.size else 0
-        self.total = sum(place * rows for place, rows in zip(cell.tolist(), count.tolist(), strict=True))
+    def __init__(self, histograms: Histograms) -> None:
+        histograms = histograms.taken_apart()
+        self._start, count = histograms.start, histograms.count
+        self.last = histograms.cells - 1
+        self._cell = np.append(histograms.cell, self.last)
+        # Rows of all groups, and their cells: 2**46 rows of 2**17 cells do not exist.
+        self._through = np.concatenate([[0], np.cumsum(count)])
+        totals = np.concatenate([[0], np.cumsum(histograms.cell * count)])
+        self._before = self._through[self._start[:-1]]
+        self.rows: Integers = self._through[self._start[1:]] - self._before
+        self.total: Integers = totals[self._start[1:]] - totals[self._start[:-1]]
 
-    def cells_at(self, steps: Integers) -> Integers:
-        """F_D(t) for each of `steps`."""
-        rank = (self.rows + steps + 1) // 2
-        return np.asarray(np.where(rank <= 0, 0, self._cell[np.searchsorted(self._through, rank)]))
+    @property
+    def groups(self) -> int:
+        """Return the number of groups."""
+        return int(self.rows.size)
 
-    def spread(self, distance: Integers, rows: int) -> Integers:
+    def cells_at(self, steps: Integers, group: Integers | int = 0) -> Integers:
+        """F_D(t) for each of `steps`, in the group that `group` says."""
+        rows = self.rows[group]
+        rank = (rows + steps + 1) // 2
+        place = np.searchsorted(self._through[1:], self._before[group] + np.minimum(np.maximum(rank, 1), rows))
+        return np.asarray(np.where(rank <= 0, 0, np.where(rank > rows, self.last, self._cell[place])))
+
+    def spread(self, distance: Integers, rows: int, group: Integers | int = 0) -> Integers:
         """W_D(k) for each k of `distance`, where a unit moves so many `rows`."""
-        reach = (distance + 1) * rows
-        return np.asarray(self.cells_at(reach) - self.cells_at(-reach))
+        reach = (distance + 1) * self.moved(rows)
+        return np.asarray(self.cells_at(reach, group) - self.cells_at(-reach, group))
+
+    def moved(self, rows: int) -> int:
+        """Return `rows`, or a smaller number that also moves all rows of every group, so that no product wraps."""
+        return min(rows, int(self.rows.max(initial=0)) + 1)
+
+    def widening(self, rows: int) -> tuple[Integers, Integers]:
+        """Groups, and for each a k: all k in which W_D(k) is above W_D(k - 1) are among them, and k = 0.
+
+        With t rows in the cells before one, F_D((k + 1) r) is in that cell or behind it from (k + 1) r >= 2 t + 1 - n on. With t
+        rows in a cell and those before it, F_D(-(k + 1) r) is in that cell or before it from (k + 1) r >= n - 2 t on.
+        """
+        every = np.arange(self.groups)
+        of_cell = np.repeat(every, np.diff(self._start))
+        group = np.concatenate([every, of_cell])
+        through = np.concatenate([np.zeros_like(every), self._through[1:] - self._before[of_cell]])
+        n = self.rows[group]
+        reach = np.concatenate([2 * through + 1 - n, n - 2 * through])
+        return np.tile(group, 2), np.maximum(-(-reach // self.moved(rows)) - 1, 0)
 
 
 def released_local(
@@ -69,55 +97,58 @@ def released_local(
 
 def smooth_medians(histograms: Histograms, law: SmoothSensitivity, draws: int, randomness: Randomness) -> Integers:
     """The median of every group with its noise, clamped to the grid. `draws`: how many values to draw at least."""
-    last = histograms.cells - 1
-    medians, scales = [], []
-    for ranks in _groups(histograms):
-        medians.append(int(ranks.cells_at(np.zeros(1, dtype=np.int64))[0]))
-        scales.append(largest_spread(ranks, law))
-    padded = np.array([*scales, *[last + 1] * max(0, draws - len(scales))], dtype=np.int64)
-    noise = rounded_laplace(law.alpha, padded, randomness)[: len(scales)]
-    return np.asarray(np.clip(np.array(medians, dtype=np.int64) + noise, 0, last))
+    ranks = Ranks(histograms)
+    # A grid of one cell has no spread; what is drawn for it is clamped to that cell.
+    scales = np.maximum(largest_spread(ranks, law), 1)
+    padded = np.concatenate([scales, np.full(max(0, draws - scales.size), ranks.last + 1)])
+    noise = rounded_laplace(law.alpha, padded, randomness)[: scales.size]
+    return np.asarray(np.clip(medians(ranks) + noise, 0, ranks.last))
 
 
-def largest_spread(ranks: Ranks, law: SmoothSensitivity) -> int:
-    """The largest g_k W_D(k) over all k: from the last weight on, W_D(k) reaches the whole grid."""
-    weights, rows = law.weights, law.sensitivity.linf
-    near = np.arange(min(weights.size, ranks.rows // rows + 2))
-    return max(int((weights[near] * ranks.spread(near, rows)).max()), int(weights[-1]) * ranks.last)
+def medians(ranks: Ranks) -> Integers:
+    """F_D(0) of every group."""
+    return ranks.cells_at(np.zeros(ranks.groups, dtype=np.int64), np.arange(ranks.groups))
+
+
+def largest_spread(ranks: Ranks, law: SmoothSensitivity) -> Integers:
+    """The largest g_k W_D(k) over all k, of every group: as g falls, at a k where W_D grows. From the last weight on, the largest
+    is that of the whole grid."""
+    weights = law.weights
+    group, k = ranks.widening(law.sensitivity.linf)
+    weighted = weights[np.minimum(k, weights.size - 1)] * ranks.spread(k, law.sensitivity.linf, group)
+    largest = np.zeros(ranks.groups, dtype=np.int64)
+    np.maximum.at(largest, group, weighted)
+    return largest
 
 
 def tested_numbers(histograms: Histograms, law: ProposeTestRelease, test: Integers, noise: Integers) -> Integers:
     """The number of every group with its noise, clamped to the grid, or `REFUSED`. `test` and `noise` were drawn of these laws, a
     value or more for each group."""
-    groups = histograms.start.size - 1
-    exact, distances = [], []
-    for ranks in _groups(histograms):
-        exact.append(_mean(ranks, law.finer) if law.mean else int(ranks.cells_at(np.zeros(1, dtype=np.int64))[0]))
-        distances.append(distance(ranks, law))
-    passed = np.array(distances, dtype=np.int64) + test[:groups] > law.threshold
-    noisy = np.clip(np.array(exact, dtype=np.int64) + noise[:groups], 0, (histograms.cells - 1) << law.finer)
+    ranks = Ranks(histograms)
+    exact = means(ranks, law.finer) if law.mean else medians(ranks)
+    passed = distance(ranks, law) + test[: ranks.groups] > law.threshold
+    noisy = np.clip(exact + noise[: ranks.groups], 0, ranks.last << law.finer)
     return np.where(passed, noisy, REFUSED)
 
 
-def distance(ranks: Ranks, law: ProposeTestRelease) -> int:
-    """d(D): the smallest k for which W_D(k) is above the bound."""
+def distance(ranks: Ranks, law: ProposeTestRelease) -> Integers:
+    """d(D) of every group: the smallest k for which W_D(k) is above the bound."""
     rows = law.sensitivity.linf
     if law.mean:
         least = -(-(ranks.last << law.finer) * rows // law.bound)
-        return max(0, (ranks.rows - least) // rows)
-
-    def spread(k: int) -> int:
-        return int(ranks.spread(np.array([k]), rows)[0])
-
-    distances: range = range(ranks.rows // rows + 2)
-    return bisect_right(distances, law.bound, key=spread)
-
-
-def _mean(ranks: Ranks, finer: int) -> int:
-    return (ranks.total << finer) // ranks.rows if ranks.rows else (ranks.last << finer) // 2
+        most = int(ranks.rows.max(initial=0))
+        return np.maximum(0, (ranks.rows - min(least, most + 1)) // min(rows, most + 1))
+    group = np.arange(ranks.groups)
+    low, high = np.zeros_like(ranks.rows), ranks.rows // ranks.moved(rows) + 1
+    for _ in range(int(high.max(initial=0)).bit_length()):
+        middle = (low + high) // 2
+        above = ranks.spread(middle, rows, group) > law.bound
+        low, high = np.where(above, low, np.minimum(middle + 1, high)), np.where(above, middle, high)
+    return high
 
 
-def _groups(histograms: Histograms) -> list[Ranks]:
-    histograms = histograms.taken_apart()
-    ends = zip(histograms.start[:-1].tolist(), histograms.start[1:].tolist(), strict=True)
-    return [Ranks(histograms.cell[start:end], histograms.count[start:end], histograms.cells - 1) for start, end in ends]
+def means(ranks: Ranks, finer: int) -> Integers:
+    """floor(2^F sum x_j / n) of every group, or half of the grid without rows."""
+    whole, rest = np.divmod(ranks.total, np.maximum(ranks.rows, 1))
+    exact = (whole << finer) + (rest << finer) // np.maximum(ranks.rows, 1)
+    return np.where(ranks.rows > 0, exact, (ranks.last << finer) // 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -37,6 +38,8 @@ _MEDIAN = Fraction(1, 2)
 _FINER = 12
 """Bits by which a mean's grid is finer than the cells of its histogram."""
 _LIKELY = 0.95
+_MORE_VALUES = "MEDIAN of numbers with three or more possible values and AVG of numbers with two or more"
+"""Between fewer there is no distance to propose: one step at least, and less than all of them."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +80,13 @@ def measured(
     if request.mechanism == PROPOSED:
         assert request.bound is not None
         bound = math.floor(request.bound * Fraction(2) ** (term.grid + number.finer))
-        if not 1 <= bound < term.magnitude << number.finer:
+        steps = term.magnitude << number.finer
+        if steps <= 1:
+            raise refuse("local_measure", mechanism=request.mechanism, may=_MORE_VALUES)
+        if not 1 <= bound < steps:
             step, width = Fraction(2) ** -(term.grid + number.finer), Fraction(term.upper) - Fraction(term.lower)
             raise refuse(
-                "local_bound", bound=plain_decimal(request.bound), least=plain_decimal(step), most=plain_decimal(width)
+                "local_bound", bound=plain_decimal(request.bound), least=_rounded_up(step), most=plain_decimal(width)
             )
         number = replace(number, bound=bound, confidence=request.confidence)
     locals_ = [measurement for measurement in measurements if isinstance(measurement, LocalNumber)]
@@ -99,6 +105,14 @@ def measured(
             least(_value(entered, high) + margin, float(term.upper)) + _null(high),
         )
     return _value(entered, entered.name) + _null(entered.name), ends
+
+
+def _rounded_up(value: Fraction) -> str:
+    """Return `value` as a person reads it, in digits that are not less, so that they may be written."""
+    text = plain_decimal(value)
+    if Fraction(text) >= value:
+        return text
+    return str(Context(prec=6, rounding=ROUND_CEILING).divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
 def _is_median(measure: Measure) -> bool:

@@ -145,6 +145,31 @@ def test_a_test_that_is_not_passed_is_an_answer_that_is_charged_stored_and_free_
     assert connection.execute(sql).release.receipt.charged != "nothing", "and so is another mechanism"
 
 
+def test_the_median_of_values_that_cannot_differ_is_that_value(connection: dpsql.Connection) -> None:
+    connection.execute(SMOOTH)
+    assert rows(connection, "SELECT MEDIAN(CASE WHEN age > 40 THEN 3 ELSE 3 END) AS m FROM people") == [{"m": 3.0}]
+    connection.execute(PROPOSED)
+    connection.execute("SET dp.proposed_sensitivity = 1")
+    for sql in (
+        "SELECT AVG(CASE WHEN age > 40 THEN 3 ELSE 3 END) FROM people",
+        "SELECT MEDIAN(CASE WHEN age > 40 THEN 3 ELSE 4 END) FROM people",
+    ):
+        with pytest.raises(Refusal, match="possible values"):
+            connection.execute(sql)
+
+
+@pytest.mark.parametrize("sql", ["SELECT MEDIAN(weight) FROM people", "SELECT AVG(weight) FROM people"])
+def test_the_least_proposal_that_is_named_can_be_made(connection: dpsql.Connection, sql: str) -> None:
+    connection.execute(PROPOSED)
+    connection.execute("SET dp.proposed_sensitivity = 1e-9")
+    with pytest.raises(Refusal, match="at least") as refusal:
+        connection.execute(sql)
+    least = re.search(r"must be ([0-9.Ee-]+) at least", str(refusal.value))
+    assert least is not None
+    connection.execute(f"SET dp.proposed_sensitivity = {least[1]}")
+    connection.execute(sql)
+
+
 @pytest.mark.statistical
 def test_bars_of_tested_numbers_hold(connection: dpsql.Connection) -> None:
     """At 80 %: of 150 questions with two bars each about 120 hold them, and hardly ever all."""

@@ -17,10 +17,19 @@ from dpsql.audit import local_laws
 from dpsql.audit.mechanism_laws import check_local
 from dpsql.errors.exceptions import InternalError, Refusal
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.local_sensitivity import Ranks, distance, largest_spread, released_local
+from dpsql.noise.local_sensitivity import (
+    Ranks,
+    distance,
+    largest_spread,
+    means,
+    medians,
+    released_local,
+    smooth_medians,
+)
+from dpsql.noise.local_sensitivity import tested_numbers as numbers_of
 from dpsql.noise.perturb import Gate
 from dpsql.noise.randomness import KernelRandomness
-from dpsql.noise.rank_histograms import laid_out
+from dpsql.noise.rank_histograms import Histograms, laid_out
 from dpsql.noise.rounded_laplace import rounded_laplace
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
@@ -64,7 +73,8 @@ def neighbours(cells: tuple[int, ...], rows: int) -> Iterator[tuple[int, ...]]:
 def ranks(cells: tuple[int, ...], last: int = LAST) -> Ranks:
     counts = Counter(cells)
     places = sorted(counts)
-    return Ranks(np.array(places, dtype=np.int64), np.array([counts[p] for p in places], dtype=np.int64), last)
+    cell, count = (np.array(numbers, dtype=np.int64) for numbers in (places, [counts[p] for p in places]))
+    return Ranks(Histograms(last + 1, np.array([0, cell.size]), cell, count))
 
 
 # --- what the proofs say of ranks ----------------------------------------------------------------------------------------
@@ -173,6 +183,56 @@ def test_the_distance_is_that_of_the_definition(rows: int) -> None:
             law = propose_for(moved_rows(rows), part(4, "0.05"), bound, mean, finer)
             for cells in (*data(5), (2,) * 40, (0, *(3,) * 30, 5), tuple(sorted((0, 1, 2, 3, 4, 5) * 9))):
                 assert distance(ranks(cells), law) == local_laws.distance(law, list(cells), LAST)
+
+
+def many_groups(last: int) -> tuple[Histograms, list[list[int]]]:
+    """300 groups, some of them empty, of up to 40 rows, and a cell with a thousand; and the cells of the rows of each."""
+    generator = np.random.default_rng(7)
+    groups = [sorted(generator.integers(0, last + 1, generator.integers(0, 9)).tolist() * 5) for _ in range(299)]
+    groups.insert(3, [0] * 3 + [2] * 1000)
+    counts = [sorted(Counter(cells).items()) for cells in groups]
+    cell, count = np.array([pair for group in counts for pair in group], dtype=np.int64).T
+    return Histograms(last + 1, np.cumsum([0, *map(len, counts)]), cell, count), groups
+
+
+@pytest.mark.parametrize("rows", [1, 3, 50, 10**30])
+def test_groups_are_computed_together_as_each_by_itself(rows: int) -> None:
+    """Empty groups beside others, few and many weights, and units that may move more rows than there are."""
+    last = 30
+    histograms, groups = many_groups(last)
+    together = Ranks(histograms)
+    for epsilon, delta in ((4, "0.1"), (1, "0.01")):
+        smooth = smooth_for(moved_rows(rows), part(epsilon, delta))
+        exact = [local_laws.scale(smooth, cells, last) * smooth.alpha for cells in groups]
+        assert largest_spread(together, smooth).tolist() == pytest.approx(exact)
+    for mean, finer, bound in ((False, 0, 4), (True, 2, 25)):
+        tested = propose_for(moved_rows(rows), part(9, "0.05"), bound, mean, finer)
+        assert distance(together, tested).tolist() == [local_laws.distance(tested, cells, last) for cells in groups]
+        released = means(together, finer) if mean else medians(together)
+        assert released.tolist() == [local_laws.number(tested, cells, last) for cells in groups]
+
+
+def test_the_mean_of_more_rows_than_a_product_of_words_holds_is_exact() -> None:
+    cells, counts = np.array([1, (1 << 17) - 1]), np.array([1, 1 << 40])
+    (mean,) = means(Ranks(Histograms(1 << 17, np.array([0, 2]), cells, counts)), 12)
+    assert mean == ((1 + int(cells[1]) * (1 << 40)) << 12) // ((1 << 40) + 1)
+
+
+def test_values_that_cannot_differ_have_a_median_without_noise() -> None:
+    law = smooth_for(ONE_ROW, part())
+    one_cell = Histograms(1, np.array([0, 1, 1]), np.array([0]), np.array([7]))
+    assert smooth_medians(one_cell, law, 8, KernelRandomness()).tolist() == [0, 0]
+
+
+def test_as_many_groups_as_a_question_may_have_take_no_loop_over_groups() -> None:
+    """65,536 groups, at an epsilon with ten thousands of weights: a loop over groups takes minutes."""
+    count = 1 << 16
+    cells = Histograms(256, np.arange(count + 1), np.arange(count) % 256, np.full(count, 50_000))
+    law = smooth_for(ONE_ROW, part("1/50", "0.000000001"))
+    assert smooth_medians(cells, law, count, KernelRandomness()).shape == (count,)
+    tested = propose_for(ONE_ROW, part(), 3)
+    none = np.zeros(count, dtype=np.int64)
+    assert (numbers_of(cells, tested, none, none) == np.arange(count) % 256).all()
 
 
 def test_the_threshold_of_lecture_notes_is_passed_far_too_often() -> None:
