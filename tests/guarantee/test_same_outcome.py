@@ -70,3 +70,15 @@ def test_a_broken_promise_gives_no_answer() -> None:
     observed = world.observe("SELECT COUNT(*) FROM patients AS p JOIN regions AS r USING (region)")
     assert observed.outcome.startswith("55000 promise_broken")
     assert observed.charged and observed.blocks == [] and observed.engine_sql == []
+
+
+def test_a_public_table_that_has_grown_since_it_was_read_gives_no_answer() -> None:
+    """Every protected row meets all rows of it, whose number is part of the sensitivity."""
+    world = World(policy("hospital"))
+    world.load(together(crowd(), {}))
+    question = "SELECT COUNT(*) FROM patients CROSS JOIN regions"
+    world.session.explain(question)
+    world.connection.execute("INSERT INTO regions SELECT region || '2', zone, population FROM regions")
+    observed = world.observe(question)
+    assert observed.outcome.startswith("55000 promise_broken")
+    assert observed.charged and observed.blocks == [] and observed.engine_sql == []

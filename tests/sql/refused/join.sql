@@ -105,3 +105,13 @@ SELECT COUNT(*) FROM patients JOIN (VALUES (20), (20.00000000000000000001)) AS v
 -- sqlstate: ZP009
 -- at: 1), (2)
 SELECT COUNT(*) FROM patients CROSS JOIN (VALUES (1), (2)) AS v(a)
+
+-- query: public_numbers_beside_kept_rows
+-- sqlstate: ZP009
+-- at: patients
+SELECT zone, SUM(population) FROM regions AS r LEFT JOIN patients AS p USING (region) GROUP BY zone
+
+-- query: public_pairs_beside_kept_rows
+-- sqlstate: ZP009
+-- at: patients
+SELECT zone, COVAR_POP(population, population) FROM regions AS r LEFT JOIN patients AS p USING (region) GROUP BY zone
