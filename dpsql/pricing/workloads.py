@@ -158,7 +158,7 @@ def planned(
 def _planned(
     workload: Workload, blocks: Mapping[str, BoundedBlock], noise_of: NoiseOf, power: int, objective: Objective
 ) -> Workload | None:
-    """The workload with its shares, and None where the law of weighted sums of its noise is not known.
+    """The workload with its shares, and None where the law of weighted sums of its noise is not known, or its noise nothing.
 
     The shares that were found are taken if the finished laws of noise keep what they promise, else even ones. Their sum is at
     most the number of tiles: the tiles cost no more than apart.
@@ -176,7 +176,9 @@ def _planned(
 
     even = (Fraction(1),) * len(workload.tiles)
     apart = laws(even)
-    if not all(can_be_weighted(noise) for tile in apart for noise in tile):
+    # No tile gets more than all shares, so no noise is smaller than with these.
+    least = laws((Fraction(len(terms)),) * len(terms))
+    if not all(can_be_weighted(noise) for tile in (*apart, *least) for noise in tile):
         return None
     if objective is Objective.RUNNING:
         return replace(workload, shares=even, apart=apart)

@@ -15,7 +15,7 @@ from typing import Any
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
-from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS, WeightedSum
+from dpsql.privacy.mechanisms.weighted_sums import LEAST_DEVIATION, LOGARITHMS, WeightedSum
 
 Calibration = Callable[[Sensitivity, Fraction], Noise]
 """The least noise whose loss is at most so much of one dimension; `Constant` where no unit moves anything."""
@@ -75,12 +75,16 @@ def registered(noise: Noise) -> Noise:
 def is_registered(noise: Noise) -> bool:
     """Return whether its law, or the law of its sums, is that of a mechanism."""
     if type(noise) is WeightedSum:
-        return all(can_be_weighted(part.noise) for part in noise.parts)
+        return all(_has_weighted_law(part.noise) for part in noise.parts)
     return any(type(noise) in (mechanism.law, mechanism.sums) for mechanism in MECHANISMS.values())
 
 
 def can_be_weighted(noise: Noise) -> bool:
-    """Return whether the law of weighted sums of cells with this noise is known (`weighted_sums`)."""
+    """Return whether the law of weighted sums of cells with this noise is known (`weighted_sums`), and doubles can hold it."""
+    return _has_weighted_law(noise) and noise.standard_deviation() > LEAST_DEVIATION
+
+
+def _has_weighted_law(noise: Noise) -> bool:
     mechanism = MECHANISMS.get(noise.mechanism)
     return mechanism is not None and type(noise) is mechanism.law and noise.mechanism in LOGARITHMS
 

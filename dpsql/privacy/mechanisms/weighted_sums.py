@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -24,13 +24,22 @@ from dpsql.privacy.mechanisms.contract import Floats, Noise, Sensitivity
 _POINTS = (np.arange(2048, dtype=np.float64) + 0.5) * 0.06
 """Where a characteristic function is summed, for a law of deviation 1: the sum repeats itself after 104 deviations."""
 _MOST_DEVIATIONS = 40.0
-_TABLED = 513
+_HEIGHTS = _MOST_DEVIATIONS * np.linspace(0, 1, 513) ** 2
+"""Where P(|sum| <= height) is tabled, in deviations."""
+LEAST_DEVIATION = 2.0**-256
+"""Of noise in a weighted sum, in row-grid units: of much less, the square is 0 in doubles, by which nothing can be divided."""
 
 LOGARITHMS: dict[str, Callable[[Floats], Floats]] = {
     "laplace": lambda squares: np.asarray(-np.log1p(squares / 2)),
     "gaussian": lambda squares: np.asarray(-squares / 2),
 }
 """By mechanism: the logarithm of the characteristic function at t, from the variance times t squared."""
+
+
+@cache
+def _sines() -> Floats:
+    """Return the matrix (heights x points) that takes a characteristic function at `_POINTS` to P(|sum| <= height)."""
+    return np.asarray(np.sin(np.outer(_HEIGHTS, _POINTS)) * (0.06 * 2 / math.pi) / _POINTS)
 
 
 @dataclass(frozen=True)
@@ -172,9 +181,9 @@ class WeightedSum:
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
         """Heights in deviations, and P(|sum| <= height), increasing: finer where most of it is."""
-        heights = _MOST_DEVIATIONS * np.linspace(0, 1, _TABLED) ** 2
+        heights = _HEIGHTS
         if self.normal:
             inside = np.array([math.erf(height / math.sqrt(2)) for height in heights])
         else:
-            inside = np.array([self._within(height) for height in heights])
+            inside = _sines() @ self._characteristic
         return heights, np.maximum.accumulate(np.clip(inside, 0.0, 1.0))

@@ -138,3 +138,22 @@ def test_rows_with_a_group_of_their_own_are_not_left_out(tmp_path: Path, monkeyp
     opened = clinic(tmp_path, NoiselessGate(2), "domain: [north], outside: other, nullable: false")
     release = opened.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)")
     assert sorted(release.rows(), key=str) == [("north", 500), ("other", 500), (None, 1000)]
+
+
+def test_tables_whose_noise_rounds_to_nothing_are_measured_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an epsilon of thousands, the square of a count's deviation is 0 in doubles, and nothing can be weighted by it."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    opened = clinic(tmp_path)
+    sql = "SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)"
+    for objective in ("relative", "absolute"):
+        opened.execute(f"SET dp.workload = {objective}")
+        for epsilon in (1600, 6000):
+            opened.execute(f"SET dp.epsilon = {epsilon}")
+            assert not any("measured as one" in line for line in opened.explain(sql).lines)
+            assert list(opened.execute(sql).rows()) == [("north", 500), ("south", 500), (None, 1000)]
+    for epsilon in (100, 500, 1000):
+        opened.execute(f"SET dp.epsilon = {epsilon}")
+        opened.explain(sql)
+        assert list(opened.execute(sql).rows()) == [("north", 500), ("south", 500), (None, 1000)]
