@@ -210,9 +210,14 @@ def _workload(text: str) -> Objective:
 
 
 def _mechanism(text: str) -> str:
-    if text.lower() not in _WORDS:
+    if text.lower() not in mechanism_words():
         raise ValueError(text)
     return text.lower()
+
+
+def mechanism_words() -> tuple[str, ...]:
+    """Return the values of dp.mechanism; mechanisms may be registered later than this module is loaded."""
+    return ("auto", *(mechanism.word for mechanism in askable()), SMOOTH, PROPOSED)
 
 
 def _target(text: str) -> Fraction | None:
@@ -245,8 +250,7 @@ def _project(text: str) -> str | None:
     return None if text.lower() in ("none", "null", "") else text
 
 
-_WORDS = ("auto", *(mechanism.word for mechanism in askable()), SMOOTH, PROPOSED)
-_MECHANISMS = " or ".join(", ".join(_WORDS).rsplit(", ", 1))
+_MECHANISMS = " or ".join(", ".join(mechanism_words()).rsplit(", ", 1))
 
 _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "epsilon": (_positive, "a number above 0"),

@@ -19,7 +19,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import KeyColumn, Law, NoisePlan, Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.laplace import noise_for
-from dpsql.privacy.mechanisms.partition_selection import choose_selection
+from dpsql.privacy.mechanisms.partition_selection import choose_selection, threshold
 from dpsql.privacy.mechanisms.rank_histogram import QuantileChoice, RankHistogramPlan, Search
 
 ROW = Sensitivity(1, 1, 1, 1)
@@ -119,7 +119,9 @@ def test_quantiles_of_one_histogram_never_cross() -> None:
 
 
 def test_nothing_is_chosen_for_keys_that_selection_leaves_out() -> None:
-    rule = choose_selection("n", 1, PrivacyLoss(Fraction(1), Fraction(1, 1000), None), "n", noise_for(ROW, Fraction(1)))
+    delta = Fraction(1, 1000)
+    rules = (threshold("n", 1, noise_for(ROW, Fraction(1)), delta),)
+    rule = choose_selection("n", 1, PrivacyLoss(Fraction(1), delta, None), rules)
     noise = NoisePlan((KeyColumn("k0", None),), (), rule, (plan(HALF),))
     sums = pa.table({"k0": ["common", "rare"], rule.column: pa.array([50, 1], pa.int64())})
     cells = pa.table({"k0": ["rare", "common", "unseen"], "cell": [1, 2, 3], "rows": [1, 50, 7]})
