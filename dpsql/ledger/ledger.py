@@ -319,7 +319,9 @@ class Ledger:
             windows.require_open(self._accounts(connection, None), start)
         left = {scope: _left(account) for scope, account in accounts.items()}
         short = [scope for scope, account in accounts.items() if not account.fits(request.charge)]
-        error = refuse("budget_exceeded", short="; ".join(f"{scope} has {left[scope]} left" for scope in short))
+        texts = "; ".join(f"{windows.in_words(scope)} has {left[scope]} left" for scope in short)
+        anew = any(windows.parts(scope)[0] is not None for scope in short)
+        error = refuse("budget_exceeded", short=texts, hint=windows.WAIT if anew else None)
         assert isinstance(error, BudgetRefusal)
         error.remaining = left
         raise error

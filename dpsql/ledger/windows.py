@@ -23,6 +23,11 @@ from dpsql.ledger.entries import ChainWriter
 from dpsql.ledger.records import DATASET, Units, added, to_text
 from dpsql.ledger.witness import Witness
 
+WAIT = (
+    "ask a coarser question, use a smaller epsilon, or wait until the budget begins anew (`every` in the policy); the owner can "
+    "raise the limit"
+)
+"""What to do when the budget of a window is spent."""
 _WINDOW = re.compile(r"window:([0-9]{4}-[0-9]{2}-[0-9]{2})(?::(.+))?", re.DOTALL)
 
 
@@ -53,6 +58,16 @@ def parts(scope: str) -> tuple[str | None, str]:
     """Return the start of the window of an account (None: it belongs to none) and the scope that it limits there."""
     match = _WINDOW.fullmatch(scope)
     return (None, scope) if match is None else (match[1], match[2] or DATASET)
+
+
+def in_words(scope: str) -> str:
+    """Return what an account is, for a message: "dataset", "the budget that began on 2026-11-01", "analyst:NAME in the budget
+    that began on 2026-11-01"."""
+    start, of_scope = parts(scope)
+    if start is None:
+        return scope
+    budget = f"the budget that began on {start}"
+    return budget if of_scope == DATASET else f"{of_scope} in {budget}"
 
 
 def latest_start(scopes: Iterable[str]) -> str | None:

@@ -73,6 +73,16 @@ def asked(session: object, ages: Iterator[int], most: int = 40) -> int:
     return number
 
 
+def test_a_spent_window_is_named_in_words_with_the_way_out(policy: Path, ages: Iterator[int], clock: Clock) -> None:
+    with open_session(policy, analyst="research", create_ledger=True) as session:
+        asked(session, ages)
+        with pytest.raises(BudgetRefusal) as refusal:
+            session.execute(COUNT.format(next(ages)))
+    assert f"the budget that began on {clock().replace(day=1)}" in refusal.value.message
+    assert "window:" not in refusal.value.message
+    assert "wait until the budget begins anew" in refusal.value.hint
+
+
 # --- the calendar -------------------------------------------------------------------------------------------------
 
 
