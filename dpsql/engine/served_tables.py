@@ -37,12 +37,11 @@ class ServedTables(ABC):
     def identity(self, table: str) -> Identity | None:
         """Return the owner's name for the version of the data, with the places of the table and of those on its way to the
         unit, where the policy lets copies be kept beside them; else None: rows of a server may change at any moment."""
-        declared = self._policy.data_version
-        if declared is None or self._policy.prepare.schema is None:
+        if self._policy.data_version is None or self._policy.prepare.schema is None:
             return None
         parents = (parent for _, _, parent, _ in self._policy.unit_joins(table))
         places = tuple(self._policy.table_source(name) for name in (table, *parents))
-        return Identity(canonical_text((f"declared:{declared}", places)), 0.0)
+        return Identity(canonical_text((self.data_version(()), places)), 0.0)
 
     def broken(self, table: str) -> Broken | None:
         """Return None: the tables of a server have no lines."""

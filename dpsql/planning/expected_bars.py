@@ -20,7 +20,7 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error
 from dpsql.functions.evaluate import evaluate
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Column, Expr, Plan, Term, TermKind
+from dpsql.plan.plan import Call, Column, Expr, Plan, ReleasedValue, Term, TermKind
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, widest_term
 from dpsql.privacy.mechanisms.contract import Constant, KeyColumn, Noise, Sensitivity, TermNoise
@@ -196,7 +196,7 @@ def _mean(term: Term) -> float:
     """Return the assumed mean of the values of a sum, over synthetic rows whose columns vary independently."""
     low, high = float(term.lower), float(term.upper)
     assert term.value is not None
-    names = sorted({column.name: column for column in columns_of(term.value)}.items())
+    names = sorted({named.name: named for named in _inputs(term.value)}.items())
     values = []
     for row in range(_ROWS):
         places = [((2 * index + 1) * row + 5 * index) % _ROWS for index in range(len(names))]
@@ -208,8 +208,8 @@ def _mean(term: Term) -> float:
     return sum(values) / len(values)
 
 
-def _assumed(column: Column, place: int) -> float | int | None:
-    """The value of a numeric column with bounds in one of `_ROWS` rows."""
+def _assumed(column: Column | ReleasedValue, place: int) -> float | int | None:
+    """Return the value of a numeric column (or released value) with bounds in one of `_ROWS` rows."""
     lower, upper = column.facts.lower, column.facts.upper
     if column.facts.type not in (Type.INTEGER, Type.REAL) or lower is None or upper is None:
         return None
@@ -217,9 +217,9 @@ def _assumed(column: Column, place: int) -> float | int | None:
     return round(value) if column.facts.type is Type.INTEGER else value
 
 
-def columns_of(expression: Expr) -> list[Column]:
-    """The columns in a row expression."""
-    if isinstance(expression, Column):
+def _inputs(expression: Expr) -> list[Column | ReleasedValue]:
+    """Return the columns and the released values in a row expression."""
+    if isinstance(expression, (Column, ReleasedValue)):
         return [expression]
     arguments = expression.arguments if isinstance(expression, Call) else ()
-    return [column for argument in arguments for column in columns_of(argument)]
+    return [named for argument in arguments for named in _inputs(argument)]

@@ -328,7 +328,7 @@ def test_a_starter_policy_reads_the_header_alone(tmp_path: Path, delimiter: str)
     (tmp_path / "s.csv").write_bytes(delimiter.join(["i", '"n m"', "x"]).encode() + b'\n1,"\xff')
     write_starter(tmp_path / "s.csv", tmp_path / "s.yaml", "row")
     text = (tmp_path / "s.yaml").read_text()
-    assert "      i: {type: text}" in text and '      "n m": {type: text}' in text
+    assert "      i: {type: text}" in text and '      n_m: {type: text, from: "n m"}' in text
     assert ("csv: {delimiter:" in text) == (delimiter != ",")
 
 

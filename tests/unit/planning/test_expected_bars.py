@@ -113,3 +113,8 @@ def test_bars_of_a_later_stage_are_expected_too(session: Session) -> None:
     assert errors(session, LATER_STAGE)[0].endswith("of groups with 500 rows)")
     session.execute("SET dp.target_error = 3")
     assert Fraction(session.explain(LATER_STAGE).loss.epsilon or 0) < 3
+
+
+def test_explain_assumes_values_that_are_released_before(session: Session) -> None:
+    sql = "SELECT SUM(LEAST(weight, (SELECT AVG(weight) FROM patients))) AS s FROM patients"
+    assert errors(session, sql)[0].startswith("\N{PLUS-MINUS SIGN}")
