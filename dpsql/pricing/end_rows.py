@@ -7,6 +7,7 @@ however fine it is (`privacy.mechanisms.end_rows`): finer cells cost the engine 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -100,6 +101,10 @@ class EndRowsPricing:
             f"{law.count_error(1 - confidence):.4g} of them less have in {confidence:.0%} of cases in the worst case, over "
             f"{measurement.keys} keys",
         )
+
+    def worst_error(self, measurement: EndRows, plan: Any, number: str, confidence: float) -> float:
+        """None is known: the number of rows at the end that a key is chosen from follows from epsilon as well."""
+        return math.inf
 
 
 def _value_cell(value: Expr, most: int, parts: int) -> tuple[Expr, int]:

@@ -190,6 +190,10 @@ class LocalNumberPricing:
         )
         return ExplainedNumber(text, law.mechanism, law.sensitivity, scale, step, error)
 
+    def worst_error(self, measurement: LocalNumber, plan: Any, number: str, confidence: float) -> float:
+        """None is known: how wide the noise is follows from the data, or there is no answer at all."""
+        return math.inf
+
 
 def _default_rank(law: SmoothSensitivity | ProposeTestRelease, cells: int, confidence: float) -> str:
     """Say what the choice of a median does for the same epsilon."""

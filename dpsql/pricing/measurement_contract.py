@@ -41,3 +41,7 @@ class MeasurementPricing(Protocol):
 
     def explained(self, measurement: Any, plan: Any, number: str, confidence: float) -> ExplainedNumber:
         """One of its released numbers, as `plan` makes it noisy."""
+
+    def worst_error(self, measurement: Any, plan: Any, number: str, confidence: float) -> float:
+        """Return by how many rows a released number may be off with a probability of at most 1 - `confidence`, whatever the data
+        are: what `dp.target_error` bounds. 0 for ends of error bars, infinite where no such bound is known."""

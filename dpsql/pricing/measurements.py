@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from dpsql.errors.exceptions import refuse
 from dpsql.plan.measurements import Register
 from dpsql.pricing.end_rows import EndRowsPricing
 from dpsql.pricing.local_sensitivity import LocalNumberPricing
@@ -25,3 +31,18 @@ PARTS: Register[MeasurementPricing] = Register(
         SAMPLE_VALUES: SampleValuesPricing(),
     },
 )
+
+
+def farthest(blocks: Iterable[Any], confidence: Fraction) -> float:
+    """Return by how many rows what is chosen in priced blocks may be off in the worst case; 0 where nothing is.
+
+    Raises Refusal target_error_choice for a measurement of which no such bound is known."""
+    errors = [
+        PARTS.of(measurement.word).worst_error(measurement, plan, name, float(confidence))
+        for priced in blocks
+        for measurement, plan in zip(priced.block.measurements, priced.noise.measurements, strict=True)
+        for name, _ in plan.laws
+    ]
+    if any(map(math.isinf, errors)):
+        raise refuse("target_error_choice")
+    return max(errors, default=0.0)

@@ -78,3 +78,8 @@ class MostFrequentPricing:
             f"at most {error:.4g} rows less frequent than the most frequent value in {confidence:.0%} of cases in the worst "
             f"case, over {measurement.cells} values",
         )
+
+    def worst_error(self, measurement: MostFrequentValue, plan: Any, number: str, confidence: float) -> float:
+        """Return by how many rows the released value may be less frequent than the most frequent one."""
+        assert isinstance(plan, MostFrequentPlan) and isinstance(plan.law, MostFrequent)
+        return plan.law.count_error(measurement.cells, 1 - confidence)

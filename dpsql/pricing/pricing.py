@@ -26,7 +26,7 @@ from dpsql.plan.stability import owned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.expected_error import term_errors
-from dpsql.pricing.measurements import PARTS
+from dpsql.pricing.measurements import PARTS, farthest
 from dpsql.pricing.options import Options
 from dpsql.pricing.private_keys import weighted_thresholds, whole_rows, with_counted_rows
 from dpsql.pricing.sensitivity import groups_per_unit, sensitivity
@@ -82,12 +82,16 @@ def price(
 ) -> Price:
     """Mechanisms and price. `ranges`: workloads of `running_totals`, for questions without `target_error`.
 
-    `widest` is what `target_error` speaks of, the errors of the terms unless it is given. Raises a
-    refusal when the options allow no mechanism."""
-    if options.target_error is not None and any(block.measurements for block in blocks):
-        raise refuse("target_error_choice")
+    `widest` is what `target_error` speaks of, the errors of the terms unless it is given; of what is chosen among values it is
+    the error in rows (`measurements.farthest`). Raises a refusal when the options allow no mechanism."""
     if options.target_error is not None and blocks:
-        return _cheapest(blocks, options, policy, accountant, widest or (lambda priced: widest_term(priced, options)))
+        of_sums = widest or partial(widest_term, options=options)
+
+        def error(priced: Price) -> float:
+            return max(farthest(priced.blocks, options.confidence), of_sums(priced))
+
+        farthest(_priced(blocks, options, policy, accountant).blocks, options.confidence)  # refuses what has no bound
+        return _cheapest(blocks, options, policy, accountant, error)
     return _priced(blocks, options, policy, accountant, ranges)
 
 
@@ -402,11 +406,9 @@ def _cheapest(
     most = policy.budget.epsilon if policy.per_query.max_epsilon is None else policy.per_query.max_epsilon
     best: Price | None = None
     low, high = policy.per_query.min_epsilon, most
-    if low:
-        # A target that takes less is met with more than it asks for: a question spends the least that one may.
-        price = _priced(blocks, replace(options, epsilon=low), policy, accountant)
-        if widest(price) <= target:
-            return price
+    # A target that takes less is met with more than it asks for: a question spends the least that one may.
+    if low and widest(price := _priced(blocks, replace(options, epsilon=low), policy, accountant)) <= target:
+        return price
     for _ in range(40):
         epsilon = high if best is None else Fraction(round((low + high) / 2 * 10**9), 10**9)
         if epsilon <= low:

@@ -272,6 +272,16 @@ class RankHistogramPricing:
             _known_error(plan, chosen, confidence),
         )
 
+    def worst_error(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> float:
+        """Return how many rows lie between a quantile and the exact one, or before the smallest value and behind the largest. (Of
+        quantiles that are found one inside the other, EXPLAIN says what rows with one value add to it.)"""
+        assert isinstance(plan, RankHistogramPlan)
+        chosen = next((choice for choice in plan.quantiles if choice.name == number), None)
+        if chosen is None:
+            return 0.0
+        assert isinstance(chosen.law, Choice)
+        return chosen.law.rank + _rank_error(plan, chosen, 1 - confidence)
+
 
 def _known_error(plan: RankHistogramPlan, chosen: QuantileChoice | EndChoice, confidence: float) -> str:
     """Return what EXPLAIN says of a number's error, with `confidence` from 0 to 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -97,3 +98,7 @@ class SampleValuesPricing(RankHistogramPricing):
             2.0**-measurement.term.grid,
             f"{error}, over {plan.cells} cells",
         )
+
+    def worst_error(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> float:
+        """None is known in rows: how far samples are from all rows follows from the data."""
+        return math.inf

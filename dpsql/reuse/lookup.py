@@ -317,7 +317,7 @@ class StoredReleases:
         target = planned.options.target_error
         if target is not None:
             errors = shown_errors(derived.errors, priced, _confidence(planned))
-            if any(error > target for error in errors.values()):
+            if any(error > target for error in (*errors.values(), *(match.worst_error for match in derived.matches))):
                 return None
         if not derived.same:
             return derived if planned.options.reuse is Reuse.DERIVE else None

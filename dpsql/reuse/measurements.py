@@ -56,12 +56,13 @@ class StoredNumber:
 @dataclass(frozen=True)
 class Match:
     """The stored number that is the same as the number `name` of a question, which would be chosen by `fresh`. `error` says in
-    words how far off the stored one may be."""
+    words how far off the stored one may be, `worst_error` in rows (`MeasurementPricing`)."""
 
     name: str
     number: StoredNumber
     fresh: Any
     error: str
+    worst_error: float
 
     @property
     def error_ratio(self) -> float:
@@ -335,8 +336,10 @@ def matches(
         released, fresh = part.plan_of(measurement, list(numbers.values())), dict(plan.laws)
         for name, label in labels.items():
             number = numbers[label]
-            explained = PRICING.of(measurement.word).explained(measurement, released, number.name, confidence)
-            pairs.append(Match(name, number, fresh[name], f"{explained.aggregate}: {explained.error}"))
+            pricing = PRICING.of(measurement.word)
+            explained = pricing.explained(measurement, released, number.name, confidence)
+            worst = pricing.worst_error(measurement, released, number.name, confidence)
+            pairs.append(Match(name, number, fresh[name], f"{explained.aggregate}: {explained.error}", worst))
     return tuple(pairs)
 
 

@@ -118,6 +118,17 @@ def workload_notices(planned: Planned) -> tuple[str, ...]:
     )
 
 
+def target_notices(planned: Planned) -> tuple[str, ...]:
+    """Return what `dp.target_error` means for numbers that are chosen among values; nothing for questions without both."""
+    options = planned.options
+    if options.target_error is None or not any(priced.block.measurements for priced in planned.price.blocks):
+        return ()
+    return (
+        f"dp.target_error: quantiles, MIN, MAX and MODE are off by at most {plain_decimal(options.target_error)} rows of rank "
+        f"in {_confidence_text(options)} of cases, in the worst case; how far that is in values follows from the data",
+    )
+
+
 def row_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
     """Return which rows of a privacy unit are left out because it may have too many; nothing where it has one at most."""
     if policy.privacy_unit is None:

@@ -36,7 +36,7 @@ from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Lookup, PaidBlock, shown_
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
-from dpsql.session.explanation import row_notices, workload_notices
+from dpsql.session.explanation import row_notices, target_notices, workload_notices
 from dpsql.session.measured_outputs import MeasuredOutputs
 from dpsql.session.notices import choice_notices, missing_keys_notice, stage_notices, unlisted_notices
 from dpsql.session.response_times import Pace
@@ -262,6 +262,7 @@ def _release(
         *(part.remark for part in stored if part.remark),
         *unlisted_notices(planned, context.policy),
         *row_notices(planned, context.policy),
+        *target_notices(planned),
         *workload_notices(planned),
         *(notice for workload in planned.price.workloads for notice in inconsistent_notice(workload, blocks)),
         *drop_notices(planned.plan.blocks),

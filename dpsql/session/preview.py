@@ -19,6 +19,7 @@ from dpsql.session.explanation import (
     error_lines,
     price_line,
     row_notices,
+    target_notices,
     workload_lines,
     workload_notices,
 )
@@ -52,6 +53,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     rows = (
         *unlisted_notices(planned, context.policy),
         *row_notices(planned, context.policy),
+        *target_notices(planned),
         *workload_notices(planned),
         *group_notices(columns, planned.plan.blocks),
         *missing_keys_notice(planned, any(column.of_groups for column in columns)),

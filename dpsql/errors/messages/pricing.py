@@ -62,9 +62,9 @@ register("target_error", "22023", "dp.target_error cannot be reached: {reason}",
 register(
     "target_error_choice",
     "0A000",
-    "dp.target_error does not apply to quantiles, modes and keys of extreme rows: they are chosen among values, "
-    "and how far apart those are is not known beforehand",
-    "SET dp.epsilon instead; EXPLAIN shows their error in rows in the worst case",
+    "dp.target_error does not apply to medians of samples, keys of extreme rows and noise by local sensitivity: "
+    "how far off they may be follows from the data",
+    "SET dp.epsilon instead; EXPLAIN shows what is known of their error",
 )
 register(
     "many_cells",

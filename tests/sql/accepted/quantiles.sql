@@ -4,6 +4,13 @@
 -- rows: 1
 SELECT MEDIAN(age) FROM patients
 
+-- query: median_within_rows_of_rank
+-- set: dp.target_error = 12
+-- keys: none
+-- l1: 1
+-- rows: 1
+SELECT MEDIAN(age) FROM patients
+
 -- query: median_of_a_real_by_public_keys
 -- keys: public
 -- l1: 20

@@ -1,0 +1,115 @@
+"""`dp.target_error` of quantiles and most frequent values: so many rows of rank in the worst case, at the least epsilon."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from support.clinic import build
+
+from dpsql.errors.exceptions import Refusal
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+BY_REGION = "SELECT region, MEDIAN(age) AS m FROM patients GROUP BY region"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    """500 patients in each of two regions; a patient is one row."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with open_session(build(tmp_path), create_ledger=True) as opened:
+        yield opened
+
+
+def epsilon(session: Session, sql: str) -> Fraction:
+    return Fraction(session.explain(sql).loss.epsilon or 0)
+
+
+@pytest.mark.parametrize(
+    ("number", "parts", "most_move"),
+    [
+        ("MEDIAN(age)", 1, 0.5),
+        ("QUANTILE_DISC(age, 0.1)", 1, 0.9),
+        ("MEDIAN(age), QUANTILE_DISC(age, 0.1)", 2, 0.9),
+    ],
+)
+def test_the_least_epsilon_that_reaches_the_rank_error_is_charged(
+    session: Session, number: str, parts: int, most_move: float
+) -> None:
+    """By hand: permute-and-flip is off by more than d rows with a probability of cells / 2 exp(-epsilon_0 d / (2 M)) at most."""
+    cells = int(re.findall("over ([0-9]+) cells", session.explain(f"SELECT {number} FROM patients").to_text())[0])
+    session.execute("SET dp.target_error = 25")
+    charged = float(epsilon(session, f"SELECT {number} FROM patients"))
+    least = parts * 2 * most_move * math.log(cells / 2 / 0.05) / 25
+    assert least <= charged * (1 + 1e-9)
+    assert charged <= least * 1.003
+
+
+def test_twice_the_error_costs_half_and_a_surer_bound_more(session: Session) -> None:
+    session.execute("SET dp.target_error = 20")
+    narrow = epsilon(session, BY_REGION)
+    session.execute("SET dp.target_error = 40")
+    wide = epsilon(session, BY_REGION)
+    assert 0.498 < wide / narrow < 0.502
+    session.execute("SET dp.confidence = 0.999")
+    assert 1.2 * wide < epsilon(session, BY_REGION)
+
+
+def test_the_smallest_value_is_within_so_many_rows_of_the_first(session: Session) -> None:
+    """Its rank and the error in rank together."""
+    session.execute("SET dp.target_error = 60")
+    text = session.explain("SELECT MIN(age) AS low FROM patients").to_text()
+    rank = int(re.findall("smallest value number ([0-9]+)", text)[0])
+    error = float(re.findall(r"rank error of at most ([0-9.]+) rows", text)[0])
+    assert 57 < rank + error <= 60
+
+
+def test_every_output_is_within_the_target(session: Session) -> None:
+    """A count beside a median has its own half width; the dearer of both decides."""
+    session.execute("SET dp.target_error = 25")
+    both = session.explain("SELECT MEDIAN(age) AS m, COUNT(*) AS n FROM patients")
+    assert re.findall(r"rank error of at most (2[45][0-9.]*) rows", both.to_text())
+    (count,) = (output for output in both.outputs if output.aggregate.lower().startswith("count"))
+    assert count.error_95 is not None and count.error_95 < 25
+    assert Fraction(both.loss.epsilon or 0) > epsilon(session, "SELECT MEDIAN(age) AS m FROM patients")
+
+
+def test_a_mode_is_at_most_so_many_rows_less_frequent(session: Session) -> None:
+    session.execute("SET dp.target_error = 25")
+    text = session.explain("SELECT MODE(region) AS r FROM patients").to_text()
+    (error,) = re.findall("at most ([0-9.]+) rows less frequent", text)
+    assert 24.9 < float(error) <= 25
+
+
+def test_a_target_that_nothing_reaches_is_refused_uncharged(session: Session) -> None:
+    session.execute("SET dp.target_error = 0.000001")
+    with pytest.raises(Refusal, match="epsilon above"):
+        session.execute(BY_REGION)
+    session.execute("RESET dp.target_error")
+    assert all("1000" in left for left in dict(session.explain(BY_REGION).remaining).values())
+
+
+def test_what_the_target_means_is_said_before_and_after_paying(session: Session) -> None:
+    assert "rows of rank" not in session.explain(BY_REGION).to_text()
+    session.execute("SET dp.target_error = 25")
+    notice = "off by at most 25 rows of rank in 95 % of cases, in the worst case"
+    assert notice in session.explain(BY_REGION).to_text()
+    assert any(notice in line for line in session.execute(BY_REGION).receipt.notices)
+    assert not any("rows of rank" in line for line in session.execute("SELECT COUNT(*) FROM patients").receipt.notices)
+
+
+def test_stored_quantiles_that_are_farther_off_are_not_used(session: Session) -> None:
+    session.execute("SET dp.reuse = derive")
+    paid = session.execute("SELECT region, QUANTILE_DISC(age, [0.5, 0.9]) AS q FROM patients GROUP BY region")
+    (note,) = (note for note in session.execute(BY_REGION).receipt.notices if "comes from the release" in note)
+    (error,) = (float(rows) for rows in re.findall(r"at most ([0-9.]+) rows", note))
+    session.execute(f"SET dp.target_error = {error * 1.01:.4f}")
+    assert session.explain(BY_REGION).charged.epsilon == 0
+    session.execute(f"SET dp.target_error = {error * 0.99:.4f}")
+    assert Fraction(session.explain(BY_REGION).charged.epsilon or 0) > 0
+    assert paid.loss.epsilon
