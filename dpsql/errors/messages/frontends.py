@@ -102,6 +102,27 @@ register(
     "init_exists", "58P02", "{place} exists already", "name another file with --out, or move it away", InterfaceError
 )
 register(
+    "init_answers",
+    "22023",
+    "{place} is no file of answers: {problem}",
+    "`dpsql help first_hour` has an example",
+    InterfaceError,
+)
+register(
+    "init_answer",
+    "22023",
+    "{place}: the answer {answer} to {question} means nothing: {problem}",
+    "`dpsql help first_hour` lists the questions",
+    InterfaceError,
+)
+register(
+    "init_unanswered",
+    "22023",
+    "{question} has no answer: {words}",
+    "add it to the file of --answers, or run dpsql init at a terminal",
+    InterfaceError,
+)
+register(
     "demo_missing",
     "58P01",
     "the demo's data is not installed",

@@ -44,28 +44,47 @@ def write_starter(source: Path, place: Path, unit: str | None) -> int:
 
     `unit`: TABLE.COLUMN, "row", or None to leave it open. Raises InterfaceError (init_source, init_unit, init_exists).
     """
-    tables = structure_of(source)
-    if place.exists():
-        raise refuse("init_exists", place=str(place))
-    tables = {name: _with_plain_names(_below(table, source, place)) for name, table in tables.items()}
+    tables = tables_for_policy(source, place)
     named = _unit(unit, tables)
-    link = _link(source, place)
-    text = "\n".join(_policy(source, link, tables, named, unit == "row")) + "\n"
-    try:
-        place.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+    text = "\n".join(_policy(source, source_link(source, place), tables, named, unit == "row")) + "\n"
+    write_policy(text, place)
     return sum("#?" in line for line in text.splitlines()) - 1  # the first one explains the mark
 
 
-def _link(source: Path, place: Path) -> str:
-    """Return the source as the policy at `place` names it: relative where it is beside it."""
-    return source.name if source.parent.resolve() == place.parent.resolve() else str(source.resolve())
+def tables_for_policy(source: Path, place: Path) -> dict[str, SourceTable]:
+    """Return the tables of a source as a new policy at `place` names them, columns of CSV files with plain names.
+
+    Raises InterfaceError (init_source, init_exists).
+    """
+    tables = structure_of(source)
+    if place.exists():
+        raise refuse("init_exists", place=str(place))
+    return {name: _with_plain_names(_below(table, source, place)) for name, table in tables.items()}
+
+
+def write_policy(text: str, place: Path) -> None:
+    """Write a new policy. Raises InterfaceError init_exists where there is a file by now, Fault file_write."""
+    try:
+        with place.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise refuse("init_exists", place=str(place)) from None
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+
+
+def source_link(source: Path, place: Path) -> str:
+    """Return the source as the policy at `place` names it: relative where it is beside it, or in a folder that is."""
+    folder = place.parent.resolve()
+    where = source.parent.resolve() / source.name
+    return where.relative_to(folder).as_posix() if where.is_relative_to(folder) else str(source.resolve())
 
 
 def _below(table: SourceTable, source: Path, place: Path) -> SourceTable:
     """Return a table of a folder with the place of its file, as the policy names it."""
-    return replace(table, source=_link(source / table.source, place)) if source.is_dir() and table.source else table
+    return (
+        replace(table, source=source_link(source / table.source, place)) if source.is_dir() and table.source else table
+    )
 
 
 def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] | None:
@@ -89,22 +108,33 @@ def _policy(
 ) -> Iterator[str]:
     yield "# A starter policy, written from the structure of the source alone; places marked #? wait for the owner."
     yield "# Bounds, domains and max_rows are knowledge about the subject, and public: do not look them up in the data."
-    yield f"dataset: {_key(data_set_name(source))}"
-    if not source.is_dir():
-        yield f"source: {json.dumps(link if is_file(source.name) else f'duckdb:///{link}')}"
+    yield f"dataset: {yaml_scalar(data_set_name(source))}"
+    yield from source_lines(source, link)
     if rows:
         yield "privacy_unit: row  # each row is somebody else"
     elif unit is not None:
-        yield f"privacy_unit: {{table: {_key(unit[0])}, column: {_key(unit[1])}}}"
+        yield f"privacy_unit: {{table: {yaml_scalar(unit[0])}, column: {yaml_scalar(unit[1])}}}"
     else:
         yield "privacy_unit:  #? {table: ..., column: ...} of the person's key, or: row (each row is somebody else)"
     yield "neighbours: add_remove"
     yield f"budget: {{epsilon: {_BUDGET}, delta: {_DELTA}, accountant: zcdp}}  #? all that may ever be learnt from these data"
-    yield f"per_query: {{epsilon: {_EPSILON}}}  #? what one question costs; about {_questions()} such questions fit the budget"
+    questions = questions_within(_BUDGET, _DELTA, _EPSILON)
+    yield f"per_query: {{epsilon: {_EPSILON}}}  #? what one question costs; about {questions} such questions fit the budget"
     yield f"ledger: {json.dumps(f'sqlite:///{data_set_name(source)}-ledger.db')}"
     yield "tables:"
     for name, table in tables.items():
         yield from _table(name, table, tables, unit, rows)
+
+
+def source_lines(source: Path, link: str) -> Iterator[str]:
+    """Yield the line of a policy that names its source; none for a folder, whose tables name their files."""
+    if not source.is_dir():
+        yield f"source: {json.dumps(link if is_file(source.name) else f'duckdb:///{link}')}"
+
+
+def type_of(engine_type: str) -> str | None:
+    """Return the type of a column in a policy, None for what dpsql does not read."""
+    return next((word for pattern, word in _TYPES if re.match(pattern, engine_type)), None)
 
 
 def data_set_name(source: Path) -> str:
@@ -112,10 +142,10 @@ def data_set_name(source: Path) -> str:
     return plain_name(source.resolve().name.partition(".")[0].replace("*", "").replace("?", "").strip("-_ "))
 
 
-def _questions() -> int:
-    """Return how many questions at the starter's price fit the starter's budget."""
-    accountant = make_accountant("zcdp", Fraction(_BUDGET), Fraction(_DELTA))
-    price = accountant.units(accountant.request(Fraction(_EPSILON)))
+def questions_within(budget: str, delta: str, epsilon: str) -> int:
+    """Return how many questions of `epsilon` fit a budget under zCDP, all three as texts of decimals."""
+    accountant = make_accountant("zcdp", Fraction(budget), Fraction(delta))
+    price = accountant.units(accountant.request(Fraction(epsilon)))
     return min(accountant.limit_units()[name] // amount for name, amount in price.items() if amount)
 
 
@@ -125,7 +155,7 @@ def _table(
     if plain_name(name) != name:
         yield f"  # table {json.dumps(name)} has no plain name: a view can give it one"
         return
-    yield f"  {_key(name)}:  #? add `public: true` if nothing in it is about a person"
+    yield f"  {yaml_scalar(name)}:  #? add `public: true` if nothing in it is about a person"
     if table.source is not None:
         yield f"    source: {json.dumps(table.source, ensure_ascii=False)}"
     if table.delimiter not in ("", ","):
@@ -133,31 +163,32 @@ def _table(
     if rows or (unit is not None and unit[0] == name and tuple(table.primary_key) == (unit[1],)):
         yield "    max_rows: 1"
     elif unit is not None and unit[0] == name:
-        yield f"    max_rows:  #? 1 if {_key(unit[1])} never repeats (say primary_key, too), else the most rows that one may have"
+        column = yaml_scalar(unit[1])
+        yield f"    max_rows:  #? 1 if {column} never repeats (say primary_key, too), else the most rows that one may have"
     else:
         yield "    max_rows:  #? the most rows that one person may have; further ones are left out of every answer"
     if table.primary_key:
-        yield f"    primary_key: [{', '.join(map(_key, table.primary_key))}]"
+        yield f"    primary_key: [{', '.join(map(yaml_scalar, table.primary_key))}]"
     links = dict(table.foreign_keys)
     if unit is not None and unit[0] != name and unit[1] in table.columns:
         links.setdefault(unit[1], unit)
     if links:
-        written = (f"{_key(column)}: {_key('.'.join(parent))}" for column, parent in links.items())
+        written = (f"{yaml_scalar(column)}: {yaml_scalar('.'.join(parent))}" for column, parent in links.items())
         yield f"    foreign_keys: {{{', '.join(written)}}}"
     yield "    columns:"
     for column, engine_type in table.columns.items():
         if plain_name(column) != column:
             yield f"      # column {json.dumps(column, ensure_ascii=False)} has no plain name: a view can give it one"
             continue
-        type_ = next((word for pattern, word in _TYPES if re.match(pattern, engine_type)), None)
+        type_ = type_of(engine_type)
         if type_ is None:
-            yield f"      # {_key(column)} is {engine_type}, which dpsql does not read"
+            yield f"      # {yaml_scalar(column)} is {engine_type}, which dpsql does not read"
             continue
         keys = {unit[1] if unit else None, *table.primary_key, *links}
         filled = ", nullable: false" if column in table.filled else ""
         renamed = f", from: {json.dumps(table.renamed[column], ensure_ascii=False)}" if column in table.renamed else ""
         about = f"{{type: {type_}{filled}{renamed}}}"
-        yield f"      {_key(column)}: {about}" + ("" if column in keys else _BOUNDS.get(type_, ""))
+        yield f"      {yaml_scalar(column)}: {about}" + ("" if column in keys else _BOUNDS.get(type_, ""))
 
 
 def _with_plain_names(table: SourceTable) -> SourceTable:
@@ -178,7 +209,7 @@ def _with_plain_names(table: SourceTable) -> SourceTable:
     return replace(table, columns=columns, renamed=renamed)
 
 
-def _key(text: str) -> str:
-    """A YAML scalar; quoted when YAML would read it as anything but this text."""
+def yaml_scalar(text: str) -> str:
+    """Return a YAML scalar; quoted when YAML would read it as anything but this text."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", text)
     return text if plain and text.lower() not in _YAML_WORDS else json.dumps(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -53,11 +54,30 @@ def check(
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The policy file; NAME.yaml if left out.")
 @click.option("--unit", metavar="TABLE.COLUMN", help="Whose privacy it is: the key of one person, or `row`.")
-def init(source: Path, out: Path | None, unit: str | None) -> None:
-    """Write a starter policy from a source's structure, never from its values."""
+@click.option(
+    "--answers",
+    "answers_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file with the owner's answers, `QUESTION: ANSWER` in each line; nothing is asked.",
+)
+@click.option(
+    "--starter", is_flag=True, help="Ask nothing; mark what is open with #? (so it is where there is no terminal)."
+)
+def init(source: Path, out: Path | None, unit: str | None, answers_file: Path | None, starter: bool) -> None:
+    """Write a policy from a source's structure, never from its values, and the owner's answers.
+
+    At a terminal the questions are asked in the order in which an owner decides; Ctrl-C keeps the answers.
+    """
     from dpsql.frontends.admin.starter_policy import data_set_name, write_starter
 
+    if starter and answers_file is not None:
+        raise click.UsageError("--starter asks nothing, so that --answers has no questions")
     place = out or Path(f"{data_set_name(source)}.yaml")
+    if answers_file is not None or (not starter and sys.stdin.isatty() and sys.stdout.isatty()):
+        from dpsql.frontends.cli.init_dialogue import ask_owner
+
+        ask_owner(source, place, unit, answers_file)
+        return
     open_places = write_starter(source, place, unit)
     click.echo(f"{place} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
     click.echo(f"next: fill them in, then: dpsql check {place} --create-ledger", err=True)

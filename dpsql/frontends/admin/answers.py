@@ -1,0 +1,123 @@
+"""Answers of an owner to the questions of `dpsql init`: from a file, from a draft of an earlier run, or typed.
+
+Every typed answer is on the disk before the next question is asked, so that Ctrl-C or a closed terminal loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from dpsql.errors.exceptions import refuse
+from dpsql.errors.suggestions import did_you_mean
+from dpsql.policy.problems import Problems
+from dpsql.policy.yaml_text import Unreadable, read_yaml
+from dpsql.storage.durable_files import sync, take_name
+
+Meaning = TypeVar("Meaning")
+
+
+class WrongAnswer(ValueError):
+    """An answer that means nothing for its question; the sentence says why, and what would."""
+
+
+def read_answers(text: str, origin: str) -> dict[str, str]:
+    """Return answers by the name of their question from YAML, a mapping of texts. Raises InterfaceError init_answers."""
+    problems = Problems()
+    try:
+        tree = read_yaml(text, problems)
+    except Unreadable as error:
+        raise refuse("init_answers", place=origin, problem=str(error)) from None
+    if problems:
+        path, sentence = problems.listed()[0]
+        raise refuse("init_answers", place=origin, problem=f"{path}: {sentence}")
+    if not isinstance(tree, dict) or not all(isinstance(answer, str) for answer in tree.values()):
+        raise refuse(
+            "init_answers", place=origin, problem="each line is `QUESTION: ANSWER`; quote an answer with brackets"
+        )
+    return {str(question): str(answer) for question, answer in tree.items()}
+
+
+@dataclass
+class Answers:
+    """Answers by the name of their question.
+
+    `written`: what is answered already; `origin`: the file that it comes from, for messages. `ask`: shows a question's name with
+    its default and returns what is typed; None where nobody can be asked, and defaults answer. `show`: prints a line of text.
+    `draft`: the file that typed answers are kept in.
+    """
+
+    written: dict[str, str]
+    origin: str
+    show: Callable[[str], None]
+    ask: Callable[[str, str], str] | None = None
+    draft: Path | None = None
+    taken: dict[str, str] = field(default_factory=dict)
+
+    def get(self, question: str, words: str, meaning: Callable[[str], Meaning], default: str | None = None) -> Meaning:
+        """Return the meaning of an answer. `words`: the question in plain sentences; `meaning` raises WrongAnswer.
+
+        A typed answer that means nothing is asked for again. Raises InterfaceError init_answer for a written one, and
+        init_unanswered where there is neither an answer nor a default.
+        """
+        text = self.taken.get(question, self.written.get(question))
+        if text is not None:
+            try:
+                return self._keep(question, text, meaning)
+            except WrongAnswer as error:
+                if self.ask is None:
+                    raise self._refusal(question, text, error) from None
+                self.show(f"{question}: {text}: {error}")
+        if self.ask is None:
+            if default is None:
+                raise refuse("init_unanswered", question=question, words=words.strip().partition("\n")[0])
+            return self._keep(question, default, meaning)
+        self.show(words)
+        while True:
+            text = self.ask(question, default or "").strip() or (default or "")
+            try:
+                return self._keep(question, text, meaning)
+            except WrongAnswer as error:
+                self.show(f"  {error}")
+
+    def forget(self, questions: tuple[str, ...]) -> None:
+        """Forget answers, so that they are asked for again."""
+        for question in questions:
+            self.written.pop(question, None)
+            self.taken.pop(question, None)
+
+    def require_all_taken(self) -> None:
+        """Raise InterfaceError init_answer for a written answer to a question that was not asked."""
+        for question in self.written:
+            if question not in self.taken and self.ask is None:
+                error = WrongAnswer(f"there is no such question{did_you_mean(question, self.taken)}")
+                raise self._refusal(question, self.written[question], error)
+
+    def _refusal(self, question: str, answer: str, error: WrongAnswer) -> Exception:
+        return refuse("init_answer", place=self.origin, question=question, answer=answer[:80], problem=str(error))
+
+    def _keep(self, question: str, text: str, meaning: Callable[[str], Meaning]) -> Meaning:
+        result = meaning(text.strip())
+        self.taken[question] = text.strip()
+        if self.draft is not None:
+            _write(self.draft, {**self.written, **self.taken})
+        return result
+
+
+def _write(place: Path, answers: Mapping[str, str]) -> None:
+    """Write answers as YAML in one step: a reader sees the old file or the new one. Raises Fault file_write."""
+    part = place.with_name(f".{place.name}.part")
+    try:
+        take_name(part)
+        lines = (f"{json.dumps(name)}: {json.dumps(text, ensure_ascii=False)}\n" for name, text in answers.items())
+        part.write_text("".join(lines), encoding="utf-8")
+        sync(part)
+        os.replace(part, place)
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,206 @@
+"""What a new policy is worth: the error bars of a few questions over rows that are made up from the policy alone.
+
+The source is not opened. Rows are drawn evenly: each privacy unit has between one and `max_rows` rows, values lie anywhere
+between their bounds, listed values are equally frequent. Error bars of counts do not depend on the rows; those of means do,
+through the sizes of groups.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dpsql.errors.exceptions import Error
+from dpsql.policy import Column, Policy, Table
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from dpsql.session.session import Session
+
+_MOST_ROWS = 1_000_000
+_MOST_TABLES = 3
+_STEPS = 1_000_003
+"""Numbers between two bounds take so many values; a prime, so that they have no pattern in common with lists."""
+_ENGINE_TYPES = {
+    "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
+}  # fmt: skip
+_WITHOUT_BOUNDS = {
+    "integer": "0", "real": "0.5", "text": "'x'", "boolean": "TRUE", "date": "DATE '2024-01-01'",
+    "timestamp": "TIMESTAMP '2024-01-01'",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Question:
+    table: str
+    key: str | None
+    number: str | None
+
+    @property
+    def sql(self) -> str:
+        """Return the question in SQL."""
+        keys = [_name(self.key)] if self.key else []
+        measures = ["COUNT(*)", *([f"AVG({_name(self.number)})"] if self.number else [])]
+        groups = f" GROUP BY {keys[0]}" if keys else ""
+        return f"SELECT {', '.join([*keys, *measures])} FROM {_name(self.table)}{groups}"
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    import duckdb
+
+    words = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+    with duckdb.connect() as connection:
+        return frozenset(word for (word,) in connection.execute(words).fetchall())
+
+
+def _name(name: str) -> str:
+    """Return a name of the policy as SQL reads it."""
+    return f'"{name}"' if name.lower() in _keywords() else name
+
+
+def simulated_errors(policy: Policy, people: int) -> Iterator[str]:
+    """Yield sentences on the error bars of questions over `people` made-up privacy units, and on how many such questions fit."""
+    questions = [_question(table) for table in policy.tables.values() if policy.is_protected(table.name)][:_MOST_TABLES]
+    sizes = {question.table: _units_of(policy.tables[question.table], people) for question in questions}
+    who = "rows" if policy.privacy_unit is None else "persons"
+    yield f"\nWith made-up rows of {people:,} {who}, values spread evenly (the data were not looked at):"
+    for question in questions:
+        try:
+            yield from _answered(policy, question, sizes[question.table])
+        except Error as error:
+            yield f"   {question.sql}: {error.message}"
+        if sizes[question.table] < people:
+            yield f"   (of {sizes[question.table]:,} {who} only; with all of them means are known better, counts as here)"
+
+
+def _units_of(table: Table, people: int) -> int:
+    """Return how many units are made up, so that the table has no more rows than `_MOST_ROWS`."""
+    return max(1, min(people, 2 * _MOST_ROWS // ((table.bounds.max_rows or 1) + 1)))
+
+
+def _question(table: Table) -> _Question:
+    """Return the question that an analyst asks first: a mean by the first column that lists its values."""
+    leads = {*table.primary_key, *table.foreign_keys}
+    columns = [column for column in table.columns.values() if column.name not in leads]
+    key = next((column for column in columns if column.domain), None)
+    key = key or next((column for column in columns if column.type == "boolean"), None)
+    number = next((c for c in columns if c.type in ("integer", "real") and c.lower is not None and c is not key), None)
+    return _Question(table.name, key.name if key else None, number.name if number else None)
+
+
+def _answered(policy: Policy, question: _Question, people: int) -> Iterator[str]:
+    from dpsql.audit.synthetic import audited
+    from dpsql.engine.registry import open_engine
+
+    with _made_up(policy, people) as connection:
+        engine = open_engine(audited(policy), connection)
+        try:
+            yield from _sentences(_session(audited(policy), engine), question)
+        finally:
+            engine.close()
+
+
+def _session(policy: Policy, engine: Any) -> Session:
+    """Return a session that charges a ledger in memory and keeps no release."""
+    from dpsql.audit.observation import NO_STORE, OpenLedger
+    from dpsql.session.session import Session
+
+    ledger: Any = OpenLedger()
+    session = Session(policy, engine, ledger, NO_STORE)
+    session.options = session.options.with_value("reuse", "off", policy)
+    return session
+
+
+def _sentences(session: Session, question: _Question) -> Iterator[str]:
+    plan = session.explain(question.sql)
+    release = session.execute(question.sql)
+    by = f" by {question.key}" if question.key else ""
+    keys = release.table.column(0).to_pylist() if by else [""]
+    noisy = [index for index, column in enumerate(release.columns) if column.noisy]
+    for measure, index in zip(("the number of rows", f"the mean {question.number}"), noisy, strict=False):
+        errors = release.error.column(index).to_pylist()
+        bars = [error for key, error in zip(keys, errors, strict=True) if key is not None and error is not None]
+        width = f"to about {_two_digits(statistics.median(bars))}" if bars else "in no group"
+        yield f"   {measure} of {question.table}{by} would be known {width}"
+    price = session.budget().price(session.planner.accountant.units(plan.loss))
+    if price is not None:
+        yield f"   {price.times:,} such questions fit the budget: {question.sql}"
+
+
+def _two_digits(width: float) -> str:
+    return f"\N{PLUS-MINUS SIGN} {float(f'{width:.2g}'):,.10g}"
+
+
+# --- made-up rows ----------------------------------------------------------------------------------------------------
+
+
+def _made_up(policy: Policy, people: int) -> duckdb.DuckDBPyConnection:
+    """Return a database in memory with made-up rows of every table."""
+    import duckdb
+
+    connection = duckdb.connect()
+    for name, table in policy.tables.items():
+        units, most = (8, 1) if table.public else (people, table.bounds.max_rows or 1)
+        most = min(most, max(1, 2 * _MOST_ROWS // units))
+        columns = ", ".join(
+            f'CAST({_value(policy, table, column)} AS {_ENGINE_TYPES[column.type]}) AS "{column.name}"'
+            for column in table.columns.values()
+        )
+        per_unit = f"range(1 + CAST(hash(u, '{name}') % {most} AS BIGINT))"
+        units_and_rows = f"(SELECT u, unnest({per_unit}) AS i FROM range({units}) AS numbers(u))"
+        connection.execute(f'CREATE TABLE "{name}" AS SELECT {columns} FROM {units_and_rows} AS rows')
+    return connection
+
+
+def _value(policy: Policy, table: Table, column: Column) -> str:
+    """Return SQL for a column's value in row `i` of unit `u`."""
+    unit = policy.privacy_unit
+    target = table.foreign_keys.get(column.name)
+    if unit is not None and target is not None and not policy.tables[target[0]].public:
+        return "u" if target == (unit.table, unit.column) else f"(u * {_STEPS})"
+    if unit is not None and (unit.table, unit.column) == (table.name, column.name):
+        return "u"
+    if _is_key(policy, table, column) and column.type in ("integer", "real", "text"):
+        return f"(u * {_STEPS} + i)"
+    word = f"CAST(hash(u, i, '{column.name}') % {_STEPS} AS BIGINT)"
+    if column.domain:
+        listed = [_literal(value, column) for value in column.domain if value is not None]
+        return f"[{', '.join(listed)}][1 + {word} % {len(listed)}]" if listed else "NULL"
+    if column.type == "boolean":
+        return f"{word} % 2 = 0"
+    if column.lower is None or column.upper is None:
+        return _WITHOUT_BOUNDS[column.type]
+    return _between(column, word)
+
+
+def _is_key(policy: Policy, table: Table, column: Column) -> bool:
+    """Return whether rows are told apart by a column, or other tables refer to it."""
+    referred = {target for other in policy.tables.values() for target in other.foreign_keys.values()}
+    return column.name in table.primary_key or (table.name, column.name) in referred
+
+
+def _between(column: Column, word: str) -> str:
+    """Return SQL for a value between the bounds of a column. `word`: SQL for a whole number below `_STEPS`."""
+    low: Any = column.lower
+    high: Any = column.upper
+    if isinstance(low, date):
+        seconds = int((high - low).total_seconds())
+        step = f"to_seconds({word} * {seconds // _STEPS + 1} % {seconds + 1})"
+        return f"({column.type.upper()} {_literal(low, column)} + {step})"
+    value = f"({float(low)!r}::DOUBLE + {float(high - low)!r}::DOUBLE * {word} / {_STEPS - 1})"
+    return f"round({value})" if column.type == "integer" else value
+
+
+def _literal(value: Any, column: Column) -> str:
+    if isinstance(value, datetime):
+        return f"'{value.isoformat(' ')}'"
+    if isinstance(value, date) or column.type == "text":
+        return "'" + str(value).replace("'", "''") + "'"
+    return repr(float(value)) if column.type == "real" else json.dumps(int(value))

@@ -1,0 +1,290 @@
+"""`dpsql init` as a conversation: whose privacy, how many rows count, how far values go, which groups, how much in all.
+
+Questions come in the order in which an owner decides (docs/first_hour.md). Only the structure of the source is read; what the
+answers are worth is shown by questions over rows that are made up (`simulated_errors`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from dpsql.engine.structure import SourceTable, plain_name
+from dpsql.errors.suggestions import did_you_mean
+from dpsql.frontends.admin.answers import Answers, WrongAnswer
+from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice
+from dpsql.frontends.admin.simulated_errors import simulated_errors
+from dpsql.frontends.admin.starter_policy import questions_within, tables_for_policy, type_of, write_policy
+from dpsql.policy import parse_policy
+from dpsql.policy.values import MOST_COUNT
+from dpsql.privacy.accounting.windows import EVERY
+
+Unit = tuple[str, str] | None
+_STARTING_SHARE = Fraction(3, 100)
+_MOST_DELTA = 6
+"""Delta is 10^-6 or smaller."""
+
+
+def ask_for_policy(source: Path, place: Path, answers: Answers) -> int:
+    """Ask for a policy over `source`, show what it is worth, and write it to the new file `place`.
+
+    Returns the number of tables. Raises InterfaceError (init_source, init_exists, init_answer, init_unanswered), Fault
+    file_write, and PolicyRefusal where answers contradict each other.
+    """
+    tables = {name: table for name, table in tables_for_policy(source, place).items() if plain_name(name) == name}
+    for name, table in tables.items():
+        answers.show(f"{name}: {', '.join(table.columns)}")
+    unit = _unit(answers, tables)
+    drafts = _tables(answers, tables, unit)
+    chosen = {
+        name: TableChoice(
+            draft.public,
+            draft.max_rows,
+            _columns(answers, name, tables[name], draft, unit),
+            draft.primary_key,
+            tuple(draft.links.items()),
+            tables[name].source,
+            tables[name].delimiter,
+        )
+        for name, draft in drafts.items()
+    }
+    while True:
+        text = _budgeted(answers, unit, chosen).text(source, place)
+        policy = parse_policy(text, str(place), place.parent)
+        for line in simulated_errors(policy, int(answers.taken["people"])):
+            answers.show(line)
+        if _is_accepted(answers, place):
+            break
+        answers.forget(("budget", "per_query"))
+    answers.require_all_taken()
+    write_policy(text, place)
+    return len(chosen)
+
+
+def _is_accepted(answers: Answers, place: Path) -> bool:
+    if answers.ask is None:
+        return True
+    words = f"\nWrite {place}? `yes`, or `again` to choose budget and price of a question again."
+    answers.forget(("finish",))
+    return answers.get("finish", words, _one_of("yes", "again"), "yes") == "yes"
+
+
+# --- whose privacy -----------------------------------------------------------------------------------------------------
+
+
+def _unit(answers: Answers, tables: Mapping[str, SourceTable]) -> Unit:
+    columns = [f"{name}.{column}" for name, table in tables.items() for column in table.columns]
+
+    def meaning(text: str) -> Unit:
+        if text == "row":
+            return None
+        table, _, column = text.partition(".")
+        in_policy = {old: new for new, old in tables[table].renamed.items()} if table in tables else {}
+        column = in_policy.get(column, column)
+        if f"{table}.{column}" not in columns or plain_name(column) != column:
+            raise WrongAnswer(f"write TABLE.COLUMN of the source, or row{did_you_mean(text, columns)}")
+        return table, column
+
+    words = (
+        "\n1. Whose privacy is it? The column that names one person, as TABLE.COLUMN; or `row`, if every row is somebody else."
+        "\n   Nobody who sees answers can tell whether one such person is in the data."
+    )
+    return answers.get("unit", words, meaning)
+
+
+@dataclass(frozen=True)
+class _TableDraft:
+    """A table before its columns are chosen. `links`: foreign keys, column to (table, column)."""
+
+    public: bool
+    max_rows: int | None
+    primary_key: tuple[str, ...]
+    links: dict[str, tuple[str, str]]
+
+
+def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> dict[str, _TableDraft]:
+    """Return the tables of the policy, with their path to the unit and the rows that count."""
+    about = {name: _about(answers, name, tables, unit) for name in tables}
+    included = {name: tables[name] for name, word in about.items() if word != LEFT_OUT}
+    included = dict(
+        sorted(included.items(), key=lambda entry: unit is not None and entry[0] != unit[0])
+    )  # the unit's own first
+    drafts: dict[str, _TableDraft] = {}
+    for name, table in included.items():
+        links = {column: parent for column, parent in table.foreign_keys.items() if parent[0] in included}
+        public = about[name] == "public"
+        if not public and unit is not None and name != unit[0] and not _leads(name, included, unit, set()):
+            links = {**links, **_link(answers, name, included, unit)}
+        max_rows, key = (None, tuple(table.primary_key)) if public else _max_rows(answers, name, table, unit)
+        drafts[name] = _TableDraft(public, max_rows, key, links)
+    return drafts
+
+
+def _about(answers: Answers, name: str, tables: Mapping[str, SourceTable], unit: Unit) -> str:
+    if len(tables) == 1 or (unit is not None and unit[0] == name):
+        return "protected"
+    words = (
+        f"\n   Is {name} about persons? `protected`; `public`: nothing in it is about a person, and its rows may be shown;"
+        f" `{LEFT_OUT}`: leave it out."
+    )
+    return answers.get(name, words, _one_of("protected", "public", LEFT_OUT), "protected")
+
+
+def _leads(name: str, tables: Mapping[str, SourceTable], unit: tuple[str, str], passed: set[str]) -> bool:
+    """Return whether declared foreign keys lead from a table to the unit's."""
+    if name == unit[0]:
+        return True
+    parents = {parent for parent, _ in tables[name].foreign_keys.values()} if name in tables else set()
+    return any(_leads(parent, tables, unit, passed | {name}) for parent in parents - passed - {name})
+
+
+def _link(
+    answers: Answers, name: str, tables: Mapping[str, SourceTable], unit: tuple[str, str]
+) -> dict[str, tuple[str, str]]:
+    """Return the foreign key that leads from a table to the unit."""
+    columns = tables[name].columns
+
+    def meaning(text: str) -> dict[str, tuple[str, str]]:
+        column, equals, target = (part.strip() for part in text.partition("="))
+        table, _, key = target.partition(".") if equals else (*unit[:1], ".", unit[1])
+        if column not in columns:
+            raise WrongAnswer(f"{name} has no column {column}{did_you_mean(column, columns)}")
+        if table not in tables or key not in tables[table].columns or table == name:
+            raise WrongAnswer(f"write COLUMN, or COLUMN = TABLE.COLUMN of another table; {target or text} is none")
+        return {column: (table, key)}
+
+    words = (
+        f"\n   Which column of {name} leads to the person? COLUMN, with the values of {'.'.join(unit)}; or"
+        " COLUMN = TABLE.COLUMN of a table on the way."
+    )
+    return answers.get(f"{name}.link", words, meaning, unit[1] if unit[1] in columns else None)
+
+
+# --- how much one person counts ------------------------------------------------------------------------------------------
+
+
+def _max_rows(answers: Answers, name: str, table: SourceTable, unit: Unit) -> tuple[int, tuple[str, ...]]:
+    """Return the rows of one unit that count, and the primary key."""
+    key = tuple(table.primary_key)
+    if unit is None or (unit[0] == name and key == (unit[1],)):
+        return 1, key
+    if unit[0] == name and not key:
+        words = f"\n2. Can two rows of {name} have the same {unit[1]}? `no`: each person has one row there; or `yes`."
+        if answers.get(f"{name}.repeats", words, _one_of("no", "yes")) == "no":
+            return 1, (unit[1],)
+    words = (
+        f"\n2. How many rows of {name} may one person have at most? Further ones are left out of every answer, and noise grows"
+        "\n   with this number: take what nearly everybody stays below."
+    )
+    return answers.get(f"{name}.max_rows", words, _count), key
+
+
+# --- how far values go, and which groups there are ------------------------------------------------------------------------
+
+
+def _columns(
+    answers: Answers, name: str, table: SourceTable, draft: _TableDraft, unit: Unit
+) -> dict[str, ColumnChoice]:
+    """Return the columns that analysts may name, in the order of the source."""
+    keys = {*draft.primary_key, *draft.links, *([unit[1]] if unit is not None and unit[0] == name else [])}
+    if answers.ask is not None:
+        answers.show(_column_words(name, typed=not table.delimiter))
+    chosen: dict[str, ColumnChoice] = {}
+    for column, engine_type in table.columns.items():
+        type_ = type_of(engine_type)
+        if plain_name(column) != column or type_ is None:
+            answers.show(
+                f"   {column} is left out: {'it has no plain name' if type_ else f'{engine_type} is not read'}"
+            )
+            continue
+        filled, in_source = column in table.filled, table.renamed.get(column)
+        if column in keys or (type_ == "boolean" and not table.delimiter):
+            chosen[column] = ColumnChoice(type_, filled=filled, in_source=in_source)
+            continue
+        asked_type = None if table.delimiter else type_
+
+        def meaning(
+            text: str, asked_type: str | None = asked_type, filled: bool = filled, in_source: str | None = in_source
+        ) -> ColumnChoice | None:
+            return column_choice(text, asked_type, filled=filled, in_source=in_source)
+
+        choice = answers.get(f"{name}.{column}", f"   {column} ({asked_type or 'type?'})", meaning, "")
+        if choice is not None:
+            chosen[column] = choice
+    return chosen
+
+
+def _column_words(name: str, *, typed: bool) -> str:
+    before = "" if typed else " CSV files have no types: begin with integer, real, text, boolean, date or timestamp."
+    return (
+        f"\n3. The columns of {name}.{before}"
+        "\n   `LOWER to UPPER`: how far values can go, from what you know and not from the data; others are moved to the nearer"
+        " end.\n   `a, b, c`: the values that are groups in every answer. Enter: neither. `-`: nobody may use the column."
+    )
+
+
+# --- how much in all ------------------------------------------------------------------------------------------------------
+
+
+def _budgeted(answers: Answers, unit: Unit, tables: dict[str, TableChoice]) -> PolicyChoices:
+    """Return all choices, with the budget that is asked for here."""
+    who = "rows" if unit is None else "persons"
+    words = f"\n4. About how many {who} are in the data? A figure that may be known; it is used for the estimate below alone."
+    people = answers.get("people", words, _count)
+    words = (
+        "\n5. How much may all answers together tell about one person? Epsilon: 1 is cautious, 10 permissive. `1 every month`"
+        " begins anew (day, week, month, quarter, year), and the sum of all is what you promise."
+    )
+    epsilon, every = answers.get("budget", words, _budget, "1")
+    delta = delta_for(people)
+    default = f"{float(Fraction(epsilon) * _STARTING_SHARE):g}"
+    words = (
+        f"\n   And one question, unless it says otherwise? With epsilon {default} about"
+        f" {questions_within(epsilon, delta, default)} fit; half of it fits four times as often, and doubles the error."
+    )
+
+    def price(text: str) -> str:
+        if _decimal(text) > Fraction(epsilon):
+            raise WrongAnswer("one question cannot cost more than all together")
+        return text
+
+    return PolicyChoices(unit, tables, epsilon, delta, every, answers.get("per_query", words, price, default))
+
+
+def delta_for(people: int) -> str:
+    """Return delta as a text: a power of ten that is at most a tenth of one over the number of people, and at most 10^-6."""
+    return f"1e-{max(_MOST_DELTA, len(str(people)) + 1)}"
+
+
+def _budget(text: str) -> tuple[str, str | None]:
+    match = re.fullmatch(rf"(\S+)(?: every ({'|'.join(EVERY)}))?", text)
+    if match is None:
+        raise WrongAnswer(f"write a number, or NUMBER every {', '.join(EVERY)}")
+    _decimal(match[1])
+    return match[1], match[2]
+
+
+def _decimal(text: str) -> Fraction:
+    """Return a positive decimal of at most 1000. Raises WrongAnswer."""
+    number = Fraction(text) if re.fullmatch(r"\d{1,4}(\.\d{1,12})?", text) else Fraction(0)
+    if not 0 < number <= 1000:
+        raise WrongAnswer("write a number above 0, such as 0.5")
+    return number
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", text) or not 0 < int(text) <= MOST_COUNT:
+        raise WrongAnswer("write a whole number from 1 on")
+    return int(text)
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def meaning(text: str) -> str:
+        if text not in words:
+            raise WrongAnswer(f"write {' or '.join(words)}")
+        return text
+
+    return meaning

@@ -1,0 +1,346 @@
+"""`dpsql init` as a conversation: from answers in a file, or typed; what it writes is a policy that `dpsql check` accepts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pexpect
+import pytest
+from support.clinic_folder import Clinic, Outcome
+from support.places import ROOT
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.admin.answers import Answers, WrongAnswer, read_answers
+from dpsql.frontends.admin.choices import column_choice
+from dpsql.frontends.admin.simulated_errors import simulated_errors
+from dpsql.frontends.admin.wizard import delta_for
+from dpsql.policy import load_policy, parse_policy
+from dpsql.session.opening import open_session
+
+Run = Callable[..., Outcome]
+(ANSWERS,) = re.findall(r"^```text answers\n(.*?)^```$", (ROOT / "docs" / "first_hour.md").read_text(), re.M | re.S)
+FOLDER_POLICY = """\
+# Written by `dpsql init` from the owner's answers and the structure of the source; its values were not read.
+dataset: night
+privacy_unit: {table: patients, column: patient_id}
+neighbours: add_remove
+budget: {epsilon: 2, delta: 1e-6, accountant: zcdp, every: month}
+per_query: {epsilon: 0.1}  # about 17 such questions fit the budget
+ledger: "sqlite:///night-ledger.db"
+tables:
+  patients:
+    source: "night/patients.csv"
+    csv: {delimiter: ";"}
+    max_rows: 1
+    primary_key: [patient_id]
+    columns:
+      patient_id: {type: text, from: "patient id"}
+      region: {type: text, domain: ["north", "south"]}
+      age: {type: integer, lower: 18, upper: 110}
+  regions:
+    source: "night/regions.csv"
+    public: true
+    columns:
+      region: {type: text}
+      beds: {type: integer, lower: 0, upper: 900}
+  visits:
+    source: "night/visits.csv"
+    max_rows: 20
+    foreign_keys: {patient_id: patients.patient_id}
+    columns:
+      patient_id: {type: text}
+      alk_phos: {type: real, from: "alk.phos", lower: 0, upper: 500}
+      day: {type: date, lower: 2024-01-01, upper: 2025-12-31}
+"""
+
+
+def write_folder(rows: bool = True) -> None:
+    """Three CSV files; without `rows`, their headers alone."""
+    Path("night").mkdir(exist_ok=True)
+    files = {
+        "patients": "patient id;region;age;name\n" + "".join(f"{n};north;91;Secret\n" for n in range(300) if rows),
+        "visits": "patient_id,alk.phos,day\n" + "".join(f"{n},98765.25,2024-05-06\n" for n in range(300) if rows),
+        "regions": "region,beds\n" + ("north,70\n" if rows else ""),
+    }
+    for name, text in files.items():
+        Path("night", f"{name}.csv").write_text(text)
+
+
+def test_answers_from_a_file_make_a_policy_that_answers(bare_clinic: Clinic, dpsql: Run) -> None:
+    write_folder()
+    Path("answers.yaml").write_text(ANSWERS)
+    outcome = dpsql("init", "--from", "night", "--answers", "answers.yaml")
+    assert outcome.status == 0 and outcome.out == "", outcome.err
+    assert Path("night.yaml").read_text() == FOLDER_POLICY.replace("about 17", f"about {fits('night.yaml')}")
+    assert "next: dpsql check night.yaml --create-ledger" in outcome.err
+    checked = dpsql("check", "night.yaml", "--create-ledger")
+    assert checked.status == 0, checked.err
+    answer = dpsql("query", "-p", "night.yaml", "SELECT region, COUNT(*) AS n FROM patients GROUP BY region")
+    assert answer.status == 0 and "north" in answer.out, answer.err
+    assert dpsql("init", "--from", "night", "--answers", "answers.yaml").status == 2, "a policy is never overwritten"
+
+
+def fits(policy: str) -> str:
+    """How many questions at its own price the policy's budget allows, as EXPLAIN says."""
+    with open_session(policy, create_ledger=True) as session:
+        lines = "\n".join(session.explain("SELECT COUNT(*) FROM patients").lines)
+    (number,) = re.findall(r"([0-9]+) (?:questions )?like this one", lines)
+    return str(number)
+
+
+def test_what_is_said_and_written_does_not_depend_on_values(bare_clinic: Clinic, dpsql: Run) -> None:
+    Path("answers.yaml").write_text(ANSWERS)
+    said = []
+    for rows in (True, False):
+        write_folder(rows)
+        outcome = dpsql("init", "--from", "night", "--answers", "answers.yaml")
+        assert outcome.status == 0, outcome.err
+        text = Path("night.yaml").read_text()
+        said.append((text, re.sub(r"about . [0-9.,]+", "", outcome.err)))  # bars of means are drawn anew
+        assert not [secret for secret in ("Secret", "91", "98765", "2024-05") if secret in text + outcome.err]
+        Path("night.yaml").unlink()
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong", "problem"),
+    [
+        ("unit: patients.patient_id", "unit: patients.pid", "write TABLE.COLUMN of the source, or row"),
+        ("regions: public", "regions: maybe", "write protected or public or -"),
+        ("patients.repeats: no", "", "patients.repeats has no answer"),
+        ("visits.max_rows: 20", "visits.max_rows: many", "write a whole number from 1 on"),
+        ("visits.max_rows: 20", "", "visits.max_rows has no answer"),
+        ("integer 18 to 110", "18 to 110", "say `integer 18 to 110` or `real 18 to 110`"),
+        ("integer 18 to 110", "integer 110 to 18", "lower"),
+        ("people: 5000", "", "people has no answer: 4. About how many persons are in the data?"),
+        ("people: 5000", "people: 5000\nvisit.day: '-'", "there is no such question; did you mean visits.day?"),
+        ("budget: 2 every month", "budget: 2 every fortnight", "NUMBER every day"),
+        ("per_query: 0.1", "per_query: 3", "one question cannot cost more than all together"),
+        ("per_query: 0.1", "per_query: 0.1\nper_query: 0.2", "is no file of answers"),
+        ("unit: patients.patient_id", "unit: [patients]", "each line is `QUESTION: ANSWER`"),
+    ],
+)
+def test_a_wrong_answer_is_refused_and_nothing_is_written(
+    bare_clinic: Clinic, dpsql: Run, line: str, wrong: str, problem: str
+) -> None:
+    write_folder()
+    Path("answers.yaml").write_text(ANSWERS.replace(line, wrong))
+    outcome = dpsql("init", "--from", "night", "--answers", "answers.yaml")
+    assert outcome.status == 2 and problem in outcome.err, outcome.err
+    assert not Path("night.yaml").exists() and "Traceback" not in outcome.err
+
+
+def test_parquet_and_databases_know_their_types(bare_clinic: Clinic, dpsql: Run) -> None:
+    with duckdb.connect("clinic.duckdb", read_only=True) as connection:
+        connection.execute("COPY patients TO 'people.parquet'")
+    Path("a.yaml").write_text("unit: row\npeople.age: 0 to 120\npeople.region: north, south\npeople: 300\n")
+    assert dpsql("init", "--from", "people.parquet", "--answers", "a.yaml").status == 0
+    assert "age: {type: integer, lower: 0, upper: 120}" in Path("people.yaml").read_text()
+    assert dpsql("check", "people.yaml", "--create-ledger").status == 0
+    Path("b.yaml").write_text(
+        "unit: patients.patient_id\npatients.repeats: no\nnumbers.max_rows: 9\nnumbers.n: 0 to 9\npatients.age: 0 to 99\npeople: 9\n"
+    )
+    outcome = dpsql("init", "--from", "clinic.duckdb", "--out", "c2.yaml", "--answers", "b.yaml")
+    assert outcome.status == 0, outcome.err
+    policy = load_policy("c2.yaml")
+    assert policy.tables["numbers"].foreign_keys == {"patient_id": ("patients", "patient_id")}
+    assert dpsql("init", "--from", "clinic.duckdb", "--starter", "--answers", "b.yaml").status == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "type_", "text"),
+    [
+        ("", "integer", "{type: integer}"),
+        ("0 to 1e3", "integer", "{type: integer, lower: 0, upper: 1e3}"),
+        ("-5 to 5.5", None, "{type: real, lower: -5, upper: 5.5}"),
+        ("2024-01-01 to 2024-12-31", None, "{type: date, lower: 2024-01-01, upper: 2024-12-31}"),
+        (
+            "2024-01-01 08:00:00 to 2024-12-31 09:30:00",
+            None,
+            "{type: timestamp, lower: 2024-01-01 08:00:00, upper: 2024-12-31 09:30:00}",
+        ),
+        ("boolean", None, "{type: boolean}"),
+        ("text a, b", None, '{type: text, domain: ["a", "b"]}'),
+        ('"a, b", c', "text", '{type: text, domain: ["a, b", "c"]}'),
+        ("[date]", "text", '{type: text, domain: ["date"]}'),
+        ("1, 2, 3", "integer", "{type: integer, domain: [1, 2, 3]}"),
+        ("null, no, 1", "text", '{type: text, domain: ["null", "no", "1"]}'),
+        ("it's, 5 %", "text", '{type: text, domain: ["it\'s", "5 %"]}'),
+    ],
+)
+def test_the_answer_about_a_column(answer: str, type_: str | None, text: str) -> None:
+    choice = column_choice(answer, type_, filled=False, in_source=None)
+    assert choice is not None and choice.text() == text
+
+
+@pytest.mark.parametrize(
+    ("answer", "type_"),
+    [
+        ("0 to 9", None), ("0 to 9", "text"), ("9 to 0", "integer"), ("0 to x", "real"), ("integer 0 to 9", "real"), ("north", "text"),
+        ("a,,b", "text"), ("a, a", "text"), ("0,outside:drop to 9", "integer"), ("0} to 9", "integer"), ('"a\nb, c', "text"),
+        ("2024-13-01 to 2024-12-31", None), ("0 to nan", "real"), ("boolean 0 to 1", None), ("[]", "text"),
+    ],
+)  # fmt: skip
+def test_an_answer_about_a_column_that_means_nothing(answer: str, type_: str | None) -> None:
+    with pytest.raises(WrongAnswer):
+        column_choice(answer, type_, filled=False, in_source=None)
+
+
+def test_a_column_may_be_left_out() -> None:
+    assert column_choice("-", "text", filled=False, in_source=None) is None
+
+
+@pytest.mark.parametrize(("people", "delta"), [(1, "1e-6"), (99_999, "1e-6"), (100_000, "1e-7"), (10**9, "1e-11")])
+def test_delta_is_far_below_one_over_the_number_of_people(people: int, delta: str) -> None:
+    assert delta_for(people) == delta and float(delta) * people <= 0.1
+
+
+# --- what the policy is worth -------------------------------------------------------------------------------------------
+
+
+def _bars(policy_text: str, people: int) -> dict[str, float]:
+    lines = list(simulated_errors(parse_policy(policy_text), people))
+    found = (re.fullmatch(r" *the (.*) would be known to about . ([0-9.,]+)", line) for line in lines)
+    return {match[1]: float(match[2].replace(",", "")) for match in found if match}
+
+
+def test_the_simulated_error_is_what_the_policy_implies(bare_clinic: Clinic) -> None:
+    bars = _bars(FOLDER_POLICY, 5000)
+    assert set(bars) == {
+        "number of rows of patients by region", "mean age of patients by region", "number of rows of visits",
+        "mean alk_phos of visits",
+    }  # fmt: skip
+    by_people = bars["mean alk_phos of visits"] / _bars(FOLDER_POLICY, 20_000)["mean alk_phos of visits"]
+    assert 3 < by_people < 5, "four times the people, a quarter of the error"
+    halved = _bars(FOLDER_POLICY.replace("per_query: {epsilon: 0.1}", "per_query: {epsilon: 0.05}"), 5000)
+    assert halved["number of rows of visits"] == pytest.approx(2 * bars["number of rows of visits"], rel=0.1)
+    fewer = _bars(FOLDER_POLICY.replace("max_rows: 20", "max_rows: 5"), 5000)
+    assert fewer["number of rows of visits"] == pytest.approx(bars["number of rows of visits"] / 4, rel=0.1)
+
+
+def test_the_simulation_opens_no_source_and_keeps_no_charge(bare_clinic: Clinic) -> None:
+    write_folder()
+    Path("night.yaml").write_text(FOLDER_POLICY)
+    policy = load_policy("night.yaml")
+    shutil.rmtree("night")
+    lines = list(simulated_errors(policy, 100))
+    assert any("mean age of patients by region" in line for line in lines)
+    assert not Path("night-ledger.db").exists() and not bare_clinic.state.exists()
+
+
+def test_a_policy_with_everything_is_simulated(bare_clinic: Clinic) -> None:
+    """Keys of two columns, tables two links away, key words as names, dates and truth values, more rows than are made up."""
+    text = """\
+dataset: d
+source: duckdb:///d.duckdb
+privacy_unit: {table: p, column: id}
+budget: {epsilon: 1, delta: 1e-6}
+per_query: {epsilon: 0.1}
+ledger: sqlite:///l.db
+tables:
+  p: {max_rows: 1, primary_key: [id], columns: {id: {type: text}, yes: {type: boolean}, born: {type: date, lower: 1900-01-01, upper: 2020-01-01}}}
+  stays:
+    max_rows: 400
+    primary_key: [stay]
+    foreign_keys: {id: p.id, ward: wards.ward}
+    columns:
+      id: {type: text}
+      stay: {type: integer, nullable: false}
+      ward: {type: text}
+      group: {type: integer, domain: [1, 2, 3]}
+      order: {type: real, lower: -5, upper: 5}
+      at: {type: timestamp, lower: 2024-01-01, upper: 2024-12-31}
+  labs:
+    max_rows: 900
+    foreign_keys: {stay: stays.stay}
+    columns: {stay: {type: integer}, value: {type: integer, lower: -9000000000000000000, upper: 9000000000000000000}}
+  wards: {public: true, primary_key: [ward], columns: {ward: {type: text}, floor: {type: integer}}}
+"""
+    lines = list(simulated_errors(parse_policy(text), 10**9))
+    said = "\n".join(lines)
+    assert said.count("would be known to about") == 5 and said.count("such questions fit the budget") == 3, said
+    assert 'SELECT "group", COUNT(*), AVG("order") FROM stays GROUP BY "group"' in said
+    assert said.count("only; with all of them means are known better") == 3
+
+
+# --- typed ----------------------------------------------------------------------------------------------------------------
+
+
+def _terminal(clinic: Clinic) -> pexpect.spawn:
+    environment = os.environ | {"TERM": "dumb", "PROMPT_TOOLKIT_NO_CPR": "1", "LANG": "C.UTF-8", "COLUMNS": "200"}
+    arguments = ["init", "--from", "clinic.duckdb", "--out", "typed.yaml"]
+    return pexpect.spawn(
+        "dpsql", arguments, cwd=clinic.folder, encoding="utf-8", timeout=60, dimensions=(50, 200), env=environment
+    )
+
+
+def _type(child: pexpect.spawn, question: str, *answers: str) -> None:
+    for answer in answers:
+        child.expect_exact(f"{question}")
+        child.expect_exact(": ")
+        child.send(f"{answer}\r")
+
+
+def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
+    with _terminal(bare_clinic) as child:
+        child.expect_exact("1. Whose privacy is it?")
+        _type(child, "unit", "patients.nobody")
+        child.expect_exact("write TABLE.COLUMN of the source, or row")
+        _type(child, "unit", "patients.patient_id")
+        child.expect_exact("Is numbers about persons?")
+        child.send("\r")
+        child.expect_exact("patients.repeats: ")
+        child.sendintr()
+        child.expect_exact("The answers are kept in typed.answers.yaml")
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == 130
+    assert not Path("typed.yaml").exists()
+    assert read_answers(Path("typed.answers.yaml").read_text(), "") == {
+        "unit": "patients.patient_id", "numbers": "protected",
+    }  # fmt: skip
+    with _terminal(bare_clinic) as child:
+        child.expect_exact("Going on with the answers in typed.answers.yaml")
+        for question, answer in (
+            ("patients.repeats", "no"), ("numbers.link [patient_id]", ""), ("numbers.max_rows", "5"), ("patients.region", "north, south"),
+            ("patients.age", "0 to 120"), ("patients.income", "-"), ("numbers.n", "0 to 9"), ("people", "300"), ("budget [1]", ""),
+            ("per_query [0.03]", "0.5"), ("finish [yes]", "again"), ("budget [1]", "2"), ("per_query [0.06]", ""),
+        ):  # fmt: skip
+            child.expect_exact(f"{question}: ")
+            child.send(f"{answer}\r")
+        child.expect_exact("would be known to about")
+        child.expect_exact("finish [yes]: ")
+        child.send("\r")
+        child.expect_exact("typed.yaml is written, with 2 tables")
+        child.expect(pexpect.EOF)
+    policy = load_policy("typed.yaml")
+    assert (policy.budget.epsilon, "income" in policy.tables["patients"].columns) == (2, False)
+    assert not Path("typed.answers.yaml").exists()
+    assert dpsql("check", "typed.yaml", "--create-ledger").status == 0
+
+
+def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) -> None:
+    draft, typed, seen = tmp_path / "d.answers.yaml", iter(["x", "3"]), []
+
+    def ask(question: str, default: str) -> str:
+        seen.append(draft.read_text() if draft.exists() else "")
+        return next(typed)
+
+    def number(text: str) -> int:
+        if not text.isdigit():
+            raise WrongAnswer("a number")
+        return int(text)
+
+    answers = Answers({"first": "1"}, "d", lambda text: None, ask, draft)
+    assert answers.get("first", "?", number) == 1 and answers.get("second", "?", number) == 3
+    assert seen == ['"first": "1"\n'] * 2 and read_answers(draft.read_text(), "d") == {"first": "1", "second": "3"}
+    draft.unlink()
+    draft.mkdir()
+    with pytest.raises(Error) as error:
+        Answers({"first": "1"}, "d", lambda text: None, ask, draft).get("first", "?", number)
+    assert error.value.slug == "file_write"
