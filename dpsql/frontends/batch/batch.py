@@ -15,9 +15,9 @@ from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
 from dpsql.frontends.batch.checkpoint import RunRecord
 from dpsql.frontends.batch.names import name_before, name_problem
-from dpsql.frontends.batch.summary import StatementReport, summary_object
+from dpsql.frontends.batch.summary import ReportedStatement, StatementReport, summary_object
 from dpsql.frontends.interruptible import ask, charge_text
-from dpsql.frontends.rendering.formats import as_object, left_text, paid, write_file
+from dpsql.frontends.rendering.formats import as_object, left_text, paid, row_objects, write_file
 from dpsql.ledger import DECIMALS
 from dpsql.ledger.records import charge_id
 from dpsql.pricing.options import Options
@@ -76,10 +76,11 @@ class Batch:
         charge_again: bool = False,
         keep_going: bool = False,
         bars: bool = False,
+        keep_notes: bool = False,
     ) -> None:
         """`scripts`: files with their texts; `charge_again`: ask statements again whose answers an earlier run
         charged and lost; `keep_going`: answer the others when statements are refused; `bars`: results have NAME_low
-        and NAME_high."""
+        and NAME_high; `keep_notes`: `reported` has what the folder says of each result."""
         self._session = session
         self._scripts = scripts
         self._out = out
@@ -87,6 +88,9 @@ class Batch:
         self._charge_again = charge_again
         self._keep_going = keep_going
         self._bars = bars
+        self._keep_notes = keep_notes
+        self._notes: dict[str, dict[str, Any]] = {}
+        self._texts: dict[str, str] = {}
         self._refused = 0
         self._names: set[str] = set()
         self._reports: list[StatementReport] = []
@@ -112,6 +116,13 @@ class Batch:
             error=error, dry_run=dry_run,
         )  # fmt: skip
 
+    def reported(self) -> list[ReportedStatement]:
+        """Return every statement with its outcome, and with the note of its result if it has one."""
+        return [
+            ReportedStatement(report, self._texts.get(report.place, ""), self._notes.get(report.result or ""))
+            for report in self._reports
+        ]
+
     def run(self, watcher: Watcher) -> int:
         """Price the set, refuse it as a whole if it does not fit, then answer the statements without results.
 
@@ -127,6 +138,9 @@ class Batch:
             record.save()
             return self._answer_all(record, steps, watcher)
         finally:
+            if self._keep_notes:
+                have = [report.result for report in self._reports if report.state in ("answered", "earlier")]
+                self._notes = {name: note for name in have if name and (note := record.note(name)) is not None}
             record.close()
 
     # --- before anything is charged -----------------------------------------------------------------------------------
@@ -161,6 +175,7 @@ class Batch:
             name = name_before(text, end, piece.offset) or name
             end = piece.offset + len(piece.sql)
             place = f"{path}:{piece.line}"
+            self._texts[place] = piece.sql
             try:
                 if problem := name_problem(name) if name else "":
                     raise refuse("batch_name", name=name, problem=problem)
@@ -343,6 +358,7 @@ class Batch:
             "policy_version": self._session.policy.version,
             "analyst": self._session.analyst,
             "bars": self._bars,
+            "rows": row_objects(release),
             **as_object(release),
         }
         try:

@@ -89,6 +89,14 @@ class RunRecord:
             return False
         return note.get("request") == request and note.get("sha256") == digest
 
+    def note(self, name: str) -> dict[str, Any] | None:
+        """Return the note beside a result that this run wrote, or that `is_done`; None if somebody has changed it since."""
+        try:
+            facts: dict[str, Any] = json.loads((self.folder / note_name(name)).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return facts if isinstance(facts, dict) and "rows" in facts else None
+
     def keep(self, name: str, write: Callable[[Path], object], note: dict[str, Any]) -> None:
         """Store a result, then the note that says it is done."""
         self.put(name, write)

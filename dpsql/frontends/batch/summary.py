@@ -22,6 +22,15 @@ class StatementReport:
     error: Error | None = None
 
 
+@dataclass(frozen=True)
+class ReportedStatement:
+    """A statement with its outcome. `note`: what the folder has beside its result, None where there is no result."""
+
+    report: StatementReport
+    sql: str
+    note: Mapping[str, Any] | None
+
+
 def summary_object(
     reports: list[StatementReport], *, dataset: str, price: str | None, left: Mapping[str, Mapping[str, str]], status: int,
     error: Error | None, dry_run: bool,

@@ -135,13 +135,19 @@ def explain(
 @click.option("--charge-again", is_flag=True, help="Ask anew what an earlier run charged and lost.")
 @click.option("--keep-going", is_flag=True, help="Answer the others when statements are refused.")
 @click.option("--bars", is_flag=True, help="NAME_low and NAME_high beside noisy columns of csv, parquet and arrow.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a page with all answers, bars and prices: .html.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write what became of each statement to standard output.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.pass_context
 def run(
     context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
     confidence: str | None, settings: tuple[str, ...], out: Path, format: str,
-    dry_run: bool, charge_again: bool, keep_going: bool, bars: bool, as_json: bool, files: tuple[Path, ...],
+    dry_run: bool, charge_again: bool, keep_going: bool, bars: bool, report: Path | None, as_json: bool,
+    files: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Answer all statements of SQL files: priced as a whole first, one result file each, safe to run again.
 
@@ -150,9 +156,14 @@ def run(
     from dpsql.frontends.batch.batch import Batch
     from dpsql.frontends.cli.progress import Progress
 
+    if report is not None:
+        _begin_report(report, dry_run)
     scripts = [(file, read_text(file)) for file in _sql_files(files)]
     with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
-        batch = Batch(session, scripts, out, format, charge_again=charge_again, keep_going=keep_going, bars=bars)
+        batch = Batch(
+            session, scripts, out, format, charge_again=charge_again, keep_going=keep_going, bars=bars,
+            keep_notes=report is not None,
+        )  # fmt: skip
         status, failure = int(Exit.FAULT), None
         try:
             with Progress() as progress:
@@ -166,9 +177,25 @@ def run(
             failure = unexpected(error)
             raise failure from error
         finally:
+            summary = batch.summary(status, failure, dry_run=dry_run)
             if as_json:
-                click.echo(json.dumps(batch.summary(status, failure, dry_run=dry_run), ensure_ascii=False, indent=1))
+                click.echo(json.dumps(summary, ensure_ascii=False, indent=1))
+            if report is not None:
+                from dpsql.frontends.batch.report_page import write_report
+                from dpsql.frontends.rendering.formats import left_text
+
+                write_report(report, batch.reported(), summary, left_text(session))
     context.exit(status)
+
+
+def _begin_report(report: Path, dry_run: bool) -> None:
+    """Check the place of a report, and remove an earlier one: what is there after a crash must not be of another run."""
+    from dpsql.frontends.batch.report_page import forget_report, require_report_place
+
+    if dry_run:
+        raise click.UsageError("--dry-run writes nothing: leave --report out")
+    require_report_place(report)
+    forget_report(report)
 
 
 def _sql_files(places: tuple[Path, ...]) -> list[Path]:

@@ -135,8 +135,13 @@ def _csv_cell(value: object) -> str:
 
 def write_json(release: Release, out: TextIO) -> None:
     """One object: columns, rows, ends of the error bars, price and receipt; see `as_object`."""
-    json.dump({"rows": _records(release.table), **as_object(release)}, out, ensure_ascii=False, allow_nan=False)
+    json.dump({"rows": row_objects(release), **as_object(release)}, out, ensure_ascii=False, allow_nan=False)
     out.write("\n")
+
+
+def row_objects(release: Release) -> list[dict[str, Any]]:
+    """Return the rows of an answer as objects of JSON."""
+    return _records(release.table)
 
 
 def as_object(release: Release) -> dict[str, Any]:

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.rendering.formats import paid
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dpsql.release.release import OutputColumn, Release
     from dpsql.session.session import Session
 
@@ -31,6 +33,33 @@ _AXIS_LETTERS = 60
 _BAR_COLOUR = "#4c78a8"
 _RULE_COLOUR = "#222222"
 Chart = Any
+
+
+class Drawable(Protocol):
+    """An answer that can be drawn: a release, or what a file says of one. Tables of the values and the ends of their bars."""
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        """Name, type and noisiness of each column."""
+
+    @property
+    def table(self) -> pa.Table:
+        """The values."""
+
+    @property
+    def low(self) -> pa.Table:
+        """Lower ends of the bars, in the columns of `table`."""
+
+    @property
+    def high(self) -> pa.Table:
+        """Upper ends of the bars, in the columns of `table`."""
+
+    @property
+    def confidence(self) -> float:
+        """The share of cases in which a bar holds."""
+
+    def __len__(self) -> int:
+        """The number of rows."""
 
 
 def check_plot(place: Path) -> None:
@@ -89,7 +118,7 @@ def draw_release(release: Release, place: Path) -> None:
     write_plot(release_chart(release), place, charged=paid(release))
 
 
-def release_chart(release: Release, title: str = "") -> Chart:
+def release_chart(release: Drawable, title: str = "") -> Chart:
     """Return a chart of an answer: a panel for each noisy number, its error bars, over up to two columns of keys.
 
     Dates and keys of many values are drawn as lines with a band, other keys as bars; of very many rows the first.

@@ -1,0 +1,198 @@
+"""`dpsql run --report`: one page with the questions of a run, their answers with error bars as pictures, prices and receipts.
+
+The page shows what is in the folder of the run and nothing else. It needs no network and runs no script.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.batch.summary import ReportedStatement
+from dpsql.frontends.rendering.formats import unique_names
+from dpsql.frontends.rendering.plots import check_columns, release_chart
+from dpsql.plan.intervals import Type
+from dpsql.release.html import answer_html
+from dpsql.release.release import OutputColumn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Note = Mapping[str, Any]
+_STATES = {
+    "answered": "answered by this run",
+    "earlier": "answered by an earlier run, on the same data",
+    "lost": "charged by an earlier run; its answer is lost",
+    "refused": "refused",
+    "failed": "failed",
+    "priced": "not asked",
+}
+_STYLE = """\
+body { font: 15px/1.5 system-ui, sans-serif; color: #1d2430; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin: 0; }
+section { border-top: 1px solid #d5dbe3; padding: 1.2rem 0; }
+pre { background: #f4f6f9; padding: .6rem .8rem; overflow-x: auto; white-space: pre-wrap; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .15rem .8rem .15rem 0; text-align: left; }
+img { max-width: 100%; display: block; margin: .6rem 0; } p { margin: .3rem 0; } .facts { color: #5a6472; font-size: .9rem; }
+.refused, .failed, .lost { color: #9b1c1c; }
+"""
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """An answer as it is in the folder of a run, with all that a picture needs."""
+
+    columns: tuple[OutputColumn, ...]
+    table: pa.Table
+    low: pa.Table
+    high: pa.Table
+    confidence: float
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+
+def require_report_place(place: Path) -> None:
+    """Check that a report can be written, before anything is charged. Raises plot_ending, plot_missing, file_write."""
+    from dpsql.frontends.rendering.plots import check_plot
+
+    if place.suffix.lower() != ".html":
+        raise refuse("plot_ending", place=str(place), endings=".html")
+    check_plot(place)
+
+
+def forget_report(place: Path) -> None:
+    """Remove the report of an earlier run: from here on, only this run may be read there. Raises Fault file_write."""
+    try:
+        place.unlink(missing_ok=True)
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+
+
+def write_report(place: Path, statements: Sequence[ReportedStatement], summary: Mapping[str, Any], left: str) -> None:
+    """Write the page. `summary`: the run as `dpsql run --json` says it; `left`: of each account, in words.
+
+    Raises Fault file_write, charged if answers were.
+    """
+    try:
+        place.write_text(report_page(statements, summary, left), encoding="utf-8")
+    except OSError as error:
+        charged = any(statement.report.state == "answered" for statement in statements)
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
+
+
+def report_page(statements: Sequence[ReportedStatement], summary: Mapping[str, Any], left: str) -> str:
+    """Return the page as HTML."""
+    dataset = escape(str(summary["dataset"]))
+    answers = sum(statement.report.state in ("answered", "earlier") for statement in statements)
+    ended = summary["error"]
+    head = [
+        f"{answers} of {len(statements)} statements have an answer",
+        f"price of the set: {summary['price'] or 'unknown'}",
+    ]
+    head += [f"left: {left}", f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"]
+    facts = "".join(f'<p class="facts">{escape(line)}</p>' for line in head)
+    problem = f'<p class="failed">The run ended with: {escape(ended["message"])}</p>' if ended else ""
+    sections = "\n".join(map(_section, statements))
+    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{dataset}: answers</title>\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{_STYLE}</style></head>\n'
+        f"<body><h1>{dataset}</h1>{facts}{problem}\n{sections}\n</body></html>\n"
+    )
+
+
+def _section(statement: ReportedStatement) -> str:
+    report = statement.report
+    heading = escape(Path(report.result).stem if report.result else report.place)
+    parts = [
+        f"<h2>{heading}</h2>",
+        f'<p class="facts {report.state}">{escape(_STATES[report.state])}; {escape(report.place)}</p>',
+    ]
+    if statement.sql:
+        parts.append(f"<pre>{escape(statement.sql)}</pre>")
+    if report.error is not None:
+        charge = "the charge stays" if report.error.charged else "nothing was charged"
+        lines = [line for line in (report.error.message, report.error.hint, charge) if line]
+        parts.append(f'<p class="{report.state}">{"<br>".join(map(escape, lines))}</p>')
+    if statement.note is not None:
+        parts += _answer_parts(statement.note)
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _answer_parts(note: Note) -> list[str]:
+    """Return picture and table of an answer, with its price and receipt below."""
+    columns, names = note["columns"], [str(column["name"]) for column in note["columns"]]
+    keyed = list(zip(unique_names(names), columns, strict=True))
+    errors: list[list[float | None] | None] = [
+        [_number(row[key]) for row in note["error"]] if column["noisy"] else None for key, column in keyed
+    ]
+    rows = [tuple(_cell(_value(row[key], column["type"])) for key, column in keyed) for row in note["rows"]]
+    price = "nothing, answered from stored releases" if note["reused"] else note["price"] or note["charged"]
+    remarks = [f"price: {price}", f"receipt {note['receipt']}"] if note["receipt"] else []
+    if any(column["noisy"] for column in columns):
+        remarks.append(f"error bars hold in {note['confidence'] * 100:g} % of cases")
+    return [
+        _picture(note),
+        answer_html(names, rows, errors, len(rows), ("; ".join(remarks), *note["notices"], *note["notes"])),
+    ]
+
+
+def _cell(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _picture(note: Note) -> str:
+    """Return the picture of an answer as `dpsql plot` draws it, "" where there is nothing to draw."""
+    import vl_convert
+
+    answer = _stored_answer(note)
+    try:
+        check_columns(answer.columns)
+    except Error:
+        return ""
+    if not len(answer):
+        return ""
+    drawing = vl_convert.vegalite_to_svg(release_chart(answer).to_json())
+    encoded = base64.b64encode(drawing.encode()).decode("ascii")
+    return f'<img alt="the answer with its error bars" src="data:image/svg+xml;base64,{encoded}">'
+
+
+def _stored_answer(note: Note) -> StoredAnswer:
+    import pyarrow as pa
+
+    columns = tuple(OutputColumn(c["name"], Type(c["type"]), c["noisy"]) for c in note["columns"])
+    keys = unique_names([column.name for column in columns])
+
+    def as_table(records: Sequence[Mapping[str, Any]]) -> pa.Table:
+        arrays = []
+        for key, column in zip(keys, columns, strict=True):
+            values = [_value(row.get(key), column.type.value) for row in records]
+            numbers = column.noisy and column.type.value in ("integer", "real")
+            arrays.append(pa.array(map(_number, values), pa.float64()) if numbers else pa.array(values))
+        return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
+
+    low, high = (as_table(note[end] or [{}] * len(note["rows"])) for end in ("low", "high"))
+    return StoredAnswer(columns, as_table(note["rows"]), low, high, note["confidence"])
+
+
+def _value(value: Any, type_: str) -> Any:
+    """Return a value of a note as it was released."""
+    if not isinstance(value, str):
+        return value
+    if type_ == "date":
+        return date.fromisoformat(value)
+    if type_ == "timestamp":
+        return datetime.fromisoformat(value)
+    return float(value) if type_ in ("real", "integer") else value
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or isinstance(value, bool) else float(value)
