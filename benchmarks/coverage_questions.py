@@ -58,6 +58,10 @@ def _of_people(setting: Setting) -> bool:
     return setting.entity
 
 
+def _of_rows(setting: Setting) -> bool:
+    return not setting.entity and not setting.private and _with_rows_enough(setting)
+
+
 def _clips_absolute_values(setting: Setting) -> bool:
     return setting.entity and setting.accountant == "pure"
 
@@ -159,6 +163,8 @@ QUESTIONS = (
              wide=ENDS, when=_with_rows_enough),
     Question(("SAMPLE_AGGREGATE",), "SELECT k, SAMPLE_AGGREGATE(AVG(x), 0, 200, 20) FROM t GROUP BY k",
              exact="SELECT k, AVG(x) FROM t GROUP BY k", options=("dp.quantile_bars = on",), wide=ENDS, when=_with_rows_enough),
+    Question(("mean of samples",), "SELECT k, SAMPLE_AGGREGATE(COUNT(*), 0, 64, 20, 'mean') FROM t GROUP BY k",
+             exact="SELECT k, COUNT(*) / 20 FROM t GROUP BY k", when=_of_rows),
     Question(("COUNT in a join of two protected tables", "AVG in a join of two protected tables"),
              "SELECT t.k, COUNT(*), AVG(p.age) FROM t JOIN people AS p ON t.person = p.person WHERE p.age < 70 GROUP BY t.k",
              wide=HULL, when=_of_people),

@@ -64,6 +64,9 @@ class Basis(Protocol):
     def sample_median(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
         """The median of what `value`, an expression over statistics, is in each of so many samples of units."""
 
+    def sample_mean(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
+        """The mean of the same."""
+
 
 class Arguments(Enum):
     """How the arguments of a call are read. `sql.binder.aggregates` has a rule for each."""
@@ -77,7 +80,7 @@ class Arguments(Enum):
     QUANTILE = "a bounded value, and which quantile of it"
     MODE = "a value of which few are possible"
     END_ROW = "a value of which few are possible, and a bounded value that orders rows"
-    SAMPLES = "an expression over aggregates, its bounds, and a number of samples"
+    SAMPLES = "an expression over aggregates, its bounds, a number of samples, and how they are combined"
 
 
 class SharedPart(Flag):

@@ -27,7 +27,7 @@ from dpsql.privacy.mechanisms.most_frequent import MostFrequent, MostFrequentPla
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
 from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
-from dpsql.privacy.mechanisms.sample_values import SampleValuesPlan
+from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan, SampleValuesPlan
 
 EXACT = 1 + 1e-9
 """Room for the rounding of floats where a probability is computed in them."""
@@ -103,6 +103,10 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
                 parts = released_local(verdict, (number, plan), left_block, right_block)
                 epsilon, delta, rho = epsilon + parts[0], delta + parts[1], rho + parts[2]
                 continue
+            if isinstance(plan, SampleMeanPlan):
+                spent, concentrated = summed_samples(verdict, (number, plan), left_block, right_block)
+                epsilon, rho = epsilon + spent, rho + concentrated
+                continue
             assert isinstance(plan, (RankHistogramPlan, MostFrequentPlan, EndRowsPlan))
             for name, law, level in choices(plan):
                 histograms: list[Histograms] = [
@@ -155,6 +159,22 @@ def released_local(
     share = Fraction(len(moved), law.sensitivity.l0)
     loss = law.loss
     return (loss.epsilon or Fraction(0)) * share, delta, (loss.rho or Fraction(0)) * share
+
+
+def summed_samples(
+    verdict: Verdict, place: tuple[int, SampleMeanPlan], left: Measured, right: Measured
+) -> tuple[Fraction, Fraction]:
+    """(epsilon, rho) that the sums of samples' values cost between two neighbours."""
+    number, plan = place
+    noise = plan.law.noise
+    vectors = [block.terms.get(plan.name, {}) for block in (left, right)]
+    moved = moves(*vectors)
+    verdict.problems += [
+        f"block {number} {plan.name}: {norm} distance {distance} > claimed {claim}"
+        for norm, distance, claim in within(moved, noise.sensitivity)
+    ]
+    verdict.reach({(number, plan.name): Fraction(sum(map(abs, moved.values())), noise.sensitivity.l1)})
+    return loss(noise, *vectors)
 
 
 def covers(charge: Mapping[str, int], price: Price) -> bool:

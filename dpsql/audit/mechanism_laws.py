@@ -39,6 +39,7 @@ from dpsql.privacy.mechanisms.local_sensitivity import (
 )
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
+from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan
 
 DRAWS = 100_000
 CHOICES = 20_000
@@ -77,6 +78,10 @@ def laws_of(price: Price) -> dict[tuple[str, int], Callable[[], LawChecked]]:
             if isinstance(plan, LocalSensitivityPlan):
                 assert isinstance(plan.law, (SmoothSensitivity, ProposeTestRelease))
                 checks.setdefault((plan.law.mechanism, 0), partial(check_local, plan.law))
+                continue
+            if isinstance(plan, SampleMeanPlan):
+                size = round(math.log2(float(plan.law.noise.noise_scale)))
+                checks.setdefault((plan.law.mechanism, size), partial(check_law, plan.law.noise))
                 continue
             for _, law in plan.laws:
                 choice = audited_choice(law)

@@ -120,11 +120,19 @@ class RecordingGate(Gate):
         """Note the histograms from which a number with noise by local sensitivity is computed."""
         return self._noted(name, histograms, law, groups)
 
-    def _noted(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+    def release_sample_sums(self, name: str, sums: NDArray[np.int64], law: Law, groups: Groups) -> NDArray[np.float64]:
+        """Note the sums of samples' values, as `add` does."""
+        self._after_selection(groups)
+        return super().release_sample_sums(name, sums, law, groups)
+
+    def _after_selection(self, groups: Groups) -> None:
         if not groups.public and self.blocks:
             self._groups = (
                 groups  # selection came before and admitted every key, so that these are the groups of its block
             )
+
+    def _noted(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        self._after_selection(groups)
         block = self._block(groups)
         block.laws[name] = law
         histograms = histograms.taken_apart()

@@ -39,6 +39,7 @@ from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric
+from dpsql.privacy.mechanisms.sample_values import NoisySampleMean
 
 _WIDTH = 125
 """Exact sums are kept within 2**125, so that noise (below 2**62) never carries out of 128 bits."""
@@ -148,6 +149,17 @@ class Gate:
             guard(test is not None and noise is not None)
             return tested_numbers(histograms, law, np.asarray(test), np.asarray(noise))
         raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+
+    def release_sample_sums(self, name: str, sums: NDArray[np.int64], law: Law, groups: Groups) -> NDArray[np.float64]:
+        """The sum of samples' cells of each group with its noise, in steps of a cell.
+
+        Raises as `choose` does.
+        """
+        if not isinstance(law, NoisySampleMean):
+            raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+        (drawn,) = self.draw([law.noise], groups)
+        guard(drawn is not None)
+        return self.add(name, Int128.from_int64(sums), law.noise, groups, drawn).to_float64() * 2.0**law.noise.shift
 
     def count_rows(self, exact: int, noise: Noise | None) -> int:
         """Draw the number of rows that an export writes: the exact number with its noise, never below 0; as it is without noise.

@@ -66,6 +66,10 @@ class Chooser(Protocol):
 
     def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
 
+    def release_sample_sums(
+        self, name: str, sums: NDArray[np.int64], law: Law, groups: Groups
+    ) -> NDArray[np.float64]: ...
+
 
 def released_quantiles(
     table: Any, plan: RankHistogramPlan, groups: Groups, gate: Chooser

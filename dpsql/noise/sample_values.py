@@ -1,4 +1,5 @@
-"""From the values of samples to the cells that are released as quantiles of them (`plan.measurements.SampleValues`).
+"""From the values of samples to the cells that are released as quantiles of them, or to their noisy sums
+(`plan.measurements.SampleValues` and `SampleMean`).
 
 The engine returns, for each group and cell, how many samples have their value there. Every group has as many values as there are
 samples, whatever the data: samples that the engine has no value of are put into the cell in the middle.
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.rank_histograms import Chooser, Histograms, chosen_quantiles, laid_out, with_rows
-from dpsql.privacy.mechanisms.sample_values import SampleValuesPlan
+from dpsql.privacy.mechanisms.local_sensitivity import ends_of
+from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan, SampleValuesPlan
 
 
 def released_sample_values(
@@ -26,8 +28,39 @@ def released_sample_values(
 
 def completed(histograms: Histograms, plan: SampleValuesPlan) -> Histograms:
     """Every group with `plan.samples` values. Raises Fault noise_answer for a group that has more."""
-    through = np.concatenate([[0], np.cumsum(histograms.count)])
-    missing = plan.samples - (through[histograms.start[1:]] - through[histograms.start[:-1]])
+    missing = _missing(histograms, plan.samples)
+    return with_rows(histograms, plan.middle, missing)
+
+
+def released_sample_mean(
+    table: Any, plan: SampleMeanPlan, groups: Groups, gate: Chooser
+) -> dict[str, NDArray[np.int64]]:
+    """The noisy sum of each group within its range, and both ends of its error bar. Raises Fault noise_answer for a table of the
+    wrong shape."""
+    sums = sample_sums(laid_out(table, plan.cells, groups), plan)
+    noisy = gate.release_sample_sums(plan.name, sums, plan.law, groups)
+    low, high = plan.range
+    number = np.floor(np.clip(noisy, low, high)).astype(np.int64)
+    ends = zip(ends_of(plan.name), (number - plan.width, number + plan.width), strict=True)
+    return {plan.name: number} | {name: np.clip(end, low, high) for name, end in ends}
+
+
+def sample_sums(histograms: Histograms, plan: SampleMeanPlan) -> NDArray[np.int64]:
+    """The sum of (cell - middle) over the samples of every group. Raises Fault noise_answer for a group with more of them than
+    `plan.samples`."""
+    _missing(histograms, plan.samples)
+    return _in_groups(histograms, (histograms.cell - plan.middle) * histograms.count)
+
+
+def _missing(histograms: Histograms, samples: int) -> NDArray[np.int64]:
+    """Return how many samples of each group have no value. Raises Fault noise_answer where there are more than `samples`."""
+    missing = samples - _in_groups(histograms, histograms.count)
     if (missing < 0).any():
         raise refuse("noise_answer", charged=True)
-    return with_rows(histograms, plan.middle, missing)
+    return missing
+
+
+def _in_groups(histograms: Histograms, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sums of `numbers`, one for each cell that is not empty, in each group."""
+    through = np.concatenate([[0], np.cumsum(numbers)])
+    return np.asarray(through[histograms.start[1:]] - through[histograms.start[:-1]])

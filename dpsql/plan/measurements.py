@@ -19,7 +19,7 @@ from dpsql.privacy.mechanisms.end_rows import END_ROWS
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, PROPOSED, ends_of
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
-from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 
 Part = TypeVar("Part")
 
@@ -111,6 +111,41 @@ class SampleValues(RankHistogram):
 
 
 @dataclass(frozen=True)
+class SampleMean:
+    """In which cell of a grid each of the samples of a group has its `value`, and the mean of the samples with noise, released as
+    the sum of (cell - middle).
+
+    `value`, `term`, `samples` and `by_unit` are those of `SampleValues`. An error bar is released that holds with `confidence`.
+    `mechanism`: the noise that is asked for, or "auto".
+    """
+
+    name: str
+    value: Expr
+    term: Term
+    samples: int
+    by_unit: bool
+    confidence: Fraction
+    mechanism: str = "auto"
+
+    word = SAMPLE_MEAN
+
+    @property
+    def cells(self) -> int:
+        """Return how many cells a group has."""
+        return self.term.magnitude + 1
+
+    @property
+    def middle(self) -> int:
+        """The cell of the middle of the bounds."""
+        return self.term.magnitude // 2
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of what is released for each group."""
+        return (self.name, *ends_of(self.name))
+
+
+@dataclass(frozen=True)
 class MostFrequentValue:
     """How many rows of each group have their `value` in each cell of a list, and the most frequent one, released as its number.
 
@@ -193,5 +228,5 @@ class LocalNumber:
         return (self.name, *(ends_of(self.name) if self.mechanism == PROPOSED else ()))
 
 
-MEASUREMENTS = (RANK_HISTOGRAM, MOST_FREQUENT, END_ROWS, SAMPLE_VALUES, LOCAL_SENSITIVITY)
+MEASUREMENTS = (RANK_HISTOGRAM, MOST_FREQUENT, END_ROWS, SAMPLE_VALUES, SAMPLE_MEAN, LOCAL_SENSITIVITY)
 """Every word, for the test that no floor lacks a part."""

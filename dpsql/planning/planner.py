@@ -30,6 +30,7 @@ from dpsql.pricing.local_sensitivity import requested
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, price
 from dpsql.pricing.running_totals import levels
+from dpsql.pricing.sample_values import MeanRequest
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
@@ -189,7 +190,8 @@ class Planner:
                 )
         local = requested(options)
         bars = options.confidence if options.quantile_bars or local is not None else None
-        blocks = tuple(bounded(block, self.policy, options.bounds, bars, local) for block in plan.blocks)
+        means = MeanRequest(options.confidence, options.mechanism)
+        blocks = tuple(bounded(block, self.policy, options.bounds, bars, local, means) for block in plan.blocks)
         widest = partial(self._widest, plan, options)
         priced = price(blocks, options, self.policy, self.accountant, widest)
         if options.workload is Objective.RUNNING and options.target_error is None and not plan.results:

@@ -30,17 +30,20 @@ class TermBasis:
         stars: bool = True,
         groups: int = 1,
         bars: Fraction | None = None,
+        means: sample_values.MeanRequest | None = None,
     ) -> None:
         """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit.
 
         `sharing`: terms that can share each row do, COUNT(*) among them with `stars`. `groups`: how many the answer has, as far
         as that is public. `bars`: the confidence of the error bars of quantiles that are measured (None: there are none).
+        `means`: what is asked of means of samples.
         """
         self.one_row = one_row
         self.rows = rows
         self.bounds = bounds
         self.groups = groups
         self.bars = bars
+        self.means = means or sample_values.MeanRequest()
         self.ends: dict[Formula, tuple[Formula, Formula]] = {}
         """Of the values of quantiles with an error bar, both ends."""
         self.terms: list[Term] = []
@@ -174,4 +177,12 @@ class TermBasis:
         )
         if ends is not None:
             self.ends[formula] = ends
+        return formula
+
+    def sample_mean(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
+        """The mean of the values of samples of units, with noise, and its error bar."""
+        formula, ends = sample_values.measured_mean(
+            self.measurements, self.groups, value, bounds, samples, not self.one_row, self.means
+        )
+        self.ends[formula] = ends
         return formula

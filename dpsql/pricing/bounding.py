@@ -18,6 +18,7 @@ from dpsql.pricing.basis import TermBasis
 from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
+from dpsql.pricing.sample_values import MeanRequest
 
 SELECTION = "sel"
 """Engine column that partition selection looks at when no measured term counts the same."""
@@ -29,9 +30,11 @@ def bounded(
     bounds: ContributionBounds,
     bars: Fraction | None = None,
     local: LocalRequest | None = None,
+    means: MeanRequest | None = None,
 ) -> BoundedBlock:
     """The basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the confidence
-    of the error bars of quantiles that are measured. `local`: noise follows the local sensitivity of measures."""
+    of the error bars of quantiles that are measured. `local`: noise follows the local sensitivity of measures.
+    `means`: what is asked of means of samples."""
     if any(measure.per_group is not None for measure in block.measures):
         raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
     block = without_neutral(block)
@@ -54,11 +57,11 @@ def bounded(
     # Terms share each row where that halves the parts of the budget at least: a count is then the difference of two sums,
     # with as much noise under Gaussian laws as one of twice as many parts, and with less under Laplace's.
     one_row = rows == 1 or not has_owner
-    basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars, local)
+    basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars, local, means)
     # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
     stars, parts = not (private_keys and one_row), _parts(basis, private_keys)
     if parts != 1 and local is None:
-        shared = _basis(block, one_row, rows, bounds, assumed_groups, bars, None, sharing=True, stars=stars)
+        shared = _basis(block, one_row, rows, bounds, assumed_groups, bars, None, means, sharing=True, stars=stars)
         if 2 * _parts(shared[0], private_keys) <= parts:
             basis, formulas = shared
     if not has_owner and any(term.clip is not None for term in basis.terms):
@@ -88,11 +91,10 @@ def _groups(block: Block, basis: TermBasis, formulas: tuple[MeasureFormula, ...]
 
 
 def _ends(basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> tuple[tuple[str, Formula, Formula, Fraction], ...]:
-    """The measures that are a quantile with an error bar, as it stands or rounded."""
-    if basis.bars is None:
-        return ()
+    """The measures that are a quantile or a mean of samples with an error bar, as it stands or rounded."""
+    confidence = basis.means.confidence if basis.bars is None else basis.bars
     of_formula = basis.ends | {whole(formula): ends for formula, ends in basis.ends.items()}
-    return tuple((name, *of_formula[formula], basis.bars) for name, formula, _ in formulas if formula in of_formula)
+    return tuple((name, *of_formula[formula], confidence) for name, formula, _ in formulas if formula in of_formula)
 
 
 def _basis(
@@ -103,10 +105,11 @@ def _basis(
     groups: int,
     bars: Fraction | None,
     local: LocalRequest | None,
+    means: MeanRequest | None,
     sharing: bool = False,
     stars: bool = True,
 ) -> tuple[TermBasis, tuple[MeasureFormula, ...]]:
-    basis = TermBasis(block.measures, one_row, rows, bounds, sharing, stars, groups, bars)
+    basis = TermBasis(block.measures, one_row, rows, bounds, sharing, stars, groups, bars, means)
     if local is not None:
         return basis, tuple((measure.name, basis.local(measure, local), Type.REAL) for measure in block.measures)
     return basis, tuple(

@@ -14,12 +14,12 @@ from dpsql.pricing.local_sensitivity import LocalNumberPricing
 from dpsql.pricing.measurement_contract import MeasurementPricing
 from dpsql.pricing.most_frequent import MostFrequentPricing
 from dpsql.pricing.rank_histograms import RankHistogramPricing
-from dpsql.pricing.sample_values import SampleValuesPricing
+from dpsql.pricing.sample_values import SampleMeanPricing, SampleValuesPricing
 from dpsql.privacy.mechanisms.end_rows import END_ROWS
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
-from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 
 PARTS: Register[MeasurementPricing] = Register(
     "pricing",
@@ -29,6 +29,7 @@ PARTS: Register[MeasurementPricing] = Register(
         END_ROWS: EndRowsPricing(),
         LOCAL_SENSITIVITY: LocalNumberPricing(),
         SAMPLE_VALUES: SampleValuesPricing(),
+        SAMPLE_MEAN: SampleMeanPricing(),
     },
 )
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.formulas import Formula
+from dpsql.plan.formulas import Formula, NoisyValue, greatest, least
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.measurements import RankHistogram, SampleValues
+from dpsql.plan.measurements import RankHistogram, SampleMean, SampleValues
 from dpsql.plan.plan import Caps, Column, Expr, Term, TermKind
 from dpsql.pricing.list_cells import MOST_CELLS
 from dpsql.pricing.measurement_contract import ExplainedNumber
@@ -18,15 +19,41 @@ from dpsql.pricing.rank_histograms import RankHistogramPricing, cell_value, chos
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.sample_values import SampleValuesPlan, enough_samples, entries_moved
+from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
+from dpsql.privacy.mechanisms.exponential import Choice, choice_for
+from dpsql.privacy.mechanisms.local_sensitivity import FollowsFrom, ends_of
+from dpsql.privacy.mechanisms.registry import MECHANISMS, askable
+from dpsql.privacy.mechanisms.sample_values import (
+    NoisySampleMean,
+    SampleMeanPlan,
+    SampleValuesPlan,
+    enough_samples,
+    entries_moved,
+    sum_moved,
+)
 
 VALUE = "value"
 """The column that holds the value of a sample, from which its cell is computed."""
 _BITS = 16
 """A grid has from 2**15 to 2**16 steps: one of them is a three-hundredth of a per cent of the range at most."""
 _MEDIAN = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class MeanRequest:
+    """What a question asks of means of samples: the confidence of their error bars, and `dp.mechanism`."""
+
+    confidence: Fraction = Fraction(19, 20)
+    mechanism: str = "auto"
+
+
+def _grid(groups: int, bounds: tuple[Fraction, Fraction], samples: int) -> tuple[Column, Term]:
+    """The column of the samples' values, and the term that gives their cells. Raises Refusal many_samples."""
+    if samples * max(1, groups) > MOST_CELLS:
+        raise refuse("many_samples", groups=groups, samples=samples, most=MOST_CELLS // max(1, groups))
+    low, high = bounds
+    column = Column(VALUE, Facts(Type.REAL, low, high))
+    return column, summed(column, None, low, _BITS)[0]
 
 
 def measured(
@@ -41,15 +68,52 @@ def measured(
     """The median of the samples' values as a formula over its released number, and both ends of its error bar at the confidence
     `bars`. An equal measurement in `measurements` is made once. Raises Refusal many_samples for too many `samples` in so many
     `groups`."""
-    if samples * max(1, groups) > MOST_CELLS:
-        raise refuse("many_samples", groups=groups, samples=samples, most=MOST_CELLS // max(1, groups))
-    low, high = bounds
-    column = Column(VALUE, Facts(Type.REAL, low, high))
-    term, _ = summed(column, None, low, _BITS)
+    column, term = _grid(groups, bounds, samples)
     requested = SampleValues("", value, term, (), samples=samples, by_unit=by_unit)
     name, term = chosen_of(measurements, requested, _MEDIAN)
     ends = None if bars is None else end_values(column, term, with_ends(measurements, name, bars))
     return cell_value(column, term, name, False)[0], ends
+
+
+def measured_mean(
+    measurements: list[Any],
+    groups: int,
+    value: Expr,
+    bounds: tuple[Fraction, Fraction],
+    samples: int,
+    by_unit: bool,
+    request: MeanRequest,
+) -> tuple[Formula, tuple[Formula, Formula]]:
+    """The mean of the samples' values as a formula over its released number, and both ends of its error bar. Otherwise as
+    `measured`.
+
+    A sample's value lies less than one step of the grid above that of its cell, and the noisy sum is rounded down.
+    """
+    term = _grid(groups, bounds, samples)[1]
+    mean = SampleMean("", value, term, samples, by_unit, request.confidence, request.mechanism)
+    means = [measurement for measurement in measurements if isinstance(measurement, SampleMean)]
+    same = (other for other in means if replace(other, name="", term=replace(other.term, name="")) == mean)
+    entered = next(same, None)
+    if entered is None:
+        name = f"s{len(means)}"
+        entered = replace(mean, name=name, term=replace(term, name=name))
+        measurements.append(entered)
+    step, (least_value, most_value) = 2.0**-term.grid, map(float, bounds)
+    numbers = (
+        least_value + (entered.middle + NoisyValue(number) * (1 / samples)) * step
+        for number in (entered.name, *ends_of(entered.name))
+    )
+    middle, low, high = numbers
+    return (
+        greatest(least(middle, most_value), least_value),
+        (greatest(low, least_value), least(high + step, most_value)),
+    )
+
+
+def _touched(measurement: SampleValues | SampleMean, caps: Caps, neighbours: Neighbours) -> Sensitivity:
+    """Return the sensitivity of the vector of n_g (`privacy.mechanisms.sample_values`)."""
+    kind = TermKind.UNITS if measurement.by_unit else TermKind.COUNT
+    return sensitivity(Term("", kind, None, None, 1), caps, neighbours)
 
 
 class SampleValuesPricing(RankHistogramPricing):
@@ -58,8 +122,7 @@ class SampleValuesPricing(RankHistogramPricing):
     def moved(self, measurement: RankHistogram, caps: Caps, neighbours: Neighbours) -> Sensitivity:
         """Return how far one unit moves the vector of entries: two for each sample of a group that it is in."""
         assert isinstance(measurement, SampleValues)
-        kind = TermKind.UNITS if measurement.by_unit else TermKind.COUNT
-        return entries_moved(sensitivity(Term("", kind, None, None, 1), caps, neighbours))
+        return entries_moved(_touched(measurement, caps, neighbours))
 
     def planned(
         self, measurement: RankHistogram, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
@@ -102,3 +165,73 @@ class SampleValuesPricing(RankHistogramPricing):
     def worst_error(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> float:
         """None is known in rows: how far samples are from all rows follows from the data."""
         return math.inf
+
+class SampleMeanPricing:
+    """The pricing part of means of samples (`pricing.measurements`)."""
+
+    def parts(self, measurement: SampleMean) -> int:
+        """One."""
+        return 1
+
+    def deltas(self, measurement: SampleMean) -> int:
+        """None: Gaussian noise is added where rho is charged alone."""
+        return 0
+
+    def planned(self, measurement: SampleMean, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> SampleMeanPlan:
+        """Additive noise of the least expected error that costs at most one part: Laplace's where epsilon is charged; where rho
+        is, also Gaussian noise, or the mechanism that is asked for."""
+        touched, steps = _touched(measurement, caps, neighbours), measurement.term.magnitude
+        noise = _noise(sum_moved(touched, steps), part, measurement.mechanism)
+        width = math.ceil(noise.half_width(float(measurement.confidence))) + 1
+        law = NoisySampleMean(touched, steps, noise)
+        median = choice_for(entries_moved(touched), _MEDIAN, steps + 1, part)
+        return SampleMeanPlan(measurement.name, steps + 1, law, measurement.samples, measurement.middle, width, median)
+
+    def explained(self, measurement: SampleMean, plan: Any, number: str, confidence: float) -> ExplainedNumber:
+        """The mean of the samples' values, how exact it is whatever these are, and how exact their median would be."""
+        assert isinstance(plan, SampleMeanPlan)
+        law, step = plan.law, 2.0**-measurement.term.grid / measurement.samples
+        text = f"mean of {expression_text(measurement.value)} of {measurement.samples} samples"
+        if number != plan.name:
+            free = dict(plan.laws)[number]
+            assert isinstance(free, FollowsFrom)
+            side = "low" if number == ends_of(plan.name)[0] else "high"
+            text = f"{side} end of the error bar of {text}"
+            return ExplainedNumber(text, free.mechanism, free.sensitivity, 0.0, step, "follows from the number")
+        width = law.noise.half_width(confidence) * step
+        error = f"within +/- {width:.4g} of the mean of the samples in {confidence:.0%} of cases"
+        return ExplainedNumber(
+            text,
+            law.mechanism,
+            law.sensitivity,
+            float(law.noise.noise_scale * Fraction(2) ** law.noise.shift) * step,
+            step,
+            error + _other_way(plan, confidence),
+        )
+
+    def worst_error(self, measurement: SampleMean, plan: Any, number: str, confidence: float) -> float:
+        """None is known in rows, as for the median of samples."""
+        return math.inf
+
+
+def _noise(moved: Sensitivity, part: PrivacyLoss, word: str) -> Noise:
+    """Return the noise with the least expected error that costs at most `part`."""
+    if part.epsilon is not None:
+        return MECHANISMS["laplace"].calibrated("epsilon", moved, part.epsilon)
+    assert part.rho is not None
+    mechanisms = [mechanism for mechanism in askable() if "rho" in (mechanism.calibrations or {})]
+    named = [mechanism for mechanism in mechanisms if mechanism.word == word]
+    noises = [mechanism.calibrated("rho", moved, part.rho) for mechanism in named or mechanisms]
+    return min(noises, key=lambda noise: noise.expected_error())
+
+
+def _other_way(plan: SampleMeanPlan, confidence: float) -> str:
+    """Say how exact the median of the samples would be at the same price; nothing of a stored mean."""
+    if plan.median is None:
+        return ""
+    rank = plan.median.rank_error(plan.cells, 1 - confidence)
+    enough = enough_samples(plan.median, plan.cells, 1 - confidence)
+    text = f"; without 'mean' the median would have a rank error of at most {rank:.4g} of {plan.samples} samples"
+    if plan.samples < enough:
+        text += f", and stay among the middle half of them from {enough} samples on"
+    return text

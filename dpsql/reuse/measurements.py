@@ -12,7 +12,15 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.measurements import EndRows, LocalNumber, MostFrequentValue, RankHistogram, Register, SampleValues
+from dpsql.plan.measurements import (
+    EndRows,
+    LocalNumber,
+    MostFrequentValue,
+    RankHistogram,
+    Register,
+    SampleMean,
+    SampleValues,
+)
 from dpsql.pricing.measurements import PARTS as PRICING
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.end_rows import END_ROWS, EndKey, EndRowsPlan
@@ -35,7 +43,13 @@ from dpsql.privacy.mechanisms.rank_histogram import (
     Search,
 )
 from dpsql.privacy.mechanisms.registry import from_json, to_json
-from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES, SampleValuesPlan
+from dpsql.privacy.mechanisms.sample_values import (
+    SAMPLE_MEAN,
+    SAMPLE_VALUES,
+    NoisySampleMean,
+    SampleMeanPlan,
+    SampleValuesPlan,
+)
 
 _MOST_EXPLAINED = 3
 
@@ -302,6 +316,49 @@ def _local_law(facts: Mapping[str, Any]) -> SmoothSensitivity | ProposeTestRelea
     )
 
 
+class SampleMeanRecord:
+    """The mean of the values of samples with its noise, and the ends of its error bar."""
+
+    def written(self, measurement: SampleMean, plan: SampleMeanPlan) -> list[dict[str, Any]]:
+        labels, measure = self.labels(measurement), measure_of(measurement)
+        return [
+            {"name": name, "measure": measure, "what": labels[name], "mechanism": _mean_facts(law)}
+            for name, law in plan.laws
+        ]
+
+    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
+        return StoredNumber(facts["name"], SAMPLE_MEAN, facts["measure"], facts["what"], _mean_law(facts["mechanism"]))
+
+    def labels(self, measurement: SampleMean) -> dict[str, str]:
+        """Noise of another mechanism is another number only where the question names it."""
+        kind = f"{SAMPLE_MEAN} {measurement.mechanism}"
+        ends = zip(ends_of(measurement.name), ("low", "high"), strict=True)
+        return {measurement.name: kind} | {name: f"{kind} {side} {measurement.confidence}" for name, side in ends}
+
+    def plan_of(self, measurement: SampleMean, numbers: Sequence[StoredNumber]) -> SampleMeanPlan:
+        by_label = {number.what: number for number in numbers}
+        number, low, _ = (by_label[label] for label in self.labels(measurement).values())
+        width = low.mechanism.width
+        return SampleMeanPlan(
+            number.name, measurement.cells, number.mechanism, measurement.samples, measurement.middle, width
+        )
+
+
+def _mean_facts(law: Any) -> dict[str, Any]:
+    moved = law.sensitivity
+    facts = {"mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf]}
+    if isinstance(law, FollowsFrom):
+        return facts | {"width": law.width}
+    return facts | {"steps": law.steps, "noise": to_json(law.noise)}
+
+
+def _mean_law(facts: Mapping[str, Any]) -> NoisySampleMean | FollowsFrom:
+    moved = Sensitivity(*facts["sensitivity"])
+    if facts["mechanism"] == FollowsFrom.mechanism:
+        return FollowsFrom(moved, facts["width"])
+    return NoisySampleMean(moved, facts["steps"], from_json(facts["noise"]))
+
+
 PARTS: Register[MeasurementRecord] = Register(
     "reuse",
     {
@@ -309,16 +366,17 @@ PARTS: Register[MeasurementRecord] = Register(
         MOST_FREQUENT: MostFrequentRecord(),
         END_ROWS: EndRowsRecord(),
         SAMPLE_VALUES: SampleValuesRecord(),
+        SAMPLE_MEAN: SampleMeanRecord(),
         LOCAL_SENSITIVITY: LocalNumberRecord(),
     },
 )
 
 
-def measure_of(measurement: RankHistogram | MostFrequentValue | EndRows | LocalNumber) -> str:
+def measure_of(measurement: RankHistogram | MostFrequentValue | EndRows | LocalNumber | SampleMean) -> str:
     """Names what a measurement counts in which cells (the value, its bounds, its filter, a key), whatever it is called and
     whatever is chosen from it."""
     key = measurement.key if isinstance(measurement, EndRows) else None
-    more = (measurement.samples, measurement.by_unit) if isinstance(measurement, SampleValues) else ()
+    more = (measurement.samples, measurement.by_unit) if isinstance(measurement, (SampleValues, SampleMean)) else ()
     return fingerprint((measurement.word, measurement.value, replace(measurement.term, name=""), key, *more))
 
 

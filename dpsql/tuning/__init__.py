@@ -26,6 +26,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Norm
 from dpsql.tuning.choices import ChoiceTable, NoisyHistogram, expected_error, least_count, marked_table
 from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
+from dpsql.tuning.samples import SampleTable, sample_tables
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy
@@ -48,6 +49,8 @@ class Advice:
     people: float
     rows: float
     notes: tuple[str, ...]
+    samples: tuple[SampleTable, ...] = ()
+    """For each SAMPLE_AGGREGATE: from public parameters, not measured."""
 
     @property
     def settings(self) -> dict[str, float]:
@@ -196,9 +199,24 @@ def _hidden(measured: Sequence[NoisyHistogram]) -> str:
     )
 
 
+def free_advice(session: Session, sql: str) -> tuple[tuple[SampleTable, ...], bool]:
+    """Return the advice on every SAMPLE_AGGREGATE of a question, for which nothing is measured, and whether there is nothing else
+    to advise on. Raises what a question raises."""
+    statement = session.planner.parse(sql, None)
+    if statement.query is None:
+        return (), False
+    planned = session.plan(statement)
+    measures = [measure for block in planned.plan.blocks for measure in block.measures]
+    tables = sample_tables(planned, session.planner)
+    return tables, bool(tables) and all(measure.aggregate == "sample_aggregate" for measure in measures)
+
+
 def tune(session: Session, sql: str, *, epsilon: Fraction | None = None, groups: int | None = None) -> Advice:
-    """Measure and advise in one step; see `Tuning`."""
-    return Tuning(session, sql, epsilon=epsilon, groups=groups).measure()
+    """Measure and advise in one step; see `Tuning` and `free_advice`."""
+    samples, nothing_else = free_advice(session, sql)
+    if nothing_else:
+        return Advice((), "nothing", "", 0.0, 0.0, (), samples)
+    return replace(Tuning(session, sql, epsilon=epsilon, groups=groups).measure(), samples=samples)
 
 
 def _with_rows(policy: Policy, block: Block, rows: int | None = None) -> Policy:

@@ -99,6 +99,51 @@ def test_a_bar_is_paid_for_and_holds_the_answer(connection: dpsql.Connection) ->
     assert len(connection.explain(sql).outputs) == 3
 
 
+MEAN = "SELECT shop, SAMPLE_AGGREGATE(AVG(price), 0, 100, 50, 'mean') AS m FROM sales GROUP BY shop"
+
+
+def test_the_mean_of_samples_is_charged_once_and_has_an_error_bar(connection: dpsql.Connection) -> None:
+    """Samples of shops a and b agree to a few units, and shop c is in the middle. The noise of 50 samples has a scale of 0.3 in the
+    unit of the answer, as a person may buy in three shops: beyond 6 once in 10**8 answers."""
+    connection.execute("SET dp.epsilon = 20")
+    release = connection.execute(MEAN).release
+    assert release.epsilon == "20" and len(release) == 3
+    for (_, value), low, high in zip(
+        release.rows(), release.low["m"].to_pylist(), release.high["m"].to_pylist(), strict=True
+    ):
+        assert abs(value - 50) < 8 and low < value < high and 1.7 < high - low < 1.9
+    assert not any(release.unknown["m"].to_pylist())
+    again = connection.execute(MEAN).release
+    assert again.reused and again.loss.epsilon == 0 and list(again.rows()) == list(release.rows())
+    for other in (MEAN.replace(", 'mean'", ""), MEAN.replace("50,", "51,")):
+        assert not connection.execute(other).release.reused
+
+
+def test_the_median_is_what_is_meant_without_a_word(connection: dpsql.Connection) -> None:
+    connection.execute(MEAN.replace(", 'mean'", ""))
+    assert connection.execute(MEAN.replace("'mean'", "'median'")).release.reused
+
+
+def test_the_exact_mean_of_samples_is_that_of_their_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without noise: the number of rows of a sample, on average over 20 samples of 8,000 rows, is 400, whoever is in which."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+    policy = dpsql.policy.load_policy(sales(tmp_path, "row", 1))
+    session = exact_session(policy, duckdb.connect(str(tmp_path / "shops.duckdb")), tmp_path / "exact.db")
+    release = session.execute("SELECT SAMPLE_AGGREGATE(COUNT(*), 0, 16384, 20, 'mean') AS m FROM sales")
+    ((mean,),) = release.rows()
+    assert mean == PEOPLE * EACH / 20
+
+
+def test_explain_of_a_mean_says_its_bar_and_how_exact_the_median_would_be(connection: dpsql.Connection) -> None:
+    (row,) = connection.explain("SELECT SAMPLE_AGGREGATE(AVG(price), 0, 100, 50, 'mean') AS m FROM sales").outputs
+    assert (row.mechanism, row.l1_sensitivity, row.epsilon) == ("laplace", 1.0, 1.0)
+    assert math.isclose(row.noise_scale, 2, rel_tol=1e-6)
+    width = 100 / 50 * math.log(1 / 0.05)
+    said = float(row.bound.split("+/- ")[1].split(" ")[0])
+    assert abs(said / width - 1) < 0.01
+    assert "the median would have a rank error of at most" in row.bound and "from" in row.bound
+
+
 class Samples(NoiselessGate):
     """Keeps the histograms of samples' values."""
 
@@ -155,7 +200,9 @@ def test_equal_rows_are_spread_over_samples_under_row_privacy(tmp_path: Path, mo
         "SAMPLE_AGGREGATE(AVG(price), 0, 1, 0)", "SAMPLE_AGGREGATE(AVG(price), 0, price)", "SAMPLE_AGGREGATE(AVG(person), 0, 1)",
         "SAMPLE_AGGREGATE(AVG(shop), 0, 1)", "SAMPLE_AGGREGATE(LIST(price), 0, 1)", "SAMPLE_AGGREGATE(SUM(AVG(price)), 0, 1)",
         "SAMPLE_AGGREGATE(AVG(price) + (SELECT 1), 0, 1)", "SAMPLE_AGGREGATE(MAX(shop), 0, 1)", "SAMPLE_AGGREGATE(3, 0, 1)",
-        "SAMPLE_AGGREGATE(AVG(price), 0, 1) OVER ()",
+        "SAMPLE_AGGREGATE(AVG(price), 0, 1) OVER ()", "SAMPLE_AGGREGATE(AVG(price), 0, 1, 9, 'mode')",
+        "SAMPLE_AGGREGATE(AVG(price), 0, 1, 9, shop)", "SAMPLE_AGGREGATE(AVG(price), 0, 1, 'mean')",
+        "SAMPLE_AGGREGATE(AVG(price), 0, 1, 9, 'mean', 2)",
     ],
 )  # fmt: skip
 def test_what_is_not_proven_is_refused_before_it_is_charged(connection: dpsql.Connection, call: str) -> None:

@@ -15,6 +15,7 @@ from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.sample_values import NoisySampleMean
 from sql.corpus import ACCEPTED, Case
 
 
@@ -40,7 +41,7 @@ def sensitivities(price: Price) -> str:
         for one in price.blocks
         for plan in one.noise.measurements
         for _, law in plan.laws
-        if isinstance(law, (Choice, EndKey, MostFrequent, SmoothSensitivity, ProposeTestRelease))
+        if isinstance(law, (Choice, EndKey, MostFrequent, NoisySampleMean, SmoothSensitivity, ProposeTestRelease))
     ]
     return ", ".join(f"{float(moved):.12g}" for moved in [*summed, *chosen]) or "nothing"
 

@@ -24,7 +24,7 @@ ARGUMENTS = {
     # No two values are equally frequent in the rows below: the engine would answer any of them.
     Arguments.MODE: ("x > 30", "CASE WHEN x < -20 THEN 'low' ELSE 'high' END"),
     Arguments.END_ROW: ("grp, y", "flag, y"),
-    Arguments.SAMPLES: ("CORR(y, x), -1, 1, 20", "AVG(y) / AVG(z), -50, 100"),
+    Arguments.SAMPLES: ("CORR(y, x), -1, 1, 20", "AVG(y) / AVG(z), -50, 100", "SKEWNESS(y), -3, 3, 30, 'mean'"),
 }
 """How each way of reading arguments is tried. A rule that is added needs a line."""
 BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {

@@ -22,7 +22,7 @@ from dpsql.privacy.mechanisms.end_rows import END_ROWS
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
-from dpsql.privacy.mechanisms.sample_values import SAMPLE_VALUES
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 
 SUMS = ""
 """The name of the query for the sums of a block and for what selects its private keys."""
@@ -61,6 +61,7 @@ PARTS: Register[MeasurementText] = Register(
         END_ROWS: _CELLS,
         LOCAL_SENSITIVITY: _CELLS,
         SAMPLE_VALUES: MeasurementText(row_terms, sample_values),
+        SAMPLE_MEAN: MeasurementText(row_terms, sample_values),
     },
 )
 

@@ -18,7 +18,7 @@ from dpsql.engine.emit.quantization import row_integer, summand
 from dpsql.engine.emit.sample_statistics import StatisticText, statistic_text, terms_of_statistic
 from dpsql.functions.sample_statistics import statistic_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.measurements import SampleValues
+from dpsql.plan.measurements import SampleMean, SampleValues
 from dpsql.plan.plan import Call, Column, Expr, Term, TermKind
 
 _SAMPLE, _NUMBER, _VALUE = "sample", '"#number"', "value"
@@ -36,13 +36,13 @@ def statistic_calls(value: Expr) -> tuple[Call, ...]:
     return tuple(dict.fromkeys(call for argument in value.arguments for call in statistic_calls(argument)))
 
 
-def row_terms(measurement: SampleValues) -> tuple[Term, ...]:
+def row_terms(measurement: SampleValues | SampleMean) -> tuple[Term, ...]:
     """Return what is read of each row, each once, named x0, x1, ..."""
     terms = dict.fromkeys(term for call in statistic_calls(measurement.value) for term in terms_of_statistic(call))
     return tuple(replace(term, name=f"x{number}") for number, term in enumerate(terms))
 
 
-def sample_values(measurement: SampleValues, keys: Sequence[str], rows: RowsOf, dialect: Dialect) -> str:
+def sample_values(measurement: SampleValues | SampleMean, keys: Sequence[str], rows: RowsOf, dialect: Dialect) -> str:
     """Return the query that counts the samples of each group in each cell. A sample without a value is in no cell."""
     terms = row_terms(measurement)
     names = {replace(term, name=""): term.name for term in terms}
@@ -67,7 +67,7 @@ def sample_values(measurement: SampleValues, keys: Sequence[str], rows: RowsOf, 
 
 
 def _in_samples(
-    measurement: SampleValues, terms: Sequence[Term], keys: Sequence[str], rows: RowsOf, dialect: Dialect
+    measurement: SampleValues | SampleMean, terms: Sequence[Term], keys: Sequence[str], rows: RowsOf, dialect: Dialect
 ) -> str:
     """The rows with their keys, what is read of them, and the number of their sample."""
     items = [f"{_read(term, rows, dialect)} AS {term.name}" for term in terms]

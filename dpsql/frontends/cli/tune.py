@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from dpsql.frontends.cli.shared import analyst_option, open_session_from_options
 if TYPE_CHECKING:
     from dpsql.tuning import Advice
     from dpsql.tuning.choices import ChoiceTable
+    from dpsql.tuning.samples import SampleTable
 
 
 @click.command()
@@ -36,15 +37,22 @@ def tune(
     Measures privately how much privacy units contribute: rows, groups, and totals of summed values, counted in bins
     that double in width. This is charged like any question; the price is shown first. Then each bound is listed with
     its expected error: bias from the part that is cut off, and noise. Asking again about the same data is free.
+
+    For SAMPLE_AGGREGATE it says how exact the median and the mean of how many samples would be. That is free.
     """
     from dpsql.privacy.loss import exact_number
-    from dpsql.tuning import Tuning
+    from dpsql.tuning import Advice, Tuning, free_advice
 
     try:
         exact_epsilon = None if epsilon is None else exact_number(epsilon)
     except ValueError:
         raise click.BadParameter(f"{epsilon!r} is no number", param_hint="--epsilon") from None
     with open_session_from_options(policy, analyst, settings_of(None, None, settings)) as session:
+        samples, nothing_else = free_advice(session, sql)
+        if nothing_else:
+            _write(Advice((), "nothing", "", 0.0, 0.0, (), samples), format)
+            click.echo("nothing was measured, nothing was charged", err=True)
+            return
         tuning = Tuning(session, sql, epsilon=exact_epsilon, groups=groups)
         click.echo(f"measuring costs {tuning.plan.price}", err=True)
         for scope, left in tuning.plan.remaining:
@@ -52,12 +60,39 @@ def tune(
         if epsilon is None and not click.confirm("measure?", err=True, default=False):
             click.echo("nothing was measured, nothing was charged", err=True)
             return
-        advice = tuning.measure()
+        advice = replace(tuning.measure(), samples=samples)
+    _write(advice, format)
+    click.echo(f"charged: {advice.price}; receipt {advice.receipt}", err=True)
+
+
+def _write(advice: Advice, format: str) -> None:
     if format == "json":
         click.echo(json.dumps({**asdict(advice), "settings": advice.settings}, ensure_ascii=False))
-    else:
+        return
+    for samples in advice.samples:
+        write_samples(samples)
+    if advice.receipt:
         write_advice(advice)
-    click.echo(f"charged: {advice.price}; receipt {advice.receipt}", err=True)
+
+
+def write_samples(table: SampleTable) -> None:
+    """Print how exact the median and the mean of so many samples would be."""
+    from dpsql.frontends.rendering.tables import draw
+
+    click.echo(f"samples for {table.statistic} (now the {table.combined} of {table.samples})")
+    names = ["samples", "rows in each", "median off by", "mean +/-", ""]
+    rows = [
+        (
+            str(choice.samples), _short(choice.rows),
+            f"{choice.rank_error:.0%} of the samples" if choice.rank_error < 0.5 else "any value", f"{choice.mean_error:.3g}",
+            f"<- recommended: the {choice.recommended}" if choice.recommended else "",
+        )
+        for choice in table.choices
+    ]  # fmt: skip
+    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [True] * 4 + [False], sys.stdout)
+    if table.recommended is None:
+        click.echo("no recommendation: groups of dp.assume_rows rows are too small for samples")
+    click.echo("")
 
 
 def write_advice(advice: Advice) -> None:

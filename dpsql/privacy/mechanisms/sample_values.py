@@ -1,5 +1,5 @@
 """Sample and aggregate (Nissim, Raskhodnikova and Smith 2007, section 4): a statistic without a known sensitivity, made private
-by computing it on disjoint samples of units and choosing a quantile of the samples' values.
+by computing it on disjoint samples of units and choosing a quantile of the samples' values, or adding noise to their mean.
 
 Why it is private. Units are split into B samples by a keyed hash of the unit's key (under row privacy, and above DISTINCT, rows
 by one of their content and of how many equal rows came before). So the sample of a row does not depend on other units, and the
@@ -19,20 +19,30 @@ It is not less: of an odd number of samples half of which lie at each end, the m
 change_one the rows of a unit are taken away first and others are put in then, in the same sample or another one: the triangle
 inequality doubles all norms, as for counts (the factor is inside `Sensitivity`).
 
-What is released is near the median of the samples' values in rank (`Choice.rank_error`, in samples). How far that is from the
-statistic of all rows together depends on the statistic and on data, and nothing is claimed about it.
+**The mean.** Of the B values of a group, cells 0 to m, T = sum over samples of (cell - middle) is a sum of integers, to which
+samples without a value add 0, as they have the cell in the middle. A replaced entry moves T by at most m, so a unit moves T of
+group g by at most m n_g, and the vector of T over all groups has at most m times the norms of the vector of n_g. Additive noise for
+these norms (`laplace`, `gaussian`) makes all T private, as it does any sum; (middle + noisy T / B), cut to [0, m], is
+post-processing, as B is public. (`Sensitivity` has the factor of change_one here, too: a unit that is replaced changes the
+samples of its old rows and those of its new ones.) Its noise is as large as m n_g / B, whatever the samples' values are.
+
+What is released as a median is near the median of the samples' values in rank (`Choice.rank_error`, in samples). How far that
+(or the mean) is from the statistic of all rows together depends on the statistic and on data: nothing is claimed about it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.local_sensitivity import FollowsFrom, ends_of
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 
-SAMPLE_VALUES = "sample values"
-"""The word of the measurement (`dpsql.plan.measurements`)."""
+SAMPLE_VALUES, SAMPLE_MEAN = "sample values", "sample mean"
+"""The words of the measurements (`dpsql.plan.measurements`)."""
 _QUARTER = 4
 
 
@@ -56,3 +66,80 @@ class SampleValuesPlan(RankHistogramPlan):
     middle: int = 0
 
     word = SAMPLE_VALUES
+
+
+def sum_moved(touched: Sensitivity, steps: int) -> Sensitivity:
+    """Return how far one unit moves the sums of samples' cells from 0 to `steps`; `touched`: the sensitivity of the vector of
+    n_g."""
+    return Sensitivity(touched.l0, steps * touched.l1, steps * steps * touched.l2_squared, steps * touched.linf)
+
+
+@dataclass(frozen=True)
+class NoisySampleMean:
+    """The sum of (cell - middle) over the samples of each group with additive `noise`, for cells from 0 to `steps`.
+
+    `sensitivity`: of the vector of n_g, the samples of a group that one unit touches.
+    """
+
+    sensitivity: Sensitivity
+    steps: int
+    noise: Noise
+
+    def __post_init__(self) -> None:
+        if self.noise.sensitivity != sum_moved(self.sensitivity, self.steps):
+            raise ValueError("noise of another sensitivity")
+
+    @property
+    def mechanism(self) -> str:
+        """The word of the noise."""
+        return self.noise.mechanism
+
+    @property
+    def epsilon_0(self) -> Fraction:
+        """The inverse of the noise's standard deviation: what is compared between two laws of one number."""
+        return 1 / Fraction(self.noise.standard_deviation())
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """The exact cost of the sums of all groups."""
+        return self.noise.loss
+
+    def recomputed_loss(self) -> PrivacyLoss:
+        """`loss` by the second road of the noise."""
+        return self.noise.recomputed_loss()
+
+
+@dataclass(frozen=True)
+class SampleMeanPlan:
+    """The noisy sum of the cells of `samples` samples of each group, and both ends of its error bar, `width` steps away.
+    `median`: the choice of the samples' median at the same price, to compare with."""
+
+    name: str
+    cells: int
+    law: NoisySampleMean
+    samples: int
+    middle: int
+    width: int
+    median: Choice | None = None
+
+    word = SAMPLE_MEAN
+
+    def __post_init__(self) -> None:
+        if self.law.steps != self.cells - 1 or not 0 <= self.middle < self.cells or self.samples < 1 or self.width < 0:
+            raise ValueError("a sum of other cells than those of its noise")
+
+    @property
+    def laws(self) -> tuple[tuple[str, Law], ...]:
+        """Name and law of the sum, and of the ends of its bar."""
+        free = FollowsFrom(self.law.sensitivity, self.width)
+        return ((self.name, self.law), *((name, free) for name in ends_of(self.name)))
+
+    @property
+    def charged(self) -> tuple[Law, ...]:
+        """The law of the sum: ends follow from it."""
+        return (self.law,)
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The least and the largest sum."""
+        return -self.middle * self.samples, (self.cells - 1 - self.middle) * self.samples

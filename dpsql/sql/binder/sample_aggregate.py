@@ -1,4 +1,5 @@
-"""SAMPLE_AGGREGATE inside a private block: an expression over aggregates, its bounds, and the number of samples of units."""
+"""SAMPLE_AGGREGATE inside a private block: an expression over aggregates, its bounds, the number of samples of units, and how
+their values are combined."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from dpsql.aggregates.sample_aggregate import MEAN, MEDIAN
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import both, call
 from dpsql.functions.sample_statistics import SPELLED, STATISTICS, Operands, Statistic, statistic_call
-from dpsql.plan.intervals import Type
+from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.plan import Call, Expr, Literal, Measure
 from dpsql.sql.binder.listed_values import check_ordered
 from dpsql.sql.binder.quantiles import bind_quantile
@@ -30,18 +32,21 @@ _SUBQUERIES = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists, exp.In, e
 
 
 def bind_sample_aggregate(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """The measure: the expression over statistics as a real number, the ends of its bounds, and how many samples there are.
+    """The measure: the expression over statistics as a real number, the ends of its bounds, how many samples there are, and
+    `MEAN` where they are combined so.
 
     Refuses aggregates that are no statistics of `functions.sample_statistics`, columns outside of aggregates, and bounds that are
     no literals.
     """
     parts = list(node.expressions)
-    if not 3 <= len(parts) <= 4:
-        _refuse(node, "takes an expression over aggregates, its lower and upper bound, and perhaps a number of samples")
+    if not 3 <= len(parts) <= 5:
+        reason = "takes an expression over aggregates, its lower and upper bound, and perhaps a number of samples and"
+        _refuse(node, f"{reason} '{MEDIAN}' or '{MEAN}'")
     lower, upper = (_number(part, scalars) for part in parts[1:3])
     if not float(lower) < float(upper):
         _refuse(parts[1], "takes a lower bound below the upper one")
-    samples = _samples(parts[3], scalars) if len(parts) == 4 else SAMPLES
+    samples = _samples(parts[3], scalars) if len(parts) >= 4 else SAMPLES
+    combined = (Literal(MEAN, literal_facts(MEAN)),) if len(parts) == 5 and _is_mean(parts[4], scalars) else ()
     inner = SampleScalars(scalars, condition)
     value = inner.bind(parts[0])
     if not inner.statistics:
@@ -51,7 +56,7 @@ def bind_sample_aggregate(name: str, word: str, node: exp.Expr, scalars: Scalars
     if not value.facts.type.numeric:
         _refuse(parts[0], f"takes an expression whose value is a number, not {value.facts.type.value}")
     real = call("to_real", value) if value.facts.type is Type.INTEGER else value
-    return Measure(name, word, (real, *(literal(part) for part in (lower, upper, samples))), False, None)
+    return Measure(name, word, (real, *(literal(part) for part in (lower, upper, samples)), *combined), False, None)
 
 
 def _refuse(node: exp.Expr, reason: str) -> NoReturn:
@@ -69,6 +74,15 @@ def _number(node: exp.Expr, scalars: Scalars) -> Fraction:
     if number is None or not _usable(number):
         _refuse(node, "takes bounds that are literal numbers, 0 or from 1e-100 to 1e100 in size")
     return number
+
+
+def _is_mean(node: exp.Expr, scalars: Scalars) -> bool:
+    """Return whether samples are combined by their mean. Refuses all but the two words."""
+    bound = scalars.bind(node)
+    word = bound.value.lower() if isinstance(bound, Literal) and isinstance(bound.value, str) else None
+    if word not in (MEAN, MEDIAN):
+        _refuse(node, f"combines samples by '{MEDIAN}' or '{MEAN}'")
+    return word == MEAN
 
 
 def _usable(end: Fraction) -> bool:

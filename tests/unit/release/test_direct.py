@@ -20,6 +20,7 @@ from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan
 from dpsql.privacy.mechanisms.local_sensitivity import LocalSensitivityPlan
 from dpsql.privacy.mechanisms.most_frequent import MostFrequentPlan
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
+from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan
 from dpsql.release.error_bars.answers import _Run
 from dpsql.release.remainder import ARROW, ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
@@ -88,7 +89,8 @@ def answered(one: Planned, numbers: str, rows: int) -> Remainder:
         keys = {f"k{at}": pa.array(KEYS.get(t, [None] * 7)[:rows], ARROW[t]) for at, t in enumerate(types)}
         terms = tuple(Term(term.name, NUMBERS[numbers](draw, rows)) for term in priced.noise.terms)
         for histogram in priced.noise.measurements:
-            assert isinstance(histogram, (RankHistogramPlan, MostFrequentPlan, EndRowsPlan, LocalSensitivityPlan))
+            kinds = (RankHistogramPlan, MostFrequentPlan, EndRowsPlan, LocalSensitivityPlan, SampleMeanPlan)
+            assert isinstance(histogram, kinds)
             law = histogram.law if isinstance(histogram, EndRowsPlan) else None
             choices = law.keys if isinstance(law, EndKey) else histogram.cells
             cells = (draw.integers(0, choices, rows).astype(float) for _ in histogram.laws)

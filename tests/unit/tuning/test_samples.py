@@ -1,0 +1,108 @@
+"""Advice on SAMPLE_AGGREGATE: free, from public parameters, and the same numbers as EXPLAIN's."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+import dpsql
+from dpsql.frontends.cli import cli
+
+POLICY = """
+dataset: survey
+source: duckdb:///survey.duckdb
+privacy_unit: {{table: answers, column: person}}
+budget: {{epsilon: 100, delta: 1e-6, accountant: {accountant}}}
+per_query: {{epsilon: 1}}
+ledger: sqlite:///ledger.db
+tables:
+  answers:
+    max_rows: 1
+    columns:
+      person: {{type: integer, nullable: false}}
+      x: {{type: real, lower: 0, upper: 100}}
+"""
+SKEWNESS = "SELECT SAMPLE_AGGREGATE(SKEWNESS(x), -5, 5{}) FROM answers"
+
+
+@pytest.fixture(params=["pure", "zcdp"])
+def policy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with duckdb.connect(str(tmp_path / "survey.duckdb")) as data:
+        data.execute("CREATE TABLE answers AS SELECT CAST(i AS INTEGER) AS person, 50.0 AS x FROM range(20) r(i)")
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY.format(accountant=request.param), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def connection(policy: Path) -> Iterator[dpsql.Connection]:
+    with dpsql.connect(policy, create_ledger=True) as opened:
+        yield opened
+
+
+def spent(connection: dpsql.Connection) -> list[str]:
+    return [str(line) for line in connection.execute("SHOW dp.budget").fetchall()]
+
+
+def test_advice_is_free_and_says_what_explain_says(connection: dpsql.Connection) -> None:
+    before = spent(connection)
+    connection.execute("SET dp.assume_rows = 20000")
+    (table,) = connection.tune(SKEWNESS.format(", 50, 'mean'")).samples
+    assert (table.samples, table.combined) == (50, "mean")
+    now = next(choice for choice in table.choices if choice.samples == 50)
+    (explained,) = connection.explain(SKEWNESS.format(", 50, 'mean'")).outputs
+    assert f"within +/- {now.mean_error:.4g} of" in explained.bound
+    assert f"at most {now.rank_error * 50:.4g} of 50 samples" in explained.bound
+    assert f"from {table.enough} samples on" in explained.bound
+    (median,) = connection.explain(SKEWNESS.format(", 50")).outputs
+    assert f"from {table.enough} samples on" in median.bound
+    assert spent(connection) == before
+
+
+def test_the_median_is_recommended_where_there_are_rows_enough_for_it(connection: dpsql.Connection) -> None:
+    connection.execute("SET dp.assume_rows = 20000")
+    (table,) = connection.tune(SKEWNESS.format("")).samples
+    best = table.recommended
+    assert best is not None and (best.recommended, best.samples) == ("median", table.enough)
+    assert best.rank_error <= 0.25 < best.rank_error * (1 + 5 / best.samples)
+    assert best.rows == 20000 / best.samples >= 10
+    assert all(
+        math.isclose(choice.mean_error * choice.samples, 50 * table.choices[4].mean_error) for choice in table.choices
+    )
+
+
+def test_the_mean_is_recommended_of_as_many_samples_as_have_rows(connection: dpsql.Connection) -> None:
+    connection.execute("SET dp.assume_rows = 400")
+    (table,) = connection.tune(SKEWNESS.format("")).samples
+    best = table.recommended
+    assert best is not None and (best.recommended, best.samples, best.rows) == ("mean", 40, 10)
+    connection.execute("SET dp.assume_rows = 19")
+    (small,) = connection.tune(SKEWNESS.format("")).samples
+    assert small.recommended is None
+
+
+def test_a_smaller_epsilon_asks_for_more_samples(connection: dpsql.Connection) -> None:
+    (one,) = connection.tune(SKEWNESS.format("")).samples
+    connection.execute("SET dp.epsilon = 0.5")
+    (half,) = connection.tune(SKEWNESS.format("")).samples
+    assert half.enough > 1.8 * one.enough
+
+
+def test_the_command_prints_it_and_charges_nothing(policy: Path) -> None:
+    with dpsql.connect(policy, create_ledger=True):
+        pass
+    runner = CliRunner()
+    asked = ["tune", "-p", str(policy), "--set", "assume_rows=20000", SKEWNESS.format("")]
+    text = runner.invoke(cli, asked)
+    assert text.exit_code == 0 and "<- recommended: the median" in text.output
+    assert "any value" in text.output and "nothing was charged" in text.output
+    found = runner.invoke(cli, [*asked, "-f", "json"])
+    (table,) = json.loads(found.output.splitlines()[0])["samples"]
+    assert table["samples"] == 100 and any(choice["recommended"] == "median" for choice in table["choices"])
