@@ -21,8 +21,8 @@ inequality doubles all norms, as for counts (the factor is inside `Sensitivity`)
 
 **The mean.** Of the B values of a group, cells 0 to m, T = sum over samples of (cell - middle) is a sum of integers, to which
 samples without a value add 0, as they have the cell in the middle. A replaced entry moves T by at most m, so a unit moves T of
-group g by at most m n_g, and the vector of T over all groups has at most m times the norms of the vector of n_g. Additive noise for
-these norms (`laplace`, `gaussian`) makes all T private, as it does any sum; (middle + noisy T / B), cut to [0, m], is
+group g by at most m n_g, and the vector of T over all groups has at most m times the norms of the vector of n_g. Additive
+noise for these norms (`laplace`, `gaussian`) makes all T private, as it does any sum; (middle + noisy T / B), cut to [0, m], is
 post-processing, as B is public. (`Sensitivity` has the factor of change_one here, too: a unit that is replaced changes the
 samples of its old rows and those of its new ones.) Its noise is as large as m n_g / B, whatever the samples' values are.
 

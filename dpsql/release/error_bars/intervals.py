@@ -15,8 +15,10 @@ from sqlglot import exp
 
 from dpsql.release.error_bars.affine import Part, Weighed, half_widths, parts
 from dpsql.release.error_bars.draws import Floats, known_law
-from dpsql.release.error_bars.ends import Interval
-from dpsql.release.error_bars.simulation import AT, Groups, Simulation
+from dpsql.release.error_bars.ends import Interval, hull_of
+from dpsql.release.error_bars.extents import extent
+from dpsql.release.error_bars.quotients import quotient, quotient_ends
+from dpsql.release.error_bars.simulation import AT, Groups, Measures, Simulation
 from dpsql.release.formulas import numbers
 from dpsql.release.remainder import DIALECT, ReleasedBlock, column, identifier
 from dpsql.release.sandbox import Room, floats
@@ -82,6 +84,10 @@ def _noise_intervals(room: Room, groups: Groups, expressions: Sequence[exp.Expr]
         elif sums is None and np.isfinite(values[index]).any():
             continue
         by_position[index] = Interval.around(values[index], half)
+    by_position |= _quotient_intervals(
+        room, groups, table, {index: trees[index] for index in range(len(trees)) if index not in by_position},
+        expressions, values,
+    )  # fmt: skip
     open_ = [index for index in range(len(trees)) if index not in by_position]
     simulation = Simulation(groups, table)
     for index in open_:
@@ -93,6 +99,29 @@ def _noise_intervals(room: Room, groups: Groups, expressions: Sequence[exp.Expr]
         nothing if _chosen(tree, groups.block) else interval.around_displayed(displayed.get(position, interval.value))
         for position, (tree, interval) in enumerate(zip(expressions, intervals_of_values, strict=True))
     ]
+
+
+def _quotient_intervals(
+    room: Room,
+    groups: Groups,
+    table: pa.Table,
+    trees: Mapping[int, exp.Expr],
+    expressions: Sequence[exp.Expr],
+    values: Sequence[Floats],
+) -> dict[int, Interval]:
+    """The intervals of those of `trees` that are a quotient of two sums of terms, by their position. Terms whose noise chose
+    which groups are shown have another law there, and are left out."""
+    terms, intervals_of_quotients = groups.terms(), {}
+    for index, tree in trees.items():
+        fraction = quotient(tree, terms)
+        if fraction is None or any(name in groups.block.shown_from for name in fraction.names):
+            continue
+        sides = _at_released(room, table, [fraction.above, fraction.below])
+        low, high = quotient_ends(fraction, sides[0], sides[1], terms, groups.confidence, groups.key)
+        within = extent(expressions[index], Measures(groups.block).extent)
+        low, high = hull_of([(low, high)], within)
+        intervals_of_quotients[index] = Interval.of(values[index], low, high, within)
+    return intervals_of_quotients
 
 
 def _displayed(room: Room, block: ReleasedBlock, table: pa.Table, expressions: Sequence[exp.Expr]) -> dict[int, Floats]:
