@@ -166,6 +166,7 @@ class SampleValuesPricing(RankHistogramPricing):
         """None is known in rows: how far samples are from all rows follows from the data."""
         return math.inf
 
+
 class SampleMeanPricing:
     """The pricing part of means of samples (`pricing.measurements`)."""
 
