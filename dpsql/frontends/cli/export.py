@@ -107,7 +107,7 @@ def export(
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("sql")
 def estimate(*, confidence: float, format: str, file: Path, sql: str) -> None:
-    """EstimatedValue counts, sums and means from a FILE of `dpsql export`; free, as the rows are public.
+    """Estimate counts, sums and means from a FILE of `dpsql export`; free, as the rows are public.
 
     Estimates are unbiased: COUNT and SUM may be below zero where there are few rows. NAME_low and NAME_high are the ends of
     an error bar.
