@@ -1,0 +1,50 @@
+"""The cookbook: every question is asked of the demo, and what the page says of its outcome is true."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+from support.places import ROOT
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.demo.data import build_demo
+from dpsql.session.opening import open_session
+
+PAGE = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
+QUESTIONS = re.findall(
+    r"^### (\d+)\. .*?\n```sql (answered|refused \w+)\n(.*?)\n```\n\n(.*?)(?=\n#|\Z)", PAGE, re.M | re.S
+)
+README = re.findall(r"^```sql\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+INLINE = [" ".join(question.split()) for question in re.findall(r"`(SELECT [^`]*)`", PAGE)]
+
+
+def test_the_page_has_25_questions_in_order() -> None:
+    assert [int(number) for number, *_ in QUESTIONS] == list(range(1, 26))
+    answered = sum(outcome == "answered" for _, outcome, *_ in QUESTIONS)
+    assert f"{answered} are answered, and {25 - answered} are refused" in PAGE.replace("\n", " ")
+
+
+def test_every_outcome_is_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with open_session(build_demo("nafld", tmp_path / "demo"), create_ledger=True) as session:
+        session.set_option("reuse", "off")
+        for number, outcome, sql, words in QUESTIONS:
+            if outcome != "answered":
+                with pytest.raises(Error) as error:
+                    session.execute(sql)
+                assert error.value.slug == outcome.split()[1] and not error.value.charged, number
+                assert error.value.message in " ".join(words.split()), number
+                continue
+            release = session.execute(sql)
+            noisy = next(index for index, column in enumerate(release.columns) if column.noisy)
+            bars = [bar for bar in release.error.column(noisy).to_pylist() if bar is not None]
+            said = re.match(r"Answered, to ± ([0-9]+(?:\.[0-9]+)?)", words)
+            assert said or (words.startswith("Answered, without an error bar.") and not bars), number
+            if said:  # half and twice: bars of means follow the drawn noise
+                assert 0.5 < statistics.median(bars) / float(said[1]) < 2, (number, bars)
+        assert len(INLINE) == 2
+        for sql in (*INLINE, *README):
+            assert session.execute(sql).rows()
