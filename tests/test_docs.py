@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 
 import click
 import pytest
@@ -44,6 +45,22 @@ def test_every_link_leads_somewhere() -> None:
             if not (page.parent / target).exists():
                 broken.append(f"{page.name}: {target}")
     assert not broken
+
+
+def test_every_page_is_in_the_site_and_in_its_index() -> None:
+    settings = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
+    entries = [entry for part in settings["nav"] for entry in part.values()]
+    listed = [page for entry in entries for page in ([entry] if isinstance(entry, str) else entry)]
+    pages = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+    assert sorted(listed) == pages and len(listed) == len(set(listed))
+    index = (ROOT / "docs" / "index.md").read_text()
+    assert [page for page in pages if page != "index.md" and f"]({page})" not in index] == []
+
+
+def test_no_page_links_out_of_the_documentation() -> None:
+    """Neither the wheel nor the site has the rest of the repository."""
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    assert [page.name for page in pages if re.search(r"\]\(\.\./", page.read_text())] == []
 
 
 @pytest.mark.parametrize("command", sorted(cli.commands))
