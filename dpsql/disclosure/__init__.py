@@ -1,11 +1,13 @@
-"""How easily persons of a table are recognised by their values: k-anonymity, l-diversity, generalisation. For its owner.
+"""How easily persons of a table are recognised by their values (k-anonymity, l-diversity, generalisation), and exact answers
+beside noisy ones. For the owner.
 
 Nothing here is differentially private: figures are exact, about the rows themselves. No session imports this package, and
-`Engine.exact_rows`, which it reads by, has no other caller (tests hold both).
+`Engine.exact_rows`, by which it reads, has no other caller (tests hold both).
 """
 
 from dpsql.disclosure.generalise import Generalisation, generalisations
+from dpsql.disclosure.plain_answer import plain_answer
 from dpsql.disclosure.report import RiskReport, measure_risk
 from dpsql.disclosure.rows import PersonRows
 
-__all__ = ["Generalisation", "PersonRows", "RiskReport", "generalisations", "measure_risk"]
+__all__ = ["Generalisation", "PersonRows", "RiskReport", "generalisations", "measure_risk", "plain_answer"]

@@ -170,6 +170,13 @@ register(
     InterfaceError,
 )
 register(
+    "plot_exact",
+    "0A000",
+    "this question has no exact numbers to draw: {problem}",
+    "--exact draws what DuckDB answers to the same text over all rows, one row for each combination of keys",
+    InterfaceError,
+)
+register(
     "plot_nothing",
     "0A000",
     "this answer cannot be drawn: a picture has noisy numbers over at most two columns of keys",

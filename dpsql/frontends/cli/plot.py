@@ -19,7 +19,10 @@ from dpsql.frontends.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    from dpsql.disclosure.plain_answer import Exact
     from dpsql.session.session import Session
+
+WARNING = "The picture has exact numbers, which are not private: it is for the data's owner alone, do not pass it on."
 
 
 @click.command()
@@ -35,21 +38,37 @@ if TYPE_CHECKING:
     help="A .svg, .png, .html or .json file.",
 )
 @click.option("--errors", is_flag=True, help="Draw the expected error against epsilon; nothing is charged.")
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Draw the exact numbers, too: for the data's owner alone. They are not private.",
+)
 @click.argument("sql")
 def plot(
     *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None, confidence: str | None,
-    settings: tuple[str, ...], out: Path, errors: bool, sql: str,
+    settings: tuple[str, ...], out: Path, errors: bool, exact: bool, sql: str,
 ) -> None:  # fmt: skip
     """Draw the answer to a question with its error bars (charged as the question is; needs the extra `plot`).
 
     Up to two columns of keys: the first along the axis, the second as colours. With --errors the price alone is looked at:
-    how the error of each number falls with epsilon, for free.
+    how the error of each number falls with epsilon, for free. With --exact the owner sees what the database itself answers to
+    the same text, without bounds and noise, beside the noisy answer.
     """
     from dpsql.frontends.interruptible import ask
-    from dpsql.frontends.rendering.formats import price_lines
-    from dpsql.frontends.rendering.plots import check_plot, draw_release, error_chart, require_drawable, write_plot
+    from dpsql.frontends.rendering.formats import paid, price_lines
+    from dpsql.frontends.rendering.plots import (
+        check_plot,
+        draw_release,
+        error_chart,
+        release_chart,
+        require_drawable,
+        write_owners_plot,
+        write_plot,
+    )
 
     text = sys.stdin.read() if sql == "-" else sql
+    if exact and (errors or analyst):
+        raise click.UsageError("--exact is for the data's owner: it goes neither with --analyst nor with --errors")
     check_plot(out)
     with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         if errors:
@@ -57,10 +76,30 @@ def plot(
             write_plot(error_chart(expected_errors(session, text), title), out)
             return
         require_drawable(session, text)
+        exact_rows = _exact_rows(session, policy, text) if exact else None
         release = ask(session, text)
         for line in price_lines(session, release):
             click.echo(line, err=True)
-        draw_release(release, out)
+        if exact_rows is None:
+            draw_release(release, out)
+            return
+    write_owners_plot(release_chart(release, exact=exact_rows), out, charged=paid(release))
+    click.echo(WARNING, err=True)
+
+
+def _exact_rows(session: Session, policy: Path, sql: str) -> Exact:
+    """The exact answer of the database to a question, by the values of its keys, before anything is charged."""
+    from dpsql.disclosure import plain_answer
+    from dpsql.engine.registry import open_engine
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    keys = [position for position, column in enumerate(session.describe(sql)) if not column.noisy]
+    engine = open_engine(loaded)
+    try:
+        return plain_answer(loaded, engine, sql, keys)
+    finally:
+        engine.close()
 
 
 def expected_errors(session: Session, sql: str) -> list[tuple[float, str, float]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,7 @@ _AXIS_LETTERS = 60
 """Labels of bars with more letters than this in all stand upright."""
 _BAR_COLOUR = "#4c78a8"
 _RULE_COLOUR = "#222222"
+_EXACT_COLOUR = "#d62728"
 Chart = Any
 
 
@@ -96,6 +97,16 @@ def write_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
         raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
 
 
+def write_owners_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
+    """Write a chart with exact numbers as `write_plot` does, to a file that its owner alone may read."""
+    try:
+        place.touch(mode=0o600)
+        place.chmod(0o600)
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
+    write_plot(chart, place, charged=charged)
+
+
 def check_columns(columns: Sequence[OutputColumn]) -> None:
     """Check that an answer of these columns has something to draw. Raises plot_nothing."""
     exact = sum(not column.noisy for column in columns)
@@ -118,10 +129,13 @@ def draw_release(release: Release, place: Path) -> None:
     write_plot(release_chart(release), place, charged=paid(release))
 
 
-def release_chart(release: Drawable, title: str = "") -> Chart:
+def release_chart(
+    release: Drawable, title: str = "", exact: Mapping[tuple[Any, ...], Sequence[Any]] | None = None
+) -> Chart:
     """Return a chart of an answer: a panel for each noisy number, its error bars, over up to two columns of keys.
 
-    Dates and keys of many values are drawn as lines with a band, other keys as bars; of very many rows the first.
+    Dates and keys of many values are drawn as lines with a band, other keys as bars; of very many rows the first. `exact`: for
+    the owner alone, the columns of the exact answer by the values of its keys, which are drawn beside the noisy ones.
     """
     check_columns(release.columns)
     keys = [index for index, column in enumerate(release.columns) if not column.noisy]
@@ -131,13 +145,15 @@ def release_chart(release: Drawable, title: str = "") -> Chart:
     first = _values(release.table, keys[0], count) if keys else []
     present = [value for value in first if value is not None]
     as_line = bool(present) and (isinstance(present[0], date) or len(set(present)) > MOST_BARS)
+    of_row = _of_rows(release, keys, count, exact)
     panels = []
     for index in drawn:
         tables = (release.table, release.low, release.high)
         values, lows, highs = ([_number(value) for value in _values(table, index, count)] for table in tables)
         rows = [
             {"key": labels[0][row] if keys else "", "value": value, "low": low, "high": high,
-             **({"series": labels[1][row]} if len(keys) > 1 else {})}
+             **({"series": labels[1][row]} if len(keys) > 1 else {}),
+             **({} if exact is None else {"exact": _number(of_row[row][index])})}
             for row, (value, low, high) in enumerate(zip(values, lows, highs, strict=True))
             if value is not None and not (as_line and first[row] is None)
         ]  # fmt: skip
@@ -145,7 +161,17 @@ def release_chart(release: Drawable, title: str = "") -> Chart:
         panels.append(_panel(rows, release.columns[index].name, names, _kind(present) if as_line else "N"))
     hidden = f"; without {release.columns[keys[0]].name} NULL" if as_line and len(present) < len(first) else ""
     first_rows = f"; the first {count:,} of {len(release):,} rows" if count < len(release) else ""
-    return _stacked(panels, title or f"error bars hold in {release.confidence:.0%} of cases{hidden}{first_rows}")
+    text = f"error bars hold in {release.confidence:.0%} of cases{hidden}{first_rows}"
+    return _stacked(panels, title or text + ("; red: exact numbers, for the owner alone" if exact is not None else ""))
+
+
+def _of_rows(
+    release: Drawable, keys: Sequence[int], count: int, exact: Mapping[tuple[Any, ...], Sequence[Any]] | None
+) -> list[Sequence[Any]]:
+    """The exact columns of the first `count` rows, NULL in those whose keys the exact answer does not have."""
+    columns = [_values(release.table, index, count) for index in keys]
+    nothing = [None] * len(release.columns)
+    return [(exact or {}).get(tuple(column[row] for column in columns), nothing) for row in range(count)]
 
 
 def _values(table: Any, index: int, count: int) -> list[Any]:
@@ -166,11 +192,14 @@ def _panel(rows: list[dict[str, Any]], name: str, keys: list[str], kind: str) ->
     x = alt.X(f"key:{kind}", title=keys[0] if keys else None, sort=None if as_line else order, axis=axis)
     colour = [alt.Color("series:N", title=keys[1] or None, sort=None)] if len(keys) > 1 else []
     offset = [alt.XOffset("series:N", sort=None)] if len(keys) > 1 and not as_line else []
+    shapes = [alt.Shape("series:N", sort=None)] if len(keys) > 1 else []
+    has_exact = any("exact" in row for row in rows)
     base = alt.Chart(alt.InlineData(values=rows)).properties(width=_PANEL_WIDTH, height=_PANEL_HEIGHT)
     y = alt.Y("value:Q", title=name)
     if as_line:
         band = base.mark_area(opacity=0.25).encode(x, alt.Y("low:Q", title=name), alt.Y2("high:Q"), *colour)
-        return band + base.mark_line().encode(x, y, *colour)
+        dots = base.mark_point(color=_EXACT_COLOUR, filled=True, size=22).encode(x, alt.Y("exact:Q"), *shapes)
+        return alt.layer(band, base.mark_line().encode(x, y, *colour), *([dots] if has_exact else []))
     ends = (alt.Y("low:Q", title=name), alt.Y2("high:Q"))
     bars = base.mark_bar(color=_BAR_COLOUR).encode(x, y, *colour, *offset)
     rules = base.mark_rule(color=_RULE_COLOUR, strokeWidth=1.5).encode(x, *ends, *offset)
@@ -180,7 +209,10 @@ def _panel(rows: list[dict[str, Any]], name: str, keys: list[str], kind: str) ->
         )
         for end in ("low", "high")
     ]
-    return alt.layer(bars, rules, *caps)
+    dots = base.mark_point(color=_EXACT_COLOUR, filled=True, size=60, shape="diamond").encode(
+        x, alt.Y("exact:Q"), *offset
+    )
+    return alt.layer(bars, rules, *caps, *([dots] if has_exact else []))
 
 
 def _stacked(panels: list[Chart], title: str) -> Chart:
@@ -231,19 +263,22 @@ def comparison_chart(
     return _stacked([_panel(drawn, number, [key, ""], "N")], title)
 
 
-def error_chart(points: Iterable[tuple[float, str, float]], title: str) -> Chart:
-    """Return a chart of the expected error of each output (95 % half width) against epsilon, both on logarithmic axes.
+def error_chart(
+    points: Iterable[tuple[float, str, float]], title: str, error: str = "half width of the error bar"
+) -> Chart:
+    """Return a chart of the error of each output (unless `error` says otherwise, the expected 95 % half width) against epsilon,
+    both on logarithmic axes.
 
     `points`: (epsilon, output, error), errors above 0.
     """
     import altair as alt
 
-    rows = [{"epsilon": epsilon, "output": name, "error": error} for epsilon, name, error in points]
+    rows = [{"epsilon": epsilon, "output": name, "error": distance} for epsilon, name, distance in points]
     if not rows:
         raise refuse("plot_nothing")
     base = alt.Chart(alt.InlineData(values=rows)).properties(width=_PANEL_WIDTH, height=_PANEL_HEIGHT)
     x = alt.X("epsilon:Q", title="epsilon of the question", scale=alt.Scale(type="log"))
-    y = alt.Y("error:Q", title="half width of the error bar", scale=alt.Scale(type="log"))
+    y = alt.Y("error:Q", title=error, scale=alt.Scale(type="log"))
     return _stacked([base.mark_line(point=True).encode(x, y, alt.Color("output:N", title=None, sort=None))], title)
 
 

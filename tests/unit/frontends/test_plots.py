@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from support.clinic_folder import Clinic
 
@@ -187,3 +188,69 @@ def _sorts(node: Any) -> list[Any]:
         return []
     here = [node["sort"]] if node.get("field") == "key" and "sort" in node else []
     return here + [found for part in node.values() for found in _sorts(part)]
+
+
+def drawn_rows(place: Path) -> list[dict[str, Any]]:
+    chart = json.loads(place.read_text())
+    tables = [chart.get("data", {}), *chart.get("datasets", {}).values(), *map(_rows_of, chart.get("vconcat", []))]
+    rows = [row for table in tables for row in (table.get("values", []) if isinstance(table, dict) else table)]
+    return rows or _rows_of(chart)
+
+
+@pytest.mark.parametrize(
+    ("sql", "plain"),
+    [
+        (GROUPED, "SELECT region, COUNT(*), AVG(age) FROM patients GROUP BY region"),
+        (
+            "SELECT p.region, SUM(n) AS n FROM numbers JOIN patients AS p USING (patient_id) WHERE smokes GROUP BY p.region",
+            "SELECT region, SUM(n) FROM numbers JOIN patients USING (patient_id) WHERE smokes GROUP BY region",
+        ),
+        (
+            "WITH numbers AS (SELECT * FROM patients AS a WHERE age < 40) SELECT region, COUNT(*) AS n FROM numbers GROUP BY 1",
+            "SELECT region, COUNT(*) FROM patients WHERE age < 40 GROUP BY region",
+        ),
+    ],
+    ids=["table", "join", "named_like_a_table"],
+)
+def test_the_owner_sees_what_the_database_answers_beside_the_noisy_answer(
+    clinic: Clinic, sql: str, plain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "exact.json"
+    assert run(clinic, sql, "--exact", "-o", str(place)) == 0
+    assert clinic.charges() == 1 and "for the data's owner alone" in capsys.readouterr().err
+    assert place.stat().st_mode & 0o777 == 0o600
+    with duckdb.connect(str(clinic.folder / "clinic.duckdb"), read_only=True) as data:
+        expected = {(key, value) for key, *values in data.execute(plain).fetchall() for value in values}
+    rows = drawn_rows(place)
+    assert {(row["key"], row["exact"]) for row in rows} == expected
+    assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
+    assert "exact numbers, for the owner alone" in place.read_text()
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        ("SELECT SAMPLE_AGGREGATE(AVG(age), 0, 120) AS m FROM patients", "does not answer its text"),
+        ("SELECT region, COUNT(*) AS n FROM patients GROUP BY region, smokes", "have the same keys"),
+    ],
+)
+def test_without_exact_numbers_nothing_is_charged(
+    clinic: Clinic, sql: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(clinic, sql, "--exact", "-o", str(tmp_path / "x.svg")) == 2
+    assert problem in capsys.readouterr().err and clinic.charges() == 0
+    assert not (tmp_path / "x.svg").exists()
+
+
+@pytest.mark.parametrize("option", [["--analyst", "research"], ["--errors"]])
+def test_exact_numbers_are_for_the_owner(
+    clinic: Clinic, option: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(clinic, GROUPED, "--exact", *option, "-o", str(tmp_path / "x.svg")) == 2
+    assert "for the data's owner" in capsys.readouterr().err and clinic.charges() == 0
+
+
+def test_a_picture_of_a_release_has_no_exact_numbers(clinic: Clinic) -> None:
+    with open_session(clinic.policy) as session:
+        release = session.execute(GROUPED)
+    assert "exact" not in plots.release_chart(release).to_json()
