@@ -5,7 +5,8 @@ answers a block over the same relation that keeps some of its keys (a roll-up), 
 slice: conditions on its keys), or measures some of its terms; distinct counts only where no groups are added up. The
 answer is a weighted sum of *disjoint sums*: no stored cell belongs to two of them, so their noise is independent, and
 error bars are right for everything that the public remainder computes from them (`disjoint_sums`). Numbers that were chosen
-(quantiles, most frequent values) do not add up: they answer for the same rows in the same groups alone.
+(quantiles, most frequent values) do not add up: they answer for the same rows in the same groups alone. But counts of each
+value answer for quantiles of it (`ranked_counts`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.noise.group_layout import among
 from dpsql.noise.perturb import ChosenNumber, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.measurements import RankHistogram
 from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind
 from dpsql.pricing.pricing import PricedBlock, key_array
 from dpsql.pricing.sum_terms import summed
+from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.disjoint_sums import DisjointSums, Impossible, Mask, Part, disjoint, grid
 from dpsql.reuse.measurements import Match, errors_in_words, matches
+from dpsql.reuse.ranked_counts import CountedNumber, cells_of, counted_numbers, ranked_counts
 from dpsql.reuse.record import (
     ADDITIVE,
     SELECTION,
@@ -56,7 +60,7 @@ class Derived:
 
     `errors`: for each term of the block its half width at the confidence of the query, in units of the answer (exact for
     a single disjoint sum, by the normal law for a sum of several), and its standard deviation. `how`: what was computed,
-    in words for the analyst. `matches`: the stored numbers that were chosen and not added to.
+    in words for the analyst. `matches`: the numbers that were chosen and not added to, or computed from counts.
     """
 
     block: ReleasedBlock
@@ -64,7 +68,7 @@ class Derived:
     same: bool
     errors: Mapping[str, tuple[float, float]]
     how: str
-    matches: tuple[Match, ...] = ()
+    matches: tuple[Match | CountedNumber, ...] = ()
 
 
 def derive(priced: PricedBlock, stored: Stored, confidence: float, naming: bool = True) -> Derived | None:
@@ -114,6 +118,7 @@ class _Derivation:
         # What a unit is scaled by depends on all groups together, so clipped sums of other groups do not add up to it.
         caps_matter |= any(term.clip is not None for term in self.priced.block.terms)
         numbers = self._numbers(confidence)
+        counted = () if numbers is not None else self._from_counts(confidence)
         caps_matter |= bool(numbers)  # nor does the quantile of some groups follow from those of others
         parts_by_term = {term.name: self._parts(term) for term in self.priced.block.terms}
         chosen = any(part[2] for parts in parts_by_term.values() for part in parts)
@@ -130,20 +135,45 @@ class _Derivation:
         if private and not (self._shown_as_early() and self.stored.conditions == self.source_conditions.keys()):
             raise Impossible
         sums = self._private(parts_by_term) if private else self._public(parts_by_term)
-        sums.numbers = self._placed(numbers, private)
+        sums.numbers = [*self._placed(numbers or (), private), *(number.placed for number in counted)]
         block, errors = sums.released(confidence)
         measured = [term for term in self.stored.terms if term.kind != SELECTION]
         plain = all(len(parts) == 1 and parts[0][0] == 1 for parts in parts_by_term.values())
-        same = one_to_one and plain and len(measured) == len(parts_by_term) and len(numbers) == len(self.stored.numbers)
-        return Derived(block, self.stored, same, errors, self._words(chosen, same, numbers), numbers)
+        same = (
+            one_to_one
+            and plain
+            and len(measured) == len(parts_by_term)
+            and len(numbers or ()) == len(self.stored.numbers)
+        )
+        words = self._words(chosen, same, numbers or (), counted)
+        return Derived(block, self.stored, same, errors, words, numbers or counted)
 
-    def _numbers(self, confidence: float) -> tuple[Match, ...]:
-        """The stored numbers of the measurements of the question; empty where it has none."""
+    def _numbers(self, confidence: float) -> tuple[Match, ...] | None:
+        """The stored numbers of the measurements of the question; empty where it has none, None where one is not stored."""
         measurements, plans = self.priced.block.measurements, self.priced.noise.measurements
         numbers = matches(measurements, plans, self.stored.numbers, confidence)
-        if numbers is None or (numbers and self.stored.conditions != self.source_conditions.keys()):
+        if numbers and self.stored.conditions != self.source_conditions.keys():
             raise Impossible
         return numbers
+
+    def _from_counts(self, confidence: float) -> tuple[CountedNumber, ...]:
+        """The quantiles of the question from stored counts of each value. Raises Impossible for other measurements."""
+        numbers: list[CountedNumber] = []
+        for measurement, plan in zip(self.priced.block.measurements, self.priced.noise.measurements, strict=True):
+            if not isinstance(measurement, RankHistogram) or measurement.word != RANK_HISTOGRAM:
+                raise Impossible
+            key = self._stored_key(measurement.value)
+            ((weight, term, chosen), *more) = self._parts(Term("", TermKind.COUNT, None, measurement.term.filter, 1))
+            if more or weight != 1 or key in self.retained:
+                raise Impossible
+            codes, values = self._combinations([key.name])
+            cells = cells_of(measurement, key.name, [value for (value,) in values])[codes]
+            group, groups = self._groups()
+            inside = np.logical_and.reduce([group >= 0, *(self._mask(mark) for mark in chosen)])
+            released = self.stored.table.column(term.name).to_numpy()
+            counts = ranked_counts(term, released[inside], cells[inside], group[inside], groups)
+            numbers += counted_numbers(measurement, plan, counts, confidence)
+        return tuple(numbers)
 
     def _placed(self, numbers: Sequence[Match], private: bool) -> list[ChosenNumber]:
         """Stored numbers in the order of the groups of the answer, which are those of the stored release."""
@@ -376,10 +406,11 @@ class _Derivation:
             sums.add(term, values[cells], group[cells], used)
         return sums
 
-    def _words(self, chosen: bool, same: bool, numbers: Sequence[Match]) -> str:
+    def _words(self, chosen: bool, same: bool, numbers: Sequence[Match], counted: Sequence[CountedNumber]) -> str:
+        how = [errors_in_words(counted)] if counted else []
         if not self.naming and (self.dropped or chosen):
-            return "computed from its groups"
-        parts = []
+            return "; ".join(["computed from its groups", *how])
+        parts = how
         if self.dropped:
             parts.append("summed over " + ", ".join(key.text for key in self.dropped))
         if chosen:

@@ -401,7 +401,7 @@ def matches(
     return tuple(pairs)
 
 
-def errors_in_words(numbers: Sequence[Match]) -> str:
+def errors_in_words(numbers: Sequence[Any]) -> str:
     """Return how far off stored numbers may be, which were chosen with other parts of a budget than EXPLAIN says of new ones."""
     sentences = list(dict.fromkeys(match.error for match in numbers))
     more = len(sentences) - _MOST_EXPLAINED

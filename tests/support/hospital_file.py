@@ -36,7 +36,7 @@ tables:
       cost: {type: real, lower: 0, upper: 1000, nullable: false}
 """.replace("SLOTS", ", ".join(map(str, range(100))))
 
-_PATIENTS = """
+PATIENTS = """
 CREATE TABLE patients AS SELECT i AS patient_id, ['north', 'south', 'west'][1 + i % 3] AS region,
   ['free', 'pro', NULL][1 + i % 7 % 3] AS plan, i % 4 = 0 AS smoker, 20 + i % 60 AS age, 1 + i % 6 AS ward,
   i % 100 AS slot, ['Linz', 'Graz', 'Wien'][1 + i % 3] AS city FROM range({count}) t(i)
@@ -51,7 +51,7 @@ def build_data(folder: Path, count: int = 1200) -> None:
     """The data in `folder`, in place of what is there. Wards 5 and 6 are outside the policy's bounds."""
     part = folder / "part.duckdb"
     with duckdb.connect(str(part)) as connection:
-        connection.execute(_PATIENTS.format(count=count))
+        connection.execute(PATIENTS.format(count=count))
         connection.execute(_VISITS.format(count=count))
     os.replace(part, folder / "hospital.duckdb")
 
