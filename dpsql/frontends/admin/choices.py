@@ -24,6 +24,7 @@ _BOUND = r"[-+]?[0-9.][-+0-9.eE:T]*(?: [0-9:.]+)?"
 _BETWEEN = re.compile(rf"({_BOUND})\s+to\s+({_BOUND})")
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NOT_NULL = re.compile(r"(^|(?<=\s))not null$")
 _PROBE = (
     "dataset: d\nsource: d.csv\nledger: sqlite:///l.db\nprivacy_unit: row\nbudget: {epsilon: 1, delta: 1e-6}\n"
     "tables: {t: {columns: {c: %s}}}\n"
@@ -134,10 +135,13 @@ def column_choice(answer: str, type_: str | None, *, filled: bool, in_source: st
     """Return what an answer says of a column, None where it is left out.
 
     Answers are `-`, nothing, `LOWER to UPPER`, a list of values, each with a type before it where `type_` (that of the source)
-    is None. Raises WrongAnswer, also for what the policy would not accept.
+    is None, and `not null` behind it where no value is missing. Raises WrongAnswer, also for what the policy would not accept.
     """
     if answer == LEFT_OUT:
         return None
+    promised = _NOT_NULL.search(answer)
+    if promised:
+        answer, filled = answer[: promised.start()].rstrip(), True
     word, _, rest = answer.partition(" ")
     if word in COLUMN_TYPES and (not rest or type_ is None or word == type_):
         if type_ is not None and word != type_:

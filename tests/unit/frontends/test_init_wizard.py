@@ -40,7 +40,7 @@ tables:
     primary_key: [patient_id]
     columns:
       patient_id: {type: text, from: "patient id"}
-      region: {type: text, domain: ["north", "south"]}
+      region: {type: text, nullable: false, domain: ["north", "south"]}
       age: {type: integer, lower: 18, upper: 110}
   regions:
     source: "night/regions.csv"
@@ -170,6 +170,10 @@ def test_parquet_and_databases_know_their_types(bare_clinic: Clinic, dpsql: Run)
         ("[date]", "text", '{type: text, domain: ["date"]}'),
         ("1, 2, 3", "integer", "{type: integer, domain: [1, 2, 3]}"),
         ("null, no, 1", "text", '{type: text, domain: ["null", "no", "1"]}'),
+        ("a, b not null", "text", '{type: text, nullable: false, domain: ["a", "b"]}'),
+        ("integer 0 to 9 not null", None, "{type: integer, nullable: false, lower: 0, upper: 9}"),
+        ("not null", "real", "{type: real, nullable: false}"),
+        ('a, "b not null"', "text", '{type: text, domain: ["a", "b not null"]}'),
         ("it's, 5 %", "text", '{type: text, domain: ["it\'s", "5 %"]}'),
     ],
 )
