@@ -178,7 +178,9 @@ class Planner:
         return self._widened[1], version
 
     def _plan(self, statement: Statement, options: Options, policy: Policy) -> Planned:
-        return self.priced(statement, bind(statement, policy), options)
+        if options.min_units is not None and requested(options) is not None:
+            raise refuse("min_units", reason=f"noise of {options.mechanism} is added to medians and means alone")
+        return self.priced(statement, bind(statement, policy, options.min_units), options)
 
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
         """A bound question with its mechanisms, its price, and the names of its releases."""
@@ -228,7 +230,11 @@ class Planner:
             raise refuse("option_floor", name="what is measured", value=describe_loss(loss), limit=limit)
 
 
-_BIGQUERY = {"max_groups_contributed": "max_groups", "max_rows_contributed": "max_rows_per_group"}
+_BIGQUERY = {
+    "max_groups_contributed": "max_groups",
+    "max_rows_contributed": "max_rows_per_group",
+    "min_privacy_units_per_group": "min_units",
+}
 
 
 def _with_domains(table: Table, domains: Mapping[str, tuple[Any, ...]]) -> Table:

@@ -122,6 +122,7 @@ def _per_query(shape: PolicyShape, budget: DatasetBudget) -> PerQuery:
         timeout_seconds=limits.timeout_seconds,
         max_public_groups=limits.max_public_groups,
         bounds=_contributions(limits),
+        min_units=limits.min_units,
     )
 
 

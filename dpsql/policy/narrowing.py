@@ -81,12 +81,15 @@ def _queries(old: Policy, new: Policy) -> Iterator[str]:
         yield "per_query.max_epsilon"
     if after.min_epsilon < before.min_epsilon:
         yield "per_query.min_epsilon"
+    if before.min_units is not None and (after.min_units is None or after.min_units < before.min_units):
+        yield "per_query.min_units"
     if _above(after.delta, before.delta):
         yield "per_query.delta"
     if after.epsilon > before.epsilon:
         yield "per_query.epsilon"
     unchanged = {
-        name: getattr(before, name) for name in ("max_epsilon", "min_epsilon", "delta", "epsilon", "confidence")
+        name: getattr(before, name)
+        for name in ("max_epsilon", "min_epsilon", "delta", "epsilon", "confidence", "min_units")
     }
     if replace(after, **unchanged) != before:
         yield "per_query"

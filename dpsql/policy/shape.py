@@ -174,6 +174,9 @@ class PerQueryShape(_GroupBoundsShape):
     confidence: Annotated[Confidence | None, Field(description="of the error bars; 0.95 when left out")] = None
     timeout_seconds: Seconds = 300
     max_public_groups: Annotated[Count, Field(description="the longest grid of public keys")] = 1_000_000
+    min_units: Annotated[
+        Count | None, Field(description="groups with fewer units, by a noisy count, are not shown; all if left out")
+    ] = None
 
 
 class LimitShape(_Shape):

@@ -77,7 +77,8 @@ class PerQuery:
     `epsilon` is charged when a query names none, `max_epsilon` the most and `min_epsilon` the least it may name;
     `delta` goes to partition selection (0: private keys are refused); `mechanism` is "auto", "laplace" or "gaussian";
     `confidence` is that of the error bars; `max_public_groups` is the longest grid of public keys; `timeout_seconds`
-    stops the engine.
+    stops the engine. Groups in which fewer than `min_units` privacy units are counted, with noise, are not shown (None: all
+    are).
     """
 
     epsilon: Fraction
@@ -89,6 +90,7 @@ class PerQuery:
     max_public_groups: int
     min_epsilon: Fraction = Fraction(0)
     bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as("max_groups", "max_rows_per_group"))
+    min_units: int | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
 
 
 @dataclass(frozen=True)

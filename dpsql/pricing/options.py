@@ -50,7 +50,8 @@ class Options:
     """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
     `project` names the account that is charged beside the dataset's and the analyst's. `threshold`: questions are compared with
     it instead of answered, in at most `hits` runs of the watch called `watch`. `workload`: what tables that are measured as one
-    make small. `proposed_sensitivity`: what propose-test-release tests."""
+    make small. `proposed_sensitivity`: what propose-test-release tests. `min_units`: groups with fewer counted
+    privacy units are not shown."""
 
     epsilon: Fraction
     delta: Fraction
@@ -71,6 +72,7 @@ class Options:
     hits: int = 1
     workload: Objective = Objective.OFF
     proposed_sensitivity: Fraction | None = None
+    min_units: int | None = None
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
@@ -80,6 +82,7 @@ class Options:
         return cls(
             per_query.epsilon, per_query.delta, per_query.mechanism, per_query.confidence,
             reuse=Reuse(policy.reuse.default), bounds=per_query.bounds, project=project,
+            min_units=per_query.min_units,
         )  # fmt: skip
 
     def with_value(self, name: str, text: str, policy: Policy) -> Options:
@@ -145,6 +148,8 @@ def _check_limit(key: str, value: Any, policy: Policy) -> None:
             raise refuse("option_floor", name=f"dp.{key}", value=plain_decimal(value), limit=least)
     elif key == "delta":
         most = limits.delta
+    elif key == "min_units" and limits.min_units is not None and (value is None or value < limits.min_units):
+        raise refuse("option_least", name=f"dp.{key}", value=show_value(value), limit=limits.min_units)
     if most is not None and value > most:
         raise refuse("option_limit", name=f"dp.{key}", value=plain_decimal(value), limit=plain_decimal(most))
 
@@ -273,6 +278,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "watch": (_watch, "a name of 1 to 40 letters, digits, dots, hyphens and underscores"),
     "proposed_sensitivity": (_total, "a number above 0 in the unit of the answer, or none"),
     "hits": (_hits, f"a whole number from 1 to {MOST_HITS}"),
+    "min_units": (_bound, "a whole number from 1, or none"),
     "workload": (_workload, "off, on, relative, absolute or running"),
     "project": (_project, "a project of the policy, or none"),
 }

@@ -84,6 +84,15 @@ def _remark(sandbox: Sandbox, remainder: Remainder, scans: Mapping[str, Scan], p
     )
 
 
+def min_units_notice(planned: Planned, policy: Policy) -> tuple[str, ...]:
+    """Return the notice that groups with few privacy units are not shown, where `dp.min_units` or the policy says so."""
+    least = planned.options.min_units
+    if least is None or not planned.price.blocks:
+        return ()
+    units = "privacy units" if policy.privacy_unit is not None else "rows"
+    return (f"groups in which fewer than {least:,} {units} are counted, with noise, are not shown (min_units)",)
+
+
 def missing_keys_notice(planned: Planned, of_groups: bool) -> tuple[str, ...]:
     """Return the notice that private keys shared by few units are missing; `of_groups`: the query computes over the
     groups."""
@@ -91,6 +100,8 @@ def missing_keys_notice(planned: Planned, of_groups: bool) -> tuple[str, ...]:
     if not sizes:
         return ()
     few, counted = max(sizes)
+    if (least := planned.options.min_units) is not None and counted == "units":
+        few = max(few, least)
     fewer = f"fewer than about {few} units share" if counted == "units" else f"have fewer than about {few} rows"
     unseen = f"keys that {fewer} are mostly not shown"
     if not of_groups:

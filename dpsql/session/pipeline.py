@@ -38,7 +38,13 @@ from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
 from dpsql.session.explanation import row_notices, target_notices, workload_notices
 from dpsql.session.measured_outputs import MeasuredOutputs
-from dpsql.session.notices import choice_notices, missing_keys_notice, stage_notices, unlisted_notices
+from dpsql.session.notices import (
+    choice_notices,
+    min_units_notice,
+    missing_keys_notice,
+    stage_notices,
+    unlisted_notices,
+)
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
 
@@ -266,6 +272,7 @@ def _release(
         *workload_notices(planned),
         *(notice for workload in planned.price.workloads for notice in inconsistent_notice(workload, blocks)),
         *drop_notices(planned.plan.blocks),
+        *min_units_notice(planned, context.policy),
         *stage_notices(planned),
         *choice_notices(planned, blocks, context.sandbox, context.public_table),
     )

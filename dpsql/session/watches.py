@@ -67,6 +67,8 @@ def watched(context: SessionContext, planned: Planned) -> WatchedQuestion:
         raise refuse("watch_option", name="dp.mechanism", value=options.mechanism)
     if options.target_error is not None:
         raise refuse("watch_option", name="dp.target_error", value=options.show()["dp.target_error"])
+    if options.min_units is not None:
+        raise refuse("min_units", reason="a comparison measures one number alone")
     plan = planned.plan
     if (
         len(plan.blocks) != 1

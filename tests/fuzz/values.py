@@ -15,7 +15,7 @@ import numpy as np
 
 OPTIONS = (
     "epsilon", "delta", "mechanism", "max_groups", "max_rows_per_group", "confidence", "target_error", "nonnegative", "reuse",
-    "max_groups_contributed", "max_rows_contributed", "privacy_unit_column", "EPSILON", "unknown", "all", "",
+    "max_groups_contributed", "max_rows_contributed", "privacy_unit_column", "EPSILON", "unknown", "all", "min_privacy_units_per_group", "",
 )  # fmt: skip
 VALUES = (
     "1", "0", "-1", "0.5", "1e-9", "1e-300", "1e-400", "1e400", "1e401", "1e999999999", "NaN", "inf", "-inf", "infinity", "none", "null", "default",

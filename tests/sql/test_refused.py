@@ -34,6 +34,7 @@ NOT_HERE = {
     "no_max_rows": "`dpsql check` finds it first",
     "public_grid": "needs a policy without delta (test_a_long_public_grid_is_refused)",
     "noise_too_large": "no question spends so little: tests/unit/privacy",
+    "option_least": "needs a policy with min_units: tests/unit/session/test_min_units.py",
     "watch_grids": "of several questions of one watch: tests/unit/session/test_watches.py",
     "selection_epsilon": "the threshold answers where the table would be too long",
     "price_disagrees": "our own mistake",

@@ -151,6 +151,14 @@ register(
     "{name} = {value} is less than one question must spend ({limit})",
     "ask with more epsilon; the owner sets per_query.min_epsilon, because the time of each answer tells a little for free",
 )
+register("option_least", "22023", "{name} = {value} is less than the owner asks for ({limit})", "ask for more")
+register(
+    "min_units",
+    "0A000",
+    "the privacy units of each group cannot be counted here: {reason}",
+    "RESET dp.min_units, where the policy has no min_units; else ask without it: for rows instead of SELECT DISTINCT, with "
+    "dp.mechanism = auto, or without dp.threshold",
+)
 register(
     "no_max_rows",
     "55000",

@@ -15,12 +15,13 @@ from dpsql.sql.binder.trees import as_query, put_in_front
 from dpsql.sql.parse import Statement, place
 
 
-def bind(statement: Statement, policy: Policy) -> Plan:
-    """Bind one query or explained query to the policy. Raises a refusal with the place in the text."""
+def bind(statement: Statement, policy: Policy, min_units: int | None = None) -> Plan:
+    """Bind one query or explained query to the policy. `min_units`: groups with fewer counted units are not shown (None: all
+    are). Raises a refusal with the place in the text."""
     assert statement.query is not None
     try:
         _unqualified(statement.query)
-        binder = QueryBinder(policy, statement.query)
+        binder = QueryBinder(policy, statement.query, min_units)
         bound = binder.query(statement.query, Environment())
         if isinstance(bound, Protected):
             raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(statement.query))

@@ -14,12 +14,14 @@ from dpsql.sql.binder.scope import Bound, Environment, Protected, Released, Scop
 class BindingContext(Protocol):
     """One statement being bound: its policy, what was collected from it, and how its parts are bound in turn.
 
-    `whole`: the statement itself. `public`: the public tables read so far, by text. Every method raises refusals only.
+    `whole`: the statement itself. `public`: the public tables read so far, by text. `min_units`: groups with fewer counted
+    units are not shown (None: all are). Every method raises refusals only.
     """
 
     policy: Policy
     whole: exp.Expr
     public: dict[str, PublicInput]
+    min_units: int | None
 
     def add_block(self, block: Block) -> str:
         """Enter a private block and return its name; equal blocks are one release."""

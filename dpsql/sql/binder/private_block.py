@@ -20,6 +20,7 @@ from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.correlated_subqueries import check_groups
 from dpsql.sql.binder.group_bounds import of_units
 from dpsql.sql.binder.grouping_sets import grouping_call, grouping_sets, over_set, united
+from dpsql.sql.binder.least_units import with_unit_count
 from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
 from dpsql.sql.binder.quantile_lists import MOST_SHARES, single_quantiles
@@ -100,6 +101,9 @@ def _over_blocks(
     """Enter the block of every key set, and put the SELECT over it (over their union, when there are several)."""
     measures = tuple(work.measures)
     check_ignored(source, work.scope.unpaired, work.measures)
+    if context.min_units is not None:
+        position = place(work.node)
+        measures = with_unit_count(copy, source, measures, context.min_units, context.policy, position)
     if len(work.sets) == 1:
         block = Block("", source, tuple(work.keys), measures, work.block_keys.combinations)
         name = context.add_block(of_units(block, context.policy, place(work.node)))

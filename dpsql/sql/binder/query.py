@@ -85,8 +85,9 @@ def _scans(relation: Relation) -> int:
 class QueryBinder:
     """Walks one statement; collects its private blocks, the public tables it reads and the hoisted CTEs."""
 
-    def __init__(self, policy: Policy, whole: exp.Query) -> None:
+    def __init__(self, policy: Policy, whole: exp.Query, min_units: int | None = None) -> None:
         self.policy = policy
+        self.min_units = min_units
         self.whole = whole.unnest()  # the statement itself, of which the parts are bound
         self.blocks: dict[str, Block] = {}
         self._texts: dict[str, str] = {}

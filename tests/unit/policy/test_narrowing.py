@@ -13,7 +13,7 @@ from dpsql.policy.narrowing import same_for, widened
 TEXT = (
     CLINIC.replace("bi: {epsilon: 5}", "bi: {epsilon: 5, delta: 1e-7, tables: [patients, labs], "
                    "columns: {patients: [age, region]}, where: {patients: age > 5}}")
-    .replace("per_query: {epsilon: 0.1,", "per_query: {epsilon: 0.1, min_epsilon: 0.01, delta: 1e-9,")
+    .replace("per_query: {epsilon: 0.1,", "per_query: {epsilon: 0.1, min_epsilon: 0.01, delta: 1e-9, min_units: 10,")
     + "projects: {flu: {epsilon: 2, members: [bi]}}\nreuse: {shared: false}\ntiming: padded\n"
 )  # fmt: skip
 
@@ -32,6 +32,8 @@ WIDER = [
     ("min_epsilon: 0.01", "min_epsilon: 0.009", "per_query.min_epsilon"),
     ("epsilon: 0.1, min", "epsilon: 0.2, min", "per_query.epsilon"),
     ("delta: 1e-9", "delta: 2e-9", "per_query.delta"),
+    (", min_units: 10", "", "per_query.min_units"),
+    ("min_units: 10", "min_units: 9", "per_query.min_units"),
     ("max_epsilon: 1}", "max_epsilon: 1, mechanism: gaussian}", "per_query"),
     ("max_epsilon: 1}", "max_epsilon: 1, timeout_seconds: 299}", "per_query"),
     ("session: {epsilon: 1}\n", "", "session"),
@@ -72,7 +74,7 @@ def test_a_change_that_may_promise_less_is_found_with_its_place(before: str, aft
     ("before", "after"),
     [
         ("", ""), ("dataset: clinic", "dataset: clinic\ndescription: of a town"), ("budget: {epsilon: 10,", "budget: {epsilon: 9,"),
-        ("delta: 1e-6,", "delta: 1e-7,"), ("max_epsilon: 1}", "max_epsilon: 0.5}"), ("min_epsilon: 0.01", "min_epsilon: 0.05"),
+        ("delta: 1e-6,", "delta: 1e-7,"), ("min_units: 10", "min_units: 11"), ("max_epsilon: 1}", "max_epsilon: 0.5}"), ("min_epsilon: 0.01", "min_epsilon: 0.05"),
         ("epsilon: 0.1, min", "epsilon: 0.05, min"), ("session: {epsilon: 1}", "session: {epsilon: 0.5}"),
         ("research: {epsilon: 3}", "research: {epsilon: 2}"), ("research: {epsilon: 3}, ", ""),
         ("research: {epsilon: 3}", "research: {epsilon: 3, tables: [visits]}"), ("research: {", "third: {epsilon: 1}, research: {"),

@@ -116,7 +116,7 @@ def test_budget_and_defaults_are_read_exactly(policy: Policy) -> None:
 
 def test_every_option_arrives_in_the_policy() -> None:
     given = "per_query: {epsilon: 0.2, max_epsilon: 2, delta: 1e-8, max_groups: 3, max_rows_per_group: 4, "
-    given += "mechanism: laplace, confidence: 0.9, timeout_seconds: 7, max_public_groups: 99, min_epsilon: 0.02}\n"
+    given += "mechanism: laplace, confidence: 0.9, timeout_seconds: 7, max_public_groups: 99, min_epsilon: 0.02, min_units: 6}\n"
     given += "session: {epsilon: 1.5, delta: 2e-7}\nneighbours: change_one\n"
     policy = parse_policy(POLICY.replace("ledger:", given + "ledger:"))
     expected = PerQuery(
@@ -129,6 +129,7 @@ def test_every_option_arrives_in_the_policy() -> None:
         99,
         Fraction(1, 50),
         ContributionBounds(None, 3, 4),
+        6,
     )
     assert policy.per_query == expected
     assert policy.session == SessionLimit(Fraction(3, 2), Fraction(2, 10**7))

@@ -85,6 +85,7 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "delta": ("5e-10", priced(PRIVATE)),
     "mechanism": ("gaussian", lambda session: [output.mechanism for output in session.explain(COSTS).outputs]),
     "max_groups": ("1", bounds("SELECT weekday, COUNT(*) AS n FROM (SELECT cost > 20 AS weekday FROM visits) t GROUP BY weekday")),
+    "min_units": ("20", lambda session: len(session.execute(AGES))),
     "max_rows_per_group": ("1", bounds(COSTS)),
     "max_total": ("100", bounds(COSTS)),
     "max_count": ("2", bounds(COSTS)),

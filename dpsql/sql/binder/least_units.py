@@ -1,0 +1,45 @@
+"""Groups that too few privacy units share are not shown: `min_units`.
+
+Every SELECT that aggregates protected rows measures the number of units in each group as well, COUNT(DISTINCT unit), with noise
+and at its price, and its groups are filtered by that released number as by HAVING. So the rule is a function of released
+numbers and needs no privacy argument of its own: differential privacy is closed under post-processing (Dwork and Roth, The
+Algorithmic Foundations of Differential Privacy, 2014, Proposition 2.1). Private keys are admitted by a threshold tau on the
+same noisy number (`partition_selection.Threshold`), so that they are shown from max(tau, min_units) on.
+
+Under row privacy rows are the units, and the rows of a group are counted. (Of SELECT DISTINCT there, each row stands for
+one unit at least.) Under entity privacy nothing says whose a row of SELECT DISTINCT is, so that is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.plan import Measure, Relation
+from dpsql.plan.stability import owned
+from dpsql.policy import Policy
+
+_UNITS = Measure("", "count_units", (), True, None)
+_ROWS = Measure("", "count", (), False, None)
+
+
+def with_unit_count(
+    select: exp.Select, source: Relation, measures: Sequence[Measure], least: int, policy: Policy, position: int | None
+) -> tuple[Measure, ...]:
+    """Return `measures` with one that counts the units of a group, and add to `select` (over the block) the condition that it
+    is at least `least`. Refuses (min_units) rows that belong to no unit."""
+    if policy.privacy_unit is not None and not owned(source, policy):
+        raise refuse("min_units", reason="nothing says whose rows of SELECT DISTINCT are", position=position)
+    counted = _ROWS if policy.privacy_unit is None else _UNITS
+    name = next((entered.name for entered in measures if replace(counted, name=entered.name) == entered), "")
+    if not name:
+        name = f"m{len(measures)}"
+        measures = (*measures, replace(counted, name=name))
+    condition: exp.Expr = exp.GTE(this=exp.column(name, quoted=True), expression=exp.Literal.number(least))
+    if (where := select.args.get("where")) is not None:
+        condition = exp.And(this=exp.Paren(this=where.this), expression=condition)
+    select.set("where", exp.Where(this=condition))
+    return tuple(measures)
