@@ -57,8 +57,8 @@ class Quotient:
 
 
 def quotient(tree: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> Quotient | None:
-    """`tree` (over keys and terms) as a quotient of two sums of terms, times a number; None for any other. NULLIF(sum, 0) is the
-    sum."""
+    """`tree` (over keys and terms) as a quotient of two sums of terms, times a number; None for any other, and for quotients of
+    whole numbers alone. NULLIF(sum, 0) is the sum."""
     factor, node = 1.0, _bare(tree)
     while isinstance(node, (exp.Mul, exp.Div)):
         left, right = _number(node.this), _number(node.expression)
@@ -72,6 +72,8 @@ def quotient(tree: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> Quotient | No
         return None
     above, below = node.this, _without_nullif(node.expression)
     sums = [_weighted(side, terms) for side in (above, below)]
+    if all(part.rounded or all(terms[name].whole for name in part.weights) for side in sums for part in side or ()):
+        return None  # the quantile of a difference of two whole numbers jumps from one theta to the next
     return None if sums[0] is None or sums[1] is None else Quotient(above, below, sums[0], sums[1], factor)
 
 

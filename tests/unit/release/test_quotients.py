@@ -78,16 +78,19 @@ def test_other_ways_of_writing_a_quotient_have_the_same_bars(sandbox: Sandbox, i
     np.testing.assert_allclose(high, np.maximum(*ends), rtol=1e-6)
 
 
-def test_whole_numbers_and_terms_of_both_sides_are_held(sandbox: Sandbox) -> None:
-    """A share of rows: counts are rounded, and the count of the numerator is part of the denominator."""
-    noise = laplace_noise("0.5")
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_quotients_of_whole_numbers_are_held(sandbox: Sandbox, law: str) -> None:
+    """A share of rows under little noise: both counts are rounded, and simulated as other formulas are."""
+    noise = laplace_noise("1") if law == "laplace" else gaussian_noise("1/4")
     terms = [
-        noisy(name, np.full(GROUPS, exact), noise, "share", whole=True) for name, exact in (("t0", 12.0), ("t1", 30.0))
+        noisy(name, np.full(GROUPS, exact), noise, "share", whole=True)
+        for name, exact in (("t0", 117.0), ("t1", 300.0))
     ]
     measured = block({"k0": np.arange(GROUPS).tolist()}, terms, [count_of(T0), count_of(T1)])
     for confidence in (0.5, 0.95):
-        answer = release(sandbox, "SELECT k0, m0 / (m0 + m1) AS v FROM dp_0", [measured], confidence=confidence)
-        assert confidence - 0.04 <= held(answer, 12 / 42) <= confidence + 0.06
+        answer = release(sandbox, QUOTIENT, [measured], confidence=confidence)
+        error = ALLOWED * np.sqrt(confidence * (1 - confidence) / GROUPS)
+        assert held(answer, 117 / 300) >= confidence - error
 
 
 @pytest.mark.parametrize(
@@ -96,3 +99,9 @@ def test_whole_numbers_and_terms_of_both_sides_are_held(sandbox: Sandbox) -> Non
 def test_what_is_no_quotient_of_sums_is_left_to_simulation(text: str) -> None:
     terms = {name: noisy(name, [1.0], LAWS["laplace"], "x", whole=False) for name in ("t0", "t1")}
     assert quotient(sqlglot.parse_one(text, read="duckdb"), terms) is None
+
+
+def test_quotients_of_counts_are_left_to_simulation() -> None:
+    terms = {name: noisy(name, [1.0], LAWS["laplace"], "x", whole=name != "t2") for name in ("t0", "t1", "t2")}
+    assert quotient(sqlglot.parse_one("t0 / t1"), terms) is None
+    assert quotient(sqlglot.parse_one("t2 / t1"), terms) is not None and quotient(sqlglot.parse_one("t0 / t2"), terms)
