@@ -56,6 +56,19 @@ def lower_bound(
     return LowerBound(max(0.0, best), delta, trials, alpha)
 
 
+def bound_of_samples(
+    likely: Sequence[float], unlikely: Sequence[float], delta: float, alpha: float = ALPHA
+) -> LowerBound:
+    """The bound from numbers that were released over two neighbours; events are that a number is beyond a threshold.
+
+    Both have as many numbers, drawn independently of each other. Where the law of the noise has a monotone likelihood ratio, as
+    Laplace's and Gauss's have, no other event is stronger (Karlin and Rubin 1956)."""
+    sides = np.array(likely, dtype=np.float64), np.array(unlikely, dtype=np.float64)
+    tries = ((sides[0], sides[1]), (sides[1], sides[0]), (-sides[0], -sides[1]), (-sides[1], -sides[0]))
+    best = max(_confirmed(first, second, delta, alpha / 2) for first, second in tries)
+    return LowerBound(max(0.0, best), delta, len(likely), alpha)
+
+
 def _log_ratios(
     gate: Gate, noise: Noise, left: dict[tuple[object, ...], int], right: dict[tuple[object, ...], int], trials: int
 ) -> NDArray[np.float64]:

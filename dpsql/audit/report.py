@@ -10,6 +10,7 @@ from dpsql.audit.pictures import bounds_picture, tightness_picture
 from dpsql.audit.questions import SEEN_ONLY
 from dpsql.audit.replay import Finding
 from dpsql.audit.run import AuditReport, QuestionReport
+from dpsql.audit.served import ServedBound, ServedCheck
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd;
@@ -36,11 +37,29 @@ def as_json(report: AuditReport) -> dict[str, Any]:
         if report.session is None
         else {**asdict(report.session), "claimed_epsilon": report.session_claim},
         "source": {"comparisons": report.source.comparisons, "words": report.source.words},
+        "wire": None if report.wire is None else _wire(report.wire),
         "charges": report.charges,
         "ledger": report.ledger,
         "problems": report.problems,
         "limits": list(LIMITS),
     }
+
+
+def _wire(check: ServedCheck) -> dict[str, Any]:
+    bounds = [
+        {"sql": b.question.sql, "settings": list(b.question.settings), "claimed_epsilon": b.claimed, **asdict(b.bound)}
+        for b in check.bounds
+    ]
+    return {
+        "compared": check.compared,
+        "words": check.words,
+        "bounds": bounds,
+        "findings": list(map(_finding_facts, check.findings)),
+    }
+
+
+def _finding_facts(finding: Finding) -> dict[str, Any]:
+    return {"problem": finding.problem, "section": finding.section, "left": finding.left, "right": finding.right}
 
 
 def _question(question: QuestionReport) -> dict[str, Any]:
@@ -55,9 +74,7 @@ def _question(question: QuestionReport) -> dict[str, Any]:
         "claimed_epsilon": question.claimed_epsilon,
         "lower_bound": None if question.bound is None else asdict(question.bound),
         "terms": [{"term": name, "claimed_l1": claim, "share_reached": share} for name, claim, share in question.terms],
-        "findings": [
-            {"problem": f.problem, "section": f.section, "left": f.left, "right": f.right} for f in question.findings
-        ],
+        "findings": list(map(_finding_facts, question.findings)),
     }
 
 
@@ -96,9 +113,20 @@ def as_text(report: AuditReport) -> str:
             f"a session with all of them: epsilon at least {report.session.epsilon:.2f} by samples, "
             f"claimed {report.session_claim:.2f}"
         )
+    lines += [] if report.wire is None else [f"wire: {report.wire.words}", *map(_bound_words, report.wire.bounds)]
     lines += [f"source: {report.source.words}", f"charges: {report.charges}", f"ledger: {report.ledger}"]
     lines.append(f"a false alarm has a probability of at most {report.false_alarm:.0e}")
     return "\n".join(lines) + "\n"
+
+
+def _bound_words(served: ServedBound) -> str:
+    """One line about a lower bound from a server's answers."""
+    question = (
+        f"{' '.join(served.question.sql.split())}{''.join(f' ({setting})' for setting in served.question.settings)}"
+    )
+    return (
+        f"  epsilon at least {served.bound.epsilon:.2f} by a server's answers, claimed {served.claimed:.2f}: {question}"
+    )
 
 
 def _verdict(report: AuditReport) -> str:
@@ -139,11 +167,18 @@ def as_html(report: AuditReport) -> str:
 <h2>Noise</h2><p>The installed noise was drawn at exact zero and compared with the law of the requested scale.</p>
 <table><tr><th>mechanism</th><th>scale</th><th>distance</th><th>allowed</th><th>result</th></tr>{laws}</table>
 <h2>Source</h2><p>{escape(report.source.words)}.</p>
-<h2>Charges</h2><p>{escape(report.charges.capitalize())}.</p>
+{_served(report)}<h2>Charges</h2><p>{escape(report.charges.capitalize())}.</p>
 <h2>Ledger</h2><p>{escape(report.ledger)}.</p>
 <h2>What this cannot see</h2><ul>{limits}</ul>
 <p>It took {report.seconds:.0f} seconds.</p></html>
 """
+
+
+def _served(report: AuditReport) -> str:
+    if report.wire is None:
+        return ""
+    bounds = "".join(f"<li>{escape(_bound_words(bound).strip())}</li>" for bound in report.wire.bounds)
+    return f"<h2>Server</h2><p>{escape(report.wire.words.capitalize())}.</p><ul>{bounds}</ul>\n"
 
 
 def _pictures(report: AuditReport) -> str:

@@ -13,7 +13,8 @@ from dpsql.audit.mechanism_laws import ALPHA as LAW_ALPHA
 from dpsql.audit.mechanism_laws import TESTS_OF_A_LAW, LawChecked, laws_of
 from dpsql.audit.observation import Measured
 from dpsql.audit.questions import Question, questions_of
-from dpsql.audit.replay import Finding, Replay, Replayed
+from dpsql.audit.replay import WATCHED, Finding, Replay, Replayed
+from dpsql.audit.served import CheckServer, ServedCheck
 from dpsql.audit.sources import NOT_CHECKED, SourceChecked, check_sources
 from dpsql.audit.verify_export import Audit
 from dpsql.ledger.records import Entry
@@ -23,8 +24,9 @@ from dpsql.pricing.pricing import Price
 from dpsql.privacy.accounting.conversions import rho_to_epsilon
 from dpsql.privacy.loss import PrivacyLoss
 
-SOURCE_SHARE, REPLAY_SHARE = 0.5, 0.8
-"""The parts of the time after which comparisons end over files, and in memory; the rest is for samples."""
+SOURCE_SHARE, REPLAY_SHARE, WIRE_SHARE = 0.5, 0.8, 0.3
+"""The parts of the time after which comparisons end over files, and in memory; the rest is for samples. The last one is what the
+wire takes of the whole time, where a server is asked."""
 NOT_TRIED = "not tried before the end"
 MOST_LAWS = 30
 MOST_OVER_FILES = 40
@@ -83,13 +85,15 @@ class AuditReport:
     charges: str = "not looked at before the end"
     ledger: str = "not looked at"
     source: SourceChecked = NOT_CHECKED
+    wire: ServedCheck | None = None
     problems: list[str] = field(default_factory=list)
     interrupted: bool = False
 
     @property
     def findings(self) -> list[Finding]:
-        """Findings of all questions, in memory and over files."""
-        return [*(finding for question in self.questions for finding in question.findings), *self.source.findings]
+        """Findings of all questions, in memory, over files and over the wire."""
+        of_questions = [finding for question in self.questions for finding in question.findings]
+        return [*of_questions, *self.source.findings, *([] if self.wire is None else self.wire.findings)]
 
     @property
     def not_tried(self) -> int:
@@ -110,6 +114,7 @@ class AuditReport:
     def false_alarm(self) -> float:
         """The probability that sound software is reported as broken by chance: the sum over all tests that use samples."""
         bounds = sum(1 for question in self.questions if question.bound is not None) + (self.session is not None)
+        bounds += 0 if self.wire is None else len(self.wire.bounds)
         return min(1.0, TESTS_OF_A_LAW * LAW_ALPHA * len(self.laws) + 2 * ALPHA * bounds)
 
 
@@ -121,12 +126,14 @@ def run_audit(
     seed: int = 0,
     entries: Iterable[Entry] | None = None,
     first: bool = False,
+    check_server: CheckServer | None = None,
     progress: Progress = lambda text: None,
 ) -> AuditReport:
     """Audit the installed dpsql on databases made from `policy`, whose source is not opened.
 
     `questions`: the owner's own, asked before those made from the policy. `entries`: the ledger's, which are added up again.
-    `first`: replay ends at the first finding. Control-C ends it early, with a report of what was done until then.
+    `first`: replay ends at the first finding. `check_server`: what asks the questions of a server.
+    Control-C ends it early, with a report of what was done until then.
     """
     begun = clock()
     report = AuditReport(policy.dataset, policy.unit_words)
@@ -134,7 +141,12 @@ def run_audit(
     try:
         if entries is not None:
             _check_ledger(report, entries)
-        _find(report, trials, Replay(policy, seed), begun, seconds, first, progress)
+        wire_seconds = 0.0 if check_server is None else seconds * WIRE_SHARE
+        _find(report, trials, Replay(policy, seed), begun, seconds - wire_seconds, first, progress)
+        if check_server is not None and not (first and _has_finding(report, trials)):
+            progress("questions over the wire")
+            report.wire = check_server(policy, _of_a_server(trials), wire_seconds, seed)
+            report.problems += report.wire.problems
         progress("lower bounds of epsilon from samples")
         _sample(report, trials, begun + seconds)
     except KeyboardInterrupt:
@@ -193,6 +205,15 @@ def _priced(trials: Sequence[Trial]) -> list[tuple[Question, Price]]:
     """The questions that are answered, with their prices."""
     done = [trial.done for trial in trials if trial.done is not None]
     return [(replayed.question, replayed.price) for replayed in done if replayed.price is not None]
+
+
+def _of_a_server(trials: Sequence[Trial]) -> list[tuple[Question, Price | None]]:
+    """The questions of which something is known, with their prices; those that are refused have none."""
+    return [
+        (trial.question, trial.done.price)
+        for trial in trials
+        if trial.done is not None and trial.done.outcome != WATCHED
+    ]
 
 
 def _has_finding(report: AuditReport, trials: Sequence[Trial]) -> bool:

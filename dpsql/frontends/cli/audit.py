@@ -15,6 +15,7 @@ from dpsql.frontends.cli.shared import FiniteRange, policy_option
 
 if TYPE_CHECKING:
     from dpsql.audit.questions import Question
+    from dpsql.audit.served import CheckServer
     from dpsql.ledger.records import Entry
     from dpsql.policy import Policy
 
@@ -34,8 +35,17 @@ STOPPED = 128 + signal.SIGINT
 @click.option(
     "--ledger/--no-ledger", default=True, help="Add up the charges of the policy's ledger, where there is one."
 )
+@click.option("--wire", is_flag=True, help="Ask a server too, which is started on this machine for the audit.")
 def audit(
-    *, policy: Path, queries: Path | None, seconds: float, seed: int, report: Path | None, first: bool, ledger: bool
+    *,
+    policy: Path,
+    queries: Path | None,
+    seconds: float,
+    seed: int,
+    report: Path | None,
+    first: bool,
+    ledger: bool,
+    wire: bool,
 ) -> int:
     """Test the guarantee on synthetic data.
 
@@ -54,7 +64,15 @@ def audit(
         _write(report, "audit.json", "{}")  # a folder that cannot be written is refused before the time is spent
     with (waiting() or nullcontext)():
         entries = _entries(loaded) if ledger else None
-        outcome = run_audit(loaded, questions, seconds=seconds, seed=seed, entries=entries, first=first)
+        outcome = run_audit(
+            loaded,
+            questions,
+            seconds=seconds,
+            seed=seed,
+            entries=entries,
+            first=first,
+            check_server=_check_server(wire),
+        )
     click.echo(as_text(outcome), nl=False)
     if report is not None:
         _write(report, "audit.html", as_html(outcome))
@@ -63,6 +81,15 @@ def audit(
     if outcome.holds and outcome.interrupted:
         return STOPPED
     return Exit.DONE if outcome.holds else Exit.REFUSAL
+
+
+def _check_server(wire: bool) -> CheckServer | None:
+    """Return what asks a server, None where nobody wants it."""
+    if not wire:
+        return None
+    from dpsql.frontends.pgwire.audit.check import check_server
+
+    return check_server
 
 
 def _write(folder: Path, name: str, text: str) -> None:

@@ -33,6 +33,7 @@ from dpsql.frontends.pgwire.status import METRICS_TYPE, Response, text
 from dpsql.frontends.pgwire.tls import Tls
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.windows import parts, without_earlier
+from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.policy.narrowing import widened
@@ -73,10 +74,18 @@ class Server:
     """Made by `cli.serve`; `start`, then `drain`."""
 
     def __init__(
-        self, state: ServerState, *, tls: Tls | None = None, allow_plain: bool = False, limits: Limits | None = None
+        self,
+        state: ServerState,
+        *,
+        tls: Tls | None = None,
+        allow_plain: bool = False,
+        limits: Limits | None = None,
+        gate: Gate | None = None,
     ) -> None:
+        """`gate`: in place of the one that draws noise, for the audit alone."""
         self._state, self._tls, self._allow_plain = state, tls, allow_plain
-        self._limits = limits or Limits()
+        self._limits, self._gate = limits or Limits(), gate
+        self._served = {state.policy.version: state.policy}
         self._planners: dict[str | None, Planner] = {}
         most = self._limits.concurrency
         most_each = self._limits.concurrency_per_user or max(1, most - 1)
@@ -169,11 +178,13 @@ class Server:
 
     def reload(self, policy: Policy) -> None:
         """Serve another version of the policy. Questions that run end under the one they began with; connections to whom
-        the new one says something else end with their next message. Raises policy_invalid, policy_widened."""
-        wider = widened(self.policy, policy)
+        the new one says something else end with their next message. It may be wider than none that was served since the start:
+        what one reload takes away, a later one does not bring back larger. Raises policy_invalid, policy_widened."""
+        wider = dict.fromkeys(place for before in self._served.values() for place in widened(before, policy))
         if wider:
             raise refuse("policy_widened", places=", ".join(wider))
         check_row_filters(policy)
+        self._served[policy.version] = policy
         with self._catalog_lock:
             self._state = replace(self._state, policy=policy, engine=self._state.engine.under(policy))
             self._planners, self._catalogs = {}, {}
@@ -297,7 +308,7 @@ class Server:
         session = Session(
             state.policy, state.engine.another(), state.ledger, state.store,
             analyst=analyst, sandbox=self._sandbox.of(user), planner=planner, room=self._room, caches=self._caches,
-            watch_register=self._watches,
+            watch_register=self._watches, gate=self._gate,
         )  # fmt: skip
         session.start_with(login.options)
         catalog = self._catalog(user, session.policy)

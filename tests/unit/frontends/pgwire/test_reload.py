@@ -12,6 +12,8 @@ from support.gated_engine import PATIENCE, Gated, gated
 from support.raw_client import Client, error_of, rows_of
 from support.served_clinic import PASSWORD, Served, build_clinic
 
+from dpsql.errors.exceptions import PolicyRefusal
+from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire.server import Server
 from dpsql.policy import load_policy
 
@@ -118,3 +120,28 @@ def test_a_question_that_runs_is_answered_and_the_next_one_is_not(
         assert error_of(research.query(COUNT))["C"] == "57P01"
         other = Client(port)
         assert error_of(other.login("research", PASSWORD, "nafld"))["C"] == "28P01", "removed, as if never there"
+
+
+def test_several_reloads_in_a_row_widen_nothing_together(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An analyst whom one reload removes comes back as narrow as before, or not at all."""
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    server = Server(open_server_state(clinic.policy))
+    first = clinic.policy.read_text()
+    steps = (
+        ("  research: {epsilon: 4}\n", "", ""),
+        ("\nanalysts:\n", "\nanalysts:\n  guest: {epsilon: 1}\n", ""),
+        ("  guest: {epsilon: 1}\n", "", ""),
+        ("\nanalysts:\n", "\nanalysts:\n  research: {epsilon: 5}\n", "analysts.research.epsilon"),
+        ("research: {epsilon: 5}", "research: {epsilon: 4}\n  guest: {epsilon: 2}", "analysts.guest.epsilon"),
+        ("guest: {epsilon: 2}", "guest: {epsilon: 1}", ""),
+    )
+    for old, new, wider in steps:
+        change(clinic, old, new)
+        if wider:
+            before = server.policy
+            with pytest.raises(PolicyRefusal, match=wider):
+                server.reload(load_policy(clinic.policy))
+            assert server.policy is before
+        else:
+            server.reload(load_policy(clinic.policy))
+    assert set(server.policy.analysts) == {"clinic", "planning", "research", "guest"} and "guest" not in first

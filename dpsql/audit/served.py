@@ -1,0 +1,109 @@
+"""What the audit looks at through a server: the contract of the check, and databases that hold many trials side by side.
+
+How a server is started and spoken to is the business of `dpsql.frontends.pgwire.audit`; nothing here knows a protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from dpsql.audit.lower_bounds import LowerBound
+from dpsql.audit.questions import Question
+from dpsql.audit.replay import Finding
+from dpsql.audit.synthetic import PROFILES, Data, Profile, Synthetic
+from dpsql.policy import Column, Policy, Table
+from dpsql.pricing.pricing import Price
+
+TRIALS = 500
+"""Trials that one answer holds: groups of a public key, each with the rows of a privacy unit of its own, or without them."""
+TRIAL = "audit trial"
+"""The column that tells trials apart."""
+
+
+@dataclass(frozen=True)
+class ServedBound:
+    """A lower bound of epsilon from answers that a server gave, beside the `claimed` one."""
+
+    question: Question
+    bound: LowerBound
+    claimed: float
+
+
+@dataclass
+class ServedCheck:
+    """What was asked of a server: questions whose messages were compared, what was found, bounds from its answers."""
+
+    compared: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    bounds: list[ServedBound] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        """A sentence for the report."""
+        trials = sum(2 * bound.bound.trials for bound in self.bounds)
+        return f"messages of {self.compared} questions compared over the wire, {trials} trials of {len(self.bounds)} questions"
+
+
+CheckServer = Callable[[Policy, Sequence[tuple[Question, Price | None]], float, int], ServedCheck]
+"""Policy, questions with their prices (None: refused), seconds, seed."""
+
+
+class PackedTrials:
+    """One table of a policy with a public key more, so that one answer is `TRIALS` answers about pairs of neighbours.
+
+    In the group of each trial are all rows of one unit, or none: a unit is in one group, so that the answer's claim is the claim
+    of each trial. What a question does to all of its rows at once (an order, a bound from data) is not seen here.
+    """
+
+    def __init__(self, policy: Policy, table: Table, seed: int = 0) -> None:
+        """`policy`: over tables in memory; `table`: one that `packable` names."""
+        columns = {**table.columns, TRIAL: Column(TRIAL, "integer", 0, TRIALS - 1, nullable=False)}
+        self.table = replace(table, columns=columns)
+        self.policy = replace(policy, tables={**policy.tables, table.name: self.table})
+        self.synthetic = Synthetic(self.policy, seed)
+
+    def questions(self) -> Iterator[tuple[Question, Profile]]:
+        """Counts and a sum, each by trial, with the unit that moves it furthest."""
+        name = _quoted(self.table.name)
+        counted = f"SELECT {_quoted(TRIAL)}, COUNT(*) AS n FROM {name} GROUP BY {_quoted(TRIAL)}"
+        many = next(profile for profile in PROFILES if profile.default == "high")
+        yield Question(counted), many
+        yield Question(counted, ("dp.mechanism = 'gaussian'",)), many
+        for column in self.table.columns.values():
+            if column.name == TRIAL or column.type not in ("integer", "real") or column.name in self.table.foreign_keys:
+                continue
+            if column.lower is None or column.upper is None:
+                continue
+            largest = abs(float(column.upper)) >= abs(float(column.lower))  # type: ignore[arg-type]
+            profile = next(profile for profile in PROFILES if profile.default == ("high" if largest else "low"))
+            summed = f"SELECT {_quoted(TRIAL)}, SUM({_quoted(column.name)}) AS s FROM {name} GROUP BY {_quoted(TRIAL)}"
+            yield Question(summed), profile
+            return
+
+    def database(self, profile: Profile | None) -> dict[str, pa.Table]:
+        """The tables with a unit of `profile` in each trial; None: with nobody."""
+        units: list[Data] = []
+        for trial in range(TRIALS if profile is not None else 0):
+            assert profile is not None
+            placed = replace(profile, values={**profile.values, f"{self.table.name}.{TRIAL}": trial})
+            units.append(self.synthetic.unit(placed, trial + 1))
+        return self.synthetic.database(*units)
+
+
+def packable(policy: Policy) -> Table | None:
+    """Return a table whose rows carry the key of their privacy unit, None if there is none; the one with the fewest rows each."""
+    tables = [
+        table
+        for name, table in policy.tables.items()
+        if policy.is_protected(name)
+        and (policy.privacy_unit is None or (policy.unit_column(name) is not None and not policy.unit_joins(name)))
+    ]
+    return min(tables, key=lambda table: (table.bounds.max_rows or 1, table.name), default=None)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
