@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import floor
+from math import floor, frexp
 from typing import Any
 
 import numpy as np
@@ -55,8 +55,23 @@ class Joint:
         return self.marginals.in_whole_numbers(tiles) if self.whole else tiles
 
     def consistent(self) -> list[Floats]:
-        """The released tiles after least squares."""
-        return self.estimates([np.asarray(term.values, dtype=np.float64) for term in self.terms])
+        """The released tiles after least squares, real numbers without what the doubles of its steps leave behind."""
+        measured = [np.asarray(term.values, dtype=np.float64) for term in self.terms]
+        after = self.estimates(measured)
+        if self.whole:
+            return after
+        step = _rounding_step(measured)
+        return [np.rint(tile / step) * step + 0.0 for tile in after]
+
+
+def _rounding_step(measured: Sequence[Floats]) -> float:
+    """Return the power of two, about 2**-42 of the largest measured number, to which estimates are rounded.
+
+    Least squares in doubles errs by about 2**-48 of that. Grids of sums are powers of two, so that 0 of a key without rows is
+    shown as 0 where there is no noise, and sums of a thousand rounded numbers are exact in any order.
+    """
+    largest = max((float(np.abs(tile).max()) for tile in measured if tile.size), default=0.0)
+    return float(2.0 ** max(frexp(largest)[1] - 42, -1000))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +141,8 @@ def inconsistent_notice(workload: Workload, blocks: Sequence[ReleasedBlock]) -> 
     """Return a notice on a workload that is shown as it was released."""
     if can_be_consistent(workload, blocks):
         return ()
-    names = ", ".join(dict.fromkeys(tile.block for tile in workload.tiles))
     return (
-        f"dp.workload: {names} are shown as they were released, some of them computed from the stored cells of others",
+        "dp.workload: tables are shown as they were released, some of them computed from the stored cells of others",
     )
 
 

@@ -201,6 +201,18 @@ def test_without_noise_the_answer_is_the_exact_one(session: Session, sql: str) -
         )
 
 
+@pytest.mark.parametrize("value", ["x", "x * 0.1"])
+def test_a_key_without_rows_adds_nothing_to_a_running_total_not_even_a_last_digit(session: Session, value: str) -> None:
+    """Without noise, and with other keys of hundreds: 0 is 0, and a total is that of the day before."""
+    days = f"SELECT day, SUM({value}) AS s, SUM(SUM({value})) OVER (ORDER BY day) AS t FROM t WHERE region = 'a' GROUP BY day ORDER BY day"
+    assert priced(session, days).workloads
+    rows = list(session.execute(days).rows())
+    empty = [place for place in range(1, len(rows)) if place % 2]
+    assert {rows[place][1] for place in empty} == {0.0} and len(empty) == 35
+    assert all(rows[place][2] == rows[place - 1][2] for place in empty)
+    assert not list(session.execute(days.replace("GROUP BY day", f"GROUP BY day HAVING SUM({value}) > 0")).rows())[35:]
+
+
 def test_running_totals_are_more_exact_and_their_bars_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     session = runs(tmp_path, Gate(Keyed("running")))
