@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -63,16 +63,25 @@ class NotingGate(NoiselessGate):
 World = tuple[duckdb.DuckDBPyConnection, Session, NotingGate]
 
 
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One session for all calls: it keeps nothing of a question."""
+    folder = tmp_path_factory.mktemp("statistics")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("DPSQL_STATE", str(folder))
+        patched.setattr(DuckDBDialect, "sample_number", lambda self, key, content, samples: "CAST(0 AS BIGINT)")
+        connection, gate = duckdb.connect(), NotingGate(2)
+        create(connection)
+        session = exact_session("numbers", connection, folder / "ledger.db", gate)
+        session.execute("SET dp.reuse = off")
+        yield connection, session, gate
+
+
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(opened: World) -> World:
     """All rows in one of two samples; the other one has no value."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
-    monkeypatch.setattr(DuckDBDialect, "sample_number", lambda self, key, content, samples: "CAST(0 AS BIGINT)")
-    connection, gate = duckdb.connect(), NotingGate(2)
-    create(connection)
-    session = exact_session("numbers", connection, tmp_path / "ledger.db", gate)
-    session.execute("SET dp.reuse = off")
-    return connection, session, gate
+    opened[0].execute("DELETE FROM t")
+    return opened
 
 
 def sample_value(world: World, call: str, near: float) -> float | None:
