@@ -23,6 +23,7 @@ from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import MOST_KEPT, Planned
 from dpsql.policy import Policy
+from dpsql.pricing.block_names import block_names
 from dpsql.pricing.explain import describe_loss, shown_errors
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import PricedBlock
@@ -54,10 +55,16 @@ class PaidBlock:
     errors: Mapping[str, tuple[float, float]]
     how: str = ""
 
-    @property
-    def remark(self) -> str:
-        """Tell the analyst where a derived answer comes from; empty for the planned measurement itself."""
-        return f"{self.block.name} comes from the release of receipt {self.receipt}: {self.how}" if self.how else ""
+    def source(self, name: str) -> str:
+        """Tell the analyst which release the block, called `name`, comes from."""
+        return f"{name} comes from the release of receipt {self.receipt}: {self.how or 'the same measurement'}"
+
+
+def derived_notices(planned: Planned, blocks: Sequence[PaidBlock]) -> tuple[str, ...]:
+    """Return for each derived answer which release it comes from; nothing for a planned measurement itself."""
+    derived = [block for block in blocks if block.how]
+    names = block_names(planned.plan) if derived else {}
+    return tuple(block.source(names[block.block.name]) for block in derived)
 
 
 class _Names:
@@ -228,14 +235,13 @@ class StoredReleases:
 
     def notes(self, planned: Planned, blocks: Sequence[PaidBlock | None]) -> tuple[str, ...]:
         """Return remarks for EXPLAIN: which releases will answer, and for which blocks the data have changed since."""
-        notes = []
+        notes, names = [], block_names(planned.plan)
         for index, (priced, block) in enumerate(zip(planned.price.blocks, blocks, strict=True)):
             if block is not None:
-                how = block.how or "the same measurement"
-                notes.append(f"{priced.block.name} comes from the release of receipt {block.receipt}: {how}")
+                notes.append(block.source(names[priced.block.name]))
             elif planned.options.reuse and self.data_changed(planned, index):
                 notes.append(
-                    f"the data changed since {priced.block.name} was released: it is measured and charged again"
+                    f"the data changed since {names[priced.block.name]} was released: it is measured and charged again"
                 )
         return tuple(notes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -11,6 +12,8 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import View
+from dpsql.errors.exceptions import Fault
+from dpsql.ledger import windows
 from dpsql.ledger.account import Account
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.windows import latest_start, window_scope
@@ -25,6 +28,8 @@ from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.budget import Budget, BudgetScope, scopes_of, window_of, windows_in_words
 from dpsql.session.stages import Stages
 from dpsql.session.watch_register import Watches
+
+_Result = TypeVar("_Result")
 
 
 class Accounts:
@@ -42,6 +47,21 @@ class Accounts:
 
         Raises analyst_unknown, project_unknown, and window_closed where the clock is behind the ledger.
         """
+        return self.in_present_window(lambda: self._present_scopes(project))
+
+    def in_present_window(self, step: Callable[[], _Result]) -> _Result:
+        """Return what `step` returns. It is called again if it met a closed window because midnight came: another process may
+        open the next window between this one's look at the clock and its charge, which then is not made (the ledger writes
+        nothing when it raises window_closed)."""
+        day = windows.today()
+        try:
+            return step()
+        except Fault as error:
+            if error.slug != "window_closed" or windows.today() == day:
+                raise
+        return self.in_present_window(step)
+
+    def _present_scopes(self, project: str | None) -> tuple[BudgetScope, ...]:
         window = window_of(self._policy)
         start = None if window is None else window.start
         if (project, start) not in self._opened:

@@ -11,7 +11,7 @@ from dpsql.plan.plan import Scan, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
-from dpsql.pricing.explain import used_by
+from dpsql.pricing.block_names import block_names
 from dpsql.pricing.pricing import shown_half_of_the_time
 from dpsql.release.error_bars.answers import likely_rows
 from dpsql.release.error_bars.bootstrap import Unmatched
@@ -36,19 +36,17 @@ def stage_notices(planned: Planned) -> tuple[str, ...]:
     plan = planned.plan
     if not plan.results:
         return ()
-    names = [block.name for block in plan.blocks]
+    names = block_names(plan)
     results = {result.name: result.query for result in plan.results}
     notices = []
     for block in plan.blocks:
         read = {table for name in results_read(block) for table in tables_read(results[name])}
-        earlier = [name for name in names if name in read]
+        earlier = [words for name, words in names.items() if name in read]
         if earlier:
-            used = used_by(plan, block.name)
-            outputs = dict.fromkeys(name for measure in block.measures for name in used.get(measure.name, ()))
-            named = f"{block.name} ({', '.join(outputs)})" if outputs else block.name
             notices.append(
-                f"{named} is measured after {', '.join(earlier)}, over what noisy numbers chose there: error bars hold the "
-                "exact answer for this choice, and less often the answer for the choice that exact numbers would make"
+                f"{names[block.name]} is measured after {' and '.join(earlier)}, over what noisy numbers chose there: error "
+                "bars hold the exact answer for this choice, and less often the answer for the choice that exact numbers "
+                "would make"
             )
     return tuple(notices)
 

@@ -32,7 +32,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.reconciled import consistent_blocks, inconsistent_notice
 from dpsql.release.release import Presentation, Receipt, Release, drop_notices, make_release
 from dpsql.release.remainder import Remainder
-from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Lookup, PaidBlock, shown_term_errors
+from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Lookup, PaidBlock, derived_notices, shown_term_errors
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
@@ -148,17 +148,21 @@ def open_sources(context: SessionContext, planned: Planned, missing: Sequence[in
 
 def reserve(context: SessionContext, receipt_id: str, loss: PrivacyLoss, planned: Planned, work: Work) -> Reservation:
     """Charge the measurement, unless the asker has stopped waiting."""
-    request = ChargeRequest(
-        id=charge_id(context.analyst, receipt_id),
-        analyst=context.analyst or OWNER,
-        session=context.id,
-        scopes=tuple(scope.name for scope in context.accounts.scopes(planned.options.project)),
-        charge=context.planner.accountant.units(loss),
-        what=fingerprint(tuple(planned.keys)),
-        policy_version=context.policy.version,
-    )
-    with work.begun():
+
+    def charge() -> Reservation:
+        request = ChargeRequest(
+            id=charge_id(context.analyst, receipt_id),
+            analyst=context.analyst or OWNER,
+            session=context.id,
+            scopes=tuple(scope.name for scope in context.accounts.scopes(planned.options.project)),
+            charge=context.planner.accountant.units(loss),
+            what=fingerprint(tuple(planned.keys)),
+            policy_version=context.policy.version,
+        )
         return context.ledger.reserve(request)
+
+    with work.begun():
+        return context.accounts.in_present_window(charge)
 
 
 class MissingBlocks:
@@ -265,7 +269,7 @@ def _release(
     budget = context.accounts.budget(planned.options.project, accounts)
     blocks = tuple(part.block for part in stored)
     notices = (
-        *(part.remark for part in stored if part.remark),
+        *derived_notices(planned, stored),
         *unlisted_notices(planned, context.policy),
         *row_notices(planned, context.policy),
         *target_notices(planned),

@@ -98,7 +98,7 @@ class RowExport:
             query = exported_rows(context.emitter(context.index.views()), plan)
             context.engine.rehearse(query)
             receipt_id = uuid.uuid4().hex
-            reservation = self._reserve(receipt_id)
+            reservation = context.accounts.in_present_window(lambda: self._reserve(receipt_id))
             try:
                 check_promises(context, plan.source)
                 exact = context.engine.run(query, pace.left(context.policy.per_query.timeout_seconds))

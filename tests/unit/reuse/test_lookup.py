@@ -234,7 +234,7 @@ def test_changed_data_are_charged_again_and_the_plan_says_so(made: Path) -> None
     with open_session(made) as session:
         plan = session.explain(COUNT)
         assert plan.price != "nothing"
-        assert any("the data changed since dp_0 was released" in note for note in plan.notes)
+        assert any("the data changed since the aggregation behind n was released" in note for note in plan.notes)
         session.execute("SET dp.reuse = derive")
         release = session.execute(COUNT)
         assert not release.reused

@@ -17,7 +17,10 @@ CHOSEN = (
     "SELECT AVG(weight) AS mean, COUNT(*) AS n FROM patients WHERE region IN "
     "(SELECT region FROM patients GROUP BY region HAVING COUNT(*) > {})"
 )
-ORDER = "dp_1 (mean, n) is measured after dp_0, over what noisy numbers chose there"
+ORDER = (
+    "the aggregation behind mean, n is measured after the aggregation of patients by region, over what noisy numbers chose "
+    "there: error bars hold the exact answer for this choice"
+)
 TOTAL = "SELECT SUM(n) AS total FROM (SELECT weight, COUNT(*) AS n FROM patients GROUP BY weight) AS q"
 
 
@@ -50,6 +53,35 @@ def noiseless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sessi
         yield opened
 
 
+TWICE = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region UNION ALL SELECT 'all', COUNT(*) AS n FROM patients WHERE age < {}"
+
+
+def test_notices_name_what_is_in_the_question_and_not_blocks_of_the_plan(session: Session) -> None:
+    """Outputs where they tell blocks apart, else tables and keys; a long list is cut."""
+    session.execute("SET dp.reuse = derive")
+    session.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY region")
+    derived = session.execute("SELECT COUNT(*) AS people FROM patients")
+    (notice,) = [notice for notice in derived.notices if "comes from the release of receipt" in notice]
+    assert notice.startswith("the aggregation behind people comes from the release of receipt ")
+    assert notice.endswith(": summed over region")
+    many = ", ".join(f"COUNT(*) FILTER (WHERE age < {age}) AS under_{age}" for age in range(20, 27))
+    session.execute(f"SELECT {many} FROM patients")
+    notes = session.explain(f"SELECT {many} FROM patients").notes
+    assert any(
+        note.startswith("the aggregation behind under_20, under_21, under_22, under_23, under_24 and 2 more comes from")
+        for note in notes
+    )
+    session.execute(TWICE.format(50))
+    notes = [note for note in session.explain(TWICE.format(50)).notes if "comes from" in note]
+    assert [note.split(" comes ")[0] for note in notes] == [
+        "the aggregation of patients by region behind n",
+        "the aggregation of patients behind n",
+    ]
+    for sql in (CHOSEN.format(50), TWICE.format(40)):
+        notes = (*session.explain(sql).notes, *session.execute(sql).notices, *session.explain(sql).notes)
+        assert notes and not any("dp_" in note for note in notes)
+
+
 def test_rows_that_noise_may_have_chosen_are_counted(noiseless: Session) -> None:
     """Two regions of 500: with a threshold of 100 both are chosen for certain, with one of 500 noise decides of each. By
     chance it could be so large that the choice looks certain, so none is drawn."""
@@ -61,7 +93,10 @@ def test_rows_that_noise_may_have_chosen_are_counted(noiseless: Session) -> None
 
 def test_a_threshold_that_is_one_number_has_no_rows_to_count(session: Session) -> None:
     release = session.execute("SELECT COUNT(*) AS n FROM patients WHERE weight > (SELECT AVG(weight) FROM patients)")
-    assert any("dp_1 (n) is measured after dp_0" in notice for notice in release.notices)
+    assert any(
+        "the aggregation behind n is measured after the aggregation of patients, over" in notice
+        for notice in release.notices
+    )
     assert not any("noise might choose" in notice for notice in release.notices)
 
 

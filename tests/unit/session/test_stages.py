@@ -227,7 +227,7 @@ def test_the_plan_is_known_before(place: tuple[Session, Noted], sql: str) -> Non
     session, engine = place
     plan = session.explain(sql)
     assert {one.block for one in plan.outputs} == {"dp_0", "dp_1"} and plan.loss.epsilon == 1
-    assert any(note.startswith("dp_1 (n) is measured after dp_0") for note in plan.notes)
+    assert any(note.startswith("the aggregation behind n is measured after the aggregation of ") for note in plan.notes)
     assert "dp_result_0" in dict(plan.engine_sql)["dp_1"]
     columns = session.describe(sql)
     assert engine.asked == [] and spent(session) == "0"

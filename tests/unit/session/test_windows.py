@@ -14,10 +14,12 @@ import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.frontends.cli import status_of
 from dpsql.ledger import windows
+from dpsql.ledger.ledger import Ledger
 from dpsql.policy import load_policy
 from dpsql.privacy.accounting.windows import EVERY, next_start, window_start, windows_in_a_year
 from dpsql.session.budget import windows_in_words
 from dpsql.session.opening import open_session
+from dpsql.session.row_export import RowExport
 
 COUNT = "SELECT COUNT(*) AS n FROM patients WHERE age < {}"
 PURE = "budget: {epsilon: 3, delta: 1e-6, accountant: pure, every: month"
@@ -174,6 +176,68 @@ def test_a_question_that_is_charged_at_midnight_belongs_to_the_window_it_was_cha
         release = session.execute(COUNT.format(next(ages)))
         assert set(release.remaining) == {"dataset", "window:2026-10-01"}
         assert "window:2026-11-01" not in session.ledger.accounts()
+
+
+MIDNIGHT = date(2026, 11, 1)
+
+
+def test_a_question_that_meets_midnight_before_its_charge_is_charged_to_the_next_window(
+    policy: Path, clock: Clock, ages: Iterator[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process opens the next window after this one has looked at the clock."""
+    with open_session(policy, analyst="research", create_ledger=True) as session, open_session(policy) as other:
+        asked(session, ages, 1)
+        reserve = session.ledger.reserve
+
+        def opened_meanwhile(request: object) -> object:
+            if clock.day < MIDNIGHT:
+                clock.day = MIDNIGHT
+                assert asked(other, ages, 1) == 1
+            return reserve(request)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(session.ledger, "reserve", opened_meanwhile)
+        release = session.execute(COUNT.format(next(ages)))
+        assert set(release.remaining) == {"dataset", "window:2026-11-01", "window:2026-11-01:analyst:research"}
+        assert session.ledger.spent("window:2026-10-01")["epsilon"] == 10**18
+        assert session.ledger.spent("window:2026-11-01")["epsilon"] == 2 * 10**18
+        assert session.ledger.spent()["epsilon"] == 3 * 10**18 and session.ledger.verify().sound
+
+
+def test_rows_that_meet_midnight_are_charged_to_the_next_window(
+    policy: Path, clock: Clock, ages: Iterator[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with open_session(policy, create_ledger=True) as session, open_session(policy) as other:
+        export = RowExport(session, "patients", ("region",), Fraction(1, 2))
+        asked(session, ages, 1)
+        reserve = session.ledger.reserve
+
+        def opened_meanwhile(request: object) -> object:
+            if clock.day < MIDNIGHT:
+                clock.day = MIDNIGHT
+                assert asked(other, ages, 1) == 1
+            return reserve(request)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(session.ledger, "reserve", opened_meanwhile)
+        receipt = export.write(tmp_path / "rows.parquet")
+        assert "window:2026-11-01" in receipt.remaining
+
+
+def test_a_session_that_meets_midnight_while_it_opens_has_the_next_window(
+    policy: Path, clock: Clock, ages: Iterator[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_window = Ledger.open_window
+    with open_session(policy, create_ledger=True) as other:
+
+        def opened_meanwhile(ledger: Ledger, window: windows.BudgetWindow) -> None:
+            if clock.day < MIDNIGHT:
+                clock.day = MIDNIGHT
+                assert asked(other, ages, 1) == 1
+            open_window(ledger, window)
+
+        monkeypatch.setattr(Ledger, "open_window", opened_meanwhile)
+        with open_session(policy) as session:
+            assert session.budget().shares_text() == "this month 66.6 %"
+            assert set(session.execute(COUNT.format(next(ages))).remaining) == {"dataset", "window:2026-11-01"}
 
 
 def test_a_lifetime_ends_all_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
