@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -157,20 +158,29 @@ def test_help_lists_every_command(clinic: Clinic) -> None:
     assert all(usage in out for usage in HELP)
 
 
-def piped(text: str, *arguments: str) -> tuple[str, str, int]:
-    """What the prompt prints for a text from a pipe: standard output, standard error, exit status."""
-    child = process("repl", "-p", "clinic.yaml", *arguments, stdin=subprocess.PIPE)
-    out, err = child.communicate(text)
-    return out, err, child.returncode
+Piped = Callable[..., tuple[str, str, int]]
 
 
-def test_help_quit_and_exit_need_no_backslash(clinic: Clinic) -> None:
+@pytest.fixture
+def piped(dpsql: Run, clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> Piped:
+    """What the prompt prints for a text from a pipe: standard output, standard error, exit status. In this process; processes
+    of their own are above."""
+
+    def run(text: str) -> tuple[str, str, int]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        outcome = dpsql("repl", "-p", "clinic.yaml")
+        return outcome.out, outcome.err, outcome.status
+
+    return run
+
+
+def test_help_quit_and_exit_need_no_backslash(clinic: Clinic, piped: Piped) -> None:
     for word in ("quit", "exit;", "EXIT"):
         out, err, status = piped(f"help\n{word}\nSELECT 8 AS eight;\n")
         assert "\\budget" in out and "eight" not in out and not err and status == 0
 
 
-def test_settings_of_the_screen(clinic: Clinic) -> None:
+def test_settings_of_the_screen(clinic: Clinic, piped: Piped) -> None:
     out, err, status = piped("\\x\nSELECT 1 AS a, 2 AS b;\n\\x off\n\\timing\nSELECT 3 AS c;\n\\pager off\n")
     assert "row 1\n  a  1\n  b  2\n" in out and "timing: on" in out and "pager: off" in out and status == 0
     assert err.count("time: ") == 1
@@ -178,7 +188,7 @@ def test_settings_of_the_screen(clinic: Clinic) -> None:
     assert "takes on, off, auto, not sideways" in err and status != 0
 
 
-def test_answers_go_to_a_file_until_told_otherwise(clinic: Clinic) -> None:
+def test_answers_go_to_a_file_until_told_otherwise(clinic: Clinic, piped: Piped) -> None:
     out, err, status = piped("\\o answers.txt\nSELECT 1 AS first;\n\\o\nSELECT 2 AS second;\n")
     written = (clinic.folder / "answers.txt").read_text()
     assert "first" in written and "second" not in written and "second" in out and "first" not in out and status == 0
@@ -186,7 +196,7 @@ def test_answers_go_to_a_file_until_told_otherwise(clinic: Clinic) -> None:
     assert "cannot write nowhere/answers.txt" in err and status != 0
 
 
-def test_a_file_of_statements_and_commands_is_answered_until_its_first_error(clinic: Clinic) -> None:
+def test_a_file_of_statements_and_commands_is_answered_until_its_first_error(clinic: Clinic, piped: Piped) -> None:
     (clinic.folder / "questions.sql").write_text(
         "\\x on\nSELECT 1 AS a,\n 2 AS b;\nSELECT nope FROM patients;\nSELECT 9 AS c;\n"
     )
@@ -198,7 +208,7 @@ def test_a_file_of_statements_and_commands_is_answered_until_its_first_error(cli
     assert "cannot read absent.sql" in piped("\\i absent.sql\n")[1]
 
 
-def test_copy_writes_an_answer_with_its_error_bars(clinic: Clinic) -> None:
+def test_copy_writes_an_answer_with_its_error_bars(clinic: Clinic, piped: Piped) -> None:
     question = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
     out, err, status = piped(f"\\copy ({question}) TO 'answer.csv'\n\\copy ({question}) to answer.parquet;\n")
     assert status == 0 and out.count("2 rows written") == 2 and "(epsilon 0.1" in err
@@ -206,7 +216,7 @@ def test_copy_writes_an_answer_with_its_error_bars(clinic: Clinic) -> None:
     assert (clinic.folder / "answer.parquet").read_bytes()[:4] == b"PAR1" and clinic.charges() == 1
 
 
-def test_plot_draws_an_answer_and_charges_nothing_for_what_cannot_be_drawn(clinic: Clinic) -> None:
+def test_plot_draws_an_answer_and_charges_nothing_for_what_cannot_be_drawn(clinic: Clinic, piped: Piped) -> None:
     question = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
     for wrong in ("patients", f"({question}) TO x.pdf", f"({question}) TO nowhere/x.svg", "(SHOW TABLES) TO x.svg"):
         assert piped(f"\\plot {wrong}\n")[2] != 0
@@ -215,7 +225,7 @@ def test_plot_draws_an_answer_and_charges_nothing_for_what_cannot_be_drawn(clini
     assert status == 0 and "drawn to x.svg" in out and (clinic.folder / "x.svg").read_text().startswith("<svg")
 
 
-def test_nothing_is_charged_for_a_copy_that_cannot_be_written(clinic: Clinic) -> None:
+def test_nothing_is_charged_for_a_copy_that_cannot_be_written(clinic: Clinic, piped: Piped) -> None:
     for place in ("nowhere/answer.csv", "answer.xlsx"):
         _, err, status = piped(f"\\copy (SELECT COUNT(*) AS n FROM patients) TO {place}\n")
         assert status != 0 and ("cannot write" in err or "not xlsx" in err)
@@ -223,7 +233,7 @@ def test_nothing_is_charged_for_a_copy_that_cannot_be_written(clinic: Clinic) ->
     assert clinic.charges() == 0 and not (clinic.folder / "answer.xlsx").exists()
 
 
-def test_queries_are_kept_under_names(clinic: Clinic) -> None:
+def test_queries_are_kept_under_names(clinic: Clinic, piped: Piped) -> None:
     out, _, status = piped("\\ns older SELECT COUNT(*) AS n FROM patients WHERE age > 60;\n\\n\n\\n older\n")
     assert "older" in out and "SELECT COUNT(*) AS n" in out and "±" in out and status == 0
     place = clinic.state / "named-queries.json"
