@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
@@ -348,6 +349,11 @@ class BoundedBlock:
     measurements: tuple[Measurement, ...] = field(default=(), metadata=ADDED)
     combinations: Combinations | None = field(default=None, metadata=ADDED)
     unit_weights: tuple[tuple[int, int], ...] = field(default=(), metadata=ADDED)
+
+    @cached_property
+    def reads_results(self) -> bool:
+        """Return whether the block reads a result that is not known yet."""
+        return bool(results_read(self))
 
 
 # --- the whole question ---------------------------------------------------------------------------------------------

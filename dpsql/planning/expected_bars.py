@@ -84,9 +84,9 @@ def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox)
         for key in priced_block.noise.keys
     ):
         return _NOTHING
-    blocks = tuple(_block(priced_block, int(options.assume_rows)) for priced_block in priced.blocks)
-    if sum(block.rows for block in blocks) > _MOST_GROUPS:
+    if sum(_groups(priced_block) for priced_block in priced.blocks) > _MOST_GROUPS:
         return _NOTHING
+    blocks = tuple(_block(priced_block, int(options.assume_rows)) for priced_block in priced.blocks)
     blocks = consistent_blocks(priced.workloads, blocks, values=False)
     remainder = Remainder(plan.remainder, plan.output_names, blocks, {})
     direct = _direct(plan, remainder)
@@ -150,6 +150,11 @@ def _direct(plan: Plan, remainder: Remainder) -> frozenset[int]:
 def _measures_shown(plan: Plan) -> frozenset[str]:
     """Names of the measures that are a COUNT or SUM."""
     return frozenset(m.name for block in plan.blocks for m in block.measures if m.aggregate in _DIRECT)
+
+
+def _groups(priced: PricedBlock) -> int:
+    """Return how many groups a made-up block would have."""
+    return math.prod(_PRIVATE_GROUPS if key.values is None else len(key.values) for key in priced.noise.keys)
 
 
 def _block(priced: PricedBlock, rows: int) -> ReleasedBlock:

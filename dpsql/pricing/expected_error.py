@@ -18,12 +18,11 @@ from dpsql.privacy.mechanisms.registry import registered
 
 @dataclass(frozen=True)
 class TermError:
-    """`unit`: of the answer, for one step of the term's integers. `half_width` (at the confidence asked for) and `expected`
-    (E of the absolute error) are in that unit, rounding to integers and the row grid not included."""
+    """`unit`: of the answer, for one step of the term's integers. `half_width` (at the confidence asked for) is in that unit,
+    rounding to integers and the row grid not included."""
 
     unit: float
     half_width: float
-    expected: float
 
 
 def term_errors(block: BoundedBlock, noises: Sequence[TermNoise], confidence: float) -> dict[str, TermError]:
@@ -33,16 +32,20 @@ def term_errors(block: BoundedBlock, noises: Sequence[TermNoise], confidence: fl
 
 
 def _error(term: Term | None, noisy: TermNoise, confidence: float) -> TermError:
-    unit, weights = 2.0**-noisy.grid, [1.0]
-    if term is not None and term.shares:
-        unit, weights = _stands_for(term, unit)
-    noise = registered(noisy.noise)
-    wide = noise.weighted_half_width(weights, confidence)
-    return TermError(unit, wide * unit, noise.weighted_expected_error(weights) * unit)
+    unit, weights = _stands_for(term, 2.0**-noisy.grid)
+    return TermError(unit, registered(noisy.noise).weighted_half_width(weights, confidence) * unit)
 
 
-def _stands_for(term: Term, step: float) -> tuple[float, list[float]]:
+def expected_error(term: Term, noisy: TermNoise) -> float:
+    """E of the absolute error of what a term stands for, in the unit of the answer, as in `TermError`."""
+    unit, weights = _stands_for(term, 2.0**-noisy.grid)
+    return registered(noisy.noise).weighted_expected_error(weights) * unit
+
+
+def _stands_for(term: Term | None, step: float) -> tuple[float, list[float]]:
     """The unit, and the weights of independent noise of one law, largest first: SUM is low + L (low - high) / W."""
+    if term is None or not term.shares:
+        return step, [1.0]
     if term.kind is not TermKind.SUM:
         return 1 / term.magnitude, [1.0, 1.0, 1.0]
     if term.centre != term.lower:

@@ -170,9 +170,9 @@ def _shown_noises(priced: PricedBlock, after: Mapping[tuple[str, str], Noise]) -
     return [replace(noise, noise=after.get((name, noise.name), noise.noise)) for noise in priced.noise.terms]
 
 
-def tile_lines(price: Price, confidence: Fraction) -> tuple[str, ...]:
-    """A line for each tile of a workload: the error bars of its sums after least squares, and those that they would have if
-    every tile had an even share of the budget and were answered from itself alone."""
+def tile_lines(price: Price, confidence: Fraction, most: int) -> tuple[str, ...]:
+    """A line for each tile of a workload, of the first `most` of them: the error bars of its sums after least squares, and those
+    that they would have if every tile had an even share of the budget and were answered from itself alone."""
     named = {priced.block.name: priced for priced in price.blocks}
     after, lines = price.laws_after, []
     for workload in price.workloads:
@@ -180,10 +180,12 @@ def tile_lines(price: Price, confidence: Fraction) -> tuple[str, ...]:
             lines.append(_running_line(workload, named, after, float(confidence)))
             continue
         for tile, apart in zip(workload.tiles, workload.apart, strict=True):
+            if len(lines) == most:
+                break
             priced = named[tile.block]
             noises = [noise for noise in priced.noise.terms if noise.name in tile.terms]
             alone = [replace(noise, noise=law) for noise, law in zip(noises, apart, strict=True)]
-            now_noises = [noise for noise in _shown_noises(priced, after) if noise.name in tile.terms]
+            now_noises = [replace(noise, noise=after[tile.block, noise.name]) for noise in noises]
             before, now = (term_errors(priced.block, laws, float(confidence)) for laws in (alone, now_noises))
             texts = []
             for term in (term for term in priced.block.terms if term.name in tile.terms):
@@ -191,7 +193,12 @@ def tile_lines(price: Price, confidence: Fraction) -> tuple[str, ...]:
                 texts.append(f"{_aggregate(term, priced)} {widths}")
             keys = ", ".join(expression_text(key.expression) for key in priced.block.keys)
             lines.append(f"{f'by {keys}' if keys else 'in all'}: {', '.join(texts)}")
-    return tuple(lines)
+    return tuple(lines[:most])
+
+
+def tile_count(price: Price) -> int:
+    """Return how many lines `tile_lines` has of all tiles."""
+    return sum(1 if workload.marginals.lengths else len(workload.tiles) for workload in price.workloads)
 
 
 def _running_line(
@@ -233,6 +240,7 @@ def _terms(
     rows = []
     named = {term.name: term for term in priced.block.terms}
     errors = term_errors(priced.block, noises_after, confidence)
+    stored_errors = shown_errors(stored, priced, confidence) if stored else {}
     for noisy in priced.noise.terms:
         term = named.get(noisy.name) or Term(noisy.name, TermKind.UNITS, None, None, 1)  # counted for selection alone
         names = [name for measure in _made_of(term, block, priced) for name in used.get(measure.name, [])]
@@ -257,7 +265,7 @@ def _terms(
                 rho=None if loss.rho is None else float(loss.rho),
                 rows_per_unit=priced.block.caps.rows_per_unit,
                 grid=2.0**noise.shift * step,
-                stored_error_95=shown_errors(stored, priced, confidence).get(noisy.name),
+                stored_error_95=stored_errors.get(noisy.name),
                 bound=_bound(term, priced),
             )
         )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from math import prod
 
@@ -180,21 +180,44 @@ class Marginals:
         For each tile its number, a weight, and how many of its cells have that weight. It is the same for every cell: the
         weight of a measured cell depends only on the keys in which the two agree.
         """
-        tile, information = self.tiles[number], self.information(variances)
-        share = dict(zip(self.parts, 1 / information, strict=True))
-        weighted = []
-        for other, measured in enumerate(self.tiles):
-            common = sorted(set(tile) & set(measured))
-            elsewhere = self.cells([key for key in measured if key not in tile])
-            factor = 1 / (self.tile_cells[other] * variances[other])
-            subsets = [part for count in range(len(common) + 1) for part in combinations(common, count)]
-            for agreeing in subsets:
-                weight = sum(
-                    self.cells(part) / self.tile_cells[number] * share[part] * factor
-                    * prod(float(key in agreeing) - 1 / self.sizes[key] for key in part)
-                    for part in subsets
-                )  # fmt: skip
-                count = elsewhere * prod(self.sizes[key] - 1 for key in common if key not in agreeing)
-                if count and weight:
-                    weighted.append((other, float(weight), count))
-        return weighted
+        relative = tuple(float(f"{variance / variances[0]:.12g}") for variance in variances)
+        return list(_weights(self, relative)[number])
+
+
+@lru_cache(maxsize=64)
+def _weights(marginals: Marginals, variances: tuple[float, ...]) -> tuple[tuple[tuple[int, float, int], ...], ...]:
+    """`Marginals.weights` of all tiles: they do not change with the unit of variances, so that sums share them."""
+    measured = np.array(variances)
+    share = dict(zip(marginals.parts, 1 / marginals.information(measured), strict=True))
+    factors = 1 / (marginals.tile_cells * measured)
+    return tuple(
+        tuple(
+            (other, weight * float(factors[other]), count)
+            for other in range(len(marginals.tiles))
+            for weight, count in _agreeing(marginals, number, other, share)
+        )
+        for number in range(len(marginals.tiles))
+    )
+
+
+def _agreeing(
+    marginals: Marginals, number: int, other: int, share: dict[tuple[int, ...], float]
+) -> list[tuple[float, int]]:
+    """For each set G of common keys: the weight of a cell of tile `other` in one of tile `number` with which it agrees in G
+    alone, and how many such cells there are.
+
+    The weight is the sum over sets S of common keys of cells(S) share(S) / cells, times the product over S of 1 - 1/n where G
+    has the key and of -1/n where not. So it is found key by key, in k 2**k steps for k keys instead of 4**k.
+    """
+    tile, measured = marginals.tiles[number], marginals.tiles[other]
+    common = sorted(set(tile) & set(measured))
+    subsets = [tuple(key for place, key in enumerate(common) if bits >> place & 1) for bits in range(1 << len(common))]
+    weights = np.array([marginals.cells(part) * share[part] for part in subsets]) / marginals.cells(tile)
+    for place, key in enumerate(common):
+        by_key = weights.reshape(-1, 2, 1 << place)
+        without, having = by_key[:, 0], by_key[:, 1]
+        size = marginals.sizes[key]
+        weights = np.stack([without - having / size, without + having * (1 - 1 / size)], axis=1).reshape(-1)
+    elsewhere = marginals.cells([key for key in measured if key not in tile])
+    counts = [elsewhere * prod(marginals.sizes[key] - 1 for key in common if key not in part) for part in subsets]
+    return [(float(weight), count) for weight, count in zip(weights, counts, strict=True) if count and weight]

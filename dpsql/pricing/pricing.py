@@ -8,7 +8,6 @@ finished mechanisms are asked for their loss again, by the second road of each; 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +20,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind, results_read
+from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind
 from dpsql.plan.stability import owned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_shares import Objective
@@ -30,9 +29,10 @@ from dpsql.pricing.measurements import PARTS, farthest
 from dpsql.pricing.options import Options
 from dpsql.pricing.private_keys import weighted_thresholds, whole_rows, with_counted_rows
 from dpsql.pricing.sensitivity import groups_per_unit, sensitivity
+from dpsql.pricing.target_search import TargetSearch
 from dpsql.pricing.workloads import Workload, over_common_rows, planned, planned_laws_after, share_by_set, workloads_of
 from dpsql.privacy.accounting.contract import Accountant
-from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
+from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Norm, Selection, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.partition_selection import (
     WEIGHT_BITS,
@@ -106,7 +106,11 @@ def _priced(
         return Price((), PrivacyLoss.nothing())
     blocks = _admitting_by_rows(blocks, options, policy, accountant)
     unplanned = ranges
-    if options.workload and options.workload is not Objective.RUNNING and not any(map(results_read, blocks)):
+    if (
+        options.workload
+        and options.workload is not Objective.RUNNING
+        and not any(block.reads_results for block in blocks)
+    ):
         unplanned = workloads_of(blocks)
         blocks = over_common_rows(blocks, unplanned)
     shares = _Shares(blocks, options, policy, accountant)
@@ -404,29 +408,11 @@ def _cheapest(
     target = options.target_error
     assert target is not None
     most = policy.budget.epsilon if policy.per_query.max_epsilon is None else policy.per_query.max_epsilon
-    best: Price | None = None
-    low, high = policy.per_query.min_epsilon, most
-    # A target that takes less is met with more than it asks for: a question spends the least that one may.
-    if low and widest(price := _priced(blocks, replace(options, epsilon=low), policy, accountant)) <= target:
-        return price
-    for _ in range(40):
-        epsilon = high if best is None else Fraction(round((low + high) / 2 * 10**9), 10**9)
-        if epsilon <= low:
-            break
-        price = _priced(blocks, replace(options, epsilon=epsilon), policy, accountant)
-        if widest(price) <= target:
-            best, high = price, epsilon
-        elif best is None and high > 1 and math.isinf(widest(price)):
-            high /= 4  # noise that rounds to nothing cannot be simulated, and more of it may be within the target
-        elif best is None:
-            hint = f"the smallest error at the most epsilon a query may have is {widest(price):.4g}"
-            raise refuse("target_error", reason=f"it needs epsilon above {plain_decimal(most)}", way=hint)
-        else:
-            low = epsilon
-        if high - low <= high / 1000:
-            break
-    assert best is not None
-    return best
+
+    def priced(epsilon: Fraction) -> Price:
+        return _priced(blocks, replace(options, epsilon=epsilon), policy, accountant)
+
+    return TargetSearch(priced, widest, target).cheapest(policy.per_query.min_epsilon, most)
 
 
 def widest_term(priced: Price, options: Options, measures: frozenset[str] | None = None) -> float:

@@ -117,14 +117,30 @@ def mean_variances(workload: Workload, variances: Sequence[float]) -> tuple[floa
 
 @lru_cache(maxsize=64)
 def _mean_variances(count: int, widths: tuple[int, ...], relative: tuple[float, ...]) -> tuple[float, float]:
-    information = np.zeros((count, count))
+    """`mean_variances` in a few steps for each value and width.
+
+    Least squares have the covariance M**-1, where M is D + 1 1' / v in each range of a width measured with variance v, and D is M
+    of the ranges inside. So M**-1 = D**-1 - r r' / (v + s), r = D**-1 1, s = 1' r (Sherman and Morrison 1950), and what it makes
+    of one value and of the first ones of a range follows from the same numbers of the ranges inside.
+    """
     places = np.arange(count)
-    for width, variance in zip(widths, relative, strict=True):
-        ranges = places // width
-        information += (ranges[:, None] == ranges[None, :]) / variance
-    covariance = np.linalg.inv(information)
-    running = np.cumsum(np.cumsum(covariance, axis=0), axis=1)
-    return float(np.mean(np.diag(running))), float(np.mean(np.diag(covariance)))
+    totals = np.full(count, relative[0])
+    rows, single, first, first_of_all = (np.full(count, relative[0]) for _ in range(4))
+    inner_width = 1
+    for width, variance in zip(widths[1:], relative[1:], strict=True):
+        inside = places // inner_width
+        ranges = np.arange(len(totals)) // (width // inner_width)
+        earlier = np.cumsum(totals) - totals
+        earlier = (earlier - earlier[ranges * (width // inner_width)])[inside]
+        sums = np.bincount(ranges, totals)
+        more = (variance + sums)[ranges[inside]]
+        first_of_all = first_of_all + earlier
+        first = first + earlier - first_of_all**2 / more
+        single = single - rows**2 / more
+        rows, first_of_all = rows * variance / more, first_of_all * variance / more
+        totals, inner_width = sums * variance / (variance + sums), width
+    running = first + (np.cumsum(totals) - totals)[places // inner_width]
+    return float(np.mean(running)), float(np.mean(single))
 
 
 def is_better(workload: Workload, measured: Sequence[float], alone: float) -> bool:

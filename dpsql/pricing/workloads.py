@@ -22,7 +22,7 @@ import numpy as np
 from dpsql.functions.public_domains import as_literal
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import BoundedBlock, Expr, Filter, Key, Relation, Term, TermKind, results_read
+from dpsql.plan.plan import BoundedBlock, Expr, Filter, Key, Relation, Term, TermKind
 from dpsql.pricing.budget_shares import Objective, objective_of, shares
 from dpsql.pricing.marginals import Floats, Marginals
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
@@ -64,25 +64,36 @@ NoiseOf = Callable[[Term, BoundedBlock, Fraction], Noise]
 
 def workloads_of(blocks: Sequence[BoundedBlock]) -> tuple[Workload, ...]:
     """The workloads of a question: of each sum that at least two blocks over the same rows have; none of tiles too many."""
-    by_sums: dict[tuple[Relation, tuple[Term, ...]], list[tuple[BoundedBlock, Tile]]] = {}
+    by_source: dict[Relation, dict[tuple[Term, ...], list[Tile]]] = {}
+    axes: dict[str, tuple[_Axis, ...]] = {}
     for block in blocks:
-        for terms in adding_up(block) if axes_of(block) is not None else ():
+        of_block = axes_of(block)
+        if of_block is None:
+            continue
+        axes[block.name], by_sums = of_block, by_source.setdefault(block.source, {})
+        for terms in adding_up(block):
             sums = tuple(replace(term, name="", shares="shared" if term.shares else "") for term in terms)
-            tile = Tile(block.name, tuple(term.name for term in terms))
-            by_sums.setdefault((block.source, sums), []).append((block, tile))
-    workloads = (_workload(members) for members in by_sums.values() if len(members) > 1)
+            by_sums.setdefault(sums, []).append(Tile(block.name, tuple(term.name for term in terms)))
+    tables: dict[tuple[str, ...], Marginals] = {}
+    workloads = []
+    for tiles in (tiles for by_sums in by_source.values() for tiles in by_sums.values() if len(tiles) > 1):
+        names = tuple(tile.block for tile in tiles)
+        if names not in tables:
+            tables[names] = _marginals([axes[name] for name in names])
+        workloads.append(Workload(tables[names], tuple(tiles)))
     return tuple(workload for workload in workloads if not workload.marginals.too_many)
 
 
-def _workload(members: list[tuple[BoundedBlock, Tile]]) -> Workload:
-    axes = list(dict.fromkeys(axis for block, _ in members for axis in axes_of(block) or ()))
-    places = tuple(tuple(axes.index(axis) for axis in axes_of(block) or ()) for block, _ in members)
-    return Workload(Marginals(tuple(len(values) for _, values in axes), places), tuple(tile for _, tile in members))
+def _marginals(of_tiles: Sequence[tuple[_Axis, ...]]) -> Marginals:
+    """Tables by these keys, as positions in the list of all of them."""
+    axes = list(dict.fromkeys(axis for tile in of_tiles for axis in tile))
+    places = tuple(tuple(axes.index(axis) for axis in tile) for tile in of_tiles)
+    return Marginals(tuple(len(values) for _, values in axes), places)
 
 
 def axes_of(block: BoundedBlock) -> tuple[_Axis, ...] | None:
     """The keys of a block whose groups are all combinations of public values, in order; None for any other block."""
-    if results_read(block) or block.caps.bounds.drops_rows_by_group or block.combinations is not None:
+    if block.reads_results or block.caps.bounds.drops_rows_by_group or block.combinations is not None:
         return None
     if not all(map(_usable, block.keys)):
         return None
@@ -111,18 +122,28 @@ def _adds_up(term: Term) -> bool:
 
 def over_common_rows(blocks: Sequence[BoundedBlock], workloads: Sequence[Workload]) -> tuple[BoundedBlock, ...]:
     """The blocks, those with tiles restricted to rows that belong to a group of every block of their workloads."""
-    named = {block.name: block for block in blocks}
+    together = dict.fromkeys(tuple(tile.block for tile in workload.tiles) for workload in workloads)
+    members = {name for names in together for name in names}
+    own_keys = {
+        block.name: dict(zip(axes_of(block) or (), block.keys, strict=True))
+        for block in blocks
+        if block.name in members
+    }
     keys: dict[str, dict[_Axis, Key]] = {}
-    for workload in workloads:
-        members = [named[tile.block] for tile in workload.tiles]
-        of_all = {axis: key for block in members for axis, key in zip(axes_of(block) or (), block.keys, strict=True)}
-        for block in members:
-            keys.setdefault(block.name, {}).update(of_all)
-    return tuple(replace(block, source=_restricted(block, keys.get(block.name, {}))) for block in blocks)
+    for names in together:
+        of_all = {axis: key for name in names for axis, key in own_keys[name].items()}
+        for name in names:
+            keys.setdefault(name, {}).update(of_all)
+    return tuple(
+        replace(block, source=_restricted(block, own_keys[block.name], keys[block.name]))
+        if block.name in members
+        else block
+        for block in blocks
+    )
 
 
-def _restricted(block: BoundedBlock, keys: Mapping[_Axis, Key]) -> Relation:
-    own_axes, source = set(axes_of(block) or ()), block.source
+def _restricted(block: BoundedBlock, own_axes: Mapping[_Axis, Key], keys: Mapping[_Axis, Key]) -> Relation:
+    source = block.source
     for axis, key in keys.items():
         if axis not in own_axes:
             source = Filter(source, _listed(key))

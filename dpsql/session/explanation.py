@@ -13,7 +13,7 @@ from dpsql.planning.expected_bars import ExpectedBars
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_shares import Objective
-from dpsql.pricing.explain import PlannedOutput, tile_lines
+from dpsql.pricing.explain import PlannedOutput, tile_count, tile_lines
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.release import OutputColumn
@@ -85,8 +85,9 @@ def workload_lines(planned: Planned) -> tuple[str, ...]:
     objective, price = planned.options.workload, planned.price
     if not price.workloads:
         return ()
-    tiles = tile_lines(price, planned.options.confidence)
-    more = (f"and {len(tiles) - _MOST_TILES} more tiles",) if len(tiles) > _MOST_TILES else ()
+    tiles = tile_lines(price, planned.options.confidence, _MOST_TILES)
+    further = tile_count(price) - len(tiles)
+    more = (f"and {further} more tiles",) if further else ()
     how = (
         "by wider and wider ranges, too"
         if objective is Objective.RUNNING
@@ -94,7 +95,7 @@ def workload_lines(planned: Planned) -> tuple[str, ...]:
     )
     return (
         f"measured as one ({objective}): {how}, and their totals agree",
-        *tiles[:_MOST_TILES],
+        *tiles,
         *more,
     )
 

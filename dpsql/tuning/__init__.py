@@ -19,7 +19,7 @@ from dpsql.plan.plan import Block, Term, TermKind
 from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.bounding import bounded
-from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.expected_error import expected_error as expected_term_error
 from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.privacy.loss import PrivacyLoss
@@ -331,8 +331,10 @@ class _Work:
 
 def _noise_of(priced: PricedBlock, matches: Callable[[Term], bool]) -> tuple[Term, float] | None:
     """Return the first term that matches, and the expected absolute error of its measure in the unit of the answer."""
-    errors = term_errors(priced.block, priced.noise.terms, 0.5)
-    return next(((term, errors[term.name].expected) for term in priced.block.terms if matches(term)), None)
+    noises = {noise.name: noise for noise in priced.noise.terms}
+    return next(
+        ((term, expected_term_error(term, noises[term.name])) for term in priced.block.terms if matches(term)), None
+    )
 
 
 def _counts_rows(term: Term, priced: PricedBlock) -> bool:

@@ -9,10 +9,11 @@ which its grid is fine enough for.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -155,28 +156,24 @@ class WeightedSum:
         """In deviations."""
         if self.normal:
             return NormalDist().inv_cdf((1 + confidence) / 2)
-        low, high = 0.0, _MOST_DEVIATIONS
-        for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._within(middle) >= confidence else (middle, high)
-        return high
+        return _half_width(self._shape, confidence)
 
     def _within(self, deviations: float) -> float:
         """P(|sum| <= deviations)."""
-        return float(np.sum(np.sin(deviations * _POINTS) / _POINTS * self._characteristic)) * 0.06 * 2 / math.pi
+        return _within(_characteristic(self._shape), deviations)
 
     @cached_property
-    def _characteristic(self) -> Floats:
-        """Of the sum divided by its deviation, at `_POINTS`."""
-        squares = (_POINTS / self._deviation) ** 2
-        total = -self.rounding * squares / 2
+    def _shape(self) -> _Shape:
+        shares: Counter[tuple[str, float]] = Counter()
+        rounded, variance = self.rounding, self._deviation**2
         for part in self.parts:
             if part.noise.mechanism not in LOGARITHMS:
                 raise refuse("internal", what=f"a weighted sum of noise that is not known: {part.noise.mechanism}")
-            spread = (part.weight * part.noise.standard_deviation()) ** 2
-            total += part.count * LOGARITHMS[part.noise.mechanism](spread * squares)
-            total -= part.count * part.weight**2 * part.rounding * squares / 2
-        return np.asarray(np.exp(total))
+            share = (part.weight * part.noise.standard_deviation()) ** 2 / variance
+            shares[part.noise.mechanism, float(f"{share:.8g}")] += part.count
+            rounded += part.count * part.weight**2 * part.rounding
+        shares["gaussian", float(f"{rounded / variance:.8g}")] += 1
+        return tuple(sorted((mechanism, share, count) for (mechanism, share), count in shares.items()))
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
@@ -185,5 +182,34 @@ class WeightedSum:
         if self.normal:
             inside = np.array([math.erf(height / math.sqrt(2)) for height in heights])
         else:
-            inside = _sines() @ self._characteristic
+            inside = _sines() @ _characteristic(self._shape)
         return heights, np.maximum.accumulate(np.clip(inside, 0.0, 1.0))
+
+
+_Shape = tuple[tuple[str, float, int], ...]
+"""What the tails of a sum depend on, in deviations: by mechanism, how much of the variance is that of one cell, and of how many
+cells. The variance of rounding counts as that of a normal cell. The sums of a question, and a question at another price, mostly
+have the same, so that their tails are computed once."""
+
+
+@lru_cache(maxsize=256)
+def _characteristic(shape: _Shape) -> Floats:
+    """Of a sum of deviation 1, at `_POINTS`."""
+    squares = _POINTS**2
+    return np.asarray(np.exp(sum(count * LOGARITHMS[mechanism](share * squares) for mechanism, share, count in shape)))
+
+
+def _within(characteristic: Floats, deviations: float) -> float:
+    """P(|sum| <= deviations) for a sum of deviation 1."""
+    return float(np.sum(np.sin(deviations * _POINTS) / _POINTS * characteristic)) * 0.06 * 2 / math.pi
+
+
+@lru_cache(maxsize=1024)
+def _half_width(shape: _Shape, confidence: float) -> float:
+    """h with P(|sum| <= h) = confidence for a sum of deviation 1, by bisection."""
+    characteristic = _characteristic(shape)
+    low, high = 0.0, _MOST_DEVIATIONS
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _within(characteristic, middle) >= confidence else (middle, high)
+    return high

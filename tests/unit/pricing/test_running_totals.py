@@ -117,6 +117,21 @@ def test_digits_are_ranges(count: int, base: int) -> None:
         assert running == pytest.approx(np.diag(totals @ covariance @ totals.T).mean())
 
 
+@pytest.mark.parametrize(("count", "base"), [(8, 5), (23, 4), (70, 5), (126, 5), (1000, 5)])
+def test_errors_of_totals_are_those_of_the_whole_matrix(count: int, base: int) -> None:
+    """Of least squares over the ranges of `count` values alone, of which the last ones may be short."""
+    ranges = workload(count, base)
+    variances = np.linspace(2.0, 3.0, len(ranges.tiles))
+    places = np.arange(count) // base ** np.arange(len(ranges.tiles))[:, None]
+    information = sum(
+        (row[:, None] == row[None, :]) / variance for row, variance in zip(places, variances, strict=True)
+    )
+    covariance = np.linalg.inv(information)
+    running, single = mean_variances(ranges, list(variances))
+    assert single == pytest.approx(np.diag(covariance).mean())
+    assert running == pytest.approx(np.diag(covariance.cumsum(axis=0).cumsum(axis=1)).mean())
+
+
 def test_whole_numbers_agree_in_every_total() -> None:
     generator = np.random.default_rng(4)
     table = generator.normal(20, 9, (5, 3, 4))
