@@ -79,7 +79,7 @@ MUTANTS = (
     Mutant("distinct values add up", "pricing/workloads.py", "_adds_up", "(TermKind.COUNT, TermKind.SUM)", "tuple(TermKind)", "unit/pricing/test_workloads.py", "measured_apart"),
     Mutant("groups that HAVING left add up", "pricing/workloads.py", "_usable", "key.whole", "True", "unit/pricing/test_workloads.py", "measured_apart"),
     Mutant("least squares of equal weights", "pricing/marginals.py", "Marginals.reconciled", "1 / (cells * variance) / information[number]", "1 / sum((part_ <= set(t) for t in self.tiles for part_ in [set(part)]))", "unit/pricing/test_marginals.py", "whole_matrix"),
-    Mutant("bars forget the other tables", "pricing/marginals.py", "Marginals.weights", "elsewhere * prod(self.sizes[key] - 1 for key in common if key not in agreeing)", "1", "unit/pricing/test_marginals.py unit/release/test_reconciled.py", "whole_matrix or cover_at"),
+    Mutant("bars forget the other tables", "pricing/marginals.py", "_agreeing", "elsewhere * prod(marginals.sizes[key] - 1 for key in common if key not in part)", "1", "unit/pricing/test_marginals.py unit/release/test_reconciled.py", "whole_matrix or cover_at"),
     Mutant("noise that two tables share counts twice", "release/reconciled.py", "can_be_consistent", "can_be_weighted(terms[name].noise)", "True", "unit/release/test_reconciled.py", "share_noise"),
     Mutant("replicates are drawn apart", "release/error_bars/draws.py", "replicates", "isinstance(term, ConsistentTerm)", "False", "unit/release/test_reconciled.py", "joint_law or over_groups"),
     Mutant("residues of doubles are shown", "release/reconciled.py", "Joint.consistent", "self.whole", "True", "unit/pricing/test_running_totals.py", "not_even_a_last_digit"),
