@@ -68,6 +68,7 @@ class Price:
         return planned_laws_after(self.workloads, noises) if self.workloads else {}
 
 
+MOST_TARGETED_TERMS = 1000
 Widest = Callable[[Price], float]
 """The widest error bar that is expected of a question's outputs at a price."""
 
@@ -85,6 +86,7 @@ def price(
     `widest` is what `target_error` speaks of, the errors of the terms unless it is given; of what is chosen among values it is
     the error in rows (`measurements.farthest`). Raises a refusal when the options allow no mechanism."""
     if options.target_error is not None and blocks:
+        _require_few_terms(blocks)
         of_sums = widest or partial(widest_term, options=options)
 
         def error(priced: Price) -> float:
@@ -93,6 +95,15 @@ def price(
         farthest(_priced(blocks, options, policy, accountant).blocks, options.confidence)  # refuses what has no bound
         return _cheapest(blocks, options, policy, accountant, error)
     return _priced(blocks, options, policy, accountant, ranges)
+
+
+def _require_few_terms(blocks: tuple[BoundedBlock, ...]) -> None:
+    """Refuse a target for more sums and counts than can be priced again and again, which would cost nothing but time. Raises
+    Refusal target_error."""
+    terms = sum(len(block.terms) for block in blocks)
+    if terms > MOST_TARGETED_TERMS:
+        reason = f"it needs {terms:,} sums and counts, and an epsilon is searched for at most {MOST_TARGETED_TERMS:,}"
+        raise refuse("target_error", reason=reason, way="SET dp.epsilon instead, or ask in parts")
 
 
 def _priced(

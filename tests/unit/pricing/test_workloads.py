@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from dpsql.engine.emit.measurements import texts
+from dpsql.errors.exceptions import Refusal
 from dpsql.plan import plan as plans
 from dpsql.pricing import marginals, pricing
 from dpsql.pricing.pricing import Price
@@ -215,3 +216,19 @@ def test_free_plans_of_many_tables_do_their_work_once(shop: Session, monkeypatch
     shop.explain(cube)
     assert 3 < len(prices) <= 14
     assert len(walks) <= 3 * once
+
+
+def test_a_target_for_a_thousand_sums_is_refused_before_they_are_priced(
+    shop: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = ", ".join(f"SUM(paid) FILTER (WHERE paid > {least}) AS s{least}" for least in range(60))
+    cube = f"SELECT region, kind, {sums} FROM sales GROUP BY CUBE (region, kind)"
+    shop.execute("SET dp.workload = off")
+    shop.execute("SET dp.target_error = 90000")
+    with monkeypatch.context() as patch:
+        patch.setattr(pricing, "MOST_TARGETED_TERMS", 239)
+        patch.setattr(pricing, "_priced", None)
+        with pytest.raises(Refusal, match="it needs 240 sums and counts, and an epsilon is searched for at most 239"):
+            shop.explain(cube)
+    monkeypatch.setattr(pricing, "MOST_TARGETED_TERMS", 240)
+    assert shop.explain(cube).price
