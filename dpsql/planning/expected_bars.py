@@ -84,10 +84,10 @@ def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox)
         for key in priced_block.noise.keys
     ):
         return _NOTHING
-    if sum(_groups(priced_block) for priced_block in priced.blocks) > _MOST_GROUPS:
+    made_up = made_up_blocks(priced.blocks, options)
+    if made_up is None:
         return _NOTHING
-    blocks = tuple(_block(priced_block, int(options.assume_rows)) for priced_block in priced.blocks)
-    blocks = consistent_blocks(priced.workloads, blocks, values=False)
+    blocks = consistent_blocks(priced.workloads, made_up, values=False)
     remainder = Remainder(plan.remainder, plan.output_names, blocks, {})
     direct = _direct(plan, remainder)
     try:
@@ -157,7 +157,14 @@ def _groups(priced: PricedBlock) -> int:
     return math.prod(_PRIVATE_GROUPS if key.values is None else len(key.values) for key in priced.noise.keys)
 
 
-def _block(priced: PricedBlock, rows: int) -> ReleasedBlock:
+def made_up_blocks(priced: Sequence[PricedBlock], options: Options) -> tuple[ReleasedBlock, ...] | None:
+    """Return blocks as they may be released, without noise, of groups of `dp.assume_rows` rows; None for too many groups."""
+    if sum(map(_groups, priced)) > _MOST_GROUPS:
+        return None
+    return tuple(_made_up_block(each, int(options.assume_rows)) for each in priced)
+
+
+def _made_up_block(priced: PricedBlock, rows: int) -> ReleasedBlock:
     keys = _keys(priced.noise.keys)
     groups = len(keys) if priced.noise.keys else 1
     named = {term.name: term for term in priced.block.terms}

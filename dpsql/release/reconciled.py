@@ -24,6 +24,9 @@ from dpsql.release.remainder import ReleasedBlock, ReleasedTerm
 
 TWO_ROUNDINGS = 1 / 6
 """The variance of a difference of two totals that were rounded to whole numbers."""
+AS_RELEASED = (
+    "dp.workload: tables are shown as they were released, some of them computed from the stored cells of others"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +144,7 @@ def inconsistent_notice(workload: Workload, blocks: Sequence[ReleasedBlock]) -> 
     """Return a notice on a workload that is shown as it was released."""
     if can_be_consistent(workload, blocks):
         return ()
-    return (
-        "dp.workload: tables are shown as they were released, some of them computed from the stored cells of others",
-    )
+    return (AS_RELEASED,)
 
 
 def _term(block: ReleasedBlock, name: str) -> ReleasedTerm:

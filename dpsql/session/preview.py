@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 from dpsql.engine.emit.measurements import texts
 from dpsql.plan.stability import tables
-from dpsql.planning.expected_bars import ExpectedBars, expected_bars
+from dpsql.planning.expected_bars import ExpectedBars, expected_bars, made_up_blocks
 from dpsql.planning.planner import Planned
 from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
 from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
+from dpsql.release.reconciled import AS_RELEASED, can_be_consistent, consistent_blocks
 from dpsql.release.release import group_notices
+from dpsql.reuse.lookup import PaidBlock, shown_term_errors
 from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
 from dpsql.session.explanation import (
@@ -40,13 +43,8 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     if any(map(is_charged, missing)):
         context.planner.require_least(charged)
     confidence = planned.options.confidence
-    outputs = planned_outputs(
-        planned.plan,
-        blocks,
-        confidence,
-        {part.block.name: part.errors for part in stored if part is not None},
-        planned.price.laws_after,
-    )
+    errors, agreeing = _stored_errors(planned, stored)
+    outputs = planned_outputs(planned.plan, blocks, confidence, errors, planned.price.laws_after if agreeing else {})
     bars = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
     budget = context.accounts.budget(planned.options.project)
     price = budget.price(context.planner.accountant.units(charged))
@@ -62,7 +60,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     lines = (
         *error_lines(columns, outputs, bars, planned.options, len(missing) < len(blocks)),
         price_line(price, describe_loss(charged), len(missing) < len(blocks)),
-        *workload_lines(planned),
+        *(workload_lines(planned) if agreeing else (AS_RELEASED,)),
         f"budget: {budget.in_a_year}" if budget.in_a_year else "",
         *rows,
         cheaper_line(
@@ -89,6 +87,27 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
             *context.stored_releases.notes(planned, stored),
         ),
         lines=tuple(filter(None, lines)),
+    )
+
+
+def _stored_errors(
+    planned: Planned, stored: Sequence[PaidBlock | None]
+) -> tuple[dict[str, Mapping[str, tuple[float, float]]], bool]:
+    """Return the errors of terms that are answered from the store, as the answer will have them, by block; and whether the
+    tables of every workload will agree with each other."""
+    errors = {part.block.name: part.errors for part in stored if part is not None}
+    workloads = planned.price.workloads
+    if not errors or not workloads:
+        return errors, True
+    fresh = [priced for priced in planned.price.blocks if priced.block.name not in errors]
+    made_up = made_up_blocks(fresh, planned.options)
+    if made_up is None:
+        return errors, True
+    blocks = [part.block for part in stored if part is not None] + list(made_up)
+    consistent = consistent_blocks(workloads, blocks, values=False)
+    of_blocks = {block.name: shown_term_errors(block, float(planned.options.confidence)) for block in consistent}
+    return {name: of_blocks[name] for name in errors}, all(
+        can_be_consistent(workload, blocks) for workload in workloads
     )
 
 
