@@ -57,6 +57,7 @@ def plot(
     from dpsql.frontends.interruptible import ask
     from dpsql.frontends.rendering.formats import paid, price_lines
     from dpsql.frontends.rendering.plots import (
+        check_owners_plot,
         check_plot,
         draw_release,
         error_chart,
@@ -70,6 +71,8 @@ def plot(
     if exact and (errors or analyst):
         raise click.UsageError("--exact is for the data's owner: it goes neither with --analyst nor with --errors")
     check_plot(out)
+    if exact:
+        check_owners_plot(out)
     with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         if errors:
             title = "noise of each measured number against epsilon (as EXPLAIN says, 95 %)"

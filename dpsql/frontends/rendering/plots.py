@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from itertools import pairwise
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.rendering.formats import paid
+from dpsql.storage.durable_files import write_private
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,14 +99,36 @@ def write_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
         raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
 
 
-def write_owners_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
-    """Write a chart with exact numbers as `write_plot` does, to a file that its owner alone may read."""
+def _part(place: Path) -> Path:
+    return place.with_name(f".{place.stem}.part{place.suffix}")
+
+
+def check_owners_plot(place: Path) -> None:
+    """Check, before anything is charged, that `write_owners_plot` can make its file. Raises file_write."""
+    part = _part(place)
     try:
-        place.touch(mode=0o600)
-        place.chmod(0o600)
+        part.unlink(missing_ok=True)
+        write_private(part, b"")
+        part.unlink()
+    except OSError as error:
+        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+
+
+def write_owners_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
+    """Write a chart with exact numbers as `write_plot` does, to a new file that its owner alone may read.
+
+    It takes the place of what was there: a link is not followed, and whoever has the old file open does not see it.
+    """
+    part = _part(place)
+    try:
+        part.unlink(missing_ok=True)
+        write_private(part, b"")
+        write_plot(chart, part, charged=charged)
+        os.replace(part, place)
     except OSError as error:
         raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
-    write_plot(chart, place, charged=charged)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def check_columns(columns: Sequence[OutputColumn]) -> None:

@@ -250,6 +250,29 @@ def test_exact_numbers_are_for_the_owner(
     assert "for the data's owner" in capsys.readouterr().err and clinic.charges() == 0
 
 
+def test_exact_numbers_go_to_a_new_file(clinic: Clinic, tmp_path: Path) -> None:
+    """Who made a link at the place, or has the file there open, does not see them."""
+    others, opened = tmp_path / "others.svg", tmp_path / "opened.svg"
+    (tmp_path / "link.svg").symlink_to(others)
+    for place in (others, opened):
+        place.write_text("before")
+    with opened.open() as reader:
+        for name in ("link.svg", "opened.svg"):
+            place = tmp_path / name
+            assert run(clinic, GROUPED, "--exact", "-o", str(place)) == 0
+            assert place.stat().st_mode & 0o777 == 0o600 and not place.is_symlink() and "<svg" in place.read_text()
+        assert reader.read() == "before" and others.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.glob(".*")) == []
+
+
+def test_a_picture_of_exact_numbers_that_cannot_be_made_is_refused_before_the_charge(
+    clinic: Clinic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".x.part.svg").mkdir()
+    assert run(clinic, GROUPED, "--exact", "-o", str(tmp_path / "x.svg")) == 4
+    assert "file_write" in capsys.readouterr().err and clinic.charges() == 0
+
+
 def test_a_picture_of_a_release_has_no_exact_numbers(clinic: Clinic) -> None:
     with open_session(clinic.policy) as session:
         release = session.execute(GROUPED)
