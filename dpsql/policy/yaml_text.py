@@ -26,6 +26,18 @@ class Unreadable(ValueError):
     """The text cannot be read as one plain YAML document; the sentence says why and where."""
 
 
+def quoted(text: str) -> str:
+    """Return a YAML scalar in double quotes, on one line, that is read as this text. Characters that cannot be seen, and those
+    that YAML reads as an end of line, are escaped."""
+    return f'"{"".join(map(_in_quotes, text))}"'
+
+
+def _in_quotes(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"
+
+
 def read_yaml(text: str, problems: Problems) -> Node:
     """The one document in `text`; repeated keys and empty values are added to `problems` and left out.
 

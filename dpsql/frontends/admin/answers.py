@@ -5,7 +5,6 @@ Every typed answer is on the disk before the next question is asked, so that Ctr
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import TypeVar
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.problems import Problems
-from dpsql.policy.yaml_text import Unreadable, read_yaml
+from dpsql.policy.yaml_text import Unreadable, quoted, read_yaml
 from dpsql.storage.durable_files import sync, take_name
 
 Meaning = TypeVar("Meaning")
@@ -113,7 +112,7 @@ def _write(place: Path, answers: Mapping[str, str]) -> None:
     part = place.with_name(f".{place.name}.part")
     try:
         take_name(part)
-        lines = (f"{json.dumps(name)}: {json.dumps(text, ensure_ascii=False)}\n" for name, text in answers.items())
+        lines = (f"{quoted(name)}: {quoted(text)}\n" for name, text in answers.items())
         part.write_text("".join(lines), encoding="utf-8")
         sync(part)
         os.replace(part, place)

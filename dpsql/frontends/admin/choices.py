@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from dpsql.frontends.admin.starter_policy import (
     yaml_scalar,
 )
 from dpsql.policy import COLUMN_TYPES, policy_problems
+from dpsql.policy.yaml_text import quoted
 
 _BOUND = r"[-+]?[0-9.][-+0-9.eE:T]*(?: [0-9:.]+)?"
 _BETWEEN = re.compile(rf"({_BOUND})\s+to\s+({_BOUND})")
@@ -49,13 +49,13 @@ class ColumnChoice:
         if self.filled:
             parts.append("nullable: false")
         if self.in_source is not None:
-            parts.append(f"from: {json.dumps(self.in_source, ensure_ascii=False)}")
+            parts.append(f"from: {quoted(self.in_source)}")
         if self.bounds is not None:
             parts += [f"lower: {self.bounds[0]}", f"upper: {self.bounds[1]}"]
         if self.domain:
             plain = _NUMBER if self.type != "text" else re.compile("(?!)")
-            quoted = (v if plain.fullmatch(v) else json.dumps(v, ensure_ascii=False) for v in self.domain)
-            parts.append(f"domain: [{', '.join(quoted)}]")
+            listed = (v if plain.fullmatch(v) else quoted(v) for v in self.domain)
+            parts.append(f"domain: [{', '.join(listed)}]")
         return f"{{{', '.join(parts)}}}"
 
 
@@ -102,7 +102,7 @@ class PolicyChoices:
         yield f"budget: {{epsilon: {self.epsilon}, delta: {self.delta}, accountant: zcdp{every}}}"
         questions = questions_within(self.epsilon, self.delta, self.per_query)
         yield f"per_query: {{epsilon: {self.per_query}}}  # about {questions} such questions fit the budget"
-        yield f"ledger: {json.dumps(f'sqlite:///{data_set_name(source)}-ledger.db')}"
+        yield f"ledger: {quoted(f'sqlite:///{data_set_name(source)}-ledger.db')}"
         yield "tables:"
         for name, table in self.tables.items():
             yield from _table_lines(name, table)
@@ -111,9 +111,9 @@ class PolicyChoices:
 def _table_lines(name: str, table: TableChoice) -> Iterator[str]:
     yield f"  {yaml_scalar(name)}:"
     if table.source is not None:
-        yield f"    source: {json.dumps(table.source, ensure_ascii=False)}"
+        yield f"    source: {quoted(table.source)}"
     if table.csv_delimiter not in ("", ","):
-        yield f"    csv: {{delimiter: {json.dumps(table.csv_delimiter)}}}"
+        yield f"    csv: {{delimiter: {quoted(table.csv_delimiter)}}}"
     if table.public:
         yield "    public: true"
     if table.max_rows is not None:

@@ -6,7 +6,6 @@ would weaken the promise the place is left empty, so that `dpsql check` refuses 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +17,7 @@ from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.reach import is_file
+from dpsql.policy.yaml_text import quoted
 from dpsql.privacy.accounting.registry import make_accountant
 
 _TYPES = (
@@ -59,7 +59,11 @@ def tables_for_policy(source: Path, place: Path) -> dict[str, SourceTable]:
     tables = structure_of(source)
     if place.exists():
         raise refuse("init_exists", place=str(place))
-    return {name: _with_plain_names(_below(table, source, place)) for name, table in tables.items()}
+    named = {name: _with_plain_names(_below(table, source, place)) for name, table in tables.items()}
+    for name in (source_link(source, place), *(table.source or "" for table in named.values())):
+        if not name.isascii() and name.encode(errors="replace").decode() != name:
+            raise refuse("init_source", place=repr(name), problem="its name is no text in UTF-8, as a policy is")
+    return named
 
 
 def write_policy(text: str, place: Path) -> None:
@@ -120,7 +124,7 @@ def _policy(
     yield f"budget: {{epsilon: {_BUDGET}, delta: {_DELTA}, accountant: zcdp}}  #? all that may ever be learnt from these data"
     questions = questions_within(_BUDGET, _DELTA, _EPSILON)
     yield f"per_query: {{epsilon: {_EPSILON}}}  #? what one question costs; about {questions} such questions fit the budget"
-    yield f"ledger: {json.dumps(f'sqlite:///{data_set_name(source)}-ledger.db')}"
+    yield f"ledger: {quoted(f'sqlite:///{data_set_name(source)}-ledger.db')}"
     yield "tables:"
     for name, table in tables.items():
         yield from _table(name, table, tables, unit, rows)
@@ -129,12 +133,20 @@ def _policy(
 def source_lines(source: Path, link: str) -> Iterator[str]:
     """Yield the line of a policy that names its source; none for a folder, whose tables name their files."""
     if not source.is_dir():
-        yield f"source: {json.dumps(link if is_file(source.name) else f'duckdb:///{link}')}"
+        yield f"source: {quoted(link if is_file(source.name) else f'duckdb:///{link}')}"
 
 
 def type_of(engine_type: str) -> str | None:
     """Return the type of a column in a policy, None for what dpsql does not read."""
-    return next((word for pattern, word in _TYPES if re.match(pattern, engine_type)), None)
+    return next((word for pattern, word in _TYPES if re.match(pattern, engine_type, re.DOTALL)), None)
+
+
+def type_in_words(engine_type: str) -> str:
+    """Return the name of an engine's type, without what it is made of: names of fields, and values of an ENUM, are somebody's
+    texts."""
+    match = re.match("[A-Z0-9_ ]*", engine_type)
+    inner = match[0].strip() if match else ""
+    return f"{inner}[]" if engine_type.endswith("]") else inner
 
 
 def data_set_name(source: Path) -> str:
@@ -153,13 +165,13 @@ def _table(
     name: str, table: SourceTable, tables: dict[str, SourceTable], unit: tuple[str, str] | None, rows: bool
 ) -> Iterator[str]:
     if plain_name(name) != name:
-        yield f"  # table {json.dumps(name)} has no plain name: a view can give it one"
+        yield f"  # table {quoted(name)} has no plain name: a view can give it one"
         return
     yield f"  {yaml_scalar(name)}:  #? add `public: true` if nothing in it is about a person"
     if table.source is not None:
-        yield f"    source: {json.dumps(table.source, ensure_ascii=False)}"
+        yield f"    source: {quoted(table.source)}"
     if table.delimiter not in ("", ","):
-        yield f"    csv: {{delimiter: {json.dumps(table.delimiter)}}}"
+        yield f"    csv: {{delimiter: {quoted(table.delimiter)}}}"
     if rows or (unit is not None and unit[0] == name and tuple(table.primary_key) == (unit[1],)):
         yield "    max_rows: 1"
     elif unit is not None and unit[0] == name:
@@ -178,15 +190,15 @@ def _table(
     yield "    columns:"
     for column, engine_type in table.columns.items():
         if plain_name(column) != column:
-            yield f"      # column {json.dumps(column, ensure_ascii=False)} has no plain name: a view can give it one"
+            yield f"      # column {quoted(column)} has no plain name: a view can give it one"
             continue
         type_ = type_of(engine_type)
         if type_ is None:
-            yield f"      # {yaml_scalar(column)} is {engine_type}, which dpsql does not read"
+            yield f"      # {yaml_scalar(column)} is {type_in_words(engine_type)}, which dpsql does not read"
             continue
         keys = {unit[1] if unit else None, *table.primary_key, *links}
         filled = ", nullable: false" if column in table.filled else ""
-        renamed = f", from: {json.dumps(table.renamed[column], ensure_ascii=False)}" if column in table.renamed else ""
+        renamed = f", from: {quoted(table.renamed[column])}" if column in table.renamed else ""
         about = f"{{type: {type_}{filled}{renamed}}}"
         yield f"      {yaml_scalar(column)}: {about}" + ("" if column in keys else _BOUNDS.get(type_, ""))
 
@@ -212,4 +224,4 @@ def _with_plain_names(table: SourceTable) -> SourceTable:
 def yaml_scalar(text: str) -> str:
     """Return a YAML scalar; quoted when YAML would read it as anything but this text."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", text)
-    return text if plain and text.lower() not in _YAML_WORDS else json.dumps(text)
+    return text if plain and text.lower() not in _YAML_WORDS else quoted(text)

@@ -17,7 +17,13 @@ from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.admin.answers import Answers, WrongAnswer
 from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
-from dpsql.frontends.admin.starter_policy import questions_within, tables_for_policy, type_of, write_policy
+from dpsql.frontends.admin.starter_policy import (
+    questions_within,
+    tables_for_policy,
+    type_in_words,
+    type_of,
+    write_policy,
+)
 from dpsql.policy import parse_policy
 from dpsql.policy.values import MOST_COUNT
 from dpsql.privacy.accounting.windows import EVERY
@@ -197,7 +203,7 @@ def _columns(
         type_ = type_of(engine_type)
         if plain_name(column) != column or type_ is None:
             answers.show(
-                f"   {column} is left out: {'it has no plain name' if type_ else f'{engine_type} is not read'}"
+                f"   {column} is left out: {'it has no plain name' if type_ else f'{type_in_words(engine_type)} is not read'}"
             )
             continue
         filled, in_source = column in table.filled, table.renamed.get(column)

@@ -39,7 +39,8 @@ def ask_owner(source: Path, place: Path, unit: str | None, answers_file: Path | 
 
 
 def _show(text: str) -> None:
-    click.echo(text, err=True)
+    """Print lines; names in the source are somebody's texts, and may have characters that a terminal obeys."""
+    click.echo("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text), err=True)
 
 
 def _asker() -> Callable[[str, str], str]:

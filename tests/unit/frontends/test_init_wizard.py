@@ -135,6 +135,43 @@ def test_a_wrong_answer_is_refused_and_nothing_is_written(
     assert not Path("night.yaml").exists() and "Traceback" not in outcome.err
 
 
+@pytest.mark.parametrize("way", [("--starter",), ("--answers", "answers.yaml")], ids=["starter", "answers"])
+@pytest.mark.parametrize("name", ["\N{GRINNING FACE}.csv", 'a"b\\c.csv', "two\nlines: x.csv", "\x85\u2028\ufeffx.csv"])
+def test_the_policy_names_the_file_and_the_columns_as_they_are(
+    bare_clinic: Clinic, dpsql: Run, way: tuple[str, ...], name: str
+) -> None:
+    column = "b\x85m\u2028i\x7f \N{GRINNING FACE}: {x} #"
+    Path(name).write_text(f"id,{column}\n1,2\n", encoding="utf-8")
+    Path("answers.yaml").write_text("unit: row\npeople: 1000\n")
+    assert dpsql("init", "--from", name, "--out", "odd.yaml", "--unit", "row", *way).status == 0
+    policy = load_policy(Path("odd.yaml"))
+    (table,) = policy.tables.values()
+    assert policy.source == name or policy.source.endswith(f"/{name}")
+    assert [entry.source_name for entry in table.columns.values()] == ["id", column]
+    assert dpsql("check", "odd.yaml", "--create-ledger").status == 0
+
+
+def test_a_name_that_no_policy_can_hold_is_refused(bare_clinic: Clinic, dpsql: Run) -> None:
+    name = os.fsdecode(b"patients-\xff.csv")
+    Path(name).write_text("id\n1\n")
+    outcome = dpsql("init", "--from", name, "--starter", "--out", "odd.yaml")
+    assert outcome.status == 2 and "no text in UTF-8" in outcome.err and not Path("odd.yaml").exists()
+
+
+@pytest.mark.parametrize("way", [("--starter",), ("--answers", "answers.yaml")], ids=["starter", "answers"])
+def test_types_of_a_source_write_nothing_into_its_policy(bare_clinic: Clinic, dpsql: Run, way: tuple[str, ...]) -> None:
+    hostile = 'STRUCT("a\n    public: true\n    x" INTEGER)'
+    with duckdb.connect("odd.duckdb") as connection:
+        connection.execute(f"CREATE TABLE t (s {hostile}, m MAP(ENUM('secret'), INTEGER), l INTEGER[], u ENUM('a\nb'))")
+    Path("answers.yaml").write_text("unit: row\npeople: 1000\n")
+    outcome = dpsql("init", "--from", "odd.duckdb", "--out", "odd.yaml", "--unit", "row", *way)
+    text = Path("odd.yaml").read_text()
+    assert "    public: true" not in text and "secret" not in text + outcome.err and "u: {type: text}" in text
+    said = text if "--starter" in way else outcome.err
+    assert all(kind in said for kind in ("STRUCT", "MAP", "INTEGER[]"))
+    assert load_policy(Path("odd.yaml")).is_protected("t")
+
+
 def test_parquet_and_databases_know_their_types(bare_clinic: Clinic, dpsql: Run) -> None:
     with duckdb.connect("clinic.duckdb", read_only=True) as connection:
         connection.execute("COPY patients TO 'people.parquet'")
