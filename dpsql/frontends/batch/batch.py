@@ -328,9 +328,16 @@ class Batch:
             if step.state == "lost":
                 watcher.say(f"{step.place}: {refuse('batch_lost', receipt=step.request, charged=True).text()}")
                 status = max(status, int(Exit.FAULT))
-        self._left = self._session.budget().remaining
+        self._left = self._still_left()
         watcher.say(f"results are in {self._out}; left: {left_text(self._session)}")
         return status
+
+    def _still_left(self) -> Mapping[str, Mapping[str, str]]:
+        """Return what is left of each scope, nothing where the ledger cannot say it: the answers are paid for and written."""
+        try:
+            return self._session.budget().remaining
+        except Error:
+            return {}
 
     def _answer_or_fault(self, record: RunRecord, step: Step) -> None:
         """Answer one step. An exception outside the register becomes a fault of this statement, with the id of an incident.

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +23,9 @@ from dpsql.frontends.cli.shared import (
     settings_of,
 )
 from dpsql.frontends.rendering.spinner import waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _FORMATS = ("table", "csv", "json", "parquet", "arrow")
 _FILE_FORMATS = ("csv", "parquet", "json", "arrow")
@@ -156,9 +160,9 @@ def run(
     from dpsql.frontends.batch.batch import Batch
     from dpsql.frontends.cli.progress import Progress
 
-    if report is not None:
-        _begin_report(report, dry_run)
     scripts = [(file, read_text(file)) for file in _sql_files(files)]
+    if report is not None:
+        _begin_report(report, dry_run, (policy, *files, *(file for file, _ in scripts)))
     with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         batch = Batch(
             session, scripts, out, format, charge_again=charge_again, keep_going=keep_going, bars=bars,
@@ -188,12 +192,15 @@ def run(
     context.exit(status)
 
 
-def _begin_report(report: Path, dry_run: bool) -> None:
-    """Check the place of a report, and remove an earlier one: what is there after a crash must not be of another run."""
+def _begin_report(report: Path, dry_run: bool, read: Iterable[Path]) -> None:
+    """Check the place of a report, and remove an earlier one: what is there after a crash must not be of another run. None of
+    the files that the run reads is taken for one."""
     from dpsql.frontends.batch.report_page import forget_report, require_report_place
 
     if dry_run:
         raise click.UsageError("--dry-run writes nothing: leave --report out")
+    if report.exists() and any(file.exists() and file.samefile(report) for file in read):
+        raise click.UsageError(f"{report} is read by this run: name another file with --report")
     require_report_place(report)
     forget_report(report)
 

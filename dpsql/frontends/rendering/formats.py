@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.rendering.tables import draw, shown_value, write_table
 from dpsql.release.value_text import value_text
 
@@ -272,5 +272,9 @@ def price_lines(session: Session, release: Release) -> list[str]:
 
 
 def left_text(session: Session) -> str:
-    """Return the part of its budget that each account has left: "dataset 93.6 %, analyst research 61 %"."""
-    return session.budget().shares_text()
+    """Return the part of its budget that each account has left: "dataset 93.6 %, analyst research 61 %"; why it is unknown where
+    the ledger cannot say it, since what is told here has been paid for."""
+    try:
+        return session.budget().shares_text()
+    except Error as error:
+        return f"unknown ({error.message})"

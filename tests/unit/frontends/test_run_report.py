@@ -15,7 +15,9 @@ import duckdb
 import pytest
 from support.clinic_folder import Clinic, Outcome
 
+from dpsql.errors.exceptions import refuse
 from dpsql.frontends.batch import report_page
+from dpsql.session.session import Session
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -155,3 +157,41 @@ def test_odd_values_are_shown_as_they_were_released() -> None:
     assert len(pictures(text)) == 1
     text = "".join(report_page._answer_parts({**note, "rows": [], "low": [], "high": [], "error": []}))
     assert not pictures(text)
+
+
+@pytest.mark.parametrize("read", ["q.html", "clinic.html"])
+def test_a_file_that_the_run_reads_is_not_taken_for_an_earlier_report(clinic: Clinic, dpsql: Run, read: str) -> None:
+    Path("q.html").write_text(QUESTIONS)
+    Path("clinic.yaml").rename("clinic.html")
+    before = Path(read).read_text()
+    Path("link.html").symlink_to(read)
+    for place in (read, "link.html"):
+        outcome = dpsql("run", "-p", "clinic.html", "--out", "out", "--report", place, "q.html")
+        assert outcome.status == 2 and "is read by this run" in outcome.err and Path(read).read_text() == before
+    Path("clinic.html").rename("clinic.yaml")
+    assert clinic.charges() == 0
+
+
+def test_answers_are_shown_though_the_ledger_cannot_say_what_is_left(
+    clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are paid for by then: a ledger that cannot be read any more costs nobody an answer."""
+    Path("q.sql").write_text("-- name: n\nSELECT COUNT(*) AS n FROM patients WHERE smokes;")
+    execute, budget = Session.execute, Session.budget
+
+    def unreadable(session: Session) -> None:
+        raise refuse("ledger_damaged", problem="it is torn")
+
+    def asked(session: Session, sql: str, *arguments: Any, **options: Any) -> Any:
+        release = execute(session, sql, *arguments, **options)
+        monkeypatch.setattr(Session, "budget", unreadable)
+        return release
+
+    monkeypatch.setattr(Session, "execute", asked)
+    outcome = dpsql(*run())
+    assert outcome.status == 0 and "left: unknown (" in outcome.err and "left: unknown (" in unescape(page())
+    assert Path("out/n.csv").exists()
+    monkeypatch.setattr(Session, "budget", budget)
+    outcome = dpsql("query", "-p", "clinic.yaml", "SELECT COUNT(*) AS n FROM patients")
+    assert outcome.status == 0 and "left: unknown (" in outcome.err and "±" in outcome.out
+    assert clinic.charges() == 2
