@@ -249,7 +249,9 @@ def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
     )
     if not names:
         return ()
-    return (f"rows whose {', '.join(names)} is no public key of the policy belong to no group and are left out",)
+    *others, last = names
+    columns = f"{', '.join(others)} or {last}" if others else last
+    return (f"rows whose {columns} is no public key of the policy belong to no group and are left out",)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.combinations import group_count
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.plan import Block, Term, TermKind
+from dpsql.plan.plan import Block, Plan, Term, TermKind
 from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.expected_error import expected_error as expected_term_error
-from dpsql.pricing.explain import PrivacyPlan
+from dpsql.pricing.explain import PrivacyPlan, used_by
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Norm
@@ -206,9 +206,18 @@ def free_advice(session: Session, sql: str) -> tuple[tuple[SampleTable, ...], bo
     if statement.query is None:
         return (), False
     planned = session.plan(statement)
-    measures = [measure for block in planned.plan.blocks for measure in block.measures]
     tables = sample_tables(planned, session.planner)
-    return tables, bool(tables) and all(measure.aggregate == "sample_aggregate" for measure in measures)
+    return tables, bool(tables) and all(
+        _sampled_alone(planned.plan, block, session.policy) for block in planned.plan.blocks
+    )
+
+
+def _sampled_alone(plan: Plan, block: Block, policy: Policy) -> bool:
+    """Return whether no bound is to be advised on for a block: it shows means and medians of samples alone (`min_units` is a
+    condition on a count that it does not show), or each unit has one row."""
+    shown = used_by(plan, block.name)
+    measures = {measure.aggregate for measure in block.measures if measure.name in shown}
+    return measures == {"sample_aggregate"} or rows_per_unit(block.source, policy) == 1
 
 
 def tune(session: Session, sql: str, *, epsilon: Fraction | None = None, groups: int | None = None) -> Advice:

@@ -14,7 +14,7 @@ from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.bigquery import PER_GROUP
 from dpsql.sql.binder.scope import lacks_argument
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.sql_words import function_word, sql_word
 from dpsql.sql.parse import place
 
 NODES: frozenset[type[exp.Expr]] = frozenset({
@@ -95,7 +95,7 @@ def check_node(node: exp.Expr) -> None:
         return
     if type(node) not in NODES and not _aggregates_results(type(node).__name__):
         if isinstance(node, exp.Func):
-            raise refuse("unknown_function", name=node.sql_name().lower(), position=place(node))
+            raise refuse("unknown_function", name=function_word(node).lower(), position=place(node))
         raise refuse("clause", what=sql_word(node), position=place(node))
     if isinstance(node, exp.Literal) and not node.is_string:
         _check_number(node)

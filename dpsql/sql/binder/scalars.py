@@ -19,7 +19,7 @@ from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.plan import Call, Column, Expr, Literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.scope import Scope, lacks_argument, only
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.sql_words import function_word, sql_word
 from dpsql.sql.binder.unlisted_values import COMPARISONS, check_spelling
 from dpsql.sql.parse import place
 
@@ -116,8 +116,7 @@ def not_allowed(node: exp.Expr) -> Exception:
     if isinstance(node, exp.AggFunc):
         return refuse("nested_aggregate", function=sql_word(node), position=place(node))
     if isinstance(node, exp.Func):
-        name = str(node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
-        return refuse("unknown_function", name=name, position=place(node))
+        return refuse("unknown_function", name=function_word(node).lower(), position=place(node))
     return refuse("unknown_expression", what=sql_word(node), position=place(node))
 
 

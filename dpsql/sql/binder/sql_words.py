@@ -38,15 +38,30 @@ _SLOTS = {
 """What fills a slot of a node, where the slot's name is no word of SQL."""
 
 
+_FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Explode: "UNNEST", exp.GroupConcat: "STRING_AGG", exp.RegexpLike: "REGEXP_MATCHES", exp.TimeToUnix: "EPOCH",
+    exp.ArraySize: "ARRAY_LENGTH", exp.ArrayContains: "LIST_CONTAINS", exp.BitwiseAndAgg: "BIT_AND",
+    exp.BitwiseOrAgg: "BIT_OR", exp.BitwiseXorAgg: "BIT_XOR", exp.LogicalAnd: "BOOL_AND", exp.LogicalOr: "BOOL_OR",
+    exp.UnixToTime: "TO_TIMESTAMP", exp.StrToTime: "STRPTIME", exp.Transform: "LIST_TRANSFORM", exp.SHA2: "SHA256",
+    exp.Rand: "RANDOM", exp.CurrentVersion: "VERSION", exp.DateFromParts: "MAKE_DATE", exp.JSONObject: "JSON_OBJECT",
+    exp.ApproxDistinct: "APPROX_COUNT_DISTINCT", exp.IsNan: "ISNAN", exp.DateBin: "TIME_BUCKET",
+    exp.Getbit: "GET_BIT", exp.Array: "LIST_VALUE", exp.Struct: "STRUCT_PACK",
+}  # fmt: skip
+"""Functions that the parser calls by a name that neither DuckDB nor PostgreSQL has."""
+
+
+def function_word(node: exp.Func) -> str:
+    """The name of a function in SQL; of several names one."""
+    return str(node.this).upper() if isinstance(node, exp.Anonymous) else _FUNCTIONS.get(type(node), node.sql_name())
+
+
 def sql_word(node: exp.Expr) -> str:
     """The word or sign that stands for `node` in SQL: BETWEEN, LOG, &, or a description such as "a list in brackets"."""
     named = next((_WORDS[kind] for kind in type(node).__mro__ if kind in _WORDS), None)
     if named is not None:
         return named
-    if isinstance(node, exp.Anonymous):
-        return str(node.this).upper()
     if isinstance(node, exp.Func):
-        return node.sql_name()
+        return function_word(node)
     sign = _sign(node) if isinstance(node, (exp.Binary, exp.Unary)) else ""
     return sign or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
 

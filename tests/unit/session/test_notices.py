@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import hospital_file
 from support.clinic import build
 from support.gates import NoiselessGate
 
@@ -165,3 +166,11 @@ def test_values_of_a_hidden_row_filter_are_in_no_notice(tmp_path: Path, monkeypa
         sql = "SELECT COUNT(*) FROM patients WHERE age > 30"
         said = [*asker.explain(sql).notes, *asker.explain(sql).lines, *asker.execute(sql).notices]
         assert not any("norway" in notice for notice in said)
+
+
+def test_rows_of_several_columns_that_are_no_public_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with open_session(hospital_file.build(tmp_path), analyst="ann", create_ledger=True) as opened:
+        notices = opened.execute("SELECT region, slot, COUNT(*) AS n FROM patients GROUP BY region, slot").notices
+        (notice,) = [notice for notice in notices if "no public key" in notice]
+        assert notice == "rows whose region or slot is no public key of the policy belong to no group and are left out"

@@ -22,6 +22,7 @@ OWN_TEXTS = {
     "release/total_sql.py": "writes a remainder of our own anew, once it has failed",
     "exports/question.py": "a question about randomised rows, which no session answers and no other door reads",
     "release/remainder.py": "reads a remainder back from a process",
+    "disclosure/plain_answer.py": "a question that a session has answered, which the owner alone compares with exact numbers",
     "audit/replay.py": "a question of the audit, whose tree it changes",
 }
 """Modules beside the lexer that read texts which no door received."""

@@ -61,3 +61,18 @@ def operators() -> list[type[exp.Expr]]:
 @pytest.mark.parametrize("kind", operators(), ids=lambda kind: kind.__name__)
 def test_every_operator_has_a_word(kind: type[exp.Expr]) -> None:
     assert sql_word(kind(this=exp.column("a"), expression=exp.column("b")))
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("SELECT unnest([1, 2]) AS n", "function unnest does"),
+        ("SELECT string_agg(n) FROM (SELECT COUNT(*) AS n FROM patients) t", "function string_agg does"),
+        ("SELECT STRING_AGG(ward, ',') FROM visits", "STRING_AGG returns"),
+        ("SELECT COUNT(unnest([ward])) FROM visits", "function unnest does"),
+        ("SELECT random()", "function random does"),
+    ],
+)
+def test_functions_have_their_name_in_sql(sql: str, name: str) -> None:
+    """The parser calls them explode, group_concat and rand."""
+    assert refusal(sql).message.startswith(name)

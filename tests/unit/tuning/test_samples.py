@@ -106,3 +106,16 @@ def test_the_command_prints_it_and_charges_nothing(policy: Path) -> None:
     found = runner.invoke(cli, [*asked, "-f", "json"])
     (table,) = json.loads(found.output.splitlines()[0])["samples"]
     assert table["samples"] == 100 and any(choice["recommended"] == "median" for choice in table["choices"])
+
+
+@pytest.mark.parametrize("more", ["", ", COUNT(*)", ", AVG(x)"])
+@pytest.mark.parametrize("least", ["none", "5"])
+def test_it_is_free_beside_other_aggregates_and_with_min_units(
+    connection: dpsql.Connection, more: str, least: str
+) -> None:
+    """Where each unit has one row, there is no bound to measure; a count of units that is a condition alone is not advised on."""
+    connection.execute(f"SET dp.min_units = {least}")
+    before = spent(connection)
+    advice = connection.tune(SKEWNESS.format(", 50, 'mean'").replace(" FROM", f"{more} FROM"))
+    assert [table.samples for table in advice.samples] == [50] and advice.price == "nothing"
+    assert spent(connection) == before
