@@ -249,8 +249,8 @@ def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
     )
     if not names:
         return ()
-    *others, last = names
-    columns = f"{', '.join(others)} or {last}" if others else last
+    *first, last = names
+    columns = f"{', '.join(first)} or {last}" if first else last
     return (f"rows whose {columns} is no public key of the policy belong to no group and are left out",)
 
 

@@ -215,8 +215,8 @@ def free_advice(session: Session, sql: str) -> tuple[tuple[SampleTable, ...], bo
 def _sampled_alone(plan: Plan, block: Block, policy: Policy) -> bool:
     """Return whether no bound is to be advised on for a block: it shows means and medians of samples alone (`min_units` is a
     condition on a count that it does not show), or each unit has one row."""
-    shown = used_by(plan, block.name)
-    measures = {measure.aggregate for measure in block.measures if measure.name in shown}
+    read_by = used_by(plan, block.name)
+    measures = {measure.aggregate for measure in block.measures if measure.name in read_by}
     return measures == {"sample_aggregate"} or rows_per_unit(block.source, policy) == 1
 
 
