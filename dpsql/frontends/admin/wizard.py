@@ -30,6 +30,7 @@ from dpsql.privacy.accounting.windows import EVERY
 
 Unit = tuple[str, str] | None
 _STARTING_SHARE = Fraction(3, 100)
+_LEAST_BUDGET = Fraction(1, 10**6)
 _MOST_DELTA = 6
 """Delta is 10^-6 or smaller."""
 
@@ -246,7 +247,7 @@ def _budgeted(answers: Answers, unit: Unit, tables: dict[str, TableChoice]) -> P
     )
     epsilon, every = answers.get("budget", words, _budget, "1")
     delta = delta_for(people)
-    default = f"{float(Fraction(epsilon) * _STARTING_SHARE):g}"
+    default = f"{float(Fraction(epsilon) * _STARTING_SHARE):.12f}".rstrip("0").rstrip(".")
     words = (
         f"\n   And one question, unless it says otherwise? With epsilon {default} about"
         f" {questions_within(epsilon, delta, default)} fit; half of it fits four times as often, and doubles the error."
@@ -269,7 +270,8 @@ def _budget(text: str) -> tuple[str, str | None]:
     match = re.fullmatch(rf"(\S+)(?: every ({'|'.join(EVERY)}))?", text)
     if match is None:
         raise WrongAnswer(f"write a number, or NUMBER every {', '.join(EVERY)}")
-    _decimal(match[1])
+    if _decimal(match[1]) < _LEAST_BUDGET:
+        raise WrongAnswer("write a number from 0.000001 on")
     return match[1], match[2]
 
 
@@ -283,7 +285,7 @@ def _decimal(text: str) -> Fraction:
 
 def _count(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,18}", text) or not 0 < int(text) <= MOST_COUNT:
-        raise WrongAnswer("write a whole number from 1 on")
+        raise WrongAnswer(f"write a whole number from 1 to {MOST_COUNT:,}")
     return int(text)
 
 

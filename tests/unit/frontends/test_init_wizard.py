@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -113,13 +114,15 @@ def test_what_is_said_and_written_does_not_depend_on_values(bare_clinic: Clinic,
         ("unit: patients.patient_id", "unit: patients.pid", "write TABLE.COLUMN of the source, or row"),
         ("regions: public", "regions: maybe", "write protected or public or -"),
         ("patients.repeats: no", "", "patients.repeats has no answer"),
-        ("visits.max_rows: 20", "visits.max_rows: many", "write a whole number from 1 on"),
+        ("visits.max_rows: 20", "visits.max_rows: many", "write a whole number from 1 to 1,000,000,000"),
         ("visits.max_rows: 20", "", "visits.max_rows has no answer"),
         ("integer 18 to 110", "18 to 110", "say `integer 18 to 110` or `real 18 to 110`"),
         ("integer 18 to 110", "integer 110 to 18", "lower"),
         ("people: 5000", "", "people has no answer: 4. About how many persons are in the data?"),
         ("people: 5000", "people: 5000\nvisit.day: '-'", "there is no such question; did you mean visits.day?"),
         ("budget: 2 every month", "budget: 2 every fortnight", "NUMBER every day"),
+        ("budget: 2 every month", "budget: 0.0000001", "a number from 0.000001 on"),
+        ("people: 5000", "people: 5000000000", "a whole number from 1 to 1,000,000,000"),
         ("per_query: 0.1", "per_query: 3", "one question cannot cost more than all together"),
         ("per_query: 0.1", "per_query: 0.1\nper_query: 0.2", "is no file of answers"),
         ("unit: patients.patient_id", "unit: [patients]", "each line is `QUESTION: ANSWER`"),
@@ -133,6 +136,15 @@ def test_a_wrong_answer_is_refused_and_nothing_is_written(
     outcome = dpsql("init", "--from", "night", "--answers", "answers.yaml")
     assert outcome.status == 2 and problem in outcome.err, outcome.err
     assert not Path("night.yaml").exists() and "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize("budget", ["0.000001", "0.002", "0.7", "1000"])
+def test_the_price_that_is_proposed_for_a_question_is_accepted(bare_clinic: Clinic, dpsql: Run, budget: str) -> None:
+    Path("p.csv").write_text("id,a\n1,2\n")
+    Path("answers.yaml").write_text(f"unit: row\npeople: 1000\nbudget: {budget}\n")
+    outcome = dpsql("init", "--from", "p.csv", "--answers", "answers.yaml")
+    assert outcome.status == 0, outcome.err
+    assert load_policy(Path("p.yaml")).per_query.epsilon == Fraction(budget) * 3 / 100
 
 
 @pytest.mark.parametrize("way", [("--starter",), ("--answers", "answers.yaml")], ids=["starter", "answers"])
