@@ -78,6 +78,24 @@ def test_the_smallest_and_the_largest_value_lie_inside_the_data(deriving: Sessio
     assert isinstance(least, int) and isinstance(largest, int) and 0 < least < 20 and 80 < largest < 99
 
 
+def test_ends_are_as_many_rows_inside_as_counts_may_be_off_and_one_more(
+    deriving: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks: dict[Fraction, int] = {}
+    real = RankedCounts.chosen
+
+    def chosen(counts: RankedCounts, quantile: Fraction, rank: int) -> object:
+        ranks[quantile] = rank
+        return real(counts, quantile, rank)
+
+    monkeypatch.setattr(RankedCounts, "most_off", lambda *_: 10.5)
+    monkeypatch.setattr(RankedCounts, "chosen", chosen)
+    deriving.execute(COUNTS)
+    notices = deriving.execute("SELECT MIN(slot), MEDIAN(slot), MAX(slot) FROM patients").receipt.notices
+    assert ranks == {Fraction(0): 12, Fraction(1, 2): 0, Fraction(1): 12}
+    assert re.findall(r"rank error of at most ([0-9.]+) rows", " ".join(notices)) == ["22.5", "10.5", "22.5"]
+
+
 @pytest.mark.parametrize(
     ("stored", "sql"),
     [
