@@ -19,6 +19,8 @@ from pathlib import Path
 
 from dpsql.storage.file_locks import open_lock, try_lock
 
+DIGITS = 3
+"""How many digits of a name choose its lock file: unlike questions that share one wait for each other, one pair in 4,096."""
 _PAUSE_SECONDS = 0.01
 _COUNTER_BYTES = 8
 
@@ -29,7 +31,7 @@ UNKNOWN: Stamp = (0, 1)
 
 def read_stamp(folder: Path, name: str) -> Stamp:
     """Return the stamp of the lock of `name`; it must be read before the store is."""
-    descriptor = _opened(folder, name[:2])
+    descriptor = _opened(folder, name[:DIGITS])
     if descriptor is None:
         return UNKNOWN
     try:
@@ -47,7 +49,7 @@ def measuring_lock(
     timeout_seconds: float,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[bool]:
-    """Hold the locks of the names in `stamps` (hexadecimal; the first two digits choose the lock file); yields whether
+    """Hold the locks of the names in `stamps` (hexadecimal; the first `DIGITS` choose the lock file); yields whether
     no other session held one of them since its stamp was read. A stamp of None: the store was not read for that name.
 
     Stops waiting after `timeout_seconds`. `check` is called while waiting, and may raise to give up. If the folder
@@ -57,7 +59,7 @@ def measuring_lock(
     with ExitStack() as locks:
         alone = True
         # All sessions lock in this order, so that no two wait for each other.
-        for bucket in sorted({name[:2] for name in stamps}):
+        for bucket in sorted({name[:DIGITS] for name in stamps}):
             descriptor = _opened(folder, bucket)
             if descriptor is None:
                 alone = False
@@ -67,7 +69,9 @@ def measuring_lock(
                 check()
                 time.sleep(_PAUSE_SECONDS)
             stamp = locks.enter_context(_counted(descriptor)) if taken else UNKNOWN
-            stamps_before = {before for name, before in stamps.items() if name[:2] == bucket and before is not None}
+            stamps_before = {
+                before for name, before in stamps.items() if name[:DIGITS] == bucket and before is not None
+            }
             alone = alone and stamp[1] % 2 == 0 and stamps_before <= {stamp}
         yield alone
 

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire.limits import Limits
+from dpsql.reuse import single_flight
 from support.served_clinic import Served, serving
 
 PATIENCE = 240
@@ -57,11 +60,12 @@ class Gated(DuckDBEngine):
 
 @contextmanager
 def gated(clinic: Served, policy: Path | None = None, limits: Limits | None = None) -> Iterator[int]:
-    """The port of the clinic, served from this process."""
+    """The port of the clinic, served from this process. Questions have lock files of their own: none waits for an unlike one."""
     state = open_server_state(policy or clinic.policy)
     state.engine.__class__ = Gated
     Gated.reset()
-    with serving(state, limits) as port:
+    with pytest.MonkeyPatch.context() as patch, serving(state, limits) as port:
+        patch.setattr(single_flight, "DIGITS", 32)
         try:
             yield port
         finally:

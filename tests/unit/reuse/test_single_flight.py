@@ -12,7 +12,7 @@ from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
-NAME, NEIGHBOUR, OTHER = "00" * 32, "00" + "11" * 31, "22" * 32
+NAME, NEIGHBOUR, OTHER = "0" * 64, "000" + "1" * 61, "2" * 64
 
 
 def spent(session: Session) -> str:
@@ -48,8 +48,8 @@ def test_a_turn_that_is_held_while_the_stamp_is_read_is_seen(tmp_path: Path) -> 
 def test_a_turn_whose_holder_was_killed_proves_nothing(tmp_path: Path) -> None:
     with measuring_lock(tmp_path, {NAME: None}, 1):
         pass
-    killed = int.from_bytes((tmp_path / "00").read_bytes(), "little") + 1
-    (tmp_path / "00").write_bytes(killed.to_bytes(8, "little"))
+    killed = int.from_bytes((tmp_path / "000").read_bytes(), "little") + 1
+    (tmp_path / "000").write_bytes(killed.to_bytes(8, "little"))
     with measuring_lock(tmp_path, {NAME: read_stamp(tmp_path, NAME)}, 1) as alone:
         assert not alone
     with measuring_lock(tmp_path, {NAME: read_stamp(tmp_path, NAME)}, 1) as alone:
