@@ -14,12 +14,14 @@ FOLDERS = {"clients": "clients", "fuzz": "slow", "guarantee": "slow"}
 """Folders all of whose tests have one marker."""
 SLOW_FILES = frozenset(
     {
+        "answers/test_generated.py",
         "test_benchmarks.py",
         "unit/aggregates/test_contract.py",
         "unit/audit/test_audit.py",
         "unit/audit/test_wire.py",
         "unit/engine/test_collations.py",
         "unit/engine/test_contribution_index.py",
+        "unit/engine/test_csv_lines.py",
         "unit/engine/test_engines_agree.py",
         "unit/engine/test_postgresql_functions.py",
         "unit/engine/test_prepared_on_postgresql.py",
@@ -31,7 +33,12 @@ SLOW_FILES = frozenset(
         "unit/frontends/pgwire/test_limits.py",
         "unit/frontends/pgwire/test_server.py",
         "unit/frontends/pgwire/test_stuck.py",
+        "unit/release/test_bars.py",
         "unit/release/test_coverage.py",
+        "unit/release/test_direct.py",
+        "unit/release/test_extremes.py",
+        "unit/session/test_watches.py",
+        "unit/tuning/test_tuning.py",
     }
 )
 """Files whose tests take more than a quarter of a minute together, as .ci/run measures them."""
