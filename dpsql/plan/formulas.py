@@ -136,11 +136,11 @@ class Estimate(_Arithmetic):
 _HASH = "#hash"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Element(_Arithmetic):
     """The value of a list at a released number, counted from 0 and taken modulo the list's length, so that there is one
-    whatever the number. Stands outermost. Raises ValueError for values that are not all of one type of
-    `LISTED`."""
+    whatever the number. Stands outermost. Lists of different types are different: (0, 1) is not (false, true), as it is in
+    Python. Raises ValueError for values that are not all of one type of `LISTED`."""
 
     values: tuple[Any, ...]
     number: Formula
@@ -148,6 +148,15 @@ class Element(_Arithmetic):
     def __post_init__(self) -> None:
         if len({type(value) for value in self.values}) != 1 or type(self.values[0]) not in LISTED:
             raise ValueError("no list of values of one type")
+
+    def _identity(self) -> tuple[object, ...]:
+        return type(self.values[0]), self.values, self.number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Element) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
 
 
 LISTED = (str, bool, int, float, date_type, datetime)
@@ -258,7 +267,7 @@ def substituted(value: Formula, terms: Mapping[str, Formula]) -> Formula:
 
 def plugged_in(value: Formula) -> Formula:
     """`value` with the plug-in formula of every estimate."""
-    return _plugged_in(value) if shrinks(value) else value  # lists stay as they are: 1 and true are equal in a cache
+    return _plugged_in(value) if shrinks(value) else value
 
 
 @lru_cache(maxsize=4096)

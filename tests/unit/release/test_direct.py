@@ -13,7 +13,7 @@ from sql.corpus import ACCEPTED, Case
 from support.corpus_neighbours import Hospital
 from support.released_blocks import T0, T1, gaussian_noise, remainder
 
-from dpsql.plan.formulas import Formula, Number, greatest, null_if, whole
+from dpsql.plan.formulas import Element, Formula, Number, greatest, null_if, whole
 from dpsql.plan.intervals import Type
 from dpsql.planning.planner import Planned
 from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan
@@ -119,6 +119,21 @@ def test_a_rehearsal_has_the_types_of_the_answer(sandbox: Sandbox) -> None:
             continue
         empty, later = (checked(sandbox, answered(one, "ordinary", rows)) for rows in (0, 7))
         assert empty is None or later is None or empty.schema == later.schema, case.id
+
+
+@pytest.mark.parametrize("number", [Number(1), T0], ids=["constant", "term"])
+def test_lists_that_python_takes_for_equal_keep_their_types_one_after_the_other(
+    sandbox: Sandbox, number: Formula
+) -> None:
+    block = table(values=(0, 1, 0, 1, 0, 1, 0))
+    kinds = ((0, 1), (False, True), (0.0, 1.0)), (Type.INTEGER, Type.BOOLEAN, Type.REAL)
+    for values, type_ in zip(*kinds, strict=True):
+        formula = Element(values, number)
+        assert formula != Element(kinds[0][0], number) or type_ is Type.INTEGER
+        one = ReleasedBlock("dp_0", block.keys, block.terms, (("m0", formula, type_),), block.rows)
+        rows = _Run(sandbox, remainder("SELECT m0 FROM dp_0", [one]), 0.95).in_sandbox()[0]
+        assert rows.schema.field(0).type == ARROW[type_]
+        assert rows.column(0).to_pylist()[:2] == [values[0] if number is T0 else values[1], values[1]]
 
 
 # --- orders and limits ------------------------------------------------------------------------------------------------
