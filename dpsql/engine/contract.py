@@ -50,9 +50,11 @@ class StoredViews(Protocol):
     def write(self, view: BoundedView, key: str, name: str, progress: Callable[[str, float], None]) -> None:
         """Write the view under `name`; nothing is done if it is there. Raises Fault index_not_written."""
 
-    def remove_others(self, prefix: str, current: Collection[str]) -> int:
-        """Remove views whose names begin with `prefix`, but for those in `current`. Returns how many there were. Raises Fault
-        index_not_written."""
+    def names(self, prefix: str) -> Collection[str]:
+        """Return the names of the stored views that begin with `prefix`. Raises Fault."""
+
+    def remove(self, names: Collection[str]) -> None:
+        """Remove the views of these names, of which some may be gone already. Raises Fault index_not_written."""
 
 
 class PreparedViews(Protocol):

@@ -7,6 +7,10 @@ order, the engine's version, and the identity of the source's files. So an index
 of another ledger is never used, and nobody without the key can forge one. It is renamed to its final name when it is
 complete.
 
+A name begins with what is the same for all versions of a view (table, shape, place of the source), so `prepare` removes
+earlier versions of its own views and nothing else: several policies may prepare one source under one ledger. What an
+earlier form of a policy left cannot be told from what another policy uses; `remove_outdated` removes both.
+
 A server that keeps the copies beside the source (`StoredViews`) names them in the same way; the identity is then the
 owner's own name for the version of the data.
 
@@ -27,7 +31,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -49,6 +53,10 @@ FORMAT = "4"
 SETTLED_SECONDS = 0.1
 """Two changes of a file closer than the clock of its records ticks (at most 0.01 s) could look like one."""
 PATIENCE_SECONDS = 10.0
+_MARK_LENGTH = 12
+_STORED_LENGTH = _MARK_LENGTH + 1 + 37
+"""Characters of the name of a stored view behind its prefix: 148 bits of its version. PostgreSQL keeps 63 in all."""
+_ENDINGS = (".duckdb", ".inplace")
 SHOWN_KEY = "0" * 64
 """Stands for the secret of the order in texts that are shown."""
 
@@ -74,6 +82,7 @@ class ContributionIndex:
         self._engine = engine
         self._key = key
         self._shapes: dict[str, str] = {}
+        self._marks: dict[tuple[str, str], str] = {}
         self._places: dict[tuple[str | None, str | None], list[Path]] = {}
 
     # --- at query time ------------------------------------------------------------------------------------------------
@@ -123,7 +132,7 @@ class ContributionIndex:
             return View(order)
         token = self._token(table, order, identity)
         if self._engine.views.stored is not None:
-            return View(order, self._engine.views.stored.place(self._stored_name(token)))
+            return View(order, self._engine.views.stored.place(f"{self._prefix()}{token[:_STORED_LENGTH]}"))
         for folder in self._folders():
             for ending, marked in (("duckdb", ""), ("inplace", identity.text)):
                 file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this runs four times for every question
@@ -145,8 +154,16 @@ class ContributionIndex:
         return [parent for _, _, parent, _ in self._policy.unit_joins(table)]
 
     def _token(self, table: str, order: str, identity: Identity) -> str:
+        """Return the name of one version of a view: it begins with the mark of the view, which all versions share."""
         parts = (FORMAT, self._engine.views.engine, table, self._shape(table), order, identity.text)
-        return mac(self._key(), "contribution index", canonical_text(parts).encode())
+        return f"{self._view_mark(table, identity.place)}{mac(self._key(), 'contribution index', canonical_text(parts).encode())}"
+
+    def _view_mark(self, table: str, place: str) -> str:
+        """Return the beginning of the names of all versions of a view: its table, shape and place, under the key."""
+        if (table, place) not in self._marks:
+            parts = canonical_text((table, self._shape(table), place))
+            self._marks[table, place] = f"{mac(self._key(), 'prepared view', parts.encode())[:_MARK_LENGTH]}_"
+        return self._marks[table, place]
 
     def _shape(self, table: str) -> str:
         """Return the parts of the policy on which a view depends: columns, their stored integers (which depend on
@@ -204,7 +221,7 @@ class ContributionIndex:
         jobs: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[PreparationState, ...]:
-        """Write the index of every protected table that has none; indexes of other versions are removed.
+        """Write the index of every protected table that has none; those of other versions of its data are removed.
 
         `copy`: write the rows even where none is dropped, so that questions cost the same work either way. `memory`:
         how much the engine may use ("4GB"), `jobs`: how many threads. Safe to stop at any instruction and to run again,
@@ -222,10 +239,9 @@ class ContributionIndex:
             self._engine.views.limit(memory, jobs, folder / f"scratch-{os.getpid()}")
             tables = [name for name in self._policy.tables if self._policy.is_protected(name)]
             done = [self._prepare(folder, table, copy, progress) for table in tables]
-            current = {token for _, token in done}
-            for file in folder.iterdir():
-                if file.suffix in (".duckdb", ".inplace") and file.stem not in current:
-                    file.unlink(missing_ok=True)
+            files = {file.stem: file for file in folder.iterdir() if file.suffix in _ENDINGS}
+            for name in _earlier(files, {token for _, token in done if token}):
+                files[name].unlink(missing_ok=True)
         return tuple(state for state, _ in done)
 
     def remove_outdated(self) -> int:
@@ -236,7 +252,10 @@ class ContributionIndex:
         Copies beside the source are named after the owner's word for its version, so all of them are removed.
         """
         if self._engine.views.stored is not None:
-            return self._engine.views.stored.remove_others(self._prefix(), ())
+            stored = self._engine.views.stored
+            names = stored.names(self._prefix())
+            stored.remove(names)
+            return len(names)
         current = set()
         for table in self._policy.tables:
             identity = self._settled(table) if self._policy.is_protected(table) else None
@@ -246,7 +265,7 @@ class ContributionIndex:
         for folder in filter(Path.is_dir, self._folders()):
             with _alone(folder):
                 for file in folder.iterdir():
-                    is_view = file.suffix in (".duckdb", ".inplace") and file.stem not in current
+                    is_view = file.suffix in _ENDINGS and file.stem not in current
                     if is_view or ".part" in file.suffix:
                         file.unlink(missing_ok=True)
                         removed += is_view
@@ -289,7 +308,7 @@ class ContributionIndex:
         for table in filter(self._policy.is_protected, self._policy.tables):
             identity, order = self._engine.identity(table), self._order(table)
             assert identity is not None  # the policy names the version of its data, or it has no place for stored views
-            names.append(self._stored_name(self._token(table, order, identity)))
+            names.append(f"{self._prefix()}{self._token(table, order, identity)[:_STORED_LENGTH]}")
             if stored.place(names[-1]) is not None:
                 done.append(PreparationState(table, "there already"))
                 continue
@@ -297,8 +316,26 @@ class ContributionIndex:
             view = bounded_view(self._engine.dialect, self._policy, self._engine.source, table)
             stored.write(view, order, names[-1], partial(progress or _nobody, table))
             done.append(PreparationState(table, "written"))
-        stored.remove_others(self._prefix(), names)
+        stored.remove(_earlier(stored.names(self._prefix()), names, len(self._prefix())))
         return tuple(done)
+
+    def others(self) -> int:
+        """Return how many copies there are that no version of this policy's present views is: of other policies of the data
+        set, or of earlier forms of this one. Raises Fault where the source cannot be read."""
+        stored, prefix = self._engine.views.stored, self._prefix()
+        names = [] if stored is None else [name.removeprefix(prefix) for name in stored.names(prefix)]
+        if stored is None:
+            names = [
+                f.stem
+                for folder in filter(Path.is_dir, self._folders())
+                for f in folder.iterdir()
+                if f.suffix in _ENDINGS
+            ]
+        identities = {t: self._engine.identity(t) for t in self._policy.tables if self._policy.is_protected(t)}
+        own = tuple(
+            self._view_mark(table, identity.place) for table, identity in identities.items() if identity is not None
+        )
+        return sum(not name.startswith(own) for name in names)
 
     def unprepared(self) -> tuple[str, ...]:
         """Return the protected tables that `prepare` would write now. Raises Fault where the source cannot be read."""
@@ -309,10 +346,6 @@ class ContributionIndex:
     def _prefix(self) -> str:
         """Return the beginning of the names of stored views of this data set and ledger."""
         return f"{mac(self._key(), 'index folder')[:12]}_"
-
-    def _stored_name(self, token: str) -> str:
-        """Return a name that no other version of a view has: 160 bits of its token, and short enough for every server."""
-        return f"{self._prefix()}{token[:40]}"
 
     def _is_csv(self, table: str) -> bool:
         """Return whether the table is read from CSV files, of which a parsed copy is faster."""
@@ -331,6 +364,15 @@ class ContributionIndex:
                 raise refuse("index_source_changed", table=table)
             time.sleep(min(young, SETTLED_SECONDS))
         return identity
+
+
+def _earlier(names: Iterable[str], current: Collection[str], start: int = 0) -> set[str]:
+    """Return the names of other versions of the views that `current` names, and those of a format without marks. `start`:
+    where marks begin."""
+    end = start + _MARK_LENGTH + 1
+    marks = {name[start:end] for name in current}
+    others = set(names) - set(current)
+    return {name for name in others if name[start:end] in marks or name[end - 1 : end] != "_"}
 
 
 def _nobody(table: str, activity: str, share: float) -> None:

@@ -54,7 +54,11 @@ class View:
 
 @dataclass(frozen=True)
 class Identity:
-    """Which rows a table's source holds: `text` differs when they do; `changed_seconds`: time of the last change."""
+    """Which rows a table's source holds: `text` differs when they do; `changed_seconds`: time of the last change.
+
+    `place` says what is read, by whom, without which version of it: equal for two versions of the rows of one place.
+    """
 
     text: str
     changed_seconds: float
+    place: str = ""

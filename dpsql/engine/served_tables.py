@@ -36,12 +36,18 @@ class ServedTables(ABC):
 
     def identity(self, table: str) -> Identity | None:
         """Return the owner's name for the version of the data, with the places of the table and of those on its way to the
-        unit, where the policy lets copies be kept beside them; else None: rows of a server may change at any moment."""
+        unit and who reads them, where the policy lets copies be kept beside them; else None: rows of a server may change at
+        any moment."""
         if self._policy.data_version is None or self._policy.prepare.schema is None:
             return None
         parents = (parent for _, _, parent, _ in self._policy.unit_joins(table))
         places = tuple(self._policy.table_source(name) for name in (table, *parents))
-        return Identity(canonical_text((self.data_version(()), places)), 0.0)
+        place = canonical_text((places, self._readers()))
+        return Identity(canonical_text((self.data_version(()), place)), 0.0, place)
+
+    def _readers(self) -> tuple[str, ...]:
+        """Return the names of those on whose rights it depends which rows a copy holds."""
+        return ()
 
     def broken(self, table: str) -> Broken | None:
         """Return None: the tables of a server have no lines."""

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,8 +193,10 @@ class Sources:
         the one that was opened.
         """
         paths: list[Path] = []
+        places = ["" if self._file is None else str(self._file)]
         for read in [table, *(parent for _, _, parent, _ in self._policy.unit_joins(table))]:
             source = self._policy.table_source(read)
+            places.append(source)
             if is_file(source):
                 paths += matching(source)
             elif self._file is not None and self.is_base_table(read):
@@ -205,7 +208,7 @@ class Sources:
             whole = identity if set(paths) == {self._file} else identity_of([self._file])
             if whole is None or whole != self._opened:
                 return None
-        return identity
+        return None if identity is None else replace(identity, place="\0".join(places))
 
     # --- looking before anything is charged ---------------------------------------------------------------------------
 

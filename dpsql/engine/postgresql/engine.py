@@ -42,6 +42,7 @@ class PostgreSQLEngine(ServedTables):
         with self._transaction(None) as connection:
             version = connection.info.server_version
             encoding, database = _settings(connection)
+            self._role = connection.info.user
         if version < LEAST_VERSION:
             raise refuse("source_server", what=f"PostgreSQL {version // 10_000}, and 15 or later is needed")
         if encoding != "UTF8":
@@ -105,6 +106,10 @@ class PostgreSQLEngine(ServedTables):
         other._sources = {}
         other.views = other._views()
         return other
+
+    def _readers(self) -> tuple[str, ...]:
+        """Return the role that reads copies and the role that fills them: row security may show each other rows."""
+        return (self._role, self._policy.prepare.role or self._role)
 
     def _place(self, table: str) -> ServerTable:
         return place_of(self._policy, table, self._database)

@@ -81,14 +81,18 @@ class ServerViews:
             connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
             connection.execute(f"GRANT SELECT ON {table} TO {role}")
 
-    def remove_others(self, prefix: str, current: Collection[str]) -> int:
-        """Drop the tables of other versions. Raises Fault index_not_written."""
-        with self._writing(prefix) as connection:
+    def names(self, prefix: str) -> frozenset[str]:
+        """Return the names of tables of the schema that begin with `prefix`. Raises Fault."""
+        with self._reading() as connection:
             rows = connection.execute(_NAMES.format(schema=quoted(self._schema), prefix=quoted(prefix))).fetchall()
-            outdated = sorted({str(name) for (name,) in rows} - set(current))
-            for name in outdated:
-                connection.execute(f"DROP TABLE {self._table(name)}")
-        return len(outdated)
+        return frozenset(str(name) for (name,) in rows)
+
+    def remove(self, names: Collection[str]) -> None:
+        """Drop tables, in one transaction. Raises Fault index_not_written."""
+        if names:
+            with self._writing(self._schema) as connection:
+                for name in sorted(names):
+                    connection.execute(f"DROP TABLE IF EXISTS {self._table(name)}")
 
     def _table(self, name: str) -> str:
         return f"{_name(self._schema)}.{_name(name)}"

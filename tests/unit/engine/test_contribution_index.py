@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -223,6 +224,39 @@ def test_an_index_of_another_policy_is_not_used(tmp_path: Path, change: str) -> 
         used = index_of(session).views()("visits").sql
         assert (used is None) == (name != "ward"), "a domain is no part of the view"
         assert token
+
+
+def test_policies_of_one_ledger_leave_each_other_s_copies(tmp_path: Path) -> None:
+    """Two servers that prepare one source by themselves would else write copies for ever, each in place of the other's."""
+    file = tmp_path / "clinic.duckdb"
+    fill(file, rows(0))
+    with open_clinic(clinic(tmp_path)) as session:
+        policy, key = session.policy, session.ledger.witness.key
+        tables = {
+            name: replace(table, bounds=replace(table.bounds, max_rows=3)) for name, table in policy.tables.items()
+        }
+        narrow = ContributionIndex(replace(policy, tables=tables), session.context.engine, lambda: key)
+        index = index_of(session)
+        assert {state.state for state in (*index.prepare(copy=True), *narrow.prepare(copy=True))} == {"written"}
+        assert {state.state for state in (*index.prepare(copy=True), *narrow.prepare(copy=True))} == {"there already"}
+        assert index.others() == narrow.others() == 3
+    fill(file, rows(1))
+    with open_clinic(clinic(tmp_path)) as session:
+        index = index_of(session)
+        assert index.others() == 3 and {state.state for state in index.prepare(copy=True)} == {"written"}
+        assert len(list((tmp_path / "clinic.duckdb.bounded").glob("*/*.duckdb"))) == 6, "the earlier ones are removed"
+        index.remove_outdated()
+        assert index.others() == 0 and index.unprepared() == ()
+
+
+def test_copies_of_a_format_before_marks_are_removed(tmp_path: Path) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(0))
+    with open_clinic(clinic(tmp_path)) as session:
+        index_of(session).prepare()
+        (folder,) = (tmp_path / "clinic.duckdb.bounded").iterdir()
+        (folder / f"{'a' * 64}.duckdb").touch()
+        assert {state.state for state in index_of(session).prepare()} == {"there already"}
+        assert not (folder / f"{'a' * 64}.duckdb").exists() and index_of(session).unprepared() == ()
 
 
 def test_an_index_of_another_ledger_is_not_used(tmp_path: Path) -> None:

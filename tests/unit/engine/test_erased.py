@@ -77,6 +77,22 @@ def test_no_copy_of_any_folder_has_a_person_who_was_erased(
     assert capsys.readouterr().out.startswith("0 prepared copies") and copies(tmp_path / "clinic.duckdb.bounded")
 
 
+def test_prepare_says_what_it_leaves_and_who_removes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(2))
+    policy = clinic(tmp_path)
+    with open_clinic(policy) as session:
+        index_of(session).prepare(copy=True)
+    clinic(tmp_path, most=3)
+    assert status_of(["prepare", "-p", str(policy), "--copy"]) == 0
+    assert (
+        "2 other prepared copies of this data set stay" in (said := capsys.readouterr().err) and "dpsql erased" in said
+    )
+    assert status_of(["erased", "-p", str(policy)]) == 0
+    assert capsys.readouterr().out.startswith("2 prepared copies")
+    assert status_of(["prepare", "-p", str(policy)]) == 0
+    assert "other prepared copies" not in capsys.readouterr().err
+
+
 def test_what_others_prepared_from_the_present_rows_stays(tmp_path: Path) -> None:
     fill(tmp_path / "clinic.duckdb", rows(2))
     policy = clinic(tmp_path)

@@ -226,6 +226,76 @@ def test_all_copies_are_removed_where_rows_were_erased(
     engine.close()
 
 
+def of_other_bounds(engine: PostgreSQLEngine, most: int, **more: Any) -> ContributionIndex:
+    """The index of the same policy with other max_rows of visits, over the same source and ledger."""
+    visits = engine._policy.tables["visits"]
+    bounded = replace(visits, bounds=replace(visits.bounds, max_rows=most))
+    policy = replace(engine._policy, tables={**engine._policy.tables, "visits": bounded}, **more)
+    return ContributionIndex(policy, engine.under(policy), lambda: KEY)
+
+
+def test_policies_of_one_ledger_leave_each_other_s_copies(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    """Each prepare drops earlier versions of its own views; `erased` drops all."""
+    index, engine = opened(server, url, tmp_path)
+    other = of_other_bounds(engine, 1)
+    index.prepare()
+    assert other.unprepared() == ("visits",)  # people is the same view for both
+    other.prepare()
+    index.prepare()
+    assert index.unprepared() == other.unprepared() == () and len(copies(reader)) == 3
+    assert index.others() == other.others() == 1
+    places = {each.views()("visits").sql for each in (index, other)}
+    counts = [engine.exact_rows(f"SELECT count(*) AS n FROM {place}").to_pylist()[0]["n"] for place in places]
+    assert len(places) == 2 and sorted(counts) == [3, 5]
+    later = of_other_bounds(engine, 1, data_version="summer")
+    later.prepare()
+    assert index.unprepared() == ("people",)  # which both prepare: of two versions there is the last that was written
+    assert later.unprepared() == () and len(copies(reader)) == 3
+    assert later.remove_outdated() == 3 and copies(reader) == {} and later.others() == 0
+    engine.close()
+
+
+def test_a_copy_is_of_the_roles_that_fill_and_read_it(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    """Row security may show each role other rows, and each reader needs the right to read."""
+    index, engine = opened(server, url, tmp_path)
+    index.prepare()
+    reader.execute("DO $$ BEGIN CREATE ROLE copy_filler LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+    reader.execute("GRANT SELECT ON people, visits, wards TO copy_filler")
+    reader.execute(f"GRANT ALL ON SCHEMA {SCHEMA} TO copy_filler")
+    filled, filling = opened(server, url, tmp_path, writer="copy_filler")
+    assert filled.unprepared() == ("people", "visits")
+    filled.prepare()
+    assert filled.unprepared() == index.unprepared() == ()
+    database = url.split("?", maxsplit=1)[0].rsplit("/", 1)[1]
+    policy = replace(engine._policy, source=server.url_of(database, "copy_filler"))
+    read = PostgreSQLEngine(policy)
+    assert ContributionIndex(policy, read, lambda: KEY).unprepared() == ("people", "visits")
+    ContributionIndex(policy, read, lambda: KEY).prepare()
+    assert ContributionIndex(policy, read, lambda: KEY).unprepared() == () and len(copies(reader)) == 6
+    for each in (engine, filling, read):
+        each.close()
+
+
+def test_names_of_copies_are_of_a_length_that_the_server_keeps(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    """Longer names are cut, and would never be found again. Tables of the format before marks are dropped."""
+    index, engine = opened(server, url, tmp_path)
+    index.prepare()
+    (name, *_) = names = copies(reader)
+    assert all(len(each) == 63 for each in names)
+    earlier = f"{name[:13]}{'a' * 40}"
+    reader.execute(f'CREATE TABLE "{SCHEMA}"."{earlier}" ()')
+    reader.execute(f'ALTER TABLE "{SCHEMA}"."{earlier}" OWNER TO copy_writer')
+    index.prepare()
+    assert copies(reader).keys() == names.keys()
+    engine.close()
+
+
 def test_without_the_right_to_write_nothing_is_left_and_questions_go_on(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
