@@ -319,7 +319,7 @@ class ContributionIndex:
         stored.remove(_earlier(stored.names(self._prefix()), names, len(self._prefix())))
         return tuple(done)
 
-    def others(self) -> int:
+    def copies_of_other_policies(self) -> int:
         """Return how many copies there are that no version of this policy's present views is: of other policies of the data
         set, or of earlier forms of this one. Raises Fault where the source cannot be read."""
         stored, prefix = self._engine.views.stored, self._prefix()
@@ -332,10 +332,10 @@ class ContributionIndex:
                 if f.suffix in _ENDINGS
             ]
         identities = {t: self._engine.identity(t) for t in self._policy.tables if self._policy.is_protected(t)}
-        own = tuple(
+        marks = tuple(
             self._view_mark(table, identity.place) for table, identity in identities.items() if identity is not None
         )
-        return sum(not name.startswith(own) for name in names)
+        return sum(not name.startswith(marks) for name in names)
 
     def unprepared(self) -> tuple[str, ...]:
         """Return the protected tables that `prepare` would write now. Raises Fault where the source cannot be read."""
@@ -371,8 +371,7 @@ def _earlier(names: Iterable[str], current: Collection[str], start: int = 0) -> 
     where marks begin."""
     end = start + _MARK_LENGTH + 1
     marks = {name[start:end] for name in current}
-    others = set(names) - set(current)
-    return {name for name in others if name[start:end] in marks or name[end - 1 : end] != "_"}
+    return {name for name in set(names) - set(current) if name[start:end] in marks or name[end - 1 : end] != "_"}
 
 
 def _nobody(table: str, activity: str, share: float) -> None:

@@ -60,9 +60,9 @@ def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> N
 
         for prepared in index.prepare(copy=copy, memory=memory, jobs=jobs, progress=report):
             click.echo(f"{prepared.table}: {prepared.state}{f', {prepared.why}' if prepared.why else ''}", err=True)
-        if others := index.others():
+        if count := index.copies_of_other_policies():
             click.echo(
-                f"{others} other prepared copies of this data set stay: other policies may read them, or earlier forms of "
+                f"{count} other prepared copies of this data set stay: other policies may read them, or earlier forms of "
                 "this one wrote them; `dpsql erased` removes all that are not of this policy",
                 err=True,
             )

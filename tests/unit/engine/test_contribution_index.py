@@ -239,14 +239,16 @@ def test_policies_of_one_ledger_leave_each_other_s_copies(tmp_path: Path) -> Non
         index = index_of(session)
         assert {state.state for state in (*index.prepare(copy=True), *narrow.prepare(copy=True))} == {"written"}
         assert {state.state for state in (*index.prepare(copy=True), *narrow.prepare(copy=True))} == {"there already"}
-        assert index.others() == narrow.others() == 3
+        assert index.copies_of_other_policies() == narrow.copies_of_other_policies() == 3
     fill(file, rows(1))
     with open_clinic(clinic(tmp_path)) as session:
         index = index_of(session)
-        assert index.others() == 3 and {state.state for state in index.prepare(copy=True)} == {"written"}
+        assert index.copies_of_other_policies() == 3 and {state.state for state in index.prepare(copy=True)} == {
+            "written"
+        }
         assert len(list((tmp_path / "clinic.duckdb.bounded").glob("*/*.duckdb"))) == 6, "the earlier ones are removed"
         index.remove_outdated()
-        assert index.others() == 0 and index.unprepared() == ()
+        assert index.copies_of_other_policies() == 0 and index.unprepared() == ()
 
 
 def test_copies_of_a_format_before_marks_are_removed(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_policies_of_one_ledger_leave_each_other_s_copies(
     other.prepare()
     index.prepare()
     assert index.unprepared() == other.unprepared() == () and len(copies(reader)) == 3
-    assert index.others() == other.others() == 1
+    assert index.copies_of_other_policies() == other.copies_of_other_policies() == 1
     places = {each.views()("visits").sql for each in (index, other)}
     counts = [engine.exact_rows(f"SELECT count(*) AS n FROM {place}").to_pylist()[0]["n"] for place in places]
     assert len(places) == 2 and sorted(counts) == [3, 5]
@@ -253,7 +253,7 @@ def test_policies_of_one_ledger_leave_each_other_s_copies(
     later.prepare()
     assert index.unprepared() == ("people",)  # which both prepare: of two versions there is the last that was written
     assert later.unprepared() == () and len(copies(reader)) == 3
-    assert later.remove_outdated() == 3 and copies(reader) == {} and later.others() == 0
+    assert later.remove_outdated() == 3 and copies(reader) == {} and later.copies_of_other_policies() == 0
     engine.close()
 
 
