@@ -6,7 +6,7 @@ There are no transactions to speak of: a charge is made durably before data is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
 from pathlib import Path
@@ -122,13 +122,19 @@ def connect(
 
     `analyst` and `project`: whose accounts are charged beside the dataset's; `source`: a DuckDB connection or Arrow
     tables instead of the policy's own source; `create_ledger`: the owner's explicit act for a data set that never had
-    a ledger.
+    a ledger. Where a policy file says `prepare: auto`, copies are prepared in the background while the connection is
+    open (docs/prepare.md).
     Raises PolicyRefusal, Fault (data or ledger missing), IntegrityError (the ledger does not hold).
     """
+    from dpsql.policy import Policy
     from dpsql.session.opening import open_session
 
     session = open_session(policy, analyst=analyst, project=project, source=source, create_ledger=create_ledger)
-    return Connection(session)
+    if not session.policy.prepare.automatic or source is not None or isinstance(policy, Policy):
+        return Connection(session)
+    from dpsql.frontends.python.background_copies import keep_prepared
+
+    return Connection(session, keep_prepared(Path(policy), session))
 
 
 class Connection:
@@ -145,9 +151,10 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, session: Session) -> None:
-        """`session` is closed with the connection."""
+    def __init__(self, session: Session, ended: Callable[[], None] | None = None) -> None:
+        """`session` is closed with the connection; `ended` is called before."""
         self._session: Session | None = session
+        self._ended = ended
 
     @property
     def session(self) -> Session:
@@ -217,6 +224,8 @@ class Connection:
     def close(self) -> None:
         """Close the session. Cursors of a closed connection raise InterfaceError; closing again does nothing."""
         if self._session is not None:
+            if self._ended is not None:
+                self._ended()
             self._session.close()
             self._session = None
 

@@ -1,0 +1,192 @@
+"""`dpsql.connect` prepares copies in the background where the policy file says so, and nothing outlives the connection."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clinic_folder import POLICY, REPOSITORY, Clinic, bare_clinic, clinic
+
+import dpsql
+from dpsql.frontends.python import background_copies
+from dpsql.policy import load_policy
+
+__all__ = ["bare_clinic", "clinic"]
+PATIENCE_SECONDS = 300.0
+QUESTION = "SELECT region, count(*) AS n, sum(n) AS s FROM numbers x JOIN patients p ON x.patient_id = p.patient_id GROUP BY region"
+WAITING = "import os, sys, time; open(sys.argv[1] + '.pid', 'w').write(str(os.getpid())); time.sleep(3600)"
+
+
+@pytest.fixture(autouse=True)
+def _keepers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A cache of its own for each test, and no thread of another test."""
+    monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
+    yield
+    background_copies.KEEPERS.end()
+    background_copies.KEEPERS.forget()
+
+
+@pytest.fixture
+def automatic(clinic: Clinic) -> Path:
+    clinic.policy.write_text(f"{POLICY}prepare: auto\n")
+    return clinic.policy
+
+
+def until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def preparing_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "dpsql prepare"]
+
+
+def waits(monkeypatch: pytest.MonkeyPatch, policy: Path) -> Path:
+    """Let `dpsql prepare` be a program that never ends. Returns the file in which it writes its process."""
+    monkeypatch.setattr(background_copies, "PREPARE", (sys.executable, "-c", WAITING))
+    return Path(f"{policy}.pid")
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process runs: one that has ended and is not collected yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def observed(connection: Any) -> tuple[str, str]:
+    """The plan as text, with its price, and the price alone."""
+    plan = connection.explain(QUESTION)
+    return str(plan), str(plan.price)
+
+
+def test_copies_are_made_and_no_explanation_says_so(automatic: Path) -> None:
+    with dpsql.connect(automatic, "research") as connection:
+        before = observed(connection)
+        index = connection.session.context.index
+        until(lambda: index.unprepared() == ())
+        assert observed(connection) == before
+        assert index.views()("numbers").sql is not None
+    assert not preparing_threads()
+
+
+def test_a_failure_is_for_the_custodian_alone(
+    automatic: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    said = "import sys; sys.exit('no space left')"
+    monkeypatch.setattr(background_copies, "PREPARE", (sys.executable, "-c", said))
+    monkeypatch.setattr(background_copies.CUSTODIAN_LOG, "propagate", True)
+    monkeypatch.setattr(logging.getLogger("dpsql"), "propagate", True)
+    with dpsql.connect(automatic) as connection:
+        until(lambda: "no space left" in caplog.text)
+        assert len(connection.execute(QUESTION).fetchall()) == 2
+    assert capfd.readouterr() == ("", "")
+
+
+def test_connections_to_one_policy_prepare_once(automatic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = waits(monkeypatch, automatic)
+    first, second = dpsql.connect(automatic), dpsql.connect(str(automatic), "research")
+    until(lambda: pid.exists() and pid.read_text() != "")
+    assert len(preparing_threads()) == 1
+    first.close()
+    assert is_running(int(pid.read_text())) and len(preparing_threads()) == 1
+    second.close()
+    assert not is_running(int(pid.read_text())) and not preparing_threads()
+    pid.unlink()
+    with dpsql.connect(automatic):
+        until(lambda: pid.exists() and pid.read_text() != "")  # a connection after the last one begins anew
+    assert not is_running(int(pid.read_text()))
+
+
+@pytest.mark.parametrize("given", ["manual", "a loaded policy", "a source"])
+def test_nothing_is_prepared_where_nobody_asked_or_nothing_can_be(automatic: Path, given: str) -> None:
+    if given == "manual":
+        automatic.write_text(POLICY)
+    policy: Any = load_policy(automatic) if given == "a loaded policy" else automatic
+    source = None
+    if given == "a source":
+        import duckdb
+
+        source = duckdb.connect(str(automatic.parent / "clinic.duckdb"))
+    with dpsql.connect(policy, source=source):
+        assert not preparing_threads()
+    if source is not None:
+        source.close()
+
+
+SCRIPT = """
+import sys, time
+from pathlib import Path
+import dpsql
+from dpsql.frontends.python import background_copies
+background_copies.PREPARE = (sys.executable, "-c", sys.argv[2])
+connection = dpsql.connect(sys.argv[1])
+pid = Path(sys.argv[1] + ".pid")
+while not (pid.exists() and pid.read_text()):
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize(
+    "ending", ["", "raise SystemExit(0)", "import os, signal; os.kill(os.getpid(), signal.SIGINT)"]
+)
+def test_a_process_that_ends_leaves_nothing_running(automatic: Path, ending: str) -> None:
+    """The connection is not even closed."""
+    script = textwrap.dedent(SCRIPT) + ending
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    subprocess.run(
+        [sys.executable, "-c", script, str(automatic), WAITING], env=environment, check=False, timeout=PATIENCE_SECONDS
+    )
+    pid = int(Path(f"{automatic}.pid").read_text())
+    until(lambda: not is_running(pid))
+
+
+def test_what_an_ended_preparation_leaves_is_not_read(automatic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a file of the name that a preparation writes under is there when it ends; the next one removes it."""
+    pid = waits(monkeypatch, automatic)
+    with dpsql.connect(automatic) as connection:
+        until(lambda: pid.exists() and pid.read_text() != "")
+        (folder,) = connection.session.context.index._folders()
+        folder.mkdir(parents=True)
+        (folder / "half.part0123").write_bytes(b"half of a copy")
+    monkeypatch.setattr(background_copies, "PREPARE", (sys.executable, "-m", "dpsql", "prepare", "-p"))
+    with dpsql.connect(automatic) as connection:
+        index = connection.session.context.index
+        until(lambda: index.unprepared() == ())
+        assert not list(folder.glob("*.part*"))
+
+
+def test_a_process_that_forks_begins_anew(automatic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child has no thread of its parent's, and must not end what the parent runs."""
+    pid = waits(monkeypatch, automatic)
+    with dpsql.connect(automatic):
+        until(lambda: pid.exists() and pid.read_text() != "")
+        child = os.fork()
+        if child == 0:
+            background_copies.KEEPERS.end()
+            os._exit(len(background_copies.KEEPERS.keepers))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert is_running(int(pid.read_text()))
+
+
+def test_a_keeper_whose_thread_was_lost_is_replaced(automatic: Path) -> None:
+    with dpsql.connect(automatic) as connection:
+        keeper = background_copies.CopyKeeper(automatic, (60.0, 60.0))
+        keeper._thread.start()
+        keeper._thread.join(PATIENCE_SECONDS)  # it has no session, so it ends
+        assert not keeper.join(connection.session)
