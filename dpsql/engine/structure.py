@@ -14,7 +14,8 @@ class SourceTable:
     """Structure of one table: columns to engine types, keys as declared, `filled`: columns declared NOT NULL.
 
     `source`: its name or files in the source, where its own name is another one. `delimiter`: of CSV files, empty for others.
-    `renamed`: names of columns to their names in the source, where those are other ones.
+    `schema`: that of a table in a database, where it is not the default one. `renamed`: names of columns to their names in the
+    source, where those are other ones.
     """
 
     columns: dict[str, str]
@@ -22,6 +23,7 @@ class SourceTable:
     filled: set[str] = field(default_factory=set)
     foreign_keys: dict[str, tuple[str, str]] = field(default_factory=dict)
     source: str | None = None
+    schema: str | None = None
     delimiter: str = ""
     renamed: dict[str, str] = field(default_factory=dict)
 

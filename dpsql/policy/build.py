@@ -159,6 +159,7 @@ def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[
             foreign_keys=shape.foreign_keys,
             bounds=_bounds_of_table(shape, row_privacy),
             description=shape.description,
+            schema=shape.schema_name,
             csv=_csv(shape.csv, policy.csv) if is_csv(shape.source or policy.source or "") else None,
         )
         for name, shape in shapes.items()

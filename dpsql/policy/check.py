@@ -47,6 +47,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
     _check_case(("analysts",), names.below("analysts"), problems)
     _check_case(("projects",), names.below("projects"), problems)
     _check_case(("tables",), names.below("tables"), problems)
+    _check_schemas(policy, problems)
     _check_access(policy, names, problems)
     if not policy.tables and not problems.within(("tables",)):
         problems.add(("tables",), "there is no table")
@@ -195,6 +196,16 @@ def _check_case(place: Place, names: Iterable[str], problems: Problems) -> None:
         first = spellings.setdefault(name.lower(), name)
         if first != name:
             problems.add((*place, name), f"differs from {first} by case alone, which SQL does not see")
+
+
+def _check_schemas(policy: Policy, problems: Problems) -> None:
+    """Check that schemas differ by more than case, and are no other name for the default one."""
+    spellings: dict[str, str] = {}
+    for name, table in policy.tables.items():
+        schema = table.schema
+        first = None if schema is None else spellings.setdefault(schema.lower(), schema)
+        if schema != first:
+            problems.add(("tables", name, "schema"), f"differs from {first} by case alone, which SQL does not see")
 
 
 def _check_table(table: Table, names: Names, problems: Problems) -> None:

@@ -256,6 +256,9 @@ class TableShape(_GroupBoundsShape):
     """One table as analysts see it."""
 
     source: Annotated[Prose | None, Field(description="schema.table, or a file glob, when different")] = None
+    schema_name: Annotated[
+        Name | None, Field(alias="schema", description="the schema in which analysts see it, when not public")
+    ] = None
     csv: Annotated[CsvShape | None, Field(description="how this table's CSV files are written")] = None
     public: Truth = False
     max_rows: Annotated[Count | None, Field(description="the most rows one privacy unit contributes")] = None

@@ -7,18 +7,16 @@ privacy unit by exactly one path of foreign keys, every name exists, every bound
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, names_in_fingerprint, written_as
+from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, written_as
+from dpsql.policy.fingerprint import LEFT_OUT_AT_DEFAULT, fingerprint
 from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
 from dpsql.privacy.loss import Neighbours
 
@@ -27,6 +25,8 @@ Value = int | Fraction | str | bool | date | datetime
 
 COLUMN_TYPES = ("integer", "real", "text", "boolean", "date", "timestamp")
 SERVERS = ("postgresql://", "spark://")
+DEFAULT_SCHEMAS = ("main", "public")
+"""The schemas of tables for which the policy names none."""
 _Named = TypeVar("_Named")
 
 
@@ -36,10 +36,6 @@ class PrivacyUnit:
 
     table: str
     column: str
-
-
-LEFT_OUT_AT_DEFAULT = {"left_out": True}
-"""Metadata of a field that was added later: policies that do not use it keep their fingerprint."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +195,7 @@ class CsvDialect:
 class Table:
     """One table as analysts see it.
 
+    `schema` is that in which analysts see it, None for the default one: names of tables are unique over all schemas.
     `source` is its physical name (`schema.table`) or file glob when different; `unique` are further column sets
     without repetition, `primary_key` not among them; `max_multiplicity` maps a column set of a public table to the most
     rows that agree on it; `foreign_keys` maps a column to (parent table, parent column). `bounds`: what one privacy unit
@@ -221,7 +218,23 @@ class Table:
     )
     description: str = ""
     csv: CsvDialect | None = None
+    schema: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
     rows: tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def shown_schema(self) -> str:
+        """Return the schema in which the table is shown."""
+        return "public" if self.schema is None or self.schema.lower() in DEFAULT_SCHEMAS else self.schema
+
+    @property
+    def qualified_name(self) -> str:
+        """Return the name of the table, with its schema before it unless that is the default one."""
+        return self.name if self.shown_schema == "public" else f"{self.shown_schema}.{self.name}"
+
+    def is_in(self, schema: str) -> bool:
+        """Return whether the table is in the schema that a question calls so (case does not matter, as in SQL)."""
+        names = DEFAULT_SCHEMAS if self.shown_schema == "public" else (self.shown_schema.lower(),)
+        return schema.lower() in names
 
     def column(self, name: str) -> Column | None:
         """The column of that name (case does not matter, as in SQL), None when there is none."""
@@ -319,6 +332,14 @@ class Policy:
         """The table that the asker calls so (case does not matter, as in SQL), None when there is none."""
         return self.visible.get(name) or _folded(self.visible, name)
 
+    def table_at(self, *path: str) -> Table | None:
+        """Return the table that the asker calls `[[dataset.]schema.]name`, None when there is none."""
+        *before, name = path
+        table = self.table(name)
+        if table is None or (before and not table.is_in(before[-1])):
+            return None
+        return table if [part.lower() for part in before[:-1]] in ([], [self.dataset.lower()]) else None
+
     def is_protected(self, table: str) -> bool:
         """Return whether rows of `table` belong to privacy units. KeyError for an unknown table."""
         return not self.tables[table].public
@@ -360,9 +381,11 @@ class Policy:
 
     def table_source(self, table: str) -> str:
         """Physical name of `table`, or the absolute path of its files (see `is_file`). KeyError when unknown."""
-        source = self.tables[table].source or table
-        if self.tables[table].source is None and self.source is not None and is_file(self.source):
-            source = self.source
+        about = self.tables[table]
+        source = about.source or table
+        if about.source is None and self.source is not None:
+            in_schema = table if about.schema is None else f"{about.schema}.{table}"
+            source = self.source if is_file(self.source) else in_schema
         return self._resolved(source) if is_file(source) else source
 
     def ledger_url(self) -> str:
@@ -388,14 +411,12 @@ class Policy:
     def meaning(self) -> str:
         """SHA-256 (hex) over what answers depend on: data, unit, neighbours, tables; not budgets, names or places."""
         parts = (self.dataset, self.source, self.privacy_unit, self.neighbours, self.tables)
-        text = json.dumps(_canonical(parts), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        return fingerprint(parts)
 
     @cached_property
     def version(self) -> str:
         """SHA-256 (hex) over everything the policy says; descriptions, order of names and comments do not matter."""
-        text = json.dumps(_canonical(self), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        return fingerprint(self)
 
 
 def _folded(named: Mapping[str, _Named], name: str) -> _Named | None:
@@ -417,27 +438,3 @@ def _with_columns(table: Table, visible: Mapping[str, tuple[str, ...]]) -> Table
             if name in columns and key in visible.get(parent, ())
         },
     )  # fmt: skip
-
-
-_NOT_SAID = ("description", "folder", "rows", "asker")
-"""Fields that answers do not depend on as the owner means them."""
-
-
-def _canonical(value: object) -> object:
-    """`value` as JSON; the type beside a column's values tells 1 from its text."""
-    if isinstance(value, Mapping):
-        return {json.dumps(_canonical(key)): _canonical(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_canonical(item) for item in value]
-    fields = getattr(value, "__dataclass_fields__", None)
-    if fields is not None:
-        bounds = names_in_fingerprint(type(value))
-        written = {name: getattr(getattr(value, held), name) for held, names in bounds.items() for name in names}
-        written |= {
-            name: getattr(value, name) for name, field_ in fields.items()
-            if name not in (*_NOT_SAID, *bounds)
-            and not (field_.metadata.get("left_out") and getattr(value, name) == field_.default)
-        }  # fmt: skip
-        return {name: _canonical(part) for name, part in written.items()}
-    value = value.value if isinstance(value, Enum) else value
-    return None if value is None else str(value)

@@ -124,6 +124,11 @@ def name(raw: object) -> str:
     """Name of a dataset, table or column: a plain identifier that is not reserved."""
     text = _text(raw, "a name")
     if re.fullmatch(NAME_PATTERN, text, re.ASCII) is None:
+        schema, dot, table = text.rpartition(".")
+        if dot and all(re.fullmatch(NAME_PATTERN, part, re.ASCII) for part in (schema, table)):
+            raise ValueError(
+                f"{quoted(text)} has a dot; of a table in a schema write {table} and below it schema: {schema}"
+            )
         raise ValueError(
             f"{quoted(text)} is not a plain name: a letter or _, then letters, digits and _, at most 63 characters"
         )

@@ -25,6 +25,7 @@ from dpsql.release.release import OutputColumn, Receipt, Release
 from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox
 from dpsql.session.budget import Budget
+from dpsql.sql.binder.base_tables import no_such_table
 from dpsql.sql.parse import Parameters, Statement
 
 _TEXT = pa.string()
@@ -161,16 +162,14 @@ def _show(session: StatementContext, name: str) -> list[tuple[Any, ...]]:
 
 
 def _table_row(table: Table) -> tuple[Any, ...]:
-    return (table.name, "public" if table.public else "protected", table.bounds.max_rows, table.description)
+    return (table.qualified_name, "public" if table.public else "protected", table.bounds.max_rows, table.description)
 
 
 def _describe(policy: Policy, statement: Statement) -> list[tuple[Any, ...]]:
-    table = policy.table(statement.name)
+    path = statement.name.split(".")
+    table = policy.table_at(*path)
     if table is None:
-        position = statement.sql.find(statement.name) + 1
-        raise refuse("unknown_table", name=statement.name, hint=suggestion(statement.name, policy.visible)).placed_in(
-            statement.sql, position
-        )
+        raise no_such_table(policy, path, None).placed_in(statement.sql, statement.sql.find(path[0]) + 1)
     unit = None if policy.unit_joins(table.name) else policy.unit_column(table.name)
     rows = []
     for column in table.columns.values():

@@ -174,9 +174,9 @@ def _simple(sql: str, tokens: list[Token]) -> Statement | None:
             return Statement("show_tables", sql)
         return Statement("show", sql, name=_option_name(rest, tokens))
     if first in ("DESCRIBE", "DESC"):
-        if len(rest) != 1:
+        if len(rest) not in (1, 3, 5) or any(part != "." for part in rest[1::2]):
             raise refuse("syntax", detail=f"{first} takes the name of one table", position=tokens[0].start + 1)
-        return Statement("describe", sql, name=rest[0])
+        return Statement("describe", sql, name="".join(rest))
     if first == "RESET":
         return Statement("reset", sql, name=_option_name(rest, tokens))
     if first == "SET":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from dpsql.engine.files import matching
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.reach import is_file
-from dpsql.policy.types import CsvDialect
+from dpsql.policy.types import DEFAULT_SCHEMAS, CsvDialect
 
 
 def structure_of_file(source: Path) -> dict[str, SourceTable]:
@@ -62,10 +64,12 @@ def _database(source: Path) -> dict[str, SourceTable]:
     tables: dict[str, SourceTable] = {}
     with duckdb.connect(str(source), read_only=True) as connection:
         in_file = "database_name = current_database()"
+        listed = f"SELECT DISTINCT schema_name, table_name FROM duckdb_columns() WHERE {in_file} AND NOT internal"
+        named = _names(connection.execute(listed).fetchall())
         columns = "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns()"
         columns += f" WHERE {in_file} AND NOT internal ORDER BY table_oid, column_index"
         for schema, table, column, type_, nullable in connection.execute(columns).fetchall():
-            entry = tables.setdefault(_name(schema, table), SourceTable({}, source=_source(schema, table)))
+            entry = tables.setdefault(named[schema, table], _empty(schema, table, named[schema, table]))
             entry.columns[column] = type_
             if not nullable:
                 entry.filled.add(column)
@@ -73,18 +77,29 @@ def _database(source: Path) -> dict[str, SourceTable]:
         for schema, table, kind, names, parent, parents in connection.execute(
             f"{keys}, referenced_column_names FROM duckdb_constraints() WHERE {in_file} ORDER BY constraint_index"
         ).fetchall():
-            entry = tables[_name(schema, table)]
+            entry = tables[named[schema, table]]
             if kind == "PRIMARY KEY":
                 entry.primary_key = list(names)
             elif kind == "FOREIGN KEY" and len(names) == 1:
-                entry.foreign_keys[names[0]] = (_name(schema, parent), parents[0])
+                entry.foreign_keys[names[0]] = (named[schema, parent], parents[0])
     return tables
 
 
-def _name(schema: str, table: str) -> str:
-    """Return the name of a table in the policy: with its schema before it unless that is `main`."""
-    return table if schema == "main" else f"{schema}_{table}"
+def _names(tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the name in the policy of each (schema, table): its own where no other schema has it, or where it is in `main`;
+    else with its schema before it."""
+    listed = list(tables)
+    times = Counter(table.lower() for _, table in listed)
+    return {
+        (schema, table): table if schema == "main" or times[table.lower()] == 1 else f"{schema}_{table}"
+        for schema, table in listed
+    }
 
 
-def _source(schema: str, table: str) -> str | None:
-    return None if schema == "main" else f"{schema}.{table}"
+def _empty(schema: str, table: str, name: str) -> SourceTable:
+    """Return a table without columns. A schema without a plain name cannot be written in the policy, nor beside a table."""
+    if schema == "main":
+        return SourceTable({})
+    plain = plain_name(schema) == schema and schema.lower() not in DEFAULT_SCHEMAS
+    same = plain and name == table
+    return SourceTable({}, source=None if same else f"{schema}.{table}", schema=schema if plain else None)

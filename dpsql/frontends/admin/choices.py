@@ -12,6 +12,7 @@ from pathlib import Path
 from dpsql.frontends.admin.answers import WrongAnswer
 from dpsql.frontends.admin.starter_policy import (
     data_set_name,
+    place_lines,
     questions_within,
     source_lines,
     source_link,
@@ -69,6 +70,7 @@ class TableChoice:
     primary_key: tuple[str, ...] = ()
     foreign_keys: tuple[tuple[str, tuple[str, str]], ...] = ()
     source: str | None = None
+    schema: str | None = None
     csv_delimiter: str = ""
 
 
@@ -110,8 +112,7 @@ class PolicyChoices:
 
 def _table_lines(name: str, table: TableChoice) -> Iterator[str]:
     yield f"  {yaml_scalar(name)}:"
-    if table.source is not None:
-        yield f"    source: {quoted(table.source)}"
+    yield from place_lines(table.schema, table.source)
     if table.csv_delimiter not in ("", ","):
         yield f"    csv: {{delimiter: {quoted(table.csv_delimiter)}}}"
     if table.public:

@@ -7,7 +7,7 @@ would weaken the promise the place is left empty, so that `dpsql check` refuses 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -66,6 +66,15 @@ def tables_for_policy(source: Path, place: Path) -> dict[str, SourceTable]:
     return named
 
 
+def split_column(text: str, tables: Mapping[str, SourceTable]) -> tuple[str, str]:
+    """Return table and column of a text TABLE.COLUMN or SCHEMA.TABLE.COLUMN, whether they exist or not."""
+    for name, table in tables.items():
+        if table.schema is not None and text.startswith(f"{table.schema}.{name}."):
+            return name, text.removeprefix(f"{table.schema}.{name}.")
+    name, _, column = text.partition(".")
+    return name, column
+
+
 def write_policy(text: str, place: Path) -> None:
     """Write a new policy. Raises InterfaceError init_exists where there is a file by now, Fault file_write."""
     try:
@@ -94,7 +103,7 @@ def _below(table: SourceTable, source: Path, place: Path) -> SourceTable:
 def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] | None:
     if unit is None or unit == "row":
         return None
-    table, _, column = unit.partition(".")
+    table, column = split_column(unit, tables)
     renamed = tables[table].renamed if table in tables else {}
     column = next((name for name, in_source in renamed.items() if in_source == column), column)
     columns = [f"{name}.{key}" for name, entry in tables.items() for key in entry.columns]
@@ -136,6 +145,14 @@ def source_lines(source: Path, link: str) -> Iterator[str]:
         yield f"source: {quoted(link if is_file(source.name) else f'duckdb:///{link}')}"
 
 
+def place_lines(schema: str | None, source: str | None) -> Iterator[str]:
+    """Yield the lines of a policy that say where a table is."""
+    if schema is not None:
+        yield f"    schema: {yaml_scalar(schema)}"
+    if source is not None:
+        yield f"    source: {quoted(source)}"
+
+
 def type_of(engine_type: str) -> str | None:
     """Return the type of a column in a policy, None for what dpsql does not read."""
     return next((word for pattern, word in _TYPES if re.match(pattern, engine_type, re.DOTALL)), None)
@@ -168,8 +185,7 @@ def _table(
         yield f"  # table {quoted(name)} has no plain name: a view can give it one"
         return
     yield f"  {yaml_scalar(name)}:  #? add `public: true` if nothing in it is about a person"
-    if table.source is not None:
-        yield f"    source: {quoted(table.source)}"
+    yield from place_lines(table.schema, table.source)
     if table.delimiter not in ("", ","):
         yield f"    csv: {{delimiter: {quoted(table.delimiter)}}}"
     if rows or (unit is not None and unit[0] == name and tuple(table.primary_key) == (unit[1],)):

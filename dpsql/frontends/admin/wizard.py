@@ -19,6 +19,7 @@ from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices,
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.starter_policy import (
     questions_within,
+    split_column,
     tables_for_policy,
     type_in_words,
     type_of,
@@ -54,6 +55,7 @@ def ask_for_policy(source: Path, place: Path, answers: Answers) -> int:
             draft.primary_key,
             tuple(draft.links.items()),
             tables[name].source,
+            tables[name].schema,
             tables[name].delimiter,
         )
         for name, draft in drafts.items()
@@ -88,7 +90,7 @@ def _unit(answers: Answers, tables: Mapping[str, SourceTable]) -> Unit:
     def meaning(text: str) -> Unit:
         if text == "row":
             return None
-        table, _, column = text.partition(".")
+        table, column = split_column(text, tables)
         in_policy = {old: new for new, old in tables[table].renamed.items()} if table in tables else {}
         column = in_policy.get(column, column)
         if f"{table}.{column}" not in columns or plain_name(column) != column:

@@ -150,7 +150,7 @@ class Questions:
         """`texts` is where long texts wait to be read."""
         self.session, self.settings, self.stop = session, settings, Stop()
         self._catalog = catalog
-        self._place = CatalogContext(catalog.user, catalog.database, settings, process, catalog.oids)
+        self._place = CatalogContext(catalog.user, catalog.database, settings, process, catalog.oids, catalog.tables)
         self._tables = {name.lower() for name in session.policy.visible}
         self._texts = FairQueue(1) if texts is None else texts
         self._activity = Activity() if activity is None else activity

@@ -76,12 +76,14 @@ class DpsqlDialect(DefaultDialect):
     # --- reflection ---------------------------------------------------------------------------------------------------
 
     def get_schema_names(self, connection: Connection, **kw: Any) -> list[str]:
-        """The one schema."""
-        return [SCHEMA]
+        """The schemas of the policy's tables, the default one first."""
+        schemas = {table.shown_schema for table in _policy(connection).visible.values()}
+        return [SCHEMA, *sorted(schemas - {SCHEMA})]
 
     def get_table_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
-        """The policy's tables."""
-        return list(_policy(connection).visible) if schema in (None, SCHEMA) else []
+        """The policy's tables in a schema; those of the default one where none is named."""
+        tables = _policy(connection).visible.values()
+        return [table.name for table in tables if table.shown_schema == (schema or SCHEMA)]
 
     def get_view_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
         """There are none."""
@@ -89,7 +91,8 @@ class DpsqlDialect(DefaultDialect):
 
     def has_table(self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any) -> bool:
         """Return whether the policy names the table."""
-        return schema in (None, SCHEMA) and _policy(connection).table(table_name) is not None
+        path = (table_name,) if schema is None else (schema, table_name)
+        return _policy(connection).table_at(*path) is not None
 
     def get_columns(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
@@ -118,10 +121,11 @@ class DpsqlDialect(DefaultDialect):
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[dict[str, Any]]:
         """The foreign keys."""
-        _, table = _table(connection, table_name, schema)
+        policy, table = _table(connection, table_name, schema)
         return [
             {
-                "name": None, "constrained_columns": [column], "referred_schema": schema, "referred_table": parent,
+                "name": None, "constrained_columns": [column],
+                "referred_schema": _referred_schema(policy.visible[parent], schema), "referred_table": parent,
                 "referred_columns": [key], "options": {},
             }
             for column, (parent, key) in table.foreign_keys.items()
@@ -164,7 +168,13 @@ def _policy(connection: Connection) -> Policy:
 
 def _table(connection: Connection, name: str, schema: str | None) -> tuple[Policy, Table]:
     policy = _policy(connection)
-    table = policy.table(name) if schema in (None, SCHEMA) else None
+    table = policy.table_at(name) if schema is None else policy.table_at(schema, name)
     if table is None:
         raise NoSuchTableError(name)
     return policy, table
+
+
+def _referred_schema(parent: Table, schema: str | None) -> str | None:
+    """Return the schema of a parent table as a reflected foreign key names it: None for the default one, unless the child was
+    asked for by its schema."""
+    return None if schema is None and parent.shown_schema == SCHEMA else parent.shown_schema

@@ -49,6 +49,9 @@ class PolicyCompleter(Completer):
     def __init__(self, policy: Policy, options: Iterable[str]) -> None:
         self._columns = {name.lower(): list(table.columns) for name, table in policy.visible.items()}
         self._tables = list(policy.visible)
+        self._qualified = [
+            table.qualified_name for table in policy.visible.values() if table.qualified_name != table.name
+        ]
         self._options = [*options, "dp.budget", "dp.all"]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
@@ -72,7 +75,7 @@ class PolicyCompleter(Completer):
         if previous == "\\SET":
             return [option.removeprefix("dp.") for option in self._options]
         if previous in ("FROM", "JOIN", "DESCRIBE", "\\D"):
-            return self._tables
+            return [*self._tables, *self._qualified]
         if "." in word:
             return self._of_table(word, text)
         named = [name for name in self._tables if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -21,8 +22,6 @@ from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
 MOST_COLUMNS = 500
-SCHEMAS = ("main", "public")
-"""What the tables of the policy may be qualified with."""
 
 
 def facts_of(column: PolicyColumn) -> Facts:
@@ -47,12 +46,10 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
     qualified = [node.args[part] for part in ("catalog", "db") if node.args.get(part) is not None]
     if not all(isinstance(part, exp.Identifier) for part in qualified):
         raise refuse("syntax", detail="a name is missing beside a dot", position=place(node))
-    schema = [part.name.lower() for part in qualified]
-    if schema and (schema[-1] not in SCHEMAS or schema[:-1] not in ([], [policy.dataset.lower()])):
-        raise refuse("unknown_table", name=".".join([*schema, node.name]), position=place(node), hint="")
-    table = policy.table(node.name)
+    path = (*(part.name for part in qualified), node.name)
+    table = policy.table_at(*path)
     if table is None:
-        raise refuse("unknown_table", name=node.name, position=place(node), hint=suggestion(node.name, policy.visible))
+        raise no_such_table(policy, path, place(node))
     name = table.name
     if table.public:
         scan = base_scan(table)
@@ -62,6 +59,15 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
         return Released(named_table(entry.name), names, facts, rows=rows)
     unit_column = None if policy.unit_joins(name) else policy.unit_column(name)
     return _protected(policy.tables[name], tuple(table.columns), policy.row_filter(name), unit_column)
+
+
+def no_such_table(policy: Policy, path: Sequence[str], position: int | None) -> Error:
+    """Return the refusal of a table's name that the policy lacks; `path`: its parts in the question."""
+    written = ".".join(path)
+    named = policy.table(path[-1])
+    names = {table.qualified_name for table in policy.visible.values()} | set(policy.visible)
+    hint = suggestion(written, names) if named is None else f"write {named.qualified_name}"
+    return refuse("unknown_table", name=written, position=position, hint=hint)
 
 
 @lru_cache(maxsize=1024)

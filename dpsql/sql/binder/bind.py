@@ -7,8 +7,8 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.plan import Block, Filter, Plan, Project, Relation, Result, UnitAggregate, results_read
 from dpsql.policy import Policy
+from dpsql.policy.types import DEFAULT_SCHEMAS
 from dpsql.sql.binder import function_calls  # noqa: F401 (enters its handlers)
-from dpsql.sql.binder.base_tables import SCHEMAS
 from dpsql.sql.binder.query import QueryBinder
 from dpsql.sql.binder.scope import Environment, Protected
 from dpsql.sql.binder.trees import as_query, put_in_front
@@ -20,7 +20,7 @@ def bind(statement: Statement, policy: Policy, min_units: int | None = None) -> 
     are). Raises a refusal with the place in the text."""
     assert statement.query is not None
     try:
-        _unqualified(statement.query)
+        _unqualified(statement.query, policy)
         binder = QueryBinder(policy, statement.query, min_units)
         bound = binder.query(statement.query, Environment())
         if isinstance(bound, Protected):
@@ -47,14 +47,18 @@ def _read(binder: QueryBinder, query: exp.Query) -> tuple[tuple[Block, ...], tup
     return blocks, tuple(entry for entry in named.values() if entry.name in read), read
 
 
-def _unqualified(query: exp.Query) -> None:
-    """Drop the schema of columns written schema.table.column, as BI tools write them.
+def _unqualified(query: exp.Query, policy: Policy) -> None:
+    """Drop the schema of columns written [dataset.]schema.table.column, as BI tools write them.
 
-    Any other schema is left in place, and is refused with its position.
+    Any other schema is left in place, and is refused with its position. Before an alias, which is no table of the policy, the
+    default schema may stand.
     """
     for column in query.find_all(exp.Column):
-        if column.db.lower() in SCHEMAS and not column.catalog:
+        table = policy.table(column.table) if column.db else None
+        in_schema = column.db.lower() in DEFAULT_SCHEMAS if table is None else table.is_in(column.db)
+        if column.db and in_schema and column.catalog.lower() in ("", policy.dataset.lower()):
             column.set("db", None)
+            column.set("catalog", None)
 
 
 def _per_unit(relation: Relation) -> bool:

@@ -329,7 +329,7 @@ def test_init_reads_a_folder_as_a_table_for_each_file(bare_clinic: Clinic, dpsql
     assert answer.status == 0, answer.err
 
 
-def test_init_reads_a_glob_as_one_table_and_schemas_as_parts_of_names(bare_clinic: Clinic, dpsql: Run) -> None:
+def test_init_reads_a_glob_as_one_table_and_tables_of_schemas(bare_clinic: Clinic, dpsql: Run) -> None:
     for number in (1, 2):
         Path(f"visits-{number}.csv").write_text("id,x\n1,2\n")
     assert dpsql("init", "--from", "visits-*.csv", "--unit", "row").status == 0
@@ -338,13 +338,16 @@ def test_init_reads_a_glob_as_one_table_and_schemas_as_parts_of_names(bare_clini
     with duckdb.connect("raw.duckdb") as connection:
         connection.execute("CREATE SCHEMA telemetry; CREATE TABLE telemetry.crashes(id INTEGER PRIMARY KEY, v INTEGER)")
         connection.execute('CREATE TABLE "my table"(v INTEGER); INSERT INTO telemetry.crashes VALUES (1, 2)')
-    assert dpsql("init", "--from", "raw.duckdb", "--unit", "telemetry_crashes.id").status == 0
+    assert dpsql("init", "--from", "raw.duckdb", "--unit", "telemetry.crashes.id").status == 0
     text = Path("raw.yaml").read_text()
-    assert 'source: "telemetry.crashes"' in text and "primary_key: [id]" in text
+    assert "  crashes:" in text and "    schema: telemetry" in text and "primary_key: [id]" in text
     assert '# table "my table" has no plain name' in text
     assert dpsql("check", "raw.yaml", "--create-ledger").status == 0
-    answer = dpsql("query", "-p", "raw.yaml", "SELECT COUNT(*) AS n FROM telemetry_crashes")
-    assert answer.status == 0, answer.err
+    for name in ("telemetry.crashes", '"telemetry"."crashes"', "raw.Telemetry.Crashes", "crashes"):
+        answer = dpsql("query", "-p", "raw.yaml", f"SELECT COUNT(*) AS n FROM {name}")
+        assert answer.status == 0, answer.err
+    refused = dpsql("query", "-p", "raw.yaml", "SELECT COUNT(*) AS n FROM main.crashes")
+    assert refused.status != 0 and "write telemetry.crashes" in refused.err
     for missing in ("nothing-*.csv", "nowhere"):
         assert "it is not there" in dpsql("init", "--from", missing).err
     Path("bare").mkdir()

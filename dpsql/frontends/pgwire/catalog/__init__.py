@@ -34,6 +34,7 @@ class Catalog:
         self.user = user
         self.database = policy.dataset
         self.oids = PolicyRows(policy, user).oids
+        self.tables = {table.name.lower(): table.shown_schema.lower() for table in policy.visible.values()}
         self.image = image(policy, user)
         self._pool = pool
 

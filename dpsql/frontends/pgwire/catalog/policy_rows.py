@@ -22,8 +22,9 @@ from dpsql.policy import Policy, Table
 from dpsql.policy.types import Column
 
 FIRST_OID = 16384
+FIRST_SCHEMA = 13001
+"""OID of the first schema that the policy names; those of the tables begin at `FIRST_OID`."""
 OWNER_ROLE, ANALYST_ROLE, DATABASE = OWNER, 16383, 5
-PUBLIC = NAMESPACES["public"]
 TYPES = {
     "integer": ("int8", 20, 8, "bigint"), "real": ("float8", 701, 8, "double precision"), "text": ("text", 25, -1,
     "text"),
@@ -53,6 +54,8 @@ class PolicyRows:
 
     def __init__(self, policy: Policy, user: str) -> None:
         self._policy, self._user = policy, user
+        schemas = {table.shown_schema for table in policy.visible.values()} - NAMESPACES.keys()
+        self._namespaces = {**NAMESPACES, **{name: FIRST_SCHEMA + n for n, name in enumerate(sorted(schemas))}}
         self._oids = {name: FIRST_OID + 1000 * index for index, name in enumerate(policy.visible)}
 
     @property
@@ -77,7 +80,8 @@ class PolicyRows:
                     yield key.oid, 0, f"FOREIGN KEY ({listed}) REFERENCES {parent}", "", list(key.columns)
                     continue
                 word = "PRIMARY KEY" if key.kind == "p" else "UNIQUE"
-                index = f"CREATE UNIQUE INDEX {quoted(key.name)} ON public.{quoted(table.name)} USING btree ({listed})"
+                place = f"{quoted(table.shown_schema)}.{quoted(table.name)}"
+                index = f"CREATE UNIQUE INDEX {quoted(key.name)} ON {place} USING btree ({listed})"
                 yield key.oid, key.index, f"{word} ({listed})", index, list(key.columns)
 
     def _system(self) -> Rows:
@@ -117,7 +121,12 @@ class PolicyRows:
             )  # fmt: skip
         if self._policy.description:
             yield _description(DATABASE, 0, self._policy.description)
-        for schema in NAMESPACES:
+        for schema, oid in self._namespaces.items():
+            if schema not in NAMESPACES:
+                yield (
+                    relation("pg_namespace"),
+                    relation("pg_namespace").row(oid=oid, nspname=schema, nspowner=OWNER_ROLE),
+                )
             yield _info("schemata", catalog_name=self._policy.dataset, schema_name=schema, schema_owner="owner")
         yield _info("information_schema_catalog_name", catalog_name=self._policy.dataset)
         yield _info("enabled_roles", role_name=self._user)
@@ -130,16 +139,21 @@ class PolicyRows:
         oid, keys = self._oids[table.name], list(self._keys(table))
         indexed = [key for key in keys if key.refers is None]
         yield relation("pg_class"), relation("pg_class").row(
-            oid=oid, relname=table.name, relnamespace=PUBLIC, relowner=OWNER_ROLE, relam=2, relkind="r", reltuples=-1.0,
+            oid=oid, relname=table.name, relnamespace=self._schema_oid(table),
+            relowner=OWNER_ROLE, relam=2, relkind="r", reltuples=-1.0,
             relnatts=len(table.columns), relpersistence="p", relreplident="d", relispopulated=True,
             relhasindex=bool(indexed),
             relhastriggers=self._is_linked(table),
         )  # fmt: skip
         yield relation("pg_tables"), relation("pg_tables").row(
-            schemaname="public", tablename=table.name, tableowner="owner", hasindexes=bool(indexed), hasrules=False,
+            schemaname=table.shown_schema, tablename=table.name, tableowner="owner", hasindexes=bool(indexed), hasrules=False,
             hastriggers=False, rowsecurity=False,
         )  # fmt: skip
-        names = {"table_catalog": self._policy.dataset, "table_schema": "public", "table_name": table.name}
+        names = {
+            "table_catalog": self._policy.dataset,
+            "table_schema": table.shown_schema,
+            "table_name": table.name,
+        }
         yield _info("tables", **names, table_type="BASE TABLE", is_insertable_into="NO", is_typed="NO")
         yield _info(
             "table_privileges", **names, grantor="owner", grantee=self._user, privilege_type="SELECT", is_grantable="NO"
@@ -172,6 +186,10 @@ class PolicyRows:
         if comment:
             yield _description(self._oids[table.name], number, comment)
 
+    def _schema_oid(self, table: Table) -> int:
+        """Return the OID of the schema in which a table is shown."""
+        return self._namespaces[table.shown_schema]
+
     def _own_keys(self, table: Table) -> Iterator[TableKey]:
         """Primary and unique keys."""
         oid = self._oids[table.name] + 1
@@ -201,7 +219,8 @@ class PolicyRows:
         oid, numbers = self._oids[table.name], _numbers(table, key.columns)
         parent = None if key.refers is None else self._policy.visible[key.refers[0]]
         yield relation("pg_constraint"), relation("pg_constraint").row(
-            oid=key.oid, conname=key.name, connamespace=PUBLIC, contype=key.kind, convalidated=True, conrelid=oid,
+            oid=key.oid, conname=key.name, connamespace=self._schema_oid(table),
+            contype=key.kind, convalidated=True, conrelid=oid,
             conindid=key.index, conkey=numbers, conislocal=True, connoinherit=True,
             confrelid=0 if parent is None else self._oids[parent.name],
             confkey=None if parent is None or key.refers is None else _numbers(parent, key.refers[1]),
@@ -210,7 +229,7 @@ class PolicyRows:
         )  # fmt: skip
         names_of_key = {
             "constraint_catalog": self._policy.dataset,
-            "constraint_schema": "public",
+            "constraint_schema": table.shown_schema,
             "constraint_name": key.name,
         }
         kinds = {"p": "PRIMARY KEY", "u": "UNIQUE", "f": "FOREIGN KEY"}
@@ -230,7 +249,7 @@ class PolicyRows:
         for column in key.columns:
             yield _info("constraint_column_usage", **names_of_key, **names, column_name=column)
         yield relation("pg_class"), relation("pg_class").row(
-            oid=key.index, relname=key.name, relnamespace=PUBLIC, relowner=OWNER_ROLE, relam=403, relkind="i",
+            oid=key.index, relname=key.name, relnamespace=self._schema_oid(table), relowner=OWNER_ROLE, relam=403, relkind="i",
             reltuples=-1.0,
             relnatts=len(key.columns), relpersistence="p", relreplident="n", relispopulated=True,
         )  # fmt: skip
@@ -248,12 +267,13 @@ class PolicyRows:
         unique = next((key.name for key in self._keys(parent) if key.kind in "pu" and key.columns == columns), None)
         yield _info(
             "referential_constraints", **names_of_key, unique_constraint_catalog=self._policy.dataset,
-            unique_constraint_schema="public",
+            unique_constraint_schema=parent.shown_schema,
             unique_constraint_name=unique, match_option="NONE", update_rule="NO ACTION", delete_rule="NO ACTION",
         )  # fmt: skip
         for column in columns:
             yield _info(
-                "constraint_column_usage", **names_of_key, table_catalog=self._policy.dataset, table_schema="public",
+                "constraint_column_usage", **names_of_key, table_catalog=self._policy.dataset,
+                table_schema=parent.shown_schema,
                 table_name=parent.name, column_name=column,
             )  # fmt: skip
 

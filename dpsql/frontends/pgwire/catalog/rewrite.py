@@ -6,7 +6,7 @@ What comes out reads our catalog tables and VALUES only: any other source of row
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -59,11 +59,20 @@ class CatalogContext:
     settings: Settings
     process: int
     oids: dict[str, int]
+    tables: Mapping[str, str]
+    """Schema of each table, both in lower case."""
+
+    @property
+    def path(self) -> list[str]:
+        """Return the schemas of `search_path` that exist, in its order."""
+        named = [part.strip().strip('"') for part in self.settings.get("search_path").split(",")]
+        return [name for name in named if name.lower() in {"public", *self.tables.values()}]
 
     def value(self, function: str) -> str:
         """Return the value of a session function."""
         version = f"PostgreSQL {self.settings.get('server_version')} (dpsql: private answers)"
-        return {"user": self.user, "database": self.database, "schema": "public", "version": version}[function]
+        schema = next(iter(self.path), "public")
+        return {"user": self.user, "database": self.database, "schema": schema, "version": version}[function]
 
 
 def read_postgres(text: SqlText) -> exp.Expr | None:
@@ -166,8 +175,9 @@ def _table(node: exp.Expr, place: CatalogContext) -> exp.Expr:
         raise refuse("catalog_source", name=node.this.name or node.this.sql("postgres")[:60])
     schema = catalog_schema(node)
     if schema is None:
-        if node.db in ("", "public") and node.name.lower() in {name.lower() for name in place.oids}:
-            node.set("db", exp.to_identifier("public"))
+        in_schema = place.tables.get(node.name.lower())
+        if in_schema is not None and node.db.lower() in ("", in_schema):
+            node.set("db", exp.to_identifier("public"))  # of our DuckDB, which has the empty tables of all schemas
             return node
         if node.meta.get("cte"):
             return node
@@ -184,6 +194,8 @@ def _column(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Column)
     if not node.table and not node.this.quoted and node.name in ("user", "current_role"):
         return exp.Literal.string(place.user)
+    if node.db and node.db.lower() == place.tables.get(node.table.lower()):
+        node.set("db", exp.to_identifier("public"))
     if node.text("db") in SCHEMAS:
         node.set("db", exp.to_identifier(SCHEMAS[node.text("db")]))
         node.set("catalog", None)
@@ -368,8 +380,8 @@ def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _schemas(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """current_schemas(...): the path of every session."""
-    return exp.Array(expressions=[exp.Literal.string("pg_catalog"), exp.Literal.string("public")])
+    """current_schemas(...): the schemas of search_path."""
+    return exp.Array(expressions=[exp.Literal.string(name) for name in ("pg_catalog", *place.path)])
 
 
 def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp.Expr:

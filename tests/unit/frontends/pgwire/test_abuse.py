@@ -22,7 +22,7 @@ from dpsql.frontends.pgwire.limits import LONGEST_SECONDS, MOST_REMEMBERED, Limi
 from dpsql.frontends.pgwire.settings import MOST_OWN, Settings
 from dpsql.frontends.pgwire.transactions import MOST_SAVEPOINTS
 from dpsql.policy import load_policy
-from dpsql.policy.types import _canonical
+from dpsql.policy.fingerprint import canonical
 from dpsql.session.opening import open_session
 
 
@@ -282,4 +282,4 @@ def test_members_are_analysts_and_change_no_fingerprint_when_left_out(clinic: Se
     own.write_text(whole.replace("{flu: {epsilon: 5}}", "{flu: {epsilon: 5, members: [clinic]}}"))
     assert load_policy(own).version != load_policy(clinic.policy).version
     assert load_policy(own).meaning == load_policy(clinic.policy).meaning
-    assert _canonical(load_policy(clinic.policy).projects["flu"]) == {"epsilon": "5", "delta": None}
+    assert canonical(load_policy(clinic.policy).projects["flu"]) == {"epsilon": "5", "delta": None}

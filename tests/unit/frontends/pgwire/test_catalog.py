@@ -18,7 +18,7 @@ from dpsql.frontends.pgwire.catalog.rewrite import read_postgres, to_duckdb
 from dpsql.frontends.pgwire.catalog.shape import relations
 from dpsql.frontends.pgwire.questions import _fields
 from dpsql.frontends.pgwire.settings import Settings
-from dpsql.policy import load_policy
+from dpsql.policy import Policy, load_policy, parse_policy
 from dpsql.release.confined_process import opened
 from dpsql.release.confinement import ConfinedPool
 
@@ -26,10 +26,10 @@ POLICIES = TESTS / "policies"
 
 
 class Asker:
-    def __init__(self, user: str) -> None:
+    def __init__(self, user: str, policy: Policy | None = None) -> None:
         self.pool = ConfinedPool(1)
-        self.catalog = Catalog(load_policy(POLICIES / "shop.yaml"), user, self.pool)
-        self.place = CatalogContext(user, "shop", Settings(user), 7, self.catalog.oids)
+        self.catalog = Catalog(policy or load_policy(POLICIES / "shop.yaml"), user, self.pool)
+        self.place = CatalogContext(user, "shop", Settings(user), 7, self.catalog.oids, self.catalog.tables)
 
     def table(self, sql: str) -> Any:
         tree = read_postgres(sql)
@@ -219,3 +219,55 @@ def test_what_is_not_allowed_is_called_as_it_is_written(served: Served, sql: str
 def test_no_parameter_has_the_number_zero(served: Served, sql: str) -> None:
     error = error_of(served.client().query(sql))
     assert (error["C"], error["M"]) == ("42P02", "there is no parameter $0")
+
+
+@pytest.fixture(scope="module")
+def in_schemas() -> Iterator[Asker]:
+    text = (POLICIES / "shop.yaml").read_text()
+    text = text.replace("  orders:\n", "  orders:\n    schema: Sales\n").replace(
+        "  users:\n", "  users:\n    schema: people\n"
+    )
+    asker = Asker("ann", parse_policy(text))
+    yield asker
+    asker.pool.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|information)' ORDER BY 1",
+         [("Sales",), ("people",), ("public",)]),
+        ("SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+         "WHERE c.relkind = 'r' AND n.nspname OPERATOR(pg_catalog.~) '^(Sales)$'", [("Sales", "orders")]),
+        ("SELECT table_schema FROM information_schema.tables WHERE table_name = 'users'", [("people",)]),
+        ("SELECT DISTINCT table_schema FROM information_schema.columns WHERE table_name = 'products'", [("public",)]),
+        ("SELECT schemaname FROM pg_tables WHERE tablename = 'orders'", [("Sales",)]),
+        ("SELECT COUNT(*) FROM information_schema.table_constraints WHERE table_schema = 'Sales'", [(3,)]),
+        ("SELECT unique_constraint_schema FROM information_schema.referential_constraints "
+         "WHERE constraint_name = 'orders_user_id_fkey'", [("people",)]),
+        ("SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'orders'::regclass",
+         [('CREATE UNIQUE INDEX orders_pkey ON "Sales".orders USING btree (order_id)',)]),
+        ("SELECT current_schema(), current_schemas(true)", [("public", ["pg_catalog", "public"])]),
+    ],
+)  # fmt: skip
+def test_catalogs_show_tables_in_their_schemas(in_schemas: Asker, sql: str, rows: list[tuple[Any, ...]]) -> None:
+    assert in_schemas.rows(sql) == rows
+
+
+def test_search_path_names_the_schemas_that_exist(in_schemas: Asker) -> None:
+    in_schemas.place.settings.set("search_path", "people, nowhere, public")
+    try:
+        assert in_schemas.rows("SELECT current_schema(), current_schemas(false)") == [
+            ("people", ["pg_catalog", "people", "public"])
+        ]
+    finally:
+        in_schemas.place.settings.reset("search_path")
+
+
+def test_columns_of_tables_in_schemas_are_looked_up_there_alone(in_schemas: Asker) -> None:
+    for name in ("people.users", "users", "people.users AS u"):
+        assert in_schemas.table(f"SELECT * FROM {name} LIMIT 0").column_names[:2] == ["user_id", "country"]
+    assert in_schemas.table("SELECT people.users.age FROM people.users LIMIT 0").column_names == ["age"]
+    for name in ("public.users", "Sales.users", "other.orders"):
+        with pytest.raises(Error, match=f'relation "{name.lower()}" does not exist'):
+            in_schemas.table(f"SELECT * FROM {name} LIMIT 0")

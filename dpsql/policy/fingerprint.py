@@ -1,0 +1,43 @@
+"""Fingerprints of a policy: SHA-256 over what its fields say, by their names and values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from enum import Enum
+
+from dpsql.policy.bounds import names_in_fingerprint
+
+LEFT_OUT_AT_DEFAULT = {"left_out": True}
+"""Metadata of a field that was added later: policies that do not use it keep their fingerprint."""
+
+
+def fingerprint(value: object) -> str:
+    """Return the SHA-256 (hex) over a policy, or parts of one."""
+    text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+_NOT_SAID = ("description", "folder", "rows", "asker")
+"""Fields that answers do not depend on as the owner means them."""
+
+
+def canonical(value: object) -> object:
+    """Return `value` as JSON; the type beside a column's values tells 1 from its text."""
+    if isinstance(value, Mapping):
+        return {json.dumps(canonical(key)): canonical(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [canonical(item) for item in value]
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is not None:
+        bounds = names_in_fingerprint(type(value))
+        written = {name: getattr(getattr(value, held), name) for held, names in bounds.items() for name in names}
+        written |= {
+            name: getattr(value, name) for name, field_ in fields.items()
+            if name not in (*_NOT_SAID, *bounds)
+            and not (field_.metadata.get("left_out") and getattr(value, name) == field_.default)
+        }  # fmt: skip
+        return {name: canonical(part) for name, part in written.items()}
+    value = value.value if isinstance(value, Enum) else value
+    return None if value is None else str(value)
