@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -56,15 +59,39 @@ STATISTICAL_FILES = frozenset(
 """Files that draw many samples and compare them with a law."""
 
 
+def pytest_configure() -> None:
+    """Keep compiled modules, even where the environment asks Python not to: tests start hundreds of processes, and each would
+    compile dpsql again (half of the time in which it starts), as each run would compile the tests."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@cache
+def markers_of(file: Path) -> frozenset[str]:
+    """Return the markers that all tests of a file have by its place in tests/."""
+    if not file.is_relative_to(TESTS):
+        return frozenset()
+    place = file.relative_to(TESTS)
+    markers = {FOLDERS[place.parts[0]]} if place.parts[0] in FOLDERS else set()
+    markers |= {"slow"} if place.as_posix() in SLOW_FILES else set()
+    return frozenset(markers | ({"statistical"} if place.as_posix() in STATISTICAL_FILES else set()))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file that `-m "not slow and not clients"` leaves out as a whole (those named on the command line are imported
+    anyway): that takes as long as dozens of tests. None: pytest decides."""
+    return True if collection_path.is_file() and left_out(markers_of(collection_path), config.option.markexpr) else None
+
+
+def left_out(markers: frozenset[str], wanted: str) -> bool:
+    """Return whether `-m wanted` leaves out all tests that have these markers, whatever others they have; False where that does
+    not show from "not" before a marker among parts joined with "and"."""
+    parts = wanted.split(" and ")
+    return not any(" or " in part for part in parts) and any(f"not {marker}" in parts for marker in markers)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by the place of their file."""
     for item in items:
-        if not item.path.is_relative_to(TESTS):
-            continue
-        place = item.path.relative_to(TESTS)
-        if place.parts[0] in FOLDERS:
-            item.add_marker(FOLDERS[place.parts[0]])
-        if place.as_posix() in SLOW_FILES:
-            item.add_marker("slow")
-        if place.as_posix() in STATISTICAL_FILES:
-            item.add_marker("statistical")
+        for marker in sorted(markers_of(item.path)):
+            item.add_marker(marker)

@@ -29,6 +29,7 @@ Post-processing of released numbers (Dwork and Roth 2014, proposition 2.1): no r
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from dpsql.plan.formulas import Deviation, Formula, formula, greatest, least, within
 from dpsql.plan.intervals import Facts
@@ -60,14 +61,21 @@ def row_count(count: Formula, least: int) -> tuple[Formula, Formula]:
 
 def mean(total: Formula, centre: float | int, count: Formula, bounds: Facts) -> Formula:
     """Of `count` values in `bounds`, whose distances from `centre` add up to `total`."""
-    lower, upper = float(bounds.lower), float(bounds.upper)
+    return _mean_within(total, centre, count, bounds.lower, bounds.upper)
+
+
+@lru_cache(maxsize=1024)
+def _mean_within(total: Formula, centre: Bound, count: Formula, lowest: Bound, highest: Bound) -> Formula:
+    """Return the formula of `mean`. Kept, since questions ask for the same means again: equal numbers of any type are the same
+    fraction, and equal formulas the same computation, so equal arguments have equal results."""
+    lower, upper = float(lowest), float(highest)
     if lower == upper:
         return formula(lower)
-    above = greatest(total + count * float(Fraction(centre) - Fraction(bounds.lower)), 0)
-    below = greatest(count * float(Fraction(bounds.upper) - Fraction(centre)) - total, 0)
-    number = (above + below) / float(Fraction(bounds.upper) - Fraction(bounds.lower))
+    above = greatest(total + count * float(Fraction(centre) - Fraction(lowest)), 0)
+    below = greatest(count * float(Fraction(highest) - Fraction(centre)) - total, 0)
+    number = (above + below) / float(Fraction(highest) - Fraction(lowest))
     rows = greatest(denominator(number, Deviation(count)), 1)
-    assumed = assumed_mean(bounds.lower, bounds.upper)
+    assumed = assumed_mean(lowest, highest)
     return within(assumed + (above - number * (assumed - lower)) / rows, lower, upper)
 
 

@@ -19,7 +19,7 @@ from datetime import date as date_type
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from dpsql.plan.intervals import Type
 
@@ -169,8 +169,8 @@ MeasureFormula = tuple[str, Formula, Type]
 
 def formula(value: Operand | str) -> Formula:
     """A formula as it is, a number as `Number`, a text as the term of that name."""
-    if isinstance(value, (NoisyValue, Number, Operation, Element, Deviation, Estimate)):
-        return value
+    if isinstance(value, _Arithmetic):
+        return cast(Formula, value)  # all its classes are formulas
     if isinstance(value, str):
         return NoisyValue(value)
     assert isinstance(value, (int, float))
@@ -284,6 +284,14 @@ def shrinks(value: Formula) -> bool:
 def estimated(value: Formula, deviations: Mapping[str, float]) -> Formula:
     """`value` with what is shown in place of every estimate, under independent noise of the standard deviation that
     `deviations` gives for each term, in the unit of its values. Raises KeyError for a term that has none."""
+    return _estimated(value, tuple((term, deviations[term]) for term in sorted(terms_of(value))))
+
+
+@lru_cache(maxsize=1024)
+def _estimated(value: Formula, term_deviations: tuple[tuple[str, float], ...]) -> Formula:
+    """Return the formula of `estimated`: kept, since questions that differ in their rows alone have the same formulas under the
+    same noise. Equal deviations, 0 and -0 included, make the same numbers: `Number` has one zero."""
+    deviations = dict(term_deviations)
     done: dict[int, Formula] = {}  # by identity: the hash of a formula walks through all of it
 
     def change(part: Formula) -> Formula:
