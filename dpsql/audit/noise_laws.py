@@ -52,9 +52,20 @@ def law_of(noise: Noise) -> AuditedLaw | None:
 
 
 def _laplace_loss(noise: Laplace, steps: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """rho: for each entry x tanh(x / 2), the most that a mechanism of its epsilon x can cost, from below."""
+    """rho: for each entry the mean of the loss, its divergence of order 1, which no zCDP of it can be below."""
     rate = Fraction(noise.s, noise.t)
-    return sum(steps) * rate, sum((pure_rho(step * rate) for step in steps), Fraction(0))
+    return sum(steps) * rate, sum((laplace_rho(rate, step) for step in steps), Fraction(0))
+
+
+@lru_cache(maxsize=4096)
+def laplace_rho(rate: Fraction, steps: int) -> Fraction:
+    """Return rate (E|Z - steps| - E|Z|), rounded down. Farther away by one step than from j - 1 is Z < j, nearer Z >= j, with a
+    chance of q**j / (1 + q), so that the difference is steps - 2 (q + ... + q**steps) / (1 + q)."""
+    with localcontext() as context:
+        context.prec = 80
+        r = Decimal(rate.numerator) / Decimal(rate.denominator)
+        q, far = (-r).exp(), (-r * steps).exp()
+        return Fraction(r * (steps - 2 * q * (1 - far) / (1 - q * q))) * (1 - Fraction(1, 10**30))
 
 
 @lru_cache(maxsize=4096)

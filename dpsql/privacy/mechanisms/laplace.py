@@ -13,9 +13,9 @@ import numpy as np
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, scaled_half_width
+from dpsql.privacy.mechanisms.laplace_divergence import largest_rate, recomputed_entry_rho, safe_rate, vector_rho
 from dpsql.privacy.mechanisms.noise_sums import SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, smallest_within
-from dpsql.privacy.pure_to_zcdp import pure_of_rho, recomputed_rho_of_pure, rho_of_pure
 
 MOST_SCALE = 1 << 40
 """Bound of t and of s (`samplers.MOST_LAPLACE_SCALE`): beyond it the noise grid is coarsened."""
@@ -58,25 +58,21 @@ class Laplace:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Pure epsilon of all steps together, and rho entry by entry.
-
-        With r = s/t an entry that moves by d steps is (r d)-DP, so f(r d)-zCDP with f(x) = x tanh(x / 2) (`pure_to_zcdp`).
-        Entries have independent noise: their Renyi divergences add up. As f(x) / x rises, entries that move by at most m
-        steps each and by n together cost sum f(r d) <= sum r d tanh(r m / 2) = (n / m) f(r m).
-        """
+        """Pure epsilon of all steps together, and rho of the worst split of them over entries (`laplace_divergence`)."""
         rate = Fraction(self.s, self.t)
         steps, most = steps_moved(self.sensitivity, self.shift), entry_moved(self.sensitivity, self.shift)
-        return PrivacyLoss(steps * rate, Fraction(0), Fraction(steps, most) * rho_of_pure(most * rate))
+        return PrivacyLoss(steps * rate, Fraction(0), vector_rho(rate, steps, most))
 
     def recomputed_loss(self) -> PrivacyLoss:
         """The worst neighbour, built: every entry crosses a grid line with its first unit, one takes all the rest; for rho,
-        steps stand in entries that move as far as one may, whose divergence is computed from the noise itself."""
+        entries move as far as one may while steps are left, and their divergence is the mean of the loss over the law."""
         entries = min(self.sensitivity.l0, self.sensitivity.l1)
         left = self.sensitivity.l1 - entries
         steps = entries + left // 2**self.shift
         most = 1 + (min(self.sensitivity.linf, self.sensitivity.l1) - 1) // 2**self.shift
-        alone = recomputed_rho_of_pure(Fraction(most) / self.noise_scale)
-        return PrivacyLoss(Fraction(steps) / self.noise_scale, Fraction(0), alone * steps / most)
+        rate = 1 / self.noise_scale
+        rho = recomputed_entry_rho(rate, most) * (steps // most) + recomputed_entry_rho(rate, steps % most)
+        return PrivacyLoss(steps * rate, Fraction(0), rho)
 
     def upper_tail(self, k: int) -> Fraction:
         """P(Z >= k) = q**k / (1 + q) with q = exp(-s/t), rounded up; k >= 1."""
@@ -156,9 +152,9 @@ def noise_for_rho(sensitivity: Sensitivity, rho: Fraction) -> Noise:
         raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
     if sensitivity.is_zero:
         return Constant(sensitivity)
-    for shift in range(MOST_SHIFT + 1):
-        steps, most = steps_moved(sensitivity, shift), entry_moved(sensitivity, shift)
-        scale = most / pure_of_rho(rho * Fraction(most, steps))
+    coarse = floor(1 / safe_rate(rho, steps_moved(sensitivity, 0), entry_moved(sensitivity, 0)))  # below twice the least scale
+    for shift in range(max(0, coarse.bit_length() - MOST_SCALE.bit_length() - 1), MOST_SHIFT + 1):
+        scale = 1 / largest_rate(rho, steps_moved(sensitivity, shift), entry_moved(sensitivity, shift))
         if scale <= MOST_SCALE:
             return Laplace(sensitivity, shift, *_rounded_up(scale))
     raise refuse("noise_too_large", mechanism="laplace")

@@ -57,7 +57,7 @@ from numpy.typing import NDArray
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import laplace
-from dpsql.privacy.mechanisms.contract import Law, Sensitivity
+from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.rational_bounds import exp_upper, ln_lower, ln_upper
 from dpsql.privacy.pure_to_zcdp import pure_of_rho, recomputed_rho_of_pure
@@ -218,15 +218,22 @@ class ProposeTestRelease:
         return self.threshold + 1 + ceil(log(1 / missed) * float(self.test.noise_scale))
 
 
+def _laplace_for(moved: Sensitivity, part: PrivacyLoss) -> Noise:
+    """The Laplace noise that costs at most the epsilon of `part`, or its rho where epsilon is None."""
+    if part.epsilon is not None:
+        return laplace.noise_for(moved, part.epsilon)
+    assert part.rho is not None
+    return laplace.noise_for_rho(moved, part.rho)
+
+
 def propose_for(
     sensitivity: Sensitivity, part: PrivacyLoss, bound: int, mean: bool = False, finer: int = 0
 ) -> ProposeTestRelease:
     """The law that costs at most `part`, as for `smooth_for`: half of it for the test, half for the noise. Raises Refusal
     local_epsilon."""
     groups = sensitivity.l0
-    epsilon = part.epsilon / (2 * groups) if part.epsilon is not None else _pure(part, 2 * groups)
-    test = laplace.noise_for(_UNIT, epsilon)
-    noise = laplace.noise_for(Sensitivity(1, bound, bound * bound, bound), epsilon)
+    share = part.divided(2 * groups)
+    test, noise = (_laplace_for(moved, share) for moved in (_UNIT, Sensitivity(1, bound, bound * bound, bound)))
     if not isinstance(test, Laplace) or not isinstance(noise, Laplace) or test.shift or noise.shift:
         raise refuse("local_epsilon", mechanism=PROPOSED)
     delta_0 = part.delta / groups
