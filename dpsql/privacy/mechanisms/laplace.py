@@ -93,8 +93,9 @@ class Laplace:
         return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
-        """The scale in row-grid units: the deviation over sqrt 2."""
-        return self.standard_deviation() * sqrt(0.5)
+        """2 q / (1 - q**2) steps, in row-grid units: near the scale, and far below it where that is small."""
+        rate = self.s / self.t
+        return 2.0**self.shift * 2 * exp(-rate) / -expm1(-2 * rate)
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
         """The quantile of a weighted sum of continuous Laplace variables, by bisection (see `_weighted_tail`)."""
@@ -106,14 +107,20 @@ class Laplace:
         for _ in range(60):
             middle = (low + high) / 2
             low, high = (middle, high) if _weighted_tail(middle, weights) > 1 - confidence else (low, middle)
-        return high * self.expected_error()
+        return high * self._row_scale()
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
         """The integral of `_weighted_tail`."""
+        if len(weights) == 1:
+            return weights[0] * self.expected_error()
         if len(weights) == 3:
-            return self.expected_error() * (weights[0] * 15 / 8)
-        a, b = [*weights, 0.0][:2]
-        return self.expected_error() * ((a * a + a * b + b * b) / (a + b))
+            return self._row_scale() * (weights[0] * 15 / 8)
+        a, b = weights
+        return self._row_scale() * ((a * a + a * b + b * b) / (a + b))
+
+    def _row_scale(self) -> float:
+        """Return the scale of the continuous law with this deviation, in row-grid units."""
+        return self.standard_deviation() * sqrt(0.5)
 
     def summed(self, count: int, whole: bool) -> Noise:
         """The exact law, tabled; cells on a grid of integers are not rounded."""
@@ -152,7 +159,9 @@ def noise_for_rho(sensitivity: Sensitivity, rho: Fraction) -> Noise:
         raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
     if sensitivity.is_zero:
         return Constant(sensitivity)
-    coarse = floor(1 / safe_rate(rho, steps_moved(sensitivity, 0), entry_moved(sensitivity, 0)))  # below twice the least scale
+    coarse = floor(
+        1 / safe_rate(rho, steps_moved(sensitivity, 0), entry_moved(sensitivity, 0))
+    )  # below twice the least scale
     for shift in range(max(0, coarse.bit_length() - MOST_SCALE.bit_length() - 1), MOST_SHIFT + 1):
         scale = 1 / largest_rate(rho, steps_moved(sensitivity, shift), entry_moved(sensitivity, shift))
         if scale <= MOST_SCALE:

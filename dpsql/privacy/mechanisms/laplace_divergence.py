@@ -39,7 +39,7 @@ from __future__ import annotations
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, expm1, sqrt
+from math import ceil, exp, expm1
 
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, sqrt_lower
 
@@ -97,7 +97,8 @@ def largest_rate(rho: Fraction, steps: int, most: int) -> Fraction:
 
 
 def safe_rate(rho: Fraction, steps: int, most: int) -> Fraction:
-    """Return a rate above half of the largest one whose cost is at most `rho`: an entry costs at most epsilon**2 / 2 and epsilon."""
+    """Return a rate that costs at most `rho`, as an entry costs at most epsilon**2 / 2 and at most epsilon; it is above half of
+    the largest one."""
     full, rest = divmod(steps, most)
     return max(sqrt_lower(2 * rho / (full * most**2 + rest**2)), rho / steps) * (1 - Fraction(1, 1 << 64))
 
@@ -107,7 +108,9 @@ def _solution(rho: float, start: float, steps: int, most: int) -> float:
     full, rest = divmod(steps, most)
     rate = start
     for _ in range(100):
-        cost, rise = (full * of_most + of_rest for of_most, of_rest in zip(_cost(rate, most), _cost(rate, rest), strict=True))
+        cost, rise = (
+            full * of_most + of_rest for of_most, of_rest in zip(_cost(rate, most), _cost(rate, rest), strict=True)
+        )
         step = (rho - cost) / rise
         rate = max(rate + step, rate / 2)
         if abs(step) <= 1e-15 * rate:
