@@ -45,6 +45,7 @@ from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, sqrt_
 
 _GRID = 10**48
 """Costs are rounded up to multiples of its inverse, on which errors of the 80th digit of either road do not show."""
+_FARTHEST = 1000
 _SMALL = 0.02
 """Below it differences of doubles are taken from their power series."""
 _MARGINS = (Fraction(1, 1 << 42), Fraction(1, 1 << 36), Fraction(1, 1 << 24))
@@ -71,10 +72,7 @@ def recomputed_entry_rho(rate: Fraction, steps: int) -> Fraction:
     """The same as the mean of the loss ln(P/Q) over the law, rounded up: `steps` times the two tails, and what lies between."""
     if steps == 0:
         return Fraction(0)
-    context = Context(prec=150, Emin=MIN_EMIN, Emax=MAX_EMAX)
-    log_q = context.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
-    q = Fraction(context.exp(log_q))
-    far = Fraction(context.exp(context.multiply(log_q, Decimal(steps))))  # q**steps
+    q, far = _power(-rate), _power(-rate * steps)  # q**steps
     tails = steps * (1 - far) / (1 + q)
     inside = (q - far) / (1 - q)  # the sum of q**z over z = 1 .. steps - 1
     weighted = (q - steps * far + (steps - 1) * far * q) / (1 - q) ** 2  # the sum of z q**z
@@ -131,6 +129,14 @@ def _cost(r: float, steps: int) -> tuple[float, float]:
         continuous = x * x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6 * (1 - x / 7)))))
     cost = continuous - expm1(-x) * bent
     return cost, steps * -expm1(-x) + steps * fall * bent - expm1(-x) * straight * turn
+
+
+def _power(exponent: Fraction) -> Fraction:
+    """Return e**exponent at 150 digits, and 0 below e**-1000, which no multiple of 1 / `_GRID` shows."""
+    if exponent < -_FARTHEST:
+        return Fraction(0)
+    context = Context(prec=150, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    return Fraction(context.exp(context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))))
 
 
 def _up(value: Fraction) -> Fraction:

@@ -102,6 +102,13 @@ def test_it_is_at_most_what_its_epsilon_costs_and_just_that_at_one_step(rate: Fr
     assert entry_rho(rate, 0) == recomputed_entry_rho(rate, 0) == 0
 
 
+def test_noise_that_is_never_there_costs_its_epsilon_and_no_large_numbers() -> None:
+    for rate, steps in ((Fraction(10**6, 7), 10**9), (Fraction(1, 1000), 10**15), (Fraction(2001), 1)):
+        charged = entry_rho(rate, steps)
+        assert charged == recomputed_entry_rho(rate, steps) and rate * steps - 1 <= charged <= rate * steps + GRID
+        assert charged.denominator <= 10**48 and laplace_rho(rate, steps) <= charged
+
+
 def test_over_many_steps_it_is_that_of_the_continuous_law() -> None:
     for epsilon in (0.1, 1.0, 2.0, 8.0):
         rate = Fraction(epsilon) / 10**6
