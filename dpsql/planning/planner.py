@@ -182,6 +182,10 @@ class Planner:
             raise refuse("min_units", reason=f"noise of {options.mechanism} is added to medians and means alone")
         return self.priced(statement, bind(statement, policy, options.min_units), options)
 
+    def without_min_units(self, statement: Statement) -> Plan:
+        """Return a bound question without its count of units, for comparisons, which show none below a threshold."""
+        return bind(statement, self._bound_policy(statement)[0])
+
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
         """A bound question with its mechanisms, its price, and the names of its releases."""
         for block in plan.blocks:

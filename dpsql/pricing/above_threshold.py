@@ -14,7 +14,7 @@ from dpsql.plan.stability import owned
 from dpsql.policy import Policy
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.accounting.contract import Accountant
-from dpsql.privacy.loss import Neighbours
+from dpsql.privacy.loss import Neighbours, plain_decimal
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold, law_for
 from dpsql.privacy.mechanisms.contract import Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.laplace import Laplace
@@ -51,6 +51,27 @@ def compared_sum(priced: PricedBlock, policy: Policy) -> ComparedSum:
     if policy.neighbours is not Neighbours.ADD_REMOVE:
         direction = 0
     return ComparedSum(term_noise, term_noise.noise.sensitivity, direction)
+
+
+def require_units(compared: ComparedSum, threshold: Fraction, least: int, policy: Policy) -> None:
+    """Check that what is above `threshold` says of itself that `least` privacy units are counted, with noise.
+
+    A sum over no units is 0, and each unit that is added moves it by d at most (privacy.md 4), so a sum over n units is at most
+    n d, and sum / d estimates n from below. What a comparison shows is the sum with the noise of that estimate, which is the
+    threshold or more (the gap of AboveThreshold is never negative), or nothing: with threshold >= least * d no group is shown in
+    which fewer than `least` units are counted, with noise. No privacy rests on it: min_units filters released numbers.
+    Raises Refusal watch_units.
+    """
+    grid = Fraction(2) ** compared.term.grid
+    most = Fraction(compared.sensitivity.l1, policy.neighbours.factor) / grid
+    if threshold < least * most:
+        raise refuse(
+            "watch_units",
+            least=f"{least:,}",
+            threshold=plain_decimal(threshold),
+            most=plain_decimal(Fraction(ceil(most * 1000), 1000)),
+            needed=f"{ceil(least * most):,}",
+        )
 
 
 def _direction(term: Term) -> int:

@@ -24,7 +24,7 @@ from dpsql.ledger.records import charge_id
 from dpsql.ledger.reservation import Reservation
 from dpsql.noise.perturb import compare, noisy_threshold
 from dpsql.planning.planner import Planned
-from dpsql.pricing.above_threshold import ComparedSum, comparable, compared_sum, run_law
+from dpsql.pricing.above_threshold import ComparedSum, comparable, compared_sum, require_units, run_law
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
 from dpsql.pricing.options import Options
@@ -61,15 +61,13 @@ class WatchedQuestion:
 
 
 def watched(context: SessionContext, planned: Planned) -> WatchedQuestion:
-    """Check that a question is one sum and nothing else. Raises Refusal watch_question, watch_option."""
+    """Check that a question is one sum and nothing else. Raises Refusal watch_question, watch_option, watch_units."""
     options = planned.options
     if options.mechanism not in ("auto", "laplace"):
         raise refuse("watch_option", name="dp.mechanism", value=options.mechanism)
     if options.target_error is not None:
         raise refuse("watch_option", name="dp.target_error", value=options.show()["dp.target_error"])
-    if options.min_units is not None:
-        raise refuse("min_units", reason="a comparison measures one number alone")
-    plan = planned.plan
+    plan = planned.plan if options.min_units is None else context.planner.without_min_units(planned.statement)
     if (
         len(plan.blocks) != 1
         or plan.results
@@ -79,7 +77,10 @@ def watched(context: SessionContext, planned: Planned) -> WatchedQuestion:
         raise refuse("watch_question")
     options = replace(options, mechanism="laplace", quantile_bars=False, workload=Objective.OFF)
     priced = context.planner.priced(planned.statement, plan, options)
-    return WatchedQuestion(priced, compared_sum(priced.price.blocks[0], context.policy))
+    compared = compared_sum(priced.price.blocks[0], context.policy)
+    if options.min_units is not None and options.threshold is not None:
+        require_units(compared, options.threshold, options.min_units, context.policy)
+    return WatchedQuestion(priced, compared)
 
 
 def _is_plain(remainder: exp.Query, block: str) -> bool:

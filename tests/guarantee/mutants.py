@@ -452,6 +452,8 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("replaced units move sums in one direction", "pricing/above_threshold.py", "compared_sum", "policy.neighbours is not Neighbours.ADD_REMOVE", "False", 'guarantee/test_comparison_neighbours.py', 'replaced'),
     Mutant("a run outlives a comparison that failed", "session/watches.py", "_begun", "watch.run = None", "pass", 'unit/session/test_watches.py', 'stops_a_comparison'),
     Mutant("a run outlives what is above", "session/watches.py", "_compared", "run.left != 0", "True", 'unit/session/test_watches.py', 'pays_for'),
+    Mutant("rows above a threshold count as units", "pricing/above_threshold.py", "require_units", "threshold < least * most", "threshold < least", 'unit/session/test_watches.py', 'so_many_units'),
+    Mutant("comparisons go on under min_units", "session/watches.py", "watched", "options.min_units is not None and options.threshold is not None", "False", 'unit/session/test_watches.py', 'so_many_units'),
     Mutant("a law covers every sum", "privacy/mechanisms/above_threshold.py", "AboveThreshold.covers", "steps_moved(sensitivity, self.noise.shift) <= steps_moved(self.noise.sensitivity, self.noise.shift)", "True", 'unit/privacy/test_above_threshold.py unit/session/test_watches.py', 'covers or another_law'),
     Mutant("a child goes on with its parent's run", "session/watch_register.py", "_forget_all", "register.forget()", "pass", 'unit/session/test_watches.py', 'forked'),
     Mutant("late bars are as narrow as early ones", "privacy/mechanisms/above_threshold.py", "AboveThreshold.gap_half_width", "comparison * (comparison + 1)", "1", 'unit/privacy/test_above_threshold.py', 'bar_of_whichever'),

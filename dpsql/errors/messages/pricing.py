@@ -156,8 +156,8 @@ register(
     "min_units",
     "0A000",
     "the privacy units of each group cannot be counted here: {reason}",
-    "RESET dp.min_units, where the policy has no min_units; else ask without it: for rows instead of SELECT DISTINCT, with "
-    "dp.mechanism = auto, or without dp.threshold",
+    "RESET dp.min_units, where the policy has no min_units; else ask without it: for rows instead of SELECT DISTINCT, or with "
+    "dp.mechanism = auto",
 )
 register(
     "no_max_rows",
@@ -188,6 +188,12 @@ register(
     "22023",
     "{name} = {value} does not go with dp.threshold: comparisons have noise of their own",
     "RESET {name}, or RESET dp.threshold",
+)
+register(
+    "watch_units",
+    "0A000",
+    "what is above {threshold} may be of fewer than {least} privacy units (min_units): each adds up to {most}",
+    "take {needed} or more as the threshold; one person adds least to COUNT(DISTINCT ...) of the privacy unit's key",
 )
 register(
     "watch_grids",

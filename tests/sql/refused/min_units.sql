@@ -15,9 +15,3 @@ SELECT ward, COUNT(*) FROM (SELECT DISTINCT ward, nights FROM visits) t GROUP BY
 -- set: dp.mechanism = smooth_sensitivity
 -- sqlstate: 0A000
 SELECT MEDIAN(age) FROM patients
-
--- query: a_comparison
--- set: dp.min_units = 5
--- set: dp.threshold = 100
--- sqlstate: 0A000
-SELECT COUNT(*) FROM patients

@@ -329,3 +329,32 @@ def test_a_killed_watcher_pays_for_another_run(tmp_path: Path, monkeypatch: pyte
         assert ask(session, NEVER).loss != PrivacyLoss.nothing()
         assert len(charges(session)) == STEPS[step] + 1
         assert session.ledger.spent("dataset")["epsilon"] == (STEPS[step] + 1) * 10**18
+
+
+@pytest.mark.parametrize(
+    ("sql", "least"),
+    [
+        (COUNT, 5),
+        ("SELECT COUNT(DISTINCT patient_id) FROM visits", 5),
+        ("SELECT COUNT(*) FROM visits", 25),
+        ("SELECT SUM(clamp(age, 0, 10)) FROM patients", 50),
+    ],
+)
+@pytest.mark.parametrize("neighbours", ["add_remove", "change_one"])
+def test_under_min_units_a_threshold_is_what_so_many_units_may_add(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, neighbours: str, sql: str, least: int
+) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    policy = build(tmp_path)
+    policy.write_text(policy.read_text() + f"neighbours: {neighbours}\n")
+    with open_session(policy, create_ledger=True) as session:
+        session.execute("SET dp.min_units = 5")
+        for threshold in (least - 1, 0, -5):
+            error = refused(session, "watch_units", lambda threshold=threshold: ask(session, threshold, sql))
+            assert f"{least} or more" in (error.hint or "")
+            refused(session, "watch_units", lambda: session.explain(sql))
+        release = ask(session, least, sql)
+        ((is_above, value, *_),) = release.rows()
+        assert value is None or value >= least
+        session.execute("SET dp.watch = other")
+        refused(session, "watch_units", lambda: ask(session, least - 1, sql))
