@@ -27,10 +27,35 @@ _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 def in_plain_sql(tokens: list[Token]) -> tuple[list[Token], Options]:
     """The tokens without the clause and without named arguments, and the options as texts. Refuses what is written wrong, and
     named arguments that there are not. Bounds of a unit in a group are left as calls for `with_group_bounds`."""
+    _check_spelling(tokens)
     tokens, options = _privacy_options(tokens)
     while (arrow := next((n for n, token in enumerate(tokens) if token.token_type is TokenType.FARROW), 0)) > 0:
         tokens = _clamped(tokens, arrow)
     return tokens, options
+
+
+_OLDER = {
+    "ANONYMIZATION": "WITH DIFFERENTIAL_PRIVACY; its kappa is max_groups_contributed among OPTIONS",
+    "ANON_COUNT": "COUNT(*), and COUNT(*, contribution_bounds_per_group => (0, 5)) for CLAMPED BETWEEN 0 AND 5",
+    "ANON_SUM": "SUM(x, contribution_bounds_per_group => (0, 100)) for ANON_SUM(x CLAMPED BETWEEN 0 AND 100)",
+    "ANON_AVG": "AVG(x, contribution_bounds_per_group => (0, 100)) for ANON_AVG(x CLAMPED BETWEEN 0 AND 100)",
+    "ANON_VAR_POP": "VAR_POP(clamp(x, 0, 100)) for ANON_VAR_POP(x CLAMPED BETWEEN 0 AND 100)",
+    "ANON_STDDEV_POP": "STDDEV_POP(clamp(x, 0, 100)) for ANON_STDDEV_POP(x CLAMPED BETWEEN 0 AND 100)",
+    "ANON_QUANTILES": "QUANTILE_CONT(clamp(x, 0, 100), [0.25, 0.5, 0.75])",
+}
+"""Words of GoogleSQL's SELECT WITH ANONYMIZATION, and what is written here instead. Their bounds are of what one unit adds to a
+group; an average of a unit's own averages is not the average of rows, so that none of them is translated in silence."""
+
+
+def _check_spelling(tokens: list[Token]) -> None:
+    """Refuse (anonymization) the clause and the aggregates of SELECT WITH ANONYMIZATION where they stand as such."""
+    for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
+        name = word(token)
+        if name not in _OLDER:
+            continue
+        clause = name == "ANONYMIZATION" and before is not None and word(before) == "WITH"
+        if clause or (name != "ANONYMIZATION" and after.token_type is _OPEN):
+            raise refuse("anonymization", word=name, way=_OLDER[name], position=token.start + 1)
 
 
 def with_group_bounds(tree: exp.Query) -> exp.Query:
@@ -79,6 +104,8 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
         signed = len(value) == 2 and value[0].token_type is TokenType.DASH
         if equals.token_type is not TokenType.EQ or not (signed or len(value) == 1):
             raise refuse("syntax", detail="options are written name = value, ...", position=tokens[start].start + 1)
+        if word(name) == "REPORT_FORMAT":
+            raise refuse("report_format", position=name.start + 1)
         if name.text.lower() in dict(options):
             raise refuse("syntax", detail=f"{name.text} stands twice among the options", position=name.start + 1)
         options.append((name.text.lower(), "".join(piece.text for piece in value)))
@@ -90,6 +117,8 @@ def _clamped(tokens: list[Token], arrow: int) -> list[Token]:
     """The tokens with the argument in front of a named one clamped. `arrow`: the place of =>."""
     name = tokens[arrow - 1]
     function = _FUNCTIONS.get(word(name))
+    if word(name) == "REPORT_FORMAT":
+        raise refuse("report_format", position=name.start + 1)
     if function is None:
         raise refuse("named_argument", name=name.text, position=name.start + 1)
     begin, comma = _argument_before(tokens, arrow - 1)

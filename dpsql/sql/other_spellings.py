@@ -1,4 +1,4 @@
-"""What other systems spell in another way, read as DuckDB spells it: aggregates, SELECT TOP n, and brackets around joins.
+"""What other systems spell in another way, read as DuckDB spells it: aggregates, lists of values, and brackets around joins.
 
 Spark's and Trino's percentile_approx(x, q [, accuracy]), approx_percentile and percentile, and PostgreSQL's mode() WITHIN GROUP
 (ORDER BY x). The accuracy says how much memory an approximation may take, which there is none of here.
@@ -7,9 +7,6 @@ Spark's and Trino's percentile_approx(x, q [, accuracy]), approx_percentile and 
 from __future__ import annotations
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token
-
-from dpsql.errors.exceptions import refuse
 
 _APPROXIMATE = {"percentile_approx", "approx_percentile"}
 _EXACT = "percentile"
@@ -20,6 +17,8 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
     the first joins of a FROM, which change nothing: joins are made from the left."""
     for select in list(tree.find_all(exp.Select)):
         _without_brackets(select)
+    for listed in tree.find_all(exp.Values):
+        _as_list(listed)
     for node in list(tree.find_all(exp.Anonymous, exp.WithinGroup)):
         if isinstance(node, exp.Anonymous):
             respelt = _percentile(node)
@@ -30,24 +29,13 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
     return tree
 
 
-def without_top(tokens: list[Token]) -> tuple[list[Token], exp.Expr | None]:
-    """The tokens of SELECT TOP n ... without TOP n, and n; other statements as they are. A share (PERCENT) and ties have no
-    meaning here, so that the parser will refuse them."""
-    words = [token.text.upper() for token in tokens[:7]]
-    if words[:2] != ["SELECT", "TOP"]:
-        return tokens, None
-    number, rest = (words[3], 5) if words[2:3] == ["("] and words[4:5] == [")"] else ("".join(words[2:3]), 3)
-    if not number.isdigit() or words[rest : rest + 1] in ([], ["PERCENT"], ["WITH"]):
-        return tokens, None
-    return [tokens[0], *tokens[rest:]], exp.Literal.number(number)
-
-
-def with_top(tree: exp.Query, most: exp.Expr, position: int) -> exp.Query:
-    """The SELECT with LIMIT n. Refuses (syntax) another LIMIT beside it, and sets of which one SELECT alone has a TOP."""
-    if not isinstance(tree, exp.Select) or tree.args.get("limit") or tree.args.get("offset"):
-        raise refuse("syntax", detail="TOP stands in one SELECT without LIMIT", position=position)
-    tree.set("limit", exp.Limit(expression=most))
-    return tree
+def _as_list(values: exp.Values) -> None:
+    """Read x IN (VALUES (1), (2)) as x IN (1, 2)."""
+    membership, rows = values.parent, values.expressions
+    if isinstance(membership, exp.In) and membership.expressions == [values]:
+        items = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in rows]
+        if all(len(item) == 1 for item in items):
+            membership.set("expressions", [item for (item,) in items])
 
 
 def _without_brackets(select: exp.Select) -> None:

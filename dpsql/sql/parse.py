@@ -24,7 +24,9 @@ from dpsql.sql.array_comparisons import lists_as_in
 from dpsql.sql.bigquery import in_plain_sql, with_group_bounds
 from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
-from dpsql.sql.other_spellings import in_own_spelling, with_top, without_top
+from dpsql.sql.other_spellings import in_own_spelling
+from dpsql.sql.pivots import without_pivots
+from dpsql.sql.top_rows import tops_as_limits
 
 MOST_CHARACTERS = 200_000
 MOST_TOKENS = 20_000
@@ -217,8 +219,7 @@ COMMANDS = frozenset({
 
 def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     tokens, options = in_plain_sql(tokens)
-    position = tokens[0].start + 1
-    tokens, top = without_top(tokens)
+    tokens = tops_as_limits([_plain_string(token) for token in tokens])
     first = tokens[0].text.upper()
     if first not in ("SELECT", "WITH", "FROM", "(", "VALUES"):
         if first not in COMMANDS:
@@ -246,11 +247,19 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         tree = _bind_parameters(tree, parameters)
     if parameters or _has(kinds, exp.EQ, exp.NEQ):
         tree = _lists(tree)
-    if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery):
+    if _has(kinds, exp.Pivot):
+        tree = without_pivots(tree)
+        kinds = _kinds(tree)
+    if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values):
         tree = with_group_bounds(in_own_spelling(tree))
-    if top is not None:
-        tree = with_top(tree, top, position)
     return Statement("query", sql, tree, options=options, kinds=kinds)
+
+
+def _plain_string(token: Token) -> Token:
+    """Return a string in dollars ($$text$$, $tag$text$tag$) as the string that it is; other tokens unchanged."""
+    if token.token_type is not TokenType.HEREDOC_STRING:
+        return token
+    return Token(TokenType.STRING, token.text, token.line, token.col, token.start, token.end, token.comments)
 
 
 def _error_place(tokens: Sequence[Token], error: dict[str, Any]) -> int | None:

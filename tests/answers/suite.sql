@@ -13,6 +13,17 @@ SELECT x, COUNT(*) AS n, COUNT(x) AS m0, COUNT(code) AS m1 FROM a GROUP BY x
 SELECT coalesce(code, word) AS k, COUNT(*) AS n FROM a GROUP BY 1
 SELECT COUNT(*) - COUNT(x) AS m0, COUNT(*) FILTER (WHERE code IS NULL AND x IS NULL) AS m1 FROM a
 SELECT x > 5 AS k, COUNT(*) AS n FROM a GROUP BY x > 5
+-- strings in dollars, lists and series of rows, PIVOT
+SELECT kind, COUNT(*) AS n FROM a WHERE kind = $$p$$ OR kind = $x$q$x$ GROUP BY kind
+SELECT kind, COUNT(*) AS n FROM a WHERE kind IN (VALUES ('p'), ('q')) GROUP BY kind
+SELECT k, COUNT(x) AS n FROM generate_series(1, 9, 2) AS g(k) LEFT JOIN a ON x = k GROUP BY k
+SELECT k, COUNT(*) AS n FROM a JOIN range(2, 5) AS g(k) ON x = k GROUP BY k
+SELECT k, COUNT(*) AS n FROM a JOIN generate_series(DATE '2024-01-01', DATE '2024-12-01', INTERVAL '1 month') AS g(k) ON date_trunc('month', day) = k GROUP BY k
+SELECT k FROM generate_series(DATE '2024-01-31', TIMESTAMP '2024-06-30 12:00:00', INTERVAL '1 month') AS g(k) ORDER BY k
+SELECT k FROM range(9, 1, -3) AS g(k) ORDER BY k
+SELECT * FROM (SELECT code, kind, x FROM a) PIVOT (SUM(x) FOR kind IN ('p' AS m0, 'q' AS m1)) AS t
+SELECT * FROM a PIVOT (COUNT(*) AS n, COUNT(x) AS m FOR kind IN ('p', 'q', 'none') GROUP BY code)
+SELECT * FROM (SELECT code, kind, COUNT(*) AS c FROM a GROUP BY code, kind) PIVOT (SUM(c) FOR kind IN ('p' AS m0, 'q' AS m1))
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

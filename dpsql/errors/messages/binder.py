@@ -11,6 +11,13 @@ register("ambiguous_column", "42702", 'column reference "{name}" is ambiguous', 
 register("duplicate_name", "42712", 'table name "{name}" specified more than once', "give one of them another alias")
 register("alias_count", "42P10", "the alias names {got} columns, there are {want}", "name as many columns as there are")
 register(
+    "series",
+    "0A000",
+    "this series of rows is not understood: {reason}",
+    "write generate_series(0, 11), or generate_series(DATE '2024-01-01', DATE '2024-12-01', INTERVAL '1 month'), of at most "
+    "{most} rows",
+)
+register(
     "table_function", "0A000", "functions cannot stand in FROM", "name a table of the policy (SHOW TABLES lists them)"
 )
 register(

@@ -44,6 +44,24 @@ register(
     "contribution_bounds_per_group => (low, high); error bars come with every answer",
 )
 register(
+    "report_format",
+    "0A000",
+    "there is no report_format: answers are rows, not JSON or PROTO",
+    "leave it out; DP_INTERVAL_LOW(COUNT(*)) and DP_INTERVAL_HIGH(COUNT(*)) are columns with the ends of the error bar",
+)
+register(
+    "anonymization",
+    "0A000",
+    "{word} is the older spelling of differential privacy in GoogleSQL",
+    "write {way}",
+)
+register(
+    "pivot",
+    "0A000",
+    "this PIVOT is not understood: {reason}",
+    "write FROM (SELECT k, x, g FROM t) PIVOT (SUM(x) FOR k IN ('a', 'b')), or PIVOT (SUM(x) FOR k IN ('a', 'b') GROUP BY g)",
+)
+register(
     "group_bounds",
     "0A000",
     "contribution_bounds_per_group is not understood here: {reason}",

@@ -185,7 +185,7 @@ class QueryBinder:
 
     def source(self, node: exp.Expr, environment: Environment, rows: bool = False) -> tuple[str, Bound]:
         """One item of FROM: its alias and what it is. `rows`: aggregates stand above, so DISTINCT rows are rows."""
-        if isinstance(node, exp.Table):
+        if isinstance(node, exp.Table) and not isinstance(node.this, exp.GenerateSeries):
             only(node, "this", "alias", "db", "catalog")
             alias = node.alias or node.name
             common = None if node.args.get("db") else environment.find(node.name)
@@ -196,7 +196,7 @@ class QueryBinder:
             only(node, "this", "alias")
             bound = (self._distinct_rows(node.this, environment) if rows else None) or self.query(bare, environment)
         elif (written := written_rows(node)) is not None:
-            alias, released = node.alias, self.query(written[0], environment)
+            alias, released = node.alias or node.name, self.query(written[0], environment)
             assert isinstance(released, Released)
             bound = with_facts(released, written[1])
             return alias, replace(bound, tree=with_names(bound, names := column_names(node, written[1])), columns=names)

@@ -184,7 +184,7 @@ def _public_rows(context: BindingContext, query: exp.Expr, environment: Environm
     if source is None or not isinstance(source.this, exp.Table) or environment.find(source.this.name) is not None:
         return None
     table = context.policy.table(source.this.name)
-    if table is None or not table.public:
+    if table is None or not table.public or _is_computed(select):
         return None
     only(select, "expressions", "from_", "where")
     only(source.this, "this", "alias", "db", "catalog")
@@ -200,6 +200,14 @@ def _public_rows(context: BindingContext, query: exp.Expr, environment: Environm
             only(star)
         return below
     return project(below, [(output_name(item), scalars.bind(item.unalias())) for item in select.expressions])
+
+
+_ROW_BY_ROW = ("expressions", "from_", "where")
+
+
+def _is_computed(select: exp.Expr) -> bool:
+    """Return whether a SELECT has clauses over all of its rows (DISTINCT, LIMIT, GROUP BY): it is a result for IN and EXISTS."""
+    return any(value for name, value in select.args.items() if name not in _ROW_BY_ROW)
 
 
 def _is_protected(right: Protected, context: BindingContext) -> bool:

@@ -1,4 +1,4 @@
-"""VALUES and UNNEST in FROM: rows that the question itself lists, read as a UNION ALL of SELECTs without FROM.
+"""VALUES, UNNEST and generate_series in FROM: rows that the question itself lists, read as a UNION ALL of SELECTs without FROM.
 
 They are public, so joining with them is joining with a result: a row of a privacy unit meets at most one of them where the
 compared columns are unique. That is decided here, on the values as they are compared: integers exactly, numbers with a
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date, datetime
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -17,34 +18,35 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Facts, Type
-from dpsql.sql.binder.scalars import literal_value
+from dpsql.sql.binder.scalars import literal_value, temporal
 from dpsql.sql.binder.scope import Released, only
+from dpsql.sql.binder.series import series_name, series_rows
 from dpsql.sql.parse import place
 
-MOST_ROWS = 1_000
 MOST_COLUMNS = 20
+MOST_ROWS = 1_000
 _MOST_TOGETHER = 2
+_TEMPORAL = {"DATE": Type.DATE, "TIMESTAMP": Type.TIMESTAMP}
 Rows = Sequence[Sequence[exp.Expr]]
 
 
 def written_rows(node: exp.Expr) -> tuple[exp.Query, Rows] | None:
-    """Return the rows of VALUES or UNNEST(ARRAY[...]) with a query that returns them; None for anything else in FROM."""
+    """Return the rows of VALUES, UNNEST(ARRAY[...]) or a series with a query that returns them; None for anything else."""
     if isinstance(node, exp.Values):
         only(node, "expressions", "alias")
         rows: Rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
     elif isinstance(node, exp.Unnest) and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Array):
         only(node, "expressions", "alias")
         rows = [[item] for item in node.expressions[0].expressions]
+    elif (series := series_rows(node)) is not None:
+        rows = series
     else:
         return None
     if not rows or len(rows) > MOST_ROWS or len(rows[0]) > MOST_COLUMNS:
         raise refuse("clause", what=f"a list of no rows, or of more than {MOST_ROWS} rows", position=place(node))
     if len({len(row) for row in rows}) != 1:
         raise refuse("syntax", detail="rows of VALUES have different numbers of columns", position=place(node))
-    query: exp.Query = _select(rows[0])
-    for row in rows[1:]:
-        query = exp.Union(this=query, expression=_select(row), distinct=False)
-    return query, rows
+    return _stacked(rows), rows
 
 
 def column_names(node: exp.Expr, rows: Rows) -> tuple[str, ...]:
@@ -56,6 +58,8 @@ def column_names(node: exp.Expr, rows: Rows) -> tuple[str, ...]:
     )
     if not names and isinstance(node, exp.Unnest):
         return (node.alias or "unnest",)
+    if not names and isinstance(node, exp.Table):
+        return (series_name(node),)
     return names or tuple(f"col{number}" for number in range(len(rows[0])))
 
 
@@ -73,6 +77,14 @@ def with_facts(bound: Released, rows: Rows) -> Released:
             if len(set(together)) == len(together):
                 unique.add(frozenset(numbers))
     return replace(bound, facts=facts, unique=frozenset(unique))
+
+
+def _stacked(rows: Rows) -> exp.Query:
+    """Return a UNION ALL of rows, in halves: 1,000 rows are nested ten levels deep."""
+    if len(rows) == 1:
+        return _select(rows[0])
+    middle = (len(rows) + 1) // 2
+    return exp.Union(this=_stacked(rows[:middle]), expression=_stacked(rows[middle:]), distinct=False)
 
 
 def _select(row: Sequence[exp.Expr]) -> exp.Select:
@@ -93,6 +105,9 @@ def _column(items: Sequence[exp.Expr]) -> tuple[Facts, list[Any]] | None:
         return Facts(Type.TEXT, values=listed, nullable=nullable), values
     if kinds == {bool}:
         return Facts(Type.BOOLEAN, values=listed, nullable=nullable), values
+    if kinds in ({datetime}, {date}):
+        type_ = Type.TIMESTAMP if kinds == {datetime} else Type.DATE
+        return Facts(type_, min(present), max(present), listed, nullable), values
     if kinds == {int}:
         low, high = Fraction(min(present)), Fraction(max(present))
         return Facts(Type.INTEGER, low, high, listed, nullable), values
@@ -114,6 +129,10 @@ def _value(item: exp.Expr) -> Any:
         return bool(bare.this)
     if isinstance(bare, exp.Literal):
         return literal_value(bare)
+    if isinstance(bare, exp.Cast) and isinstance(bare.this, exp.Literal) and bare.this.is_string:
+        type_ = _TEMPORAL.get(bare.to.sql("duckdb"))
+        if type_ is not None:
+            return temporal(bare.this.name, type_, item)
     if isinstance(bare, exp.Neg) and isinstance(bare.this, exp.Literal) and not bare.this.is_string:
         return -literal_value(bare.this)
     raise _NoLiteral

@@ -63,3 +63,70 @@ SELECT VAR(age) FROM patients
 -- l1: 1
 -- rows: 1
 SELECT COUNT(*) FROM patients WHERE to_timestamp(age) < '1970-01-01 00:00:30'::timestamptz
+
+-- query: top_in_a_subquery
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT SUM(n) FROM (SELECT TOP 2 region, COUNT(*) AS n FROM patients GROUP BY region ORDER BY n DESC) AS t
+
+-- query: string_in_dollars
+-- keys: none
+-- l1: 1
+-- rows: 1
+SELECT COUNT(*) FROM patients WHERE region = $$north$$ OR region = $tag$south$tag$
+
+-- query: in_values
+-- keys: none
+-- l1: 1
+-- rows: 1
+SELECT COUNT(*) FROM patients WHERE region IN (VALUES ('north'), ('south'))
+
+-- query: in_different_public_rows
+-- keys: none
+-- l1: 1
+-- rows: 1
+SELECT COUNT(*) FROM patients WHERE region IN (SELECT DISTINCT region FROM regions WHERE zone = 'a')
+
+-- query: in_the_first_public_rows
+-- keys: none
+-- l1: 1
+-- rows: 1
+SELECT COUNT(*) FROM patients WHERE region IN (SELECT region FROM regions ORDER BY population DESC LIMIT 2)
+
+-- query: series
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT n, COUNT(visit_id) FROM generate_series(0, 5) AS g(n) LEFT JOIN visits ON nights = n GROUP BY n
+
+-- query: series_of_moments
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT m, COUNT(*) FROM visits JOIN generate_series(DATE '2024-01-01', DATE '2024-12-01', INTERVAL '1 month') AS g(m)
+ON date_trunc('month', day) = m GROUP BY m
+
+-- query: written_dates
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM visits JOIN (VALUES (DATE '2024-01-01'), (DATE '2024-02-29')) AS v(d) ON day = d
+
+-- query: pivot
+-- keys: public
+-- l1: 120, 120
+-- rows: 120, 120
+SELECT * FROM (SELECT region, sex, age FROM patients) PIVOT (SUM(age) FOR sex IN ('f', 'm'))
+
+-- query: pivot_with_groups_and_names
+-- keys: public
+-- l1: 600, 600, 600, 600
+-- rows: 30, 30, 30, 30
+SELECT * FROM visits PIVOT (COUNT(*) AS n, SUM(nights) AS nights FOR ward IN ('er' AS emergency, 'icu') GROUP BY day) AS p
+
+-- query: pivot_of_results
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT * FROM (SELECT region, sex, COUNT(*) AS n FROM patients GROUP BY region, sex) PIVOT (SUM(n) FOR sex IN ('f', 'm', NULL))

@@ -8,11 +8,6 @@ SELECT COUNT(*) FROM visits TABLESAMPLE 10 PERCENT
 -- at: t
 WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT COUNT(*) FROM t
 
--- query: pivot
--- sqlstate: 0A000
--- at: visits
-SELECT * FROM visits PIVOT (COUNT(*) FOR ward IN ('er', 'icu'))
-
 -- query: unnest_of_no_list
 -- sqlstate: 0A000
 -- at: 5

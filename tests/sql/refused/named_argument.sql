@@ -1,7 +1,7 @@
--- query: a_format_of_the_answer
+-- query: a_confidence
 -- sqlstate: 0A000
--- at: report_format
-SELECT COUNT(cost, report_format => 'JSON') FROM visits
+-- at: confidence
+SELECT COUNT(cost, confidence => 0.9) FROM visits
 
 -- query: a_string_for_its_name
 -- sqlstate: 0A000

@@ -48,5 +48,5 @@ SELECT TOP 10 PERCENT region, COUNT(*) FROM patients GROUP BY region
 
 -- query: top_beside_limit
 -- sqlstate: 42601
--- at: SELECT
+-- at: TOP
 SELECT TOP 1 region, COUNT(*) FROM patients GROUP BY region LIMIT 2

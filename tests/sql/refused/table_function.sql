@@ -1,7 +1,7 @@
--- query: range
+-- query: glob
 -- sqlstate: 0A000
--- at: range
-SELECT * FROM range(10)
+-- at: glob
+SELECT * FROM glob('*')
 
 -- query: read_csv
 -- sqlstate: 0A000

@@ -354,7 +354,7 @@ def test_under_min_units_a_threshold_is_what_so_many_units_may_add(
             assert f"{least} or more" in (error.hint or "")
             refused(session, "watch_units", lambda: session.explain(sql))
         release = ask(session, least, sql)
-        ((is_above, value, *_),) = release.rows()
+        ((_, value, *_),) = release.rows()
         assert value is None or value >= least
         session.execute("SET dp.watch = other")
         refused(session, "watch_units", lambda: ask(session, least - 1, sql))

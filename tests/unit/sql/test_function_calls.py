@@ -206,7 +206,7 @@ CASE WHEN x THEN 1 END | CASE WHEN b THEN 1 ELSE 'a' END | coalesce(x, t) | x = 
 d > '2024-13-01' | DATE 'infinity' | d + INTERVAL x DAY | d + INTERVAL '1.5' DAY | d + INTERVAL '1 day 2 hours'
 d + INTERVAL '--5' DAY | d + INTERVAL '²' DAY | d + INTERVAL 1 DECADE | d + INTERVAL 9999999999 DAY
 d + INTERVAL 2 HOUR | x + INTERVAL 1 DAY | INTERVAL 1 DAY - d | INTERVAL 1 DAY | 9223372036854775808 | 1e999
-x -> 'a' | struct_pack(a := x) | unnest([x]) | nosuch(x) | upper(t, t) | E'a' | $$a$$ | x'ff' | read_csv('f')
+x -> 'a' | struct_pack(a := x) | unnest([x]) | nosuch(x) | upper(t, t) | E'a' | x'ff' | read_csv('f')
 getenv('HOME') | error('x') | t::blob | strftime(d, '%f') | mode(x) | list_value(x) | x NOT IN (SELECT 1)
 x !~~ 'a' | s AT TIME ZONE t | x AT TIME ZONE 'UTC' | regexp_matches(t, '(') | regexp_matches(t, 'a', 'x') | t !~ u
 regexp_matches(t, 'a{1001}') | regexp_replace(t, '\\B', 'x') | regexp_replace(t, 'a\\\\\\C', 'x') | regexp_replace(t, '\\Qa', 'x')

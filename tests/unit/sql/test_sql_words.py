@@ -22,7 +22,6 @@ PLACES = {
     "SUM(~nights) FROM visits": "~", "SUM(nights << 1) FROM visits": "<<",
     "MAX(cost, 3) FROM visits": "MAX with a second argument", "SUM([1][1]) FROM visits": "a subscript [...]",
     "SUM(cost) FROM visits TABLESAMPLE 10%": "a table with TABLESAMPLE",
-    "COUNT(*) FROM visits PIVOT (SUM(cost) FOR nights IN (1, 2))": "a table with PIVOT",
     "SUM(cost ORDER BY cost) FROM visits": "ORDER BY", "SUM({'a': 1}.a) FROM visits": "a field of a value",
     "COUNT(*) FROM visits FOR UPDATE": "SELECT with FOR UPDATE", "SUM(cost -> 'a') FROM visits": "x -> ...",
     "COUNT(*) FROM visits LIMIT 10%": "LIMIT in percent", "SUM(cost) FROM UNNEST(5) v(cost)": "UNNEST in FROM",

@@ -1,0 +1,39 @@
+-- query: groups_not_said
+-- sqlstate: 0A000
+-- at: SUM
+SELECT * FROM visits PIVOT (SUM(cost) FOR ward IN ('er', 'icu'))
+
+-- query: groups_behind_a_star
+-- sqlstate: 0A000
+-- at: SUM
+SELECT * FROM (SELECT * FROM visits) PIVOT (SUM(cost) FOR ward IN ('er', 'icu'))
+
+-- query: unnamed_aggregates
+-- sqlstate: 0A000
+-- at: SUM
+SELECT * FROM visits PIVOT (SUM(cost), COUNT(*) FOR ward IN ('er', 'icu') GROUP BY day)
+
+-- query: values_that_are_names
+-- sqlstate: 0A000
+-- at: er
+SELECT * FROM visits PIVOT (SUM(cost) FOR ward IN (er, icu) GROUP BY day)
+
+-- query: several_keys
+-- sqlstate: 0A000
+-- at: SUM
+SELECT * FROM visits PIVOT (SUM(cost) FOR ward IN ('er') nights IN (1, 2) GROUP BY day)
+
+-- query: of_a_joined_table
+-- sqlstate: 0A000
+-- at: SUM
+SELECT * FROM patients JOIN visits PIVOT (SUM(cost) FOR ward IN ('er') GROUP BY patient_id) AS p USING (patient_id)
+
+-- query: unpivot
+-- sqlstate: 0A000
+-- at: v
+SELECT * FROM visits UNPIVOT (v FOR k IN (nights, code))
+
+-- query: of_a_row_function
+-- sqlstate: 0A000
+-- at: lower
+SELECT * FROM visits PIVOT (lower(diagnosis) FOR ward IN ('er', 'icu') GROUP BY day)
