@@ -18,6 +18,7 @@ from benchmarks import (
     cold,
     compare,
     coverage,
+    coverage_questions,
     errors,
     estimates,
     fixed_cost,
@@ -63,10 +64,19 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option(
     "--gate", is_flag=True, help="--errors: exit with 1 where another system's error is smaller, measured twice"
 )
+@click.option(
+    "--case", "case_", multiple=True, help="--errors: cases with these words in their name; may be repeated [all]"
+)
 @click.option("--seconds", default=errors.SECONDS, show_default=True, help="--errors: for each question and system")
 @click.option("--accuracy", "accuracy_", is_flag=True, help="AVG and VAR beside the composition by hand; heavy tails")
 @click.option(
     "--coverage", "coverage_", is_flag=True, help="how often error bars hold the exact answer, for every class"
+)
+@click.option(
+    "--combinations",
+    "combinations_",
+    is_flag=True,
+    help="the same for COUNT, SUM, AVG, VAR in every combination of settings",
 )
 @click.option(
     "--estimates", "estimates_", is_flag=True, help="the error of AVG, VAR, CORR ... beside that of plain ratios"
@@ -101,8 +111,8 @@ def main(**given: Any) -> None:
         for part, work in _parts(given, folder).items():
             before = os.getloadavg()[0]
             found = work()
-            if part == "errors" and given["gate"]:
-                failed = _gate(found, given, folder)
+            if part in ("errors", "ranks") and given["gate"]:
+                failed += _gate(found, given, folder)
             _say(f"wrote {report.write(out, part, command, (before, os.getloadavg()[0]), found)}")
     for path in [*report.render(out), *(report.rewrite_docs(out, PAGE) if given["docs"] else [])]:
         _say(f"wrote {path}")
@@ -164,10 +174,15 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         environments = given["environments"] or folder / "peers"
         return compare.compare(folder, environments, given["peers"], rows=rows(100_000), repeat=repeat, say=_say)
 
-    def wrong() -> Any:
+    cases = [case for case in errors.CASES if not given["case_"] or any(words in case.name for words in given["case_"])]
+    ranked, usual = [case for case in cases if case.ranked], [case for case in cases if not case.ranked]
+
+    def wrong(cases: Sequence[errors.Case]) -> Any:
         environments = given["environments"] or folder / "peers"
         size, seconds = rows(100_000), given["seconds"]
-        return errors.compare_errors(folder, environments, given["errors_"], rows=size, seconds=seconds, say=_say)
+        return errors.compare_errors(
+            folder, environments, given["errors_"], rows=size, seconds=seconds, say=_say, cases=cases
+        )
 
     def many(found: list[Any]) -> Any:
         return [asdict(one) for one in found]
@@ -185,9 +200,14 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         ),
         "cold": (given["cold_"], lambda: many(cold.cold(folder, repeat))),
         "peers": (bool(given["peers"]), peers),
-        "errors": (bool(given["errors_"]), wrong),
+        "errors": (bool(given["errors_"] and usual), lambda: wrong(usual)),
+        "ranks": (bool(given["errors_"] and ranked), lambda: wrong(ranked)),
         "accuracy": (given["accuracy_"], accurate),
         "coverage": (given["coverage_"], lambda: coverage.coverage(folder, repeat, _say)),
+        "combinations": (
+            given["combinations_"],
+            lambda: coverage.coverage(folder, repeat, _say, coverage_questions.COMBINATIONS),
+        ),
         "estimates": (given["estimates_"], lambda: many(estimates.estimates(folder, repeat, _say))),
         "quantiles": (given["quantiles_"], lambda: many(rank_errors.rank_errors(folder, repeat, _say))),
         "timing": (given["timing_"], lambda: many(timing.timing(folder, max(20, 20 * repeat), _say))),

@@ -17,7 +17,7 @@ NAMES = {
 COLOURS = {
     "row": "#1f77b4", "row_copy": "#aec7e8", "copy": "#2ca02c", "in_place": "#98df8a", "unprepared": "#d62728", "raw": "#7f7f7f",
     "prepare": "#9467bd", "raw users": "#bcbd22", "copy users": "#17becf", "dpsql": "#1f77b4", "smartnoise": "#ff7f0e",
-    "opendp": "#2ca02c", "pipelinedp": "#9467bd", "qrlew": "#8c564b",
+    "opendp": "#2ca02c", "pipelinedp": "#9467bd", "qrlew": "#8c564b", "diffprivlib": "#e377c2",
 }  # fmt: skip
 TARGET = 1.3
 

@@ -38,7 +38,7 @@ def compare(
     for level, way in LEVELS.items():
         facts = {
             "data": str(copy), "level": level, "rows": rows, "epsilon": EPSILON, "delta": DELTA, "max_rows": MAX_ROWS,
-            "upper": 500, "private": False,
+            "upper": 500, "private": False, "quantiles": {},
             "regions": region_names(), "days": [str(FIRST_DAY + timedelta(days=at)) for at in range(DAYS)],
         }  # fmt: skip
         with ExitStack() as stack:

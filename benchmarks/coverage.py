@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import count
-from math import sqrt
+from math import lgamma, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ ENOUGH = 0.004
 """Standard error of a share of 95 % bars at which no more are counted."""
 _LEDGERS = count()
 LEAST_ANSWERS, MOST_ANSWERS = 30, 2_000
+MOST_WITHOUT_ANY = 100
+"""Answers after which no more are asked for where none has shown a row."""
+LEAST_OF_MANY, LEAST_BARS = 3, 600
+"""Answers with many rows that are enough, and the bars in `LEAST_ANSWERS` of those with few."""
 EVERY = 3
 """Of answers with a single row one in so many is counted at all confidences, the others at 95 %."""
 
@@ -70,7 +75,9 @@ class Covered:
         """Whether enough bars are counted: `wanted`, or fewer where their share is known well."""
         answers = len(self.answers[0.95])
         enough = self.bars >= wanted or (self.bars > 0 and self.error <= ENOUGH)
-        return answers >= MOST_ANSWERS or (answers >= LEAST_ANSWERS and enough)
+        least = max(LEAST_OF_MANY, min(LEAST_ANSWERS, LEAST_BARS * answers // max(1, self.bars)))
+        most = MOST_ANSWERS if self.bars else MOST_WITHOUT_ANY
+        return answers >= most or (answers >= least and enough)
 
 
 def cover(folder: Path, setting: Setting, question: Question, wanted: int) -> dict[str, Covered]:
@@ -143,12 +150,14 @@ def _count(
                 counted.unknown += int((there & (nothing | ~np.isfinite(low))).sum())
 
 
-def coverage(folder: Path, repeat: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Every question in every setting, on all cores: 100 bars of each class for each unit of `repeat`, fewer where the share at
-    95 % is known within half a point by then."""
-    work = [(setting, question) for setting in SETTINGS for question in QUESTIONS
+def coverage(
+    folder: Path, repeat: int, say: Callable[[str], None], settings: Sequence[Setting] = SETTINGS
+) -> list[dict[str, Any]]:
+    """Every question in each of `settings`, on all cores: 100 bars of each class for each unit of `repeat`, fewer where the
+    share at 95 % is known within half a point by then."""
+    work = [(setting, question) for setting in settings for question in QUESTIONS
             if question.when(setting) and (not setting.classes or setting.classes & {*question.classes})]  # fmt: skip
-    for setting in SETTINGS:
+    for setting in settings:
         write_data(folder, setting)
     rows: dict[int, list[dict[str, Any]]] = {}
     # Not forked: a copy of a process whose engine runs threads may end at any moment.
@@ -166,7 +175,36 @@ def _facts(folder: Path, setting: Setting, question: Question, wanted: int) -> l
         {
             "setting": setting.label, "question": name, "wide": question.wide, "narrow": question.narrow, "bars": counted.bars,
             "shares": [counted.share(confidence) for confidence in CONFIDENCES], "error": counted.error,
-            "unknown": counted.unknown / max(1, counted.bars),
+            "unknown": counted.unknown / max(1, counted.bars), "facts": setting.facts,
         }
         for name, counted in cover(folder, setting, question, wanted).items()
     ]  # fmt: skip
+
+
+def surely(held: int, bars: int, confidence: float = 0.99) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson (1934) for a probability of which `held` of independent `bars` were seen."""
+    tail = (1 - confidence) / 2
+    low = 0.0 if held == 0 else _where(lambda share: _at_least(held, bars, share) >= tail)
+    high = 1.0 if held == bars else _where(lambda share: _at_least(held + 1, bars, share) > 1 - tail)
+    return low, high
+
+
+def _where(reached: Callable[[float], bool]) -> float:
+    """Return the smallest share in [0, 1] at which something that stays true is."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def _at_least(held: int, bars: int, share: float) -> float:
+    """Return the probability that at least `held` of `bars` hold, each with probability `share`."""
+    numbers = np.arange(held, bars + 1)
+    ways = lgamma(bars + 1) - _log_factorials(bars)[numbers] - _log_factorials(bars)[bars - numbers]
+    return float(np.exp(ways + numbers * np.log(share) + (bars - numbers) * np.log1p(-share)).sum())
+
+
+@cache
+def _log_factorials(most: int) -> np.ndarray:
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])

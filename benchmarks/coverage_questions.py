@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -40,6 +42,11 @@ class Setting:
         words = [f"{self.groups:,} groups of {self.rows:,} rows", f"epsilon {self.epsilon:g}", self.accountant]
         words += [f"{ROWS_OF_A_PERSON} rows a person"] * self.entity + ["private keys"] * self.private
         return ", ".join(words)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What tells it from other settings, for a report."""
+        return {name: getattr(self, name) for name in ("groups", "rows", "epsilon", "accountant", "entity", "private")}
 
     def filled(self, sql: str) -> str:
         """`sql` with the sizes of this setting: `{rows}` of a group, `{some}` that nearly every group has more of, `{clip}`
@@ -191,6 +198,24 @@ SETTINGS = (
 )
 
 
+_EVERYWHERE = frozenset({"COUNT", "SUM", "AVG", "VAR"})
+_MOST_ROWS = 1_000_000
+
+
+def _combination(groups: int, epsilon: float, accountant: str, entity: bool, private: bool) -> Setting:
+    """A setting with as many rows of a group as are needed for private keys to be shown, otherwise fewer the more groups."""
+    shown = (250 if entity else 45) * round(1 / epsilon)
+    rows = shown if private else {10: 300, 300: 100, 3_840: 30, 20_000: 10}[groups]
+    return Setting(groups, rows, epsilon, accountant, entity, private, _EVERYWHERE)
+
+
+COMBINATIONS = tuple(
+    setting
+    for private, entity, groups in product((False, True), (False, True), (10, 300, 3_840, 20_000))
+    for accountant, epsilon in product(("pure", "zcdp"), (0.1, 1.0))
+    if (setting := _combination(groups, epsilon, accountant, entity, private)).rows * groups <= _MOST_ROWS
+)
+"""Every combination of privacy unit, accountant, keys, number of groups and epsilon, where a million rows are enough."""
 _PEOPLE = """
   people:
     max_rows: 1

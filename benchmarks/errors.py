@@ -6,6 +6,7 @@ Only answers count here, not time, so that this part may run on a busy machine.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,7 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
 from functools import partial
+from itertools import count
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import duckdb
@@ -22,7 +25,19 @@ import numpy as np
 from benchmarks.accuracy import build_heavy
 from benchmarks.compare import DELTA, EPSILON, by_key
 from benchmarks.data import COLUMNS, DAYS, FIRST_DAY, MAX_ROWS, build_parquet, region_names, table_policy
-from benchmarks.peers.drive import Peer, Rows, Unusable, environment
+from benchmarks.order_statistics import (
+    MOST,
+    REGIONS,
+    ROWS_OF_A_USER,
+    SHARES,
+    STEPS,
+    build_ranked,
+    ratio_of_means,
+    rows_off,
+    sorted_values,
+)
+from benchmarks.order_statistics import QUESTIONS as QUANTILES
+from benchmarks.peers.drive import QUANTILES_ALONE, WITHOUT_QUANTILES, Peer, Rows, Unusable, environment
 from benchmarks.peers.marks import NOTES
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD, Question
@@ -38,8 +53,6 @@ LEAST_REPEATS = 4
 SECONDS = 60.0
 CONFIDENCE = 0.99
 REPLICATES = 20_000
-MOST = 1_000.0
-"""Larger ratios, and those to no error at all, are shown as this."""
 HEAVY_ROWS = 320
 PRIVATE = Question("Q9", "COUNT by 50 private regions", "SELECT region, count(*) AS n FROM purchases GROUP BY region")
 HEAVY = (
@@ -49,6 +62,7 @@ HEAVY = (
 )
 ANSWERED = tuple(question for question in WORKLOAD if question.name != "Q8")
 Say = Callable[[str], None]
+_LEDGERS = count()
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,8 @@ class Case:
     """Data, privacy unit and noise of a comparison. `max_rows`: None where every row is a privacy unit.
 
     `private`: no system is told the regions. `gaussian`: the noise of every system that has it is Gaussian, (EPSILON,
-    DELTA) reached through zCDP here. `totals`: dpsql is also asked with these bounds on a user's total.
+    DELTA) reached through zCDP here. `totals`: dpsql is also asked with these bounds on a user's total. `ranked`: order
+    statistics of data of their own, in which nobody has more than `max_rows` rows.
     """
 
     name: str
@@ -67,6 +82,17 @@ class Case:
     gaussian: bool = False
     heavy: bool = False
     totals: tuple[int, ...] = ()
+    ranked: bool = False
+    epsilon: float = EPSILON
+
+    @property
+    def regions(self) -> list[str]:
+        """All regions, which systems are told unless they are private."""
+        return region_names()[: REGIONS if self.ranked else None]
+
+
+def _of_ranks(unit: str, max_rows: int | None, epsilon: float) -> Case:
+    return Case(f"{unit}, order statistics, epsilon {epsilon:g}", max_rows, QUANTILES, ranked=True, epsilon=epsilon)
 
 
 CASES = (
@@ -77,6 +103,8 @@ CASES = (
     Case("row, private regions", None, (PRIVATE,), private=True),
     Case("user, private regions", MAX_ROWS, (PRIVATE,), private=True),
     Case("user, heavy tail", HEAVY_ROWS, HEAVY, upper=100, heavy=True, totals=(10_000,)),
+    *(_of_ranks("row", None, epsilon) for epsilon in (0.1, 1.0)),
+    *(_of_ranks("user", ROWS_OF_A_USER, epsilon) for epsilon in (0.1, 1.0)),
 )
 
 
@@ -85,9 +113,10 @@ class Error:
     """One column of one question by one system.
 
     `error`: median over groups and repeats of |answer - exact| / |exact|, exact over all rows; a group that is not shown
-    has error 1. `noise`: the same to the exact answer that is expected after bounding. `bias`: median of the signed
-    relative error. `ratio`: error of dpsql to this one, with its bootstrap interval of `CONFIDENCE`; `noise_ratio`
-    likewise. `note`: what the system does otherwise than it was asked to. `problem`: why there is no number.
+    has error 1. Of order statistics (column `rows`) it is the mean share of a group's rows between the two. `noise`: the same
+    to the exact answer that is expected after bounding. `bias`: median of the signed relative error. `ratio`: error of dpsql
+    to this one, with its interval of `CONFIDENCE`; `noise_ratio` likewise. `note`: what the system does otherwise than it was
+    asked to. `problem`: why there is no number.
     """
 
     case: str
@@ -113,7 +142,13 @@ def compare_errors(
     """One record for each case, question, column and system. `seconds`: for each question and system."""
     found = []
     for case in cases:
-        data = _heavy_parquet(folder) if case.heavy else build_parquet(folder, rows)
+        data = (
+            _heavy_parquet(folder)
+            if case.heavy
+            else build_ranked(folder)
+            if case.ranked
+            else build_parquet(folder, rows)
+        )
         with ExitStack() as stack:
             asked, problems = _systems(stack, folder, data, environments, names, case)
             for name, problem in problems.items():
@@ -172,13 +207,16 @@ def _systems(
     for total in case.totals:
         asked[f"dpsql, max_total {total:,}"] = _own(stack, policy, total)
     facts = {
-        "data": str(data), "level": "row" if case.max_rows is None else "user", "epsilon": EPSILON, "delta": DELTA,
+        "data": str(data), "level": "row" if case.max_rows is None else "user", "epsilon": case.epsilon, "delta": DELTA,
         "rows": _count(data), "max_rows": case.max_rows or 1, "upper": case.upper, "private": case.private,
-        "rho": float(_rho()) if case.gaussian else None, "regions": region_names(),
+        "rho": float(_rho()) if case.gaussian else None, "regions": case.regions, "quantiles": SHARES if case.ranked else {},
+        "cells": STEPS,
         "days": [str(FIRST_DAY + timedelta(days=at)) for at in range(DAYS)],
     }  # fmt: skip
     problems = {}
     for name in names:
+        if name in (WITHOUT_QUANTILES if case.ranked else QUANTILES_ALONE):
+            continue
         try:
             peer = stack.enter_context(Peer(name, environment(name, environments), facts))
             asked[name] = lambda question, peer=peer: peer.ask(question.name).rows
@@ -196,9 +234,12 @@ def _policy(folder: Path, data: Path, case: Case) -> Path:
     columns = tuple(column.replace("upper: 500", f"upper: {case.upper}") for column in COLUMNS)
     if case.private:
         columns = tuple(_without_domain(column) for column in columns)
-    name = f"{data.stem}-{case.name.replace(', ', '-').replace(' ', '-')}"
+    if case.ranked:
+        columns = tuple(column.replace(", ".join(region_names()), ", ".join(case.regions)) for column in columns)
+    name = f"{data.stem}-{case.name.replace(', ', '-').replace(' ', '-').replace('.', '')}"
+    name += f"-{os.getpid()}-{next(_LEDGERS)}"  # no run finds the budget spent by another
     accountant = "zcdp" if case.gaussian else "pure"
-    epsilon = math.sqrt(2 * float(_rho())) * (1 - 1e-9) if case.gaussian else EPSILON
+    epsilon = math.sqrt(2 * float(_rho())) * (1 - 1e-9) if case.gaussian else case.epsilon
     return table_policy(
         folder, name, "purchases", data, columns, case.max_rows, accountant=accountant, epsilon=round(epsilon, 9)
     )
@@ -243,13 +284,43 @@ def _heavy_parquet(folder: Path) -> Path:
     return path
 
 
+@dataclass(frozen=True)
+class _Measure:
+    """One column of a report: `signed` gives the error to the answer over all rows for each group and answer, `noise` that to
+    what bounding leaves of it, `ratio` compares absolute errors of two systems, `middle` is their mean or median."""
+
+    column: str
+    signed: Callable[[Sequence[Rows]], np.ndarray]
+    noise: Callable[[Sequence[Rows]], np.ndarray]
+    ratio: Callable[[np.ndarray, np.ndarray], tuple[float, float, float]]
+    middle: Callable[[np.ndarray], Any] = np.median
+
+
+def _measures(case: Case, question: Question, data: Path) -> tuple[int, list[_Measure]]:
+    """The number of groups of a question, and what is measured of its answers."""
+    truth, columns = exact(data, question)
+    random = np.random.default_rng(0)
+    of_medians = partial(ratio, random=random)
+    if case.ranked:
+        values = partial(mean_relative, truth, columns=len(columns))
+        off = partial(rows_off, sorted_values(data, question), question)
+        of_means = partial(ratio_of_means, deviations=NormalDist().inv_cdf((1 + CONFIDENCE) / 2))
+        return len(truth), [
+            _Measure("value", values, values, of_medians), _Measure("rows", off, off, of_means, np.mean)
+        ]  # fmt: skip
+    expected = bounded(data, question, case.max_rows, case.upper)
+    return len(truth), [
+        _Measure(column, partial(relative, truth, at=at), partial(relative, expected, at=at), of_medians)
+        for at, column in enumerate(columns)
+    ]
+
+
 def _question(
     case: Case, question: Question, data: Path, asked: dict[str, Ask], cells: int, seconds: float
 ) -> list[Error]:
     """All systems on one question."""
-    truth, columns = exact(data, question)
-    expected = bounded(data, question, case.max_rows, case.upper)
-    repeats = max(LEAST_REPEATS, math.ceil(cells / len(truth)))
+    groups, measures = _measures(case, question, data)
+    repeats = max(LEAST_REPEATS, math.ceil(cells / groups))
     answers: dict[str, list[Rows]] = {}
     problems: dict[str, str] = {}
     for name, ask in asked.items():
@@ -258,21 +329,20 @@ def _question(
         except Unusable as reason:
             problems[name] = str(reason)
     found = []
-    random = np.random.default_rng(0)
-    for at, column in enumerate(columns):
-        own = [np.abs(relative(to, answers["dpsql"], at)) for to in (truth, expected)]
+    for measure in measures:
+        own = [np.abs(error(answers["dpsql"])) for error in (measure.signed, measure.noise)]
         for name in asked:
-            head = (case.name, question.name, question.title, column, name)
+            head = (case.name, question.name, question.title, measure.column, name)
             if name in problems:
                 found.append(Error(*head, problem=problems[name]))
                 continue
-            signed, noise = (relative(to, answers[name], at) for to in (truth, expected))
+            signed, noise = measure.signed(answers[name]), measure.noise(answers[name])
             ratios = [None, None]
             if name != "dpsql":
-                ratios = [ratio(own[0], np.abs(signed), random), ratio(own[1], np.abs(noise), random)]
-            medians = float(np.median(np.abs(signed))), float(np.median(np.abs(noise))), float(np.median(signed))
+                ratios = [measure.ratio(own[0], np.abs(signed)), measure.ratio(own[1], np.abs(noise))]
+            middles = [float(measure.middle(some)) for some in (np.abs(signed), np.abs(noise), signed)]
             note = NOTES.get((name, question.name), "")
-            found.append(Error(*head, len(truth), len(answers[name]), *medians, *ratios, note))
+            found.append(Error(*head, groups, len(answers[name]), *middles, *ratios, note))
     return found
 
 
@@ -297,6 +367,12 @@ def relative(truth: Rows, answers: Sequence[Rows], at: int) -> np.ndarray:
                 there = given is not None and math.isfinite(given)
                 found.append((given - exact_value) / abs(exact_value) if there else -1.0)
     return np.array(found)
+
+
+def mean_relative(truth: Rows, answers: Sequence[Rows], columns: int) -> np.ndarray:
+    """The mean over `columns` of |answer - truth| / |truth| for every group and repeat, with the sign of their sum."""
+    each = np.array([relative(truth, answers, at) for at in range(columns)])
+    return np.copysign(np.abs(each).mean(axis=0), each.sum(axis=0))
 
 
 def ratio(own: np.ndarray, other: np.ndarray, random: np.random.Generator) -> tuple[float, float, float]:

@@ -30,13 +30,15 @@ PARTS: dict[str, Callable[[Any], str]] = {
     "cold": tables.cold,
     "peers": tables.peers,
     "errors": tables.errors,
+    "ranks": tables.errors,
     "accuracy": tables.accuracy,
     "coverage": tables.coverage,
+    "combinations": tables.combinations,
     "estimates": tables.estimates,
     "quantiles": tables.quantiles,
 }
 """Part -> its tables as Markdown."""
-OF_ACCURACY = frozenset({"coverage", "estimates", "quantiles"})
+OF_ACCURACY = frozenset({"coverage", "combinations", "estimates", "quantiles", "ranks"})
 """Parts with a place in docs/accuracy.md; all others have theirs in docs/performance.md."""
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.coverage import surely
+from benchmarks.coverage_questions import COMBINATIONS
 from benchmarks.errors import answers_nothing
 from benchmarks.large import Point, slope
 
@@ -12,6 +14,10 @@ TITLES = {
     "row": "row", "row_copy": "row, prepared",
     "unprepared": "user, unprepared", "copy": "user, prepared: copy", "in_place": "user, prepared: in place",
 }  # fmt: skip
+
+
+LEAST_COVERED = 0.94
+"""The share of bars of 95 % that has to hold: the nominal one less a point."""
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -176,7 +182,7 @@ def errors(found: Sequence[Mapping[str, Any]]) -> str:
         own = [one for one in found if one["case"] == case and one["question"]]
         parts.append(f"**Privacy unit {case}**, error to the answer over all rows:")
         parts.append(_by_column(own, "error", "ratio"))
-        if case.startswith("user"):
+        if case.startswith("user") and any(one["noise"] != one["error"] for one in own):
             parts.append(f"Privacy unit {case}, error to what is expected after bounding (noise alone):")
             parts.append(_by_column(own, "noise", "noise_ratio"))
     notes = dict.fromkeys(f"- {one['system']} {one['question']}: {one['note']}" for one in found if one["note"])
@@ -198,7 +204,7 @@ def _verdict(compared: Sequence[Mapping[str, Any]]) -> str:
     told = "; ".join(f"{o['case']} {o['question']} {o['column']} beside {o['system']}" for o in above)
     apart = f" In {len(nothing)} more the other answers nothing (zeros, or groups not shown)." if nothing else ""
     return (
-        f"{len(answered)} comparisons: dpsql's median error is below the other's beyond chance in {below}, above it in "
+        f"{len(answered)} comparisons: dpsql's error is below the other's beyond chance in {below}, above it in "
         f"{len(above)}{f' ({told})' if told else ''}, and in the others the interval holds 1.{apart}"
     )
 
@@ -240,6 +246,36 @@ def coverage(found: Sequence[Mapping[str, Any]]) -> str:
     """How often bars hold the exact answer: a table for each setting."""
     settings = dict.fromkeys(one["setting"] for one in found)
     return "\n\n".join(_covered(setting, [one for one in found if one["setting"] == setting]) for setting in settings)
+
+
+def combinations(found: Sequence[Mapping[str, Any]]) -> str:
+    """How often bars of 95 % hold in every combination: a line for each, a column for each class with its Clopper-Pearson
+    interval of 99 %, in bold where that is below what has to hold; then what was not run."""
+    classes = list(dict.fromkeys(one["question"] for one in found))
+    measured: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for one in found:
+        measured.setdefault(_combination(one["facts"]), {})[one["question"]] = one
+    rows = [[head, *(_surely(own.get(name)) for name in classes)] for head, own in measured.items()]
+    missing = [head for setting in COMBINATIONS if (head := _combination(setting.facts)) not in measured]
+    table = grid(["unit, accountant, keys, epsilon, groups", *classes], rows)
+    lines = "\n".join(f"- {head}" for head in missing)
+    return f"{table}\n\nNot run:\n\n{lines}" if missing else table
+
+
+def _combination(facts: Mapping[str, Any]) -> str:
+    unit, keys = "person" if facts["entity"] else "row", "private" if facts["private"] else "public"
+    head = f"{unit}, {facts['accountant']}, {keys} keys, epsilon {facts['epsilon']:g}"
+    return f"{head}, {facts['groups']:,} of {facts['rows']:,} rows"
+
+
+def _surely(one: Mapping[str, Any] | None) -> str:
+    """The share of bars of 95 % that hold, its interval, and the number of bars."""
+    if one is None or not one["bars"]:
+        return "nothing shown"
+    share = one["shares"][1]
+    low, high = surely(round(share * one["bars"]), one["bars"])
+    few = "**" if high < LEAST_COVERED else ""
+    return f"{few}{share:.3f}{few} [{low:.3f}, {high:.3f}] of {one['bars']:,}"
 
 
 def estimates(found: Sequence[Mapping[str, Any]]) -> str:

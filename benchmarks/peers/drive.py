@@ -19,10 +19,13 @@ PEERS = {
     "smartnoise": ("smartnoise", ("smartnoise-sql", "duckdb>=1.4,<2")),
     "opendp": ("opendp_polars", ("opendp[polars]",)),
     "pipelinedp": ("pipelinedp", ("pipeline-dp", "duckdb>=1.4,<2")),
+    "diffprivlib": ("diffprivlib_tools", ("diffprivlib>=0.6", "scikit-learn<1.6", "duckdb>=1.4,<2")),
     "qrlew": ("qrlew", ("pyqrlew", "duckdb>=1.4,<2")),
 }
 """Name -> module that runs in its environment, and what is installed there. SmartNoise and Qrlew order windows by
-random(), which DuckDB 2 refuses."""
+random(), which DuckDB 2 refuses; diffprivlib 0.6 imports what scikit-learn 1.6 has no more."""
+WITHOUT_QUANTILES, QUANTILES_ALONE = frozenset({"smartnoise", "qrlew"}), frozenset({"diffprivlib"})
+"""Systems that are not asked for order statistics, and that are asked for nothing else."""
 Rows = dict[tuple[str, ...], list[float | None]]
 
 

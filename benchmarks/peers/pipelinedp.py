@@ -29,7 +29,12 @@ class Peer:
 
     def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
         """Rows of a question. A missing amount counts as 0: PipelineDP knows no NULL."""
-        columns, metrics = QUESTIONS[question]
+        ranked = question in self._facts["quantiles"]
+        if ranked:
+            keys, shares = self._facts["quantiles"][question]
+            columns, metrics = (REGION,) * keys, [pipeline_dp.Metrics.PERCENTILE(round(100 * q)) for q in shares]
+        else:
+            columns, metrics = QUESTIONS[question]
         by_user = self._facts["level"] == "user"
         if question == "Q6" and not by_user:
             raise ValueError("counts privacy units only, no values of another column")
@@ -45,11 +50,15 @@ class Peer:
             bounds = {"max_contributions": facts["max_rows"]}
             if not columns or MEAN in metrics:
                 bounds = _apart(facts, columns)
+            elif ranked:  # three rows of a user in twenty regions seldom share one
+                bounds = {"max_partitions_contributed": facts["max_rows"], "max_contributions_per_partition": 1}
             if question == "Q6":
                 bounds = {"max_partitions_contributed": len(facts["regions"]), "max_contributions_per_partition": 1}
             if public is None:
                 bounds = _apart(facts, columns)
-        values = {} if metrics[0] not in (COUNT, SUM, MEAN) else {"min_value": 0, "max_value": facts["upper"]}
+        values = (
+            {} if not ranked and metrics[0] not in (COUNT, SUM, MEAN) else {"min_value": 0, "max_value": facts["upper"]}
+        )
         noise = pipeline_dp.NoiseKind.GAUSSIAN if facts.get("rho") else pipeline_dp.NoiseKind.LAPLACE
         params = pipeline_dp.AggregateParams(metrics=metrics, noise_kind=noise, **bounds, **values)
         accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=facts["epsilon"], total_delta=facts["delta"])
@@ -61,7 +70,7 @@ class Peer:
         engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
         found = engine.aggregate(self._rows, params, extractors, public_partitions=public)
         accountant.compute_budgets()
-        names = [metric.name.lower() for metric in metrics]
+        names = [f"percentile_{round(100 * q)}" for q in shares] if ranked else [m.name.lower() for m in metrics]
         return [(list(key), [getattr(values, name) for name in names]) for key, values in found]
 
 

@@ -1,0 +1,101 @@
+"""Bars of the largest of k noisy numbers: how often they hold, and how wide they are, by four methods.
+
+    python examples/error_bars_of_maxima.py
+
+Noise is Laplace of scale 1, added to each of k exact numbers; a bar of 95 % is for the largest exact number. Everything is
+simulated with floats; docs/accuracy.md says what follows for the bars of dpsql, which are the first kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+MISSED = 0.05
+PRESELECTED = MISSED / 20
+"""Of the two steps: the chance that the first one misses."""
+DRAWS = 20_000
+_RANDOM = np.random.default_rng(13)
+NUMBERS: dict[str, Callable[[int], Floats]] = {
+    "all equal": np.zeros,
+    "one larger by 3": lambda k: 3.0 * (np.arange(k) == 0),
+    "one larger by 10": lambda k: 10.0 * (np.arange(k) == 0),
+    "one larger by 30": lambda k: 30.0 * (np.arange(k) == 0),
+    "steps of 1": lambda k: -1.0 * np.arange(k),
+    "steps of 5": lambda k: -5.0 * np.arange(k),
+}
+
+
+def exceeded(missed: float | Floats) -> Floats:
+    """Return what noise exceeds with the probability `missed`, at most a half."""
+    return -np.log(2 * np.asarray(missed))
+
+
+def tail(distance: Floats) -> Floats:
+    """Return the probability that noise exceeds `distance`."""
+    half = np.exp(-np.abs(distance)) / 2
+    return np.where(distance > 0, half, 1 - half)
+
+
+def all_groups(noisy: Floats) -> tuple[Floats, Floats]:
+    """Return low ends that hold for all groups at once, and the high end of the largest number alone (what dpsql shows)."""
+    largest = noisy.max(axis=1)
+    return largest - exceeded(MISSED / 2 / noisy.shape[1]), largest + exceeded(MISSED / 2)
+
+
+def two_steps(noisy: Floats) -> tuple[Floats, Floats]:
+    """Return the same with low ends for those groups alone that may be the largest (Romano, Shaikh and Wolf
+    2014, Econometrica 82(5)).
+
+    With probability 1 - PRESELECTED no group is nearer to the largest exact number than `below` says; the low end allows for
+    numbers that are so near.
+    """
+    largest = noisy.max(axis=1)
+    below = np.minimum(0, noisy - largest[:, None] + 2 * exceeded(PRESELECTED / 2 / noisy.shape[1]))
+    least, most = np.zeros(len(noisy)), np.full(len(noisy), float(exceeded(MISSED / 4 / noisy.shape[1])))
+    for _ in range(30):
+        middle = (least + most) / 2
+        missed = 1 - np.prod(1 - tail(middle[:, None] - below), axis=1) > MISSED / 2 - PRESELECTED
+        least, most = np.where(missed, middle, least), np.where(missed, most, middle)
+    return largest - most, largest + exceeded(MISSED / 2)
+
+
+def leader_alone(noisy: Floats) -> tuple[Floats, Floats]:
+    """Return the bar of the group that is shown, as if noise had not chosen it."""
+    largest = noisy.max(axis=1)
+    return largest - exceeded(MISSED / 2), largest + exceeded(MISSED / 2)
+
+
+def drawn_again(noisy: Floats) -> tuple[Floats, Floats]:
+    """Return the middle 95 % of the largest of the noisy numbers less new noise, for the first 1,000 answers."""
+    ends = []
+    for numbers in noisy[:1_000]:
+        again = (numbers - _RANDOM.laplace(0, 1, (400, len(numbers)))).max(axis=1)
+        ends.append(np.quantile(again, [MISSED / 2, 1 - MISSED / 2]))
+    low, high = np.array(ends).T
+    return low, high
+
+
+METHODS = (all_groups, two_steps, leader_alone, drawn_again)
+
+
+def main() -> None:
+    """Print a line for each set of exact numbers: the share of bars that hold, and their width in deviations of the noise."""
+    print(f"{'numbers':24}", *(f"{method.__name__:>16}" for method in METHODS))
+    for k in (2, 20, 300):
+        for name, numbers in NUMBERS.items():
+            exact = numbers(k)
+            noisy = exact + _RANDOM.laplace(0, 1, (DRAWS if k < 300 else DRAWS // 5, k))
+            cells = []
+            for method in METHODS:
+                low, high = method(noisy)
+                held = np.mean((low <= exact.max()) & (exact.max() <= high))
+                cells.append(f"{held:9.3f}, {np.mean(high - low) / np.sqrt(2):5.2f}")
+            print(f"{f'{k}: {name}':24}", *cells)
+
+
+if __name__ == "__main__":
+    main()
