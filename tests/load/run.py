@@ -168,7 +168,7 @@ def clock_jumps(load: Load) -> None:
 FAULTS = {"killed": kill, "restarted": restart, "reloaded": reload, "disk full": full_disk, "clock jumped": clock_jumps}
 
 
-def _memory(served: Served) -> int:
+def memory_of(served: Served) -> int:
     """Return the resident memory of the server in MB."""
     assert served.process is not None
     return int(Path(f"/proc/{served.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
@@ -207,7 +207,7 @@ def _failures(load: Load) -> list[str]:
     client = load.client()
     if b"D" not in {kind for kind, _ in client.query("SELECT 1 FROM pg_class LIMIT 1")}:
         failures.append("the server does not answer at the end")
-    load.counts["memory in MB"] = _memory(served)
+    load.counts["memory in MB"] = memory_of(served)
     client.close()
     if served.stop() not in (0, 4):
         failures.append("SIGTERM did not end the server")

@@ -1,4 +1,4 @@
-"""A minute of what `.ci/nightly` does for half an hour."""
+"""A little of what `.ci/nightly` does for long."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from load.memory import memory_over
 from load.run import FAULTS, run
 
 pytestmark = pytest.mark.slow
@@ -17,3 +18,8 @@ def test_every_answer_is_charged_under_load_and_faults(tmp_path: Path, monkeypat
     load, failures = run(tmp_path, seconds=40, seed=1, clients=16)
     assert not failures
     assert load.counts.keys() >= FAULTS.keys() and load.counts["answered"] > 10 and load.counts["left"] > 0
+
+
+def test_memory_is_measured_over_answered_questions(tmp_path: Path) -> None:
+    memory = memory_over(tmp_path, questions=40, seed=1)
+    assert len(memory) == 10 and all(megabytes > 20 for megabytes in memory)

@@ -160,7 +160,7 @@ class DuckDBEngine:
 
     @contextmanager
     def _cursor(self, timeout_seconds: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
-        cursor = self._sources.cursor()
+        cursor = self._sources.enter()
         with self._lock:
             self._running.add(cursor)
         if timeout_seconds:
@@ -174,6 +174,7 @@ class DuckDBEngine:
                 watchdog().leave(cursor)
             with suppress(duckdb.Error):  # only our own text is raised, whatever state an interrupt left
                 cursor.close()
+            self._sources.leave()
             with self._lock:
                 self._running.discard(cursor)
                 self._left.notify_all()

@@ -11,6 +11,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -31,6 +32,32 @@ _SCHEMA = 'memory."#bounded"'
 _POLL_SECONDS = 0.2
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """A view under its `place`, over an index file or over the source itself (None)."""
+
+    place: str
+    token: str
+    view: BoundedView
+    file: Path | None
+
+
+def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
+    """Make a view and the function that counts its units. Raises duckdb.Error."""
+    view, place, unit, count = opened.view, opened.place, name(UNIT), "count(DISTINCT unit)"
+    rows = f"SELECT {', '.join([*view.names, *view.integers])}, {unit}, {unit} AS {name(UNIT_ID)} FROM ({view.every})"
+    if opened.file is not None:
+        index = name("#" + opened.token)
+        cursor.execute(f"ATTACH IF NOT EXISTS {constant(str(opened.file))} AS {index} (READ_ONLY)")
+        units = cursor.execute(f"SELECT units FROM {index}.main.about").fetchall()[0][0]
+        rows = f"SELECT * FROM {index}.main.bounded"
+        if units <= MOST_UNIT_BITS:
+            count = f"bit_count(bitstring_agg(unit, 0::BIGINT, {max(units - 1, 0)}::BIGINT))"
+    cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
+    cursor.execute(f"CREATE OR REPLACE VIEW {place} AS {rows}")
+    cursor.execute(f"CREATE OR REPLACE MACRO {place}(unit) AS {count}")
+
+
 class Views:
     """The prepared views of one engine. Thread-safe."""
 
@@ -40,43 +67,43 @@ class Views:
     def __init__(self, new_cursor: Callable[[], duckdb.DuckDBPyConnection]) -> None:
         """`new_cursor` returns a cursor that can read the tables of the views."""
         self._new_cursor = new_cursor
-        self._tokens: dict[str, str] = {}
+        self._opened: dict[str, _Opened] = {}
+        self._limited = False
         self._lock = threading.Lock()
 
     def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
         """Name of the view and of the function that counts its units; made when `token` is new for the table."""
         place = f"{_SCHEMA}.{name(table)}"
         with self._lock:
-            before = self._tokens.get(table)
-            if before == token:
+            before = self._opened.get(table)
+            if before is not None and before.token == token:
                 return place
+            opened = _Opened(place, token, view(), file)
             try:
-                self._open(place, token, view(), file)
+                with self._cursor() as cursor:
+                    _open(cursor, opened)
             except duckdb.Error as error:
                 _log.error("the prepared view of %s cannot be read: %s", table, error)
                 return None
-            self._tokens[table] = token
+            self._opened[table] = opened
             if before is not None:
                 with self._cursor() as cursor, suppress(duckdb.Error):
-                    cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before)}")
+                    cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
         return place
 
-    def _open(self, place: str, token: str, view: BoundedView, file: Path | None) -> None:
-        unit, count = name(UNIT), "count(DISTINCT unit)"
-        rows = (
-            f"SELECT {', '.join([*view.names, *view.integers])}, {unit}, {unit} AS {name(UNIT_ID)} FROM ({view.every})"
-        )
-        with self._cursor() as cursor:
-            if file is not None:
-                index = name("#" + token)
-                cursor.execute(f"ATTACH IF NOT EXISTS {constant(str(file))} AS {index} (READ_ONLY)")
-                units = cursor.execute(f"SELECT units FROM {index}.main.about").fetchall()[0][0]
-                rows = f"SELECT * FROM {index}.main.bounded"
-                if units <= MOST_UNIT_BITS:
-                    count = f"bit_count(bitstring_agg(unit, 0::BIGINT, {max(units - 1, 0)}::BIGINT))"
-            cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
-            cursor.execute(f"CREATE OR REPLACE VIEW {place} AS {rows}")
-            cursor.execute(f"CREATE OR REPLACE MACRO {place}(unit) AS {count}")
+    def move(self, take: Callable[[], duckdb.DuckDBPyConnection | None]) -> None:
+        """Make the views again in the database of the cursor that `take` returns (None: it stays as it is), before a further view
+        is opened: a question whose text names one already finds it there. Raises duckdb.Error, with the rest not made."""
+        with self._lock:
+            if self._limited or not all(view.file is None or view.file.is_file() for view in self._opened.values()):
+                return
+            cursor = take()
+            if cursor is not None:
+                try:
+                    for opened in self._opened.values():
+                        _open(cursor, opened)
+                finally:
+                    cursor.close()
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -87,7 +114,8 @@ class Views:
             cursor.close()
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
-        """Of the whole database: for a process that prepares. Raises Fault index_limit."""
+        """Of the whole database, which stays open: for a process that prepares. Raises Fault index_limit."""
+        self._limited = True
         try:
             with self._cursor() as cursor:
                 with suppress(duckdb.NotImplementedException):  # it has put rows aside before, and stays there

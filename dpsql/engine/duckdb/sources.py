@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dpsql.engine.arrow_total import TotalParquet, is_risky, total_table
-from dpsql.engine.contract import PreparedViews
 from dpsql.engine.csv_files import CsvFiles
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.duckdb.literals import constant, name
@@ -33,6 +32,9 @@ from dpsql.policy.reach import is_file
 
 _log = logging.getLogger("dpsql.custodian")
 _MOST_TRIES = 3
+MOST_RUNS = 500
+"""Queries after which a database is opened again, once none runs. DuckDB keeps a note of each block that it ever let go, up to
+tens of thousands for each kind of block: about 6 kB a question, which only the end of the database gives back."""
 _IN_FILES = (
     "SELECT count(*), count(DISTINCT kinds), (SELECT count(*) FROM glob({files})) FROM (SELECT file_name, "
     "list(DISTINCT kind ORDER BY kind)::VARCHAR AS kinds FROM (SELECT file_name, "
@@ -62,7 +64,7 @@ class Sources:
         """As `DuckDBEngine`."""
         self.connection = connection
         self._settings = PinnedSettings(connection, owned=owned)
-        self.views: PreparedViews = Views(self.cursor)
+        self.views = Views(self.cursor)
         self._policy = policy
         self._version = version
         self._file = file
@@ -83,11 +85,67 @@ class Sources:
         self._united: set[str] = set()
         self._looked: dict[str, object] = {}
         self._lock = threading.Lock()
+        read = map(policy.table_source, policy.tables)
+        self._may_reopen = owned and (file is not None or all(map(is_file, read)) or bool(self._objects))
+        self._runs = self._running = 0
+        self._entering = threading.Lock()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a new cursor with objects given in Python and CSV files, which cursors do not inherit."""
         cursor = self.connection.cursor()
         self._settings.pin(cursor)
+        return self._with_objects(cursor)
+
+    def enter(self) -> duckdb.DuckDBPyConnection:
+        """Return a new cursor for one query; whoever has closed it calls `leave`."""
+        if not self._may_reopen:
+            return self.cursor()
+        with self._entering:
+            self._running += 1
+            try:
+                return self.cursor()
+            except BaseException:
+                self._running -= 1
+                raise
+
+    def leave(self) -> None:
+        """Count a query that has ended; open the database again where there were many and none runs."""
+        if not self._may_reopen:
+            return
+        with self._entering:
+            self._running -= 1
+            self._runs += 1
+            if self._runs >= MOST_RUNS and not self._running:
+                self._runs = 0
+                self._reopen()
+
+    def _reopen(self) -> None:
+        """Open the same database again, with its prepared views, so that a question whose text is written already finds them.
+        A file that cannot be read any more is for the next question to find, before it is charged."""
+        try:
+            self.views.move(self._reopened)
+        except (duckdb.Error, OSError, Error) as error:
+            _log.error("the database of the source cannot be opened again: %s", error)
+            with self._lock:
+                self._opened = None
+                self.views = Views(self.cursor)
+
+    def _reopened(self) -> duckdb.DuckDBPyConnection | None:
+        """Replace the connection and return a cursor; None if the file is another one now. The old one is closed first: what a
+        process closes of a file takes the locks of all its descriptors along."""
+        with self._lock:
+            if self._file is None:
+                connection = duckdb.connect()
+            elif self._opened is None or identity_of([self._file]) != self._opened:
+                return None  # `_attach_anew` opens it
+            else:
+                self.connection.close()
+                connection, self._version, self._opened = attached(self._file)
+            self._settings = PinnedSettings(connection, owned=True)
+            self.connection = connection
+        return self.cursor()
+
+    def _with_objects(self, cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         for table, value in self._objects.items():
             cursor.register(table, value)
         for table, files in self._csv.items():

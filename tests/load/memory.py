@@ -1,0 +1,73 @@
+"""How much memory a server gains over many questions. Run by `.ci/nightly`.
+
+`PYTHONPATH=.:tests python -m load.memory --questions 20000` asks different questions over the wire, prints the resident memory of
+the server after each tenth of them, and exits with 1 if it grew by more than `--most` MB after the first tenth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from support.served_clinic import Served, build_clinic
+
+from load.run import memory_of
+
+SHAPES = (
+    "SELECT COUNT(*) AS n FROM patients WHERE age > {:.6f}",
+    "SELECT sex, AVG(weight) AS w FROM patients WHERE bmi < {:.6f} GROUP BY sex",
+    "SELECT age, COUNT(*) AS n FROM patients WHERE weight > {:.6f} GROUP BY age",
+)
+
+
+def memory_over(folder: Path, questions: int, seed: int) -> list[int]:
+    """Return the resident memory (MB) of a server in `folder` after each tenth of `questions` different questions, all of them
+    measured and charged."""
+    served = build_clinic(folder)
+    without_end = re.sub(
+        r"(?m)^(budget: \{epsilon: |  \w+: \{epsilon: )[0-9.]+", r"\g<1>10000", served.policy.read_text()
+    )
+    served.policy.write_text(without_end)
+    served.start()
+    try:
+        return _asked(served, questions, random.Random(seed))
+    finally:
+        served.stop()
+
+
+def _asked(served: Served, questions: int, chance: random.Random) -> list[int]:
+    client = served.client()
+    client.query("SET dp.epsilon = 0.01; SET dp.reuse = off")
+    memory = []
+    for number in range(1, questions + 1):
+        answer = client.query(chance.choice(SHAPES).format(chance.random() * 90))
+        if b"D" not in {kind for kind, _ in answer}:
+            raise ConnectionError(f"question {number} has no answer")
+        if number % (questions // 10) == 0:
+            memory.append(memory_of(served))
+            print(f"{number:>8} questions {memory[-1]:>6} MB", flush=True)
+    return memory
+
+
+def main() -> int:
+    """Ask, print, return the exit status."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--questions", type=int, default=20_000)
+    options.add_argument("--most", type=int, default=10, help="MB")
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        memory = memory_over(Path(folder), chosen.questions, chosen.seed)
+    grown = max(memory) - memory[0]
+    print(
+        f"{int(grown <= chosen.most)} passed: the server grew by {grown} MB after the first tenth (at most {chosen.most})"
+    )
+    return int(grown > chosen.most)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""A DuckDB database of ours is opened again after many queries: nothing that a question may notice changes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.visits_clinic import QUESTIONS, clinic, exact, fill, index_of, open_clinic, rows
+
+from dpsql.engine.duckdb import sources
+from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
+from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Error
+from dpsql.policy import load_policy
+from dpsql.session.session import Session
+
+POLICY = """
+dataset: t
+privacy_unit: row
+budget: {{epsilon: 10, accountant: pure}}
+per_query: {{epsilon: 1}}
+ledger: sqlite:///ledger.db
+tables:
+  t:
+    {place}
+    columns: {{i: {{type: integer, lower: 0, upper: 1000}}}}
+"""
+ONE = EngineQuery("SELECT 1 AS n", (), ("n",))
+VISITS = "SELECT ward, count(*) AS n, count(DISTINCT patient_id) AS u FROM visits GROUP BY ward"
+
+
+@pytest.fixture(autouse=True)
+def _often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sources, "MOST_RUNS", 3)
+
+
+def engine_of(session: Session) -> DuckDBEngine:
+    engine = session.context.engine
+    assert isinstance(engine, DuckDBEngine)
+    return engine
+
+
+def run_until_reopened(engine: DuckDBEngine) -> bool:
+    """Run questions of others; return whether the database is another one now."""
+    before = engine._connection
+    for _ in range(3):
+        assert engine.run(ONE).unseal().to_pydict() == {"n": [1]}
+    return engine._connection is not before
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_questions_are_answered_as_before(tmp_path: Path, prepared: bool) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    policy = clinic(tmp_path)
+    if prepared:
+        with open_clinic(policy) as session:
+            index_of(session).prepare()
+    with open_clinic(policy) as session:
+        version = session.context.engine.data_version(("visits",))
+        first = [exact(session, sql) for sql in QUESTIONS]
+        before = engine_of(session)._connection
+        assert [exact(session, sql) for sql in QUESTIONS] == first and engine_of(session)._connection is not before
+        assert session.context.engine.data_version(("visits",)) == version
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_text_that_names_a_prepared_view_finds_it_after_the_database_was_opened_again(
+    tmp_path: Path, copy: bool
+) -> None:
+    """Such a question may be charged already. `copy`: of every table, else `patients` is read in place."""
+    fill(tmp_path / "clinic.duckdb", rows(2))
+    policy = clinic(tmp_path)
+    with open_clinic(policy) as session:
+        index_of(session).prepare(copy=copy)
+    with open_clinic(policy) as session:
+        engine = engine_of(session)
+        sql = VISITS.replace("visits", "patients").replace("ward", "region")
+        texts = []
+        for question in (VISITS, sql):
+            planned = session.plan(session.planner.parse(question, None))
+            emitter = Emitter(session.policy, engine.dialect, engine.source, index_of(session).views())
+            texts.append(emitter.block(planned.price.blocks[0].block))
+        assert all("#bounded" in text.sql for text in texts)
+        answers = [sorted(engine.run(text).unseal().to_pylist(), key=str) for text in texts]
+        assert run_until_reopened(engine)
+        assert [sorted(engine.run(text).unseal().to_pylist(), key=str) for text in texts] == answers
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "table"])
+def test_files_and_tables_of_python_are_there_after_it(tmp_path: Path, kind: str) -> None:
+    three = pa.table({"i": [1, 2, 3]})
+    (tmp_path / "t.csv").write_text("i\n1\n2\n3\n")
+    pq.write_table(three, tmp_path / "t.parquet")
+    place = {"csv": "source: t.csv", "parquet": "source: t.parquet", "table": "max_rows: 1"}[kind]
+    (tmp_path / "t.yaml").write_text(POLICY.format(place=place))
+    engine = open_duckdb(load_policy(tmp_path / "t.yaml"), three if kind == "table" else None)
+    counted = EngineQuery(f"SELECT count(*) AS n FROM {engine.source('t').sql}", (), ("n",))
+    assert run_until_reopened(engine)
+    assert engine.run(counted).unseal().to_pydict() == {"n": [3]}
+    engine.close()
+
+
+def test_not_while_another_question_runs_and_never_a_connection_of_the_owner(tmp_path: Path) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    policy = load_policy(clinic(tmp_path))
+    engine = open_duckdb(policy)
+    running = engine._sources.enter()
+    assert not run_until_reopened(engine)
+    running.close()
+    engine._sources.leave()
+    assert not run_until_reopened(engine) or engine.run(ONE)
+    own = duckdb.connect()
+    theirs = DuckDBEngine(own, policy, "v", owned=False)
+    assert not run_until_reopened(theirs) and own.execute("SELECT 1").fetchall() == [(1,)]
+    engine.close()
+
+
+def test_settings_of_a_process_that_prepares_stay(tmp_path: Path) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    engine = open_duckdb(load_policy(clinic(tmp_path)))
+    engine.views.limit("300MB", 1, tmp_path)
+    assert not run_until_reopened(engine)
+    engine.close()
+
+
+def test_a_file_that_was_replaced_is_for_the_next_question_to_find(tmp_path: Path) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    engine = open_duckdb(load_policy(clinic(tmp_path)))
+    fill(tmp_path / "new.duckdb", {})
+    os.replace(tmp_path / "new.duckdb", tmp_path / "clinic.duckdb")
+    assert not run_until_reopened(engine)
+    engine.check_readable(("visits",))
+    counted = EngineQuery(f"SELECT count(*) AS n FROM {engine.source('visits').sql}", (), ("n",))
+    assert engine.run(counted).unseal().to_pydict() == {"n": [0]}
+    engine.close()
+
+
+def test_what_cannot_be_opened_again_is_refused_before_a_charge_and_works_when_it_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    engine = open_duckdb(load_policy(clinic(tmp_path)))
+
+    def failing(path: Path) -> None:
+        raise duckdb.IOException("no such device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sources, "attached", failing)
+        for _ in range(3):
+            engine.run(ONE)
+        with pytest.raises(Error, match="cannot be"):
+            engine.check_readable(("visits",))
+    engine.check_readable(("visits",))
+    counted = EngineQuery(f"SELECT count(*) > 0 AS n FROM {engine.source('visits').sql}", (), ("n",))
+    assert engine.run(counted).unseal().to_pydict() == {"n": [True]}
+    engine.close()
