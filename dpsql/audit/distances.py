@@ -6,7 +6,7 @@ far the exact vectors really moved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -19,7 +19,7 @@ from dpsql.audit.observation import Key, Measured, Vector
 from dpsql.audit.verify_export import PLACES
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Noise, Selection, Sensitivity
+from dpsql.privacy.mechanisms.contract import Noise, Selection, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import LocalSensitivityPlan, ProposeTestRelease, SmoothSensitivity
@@ -83,17 +83,8 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
     verdict.expect(len(left) == len(right) <= len(measuring), "numbers of blocks")
     for number, (priced, left_block, right_block) in enumerate(zip(measuring, left, right, strict=False)):
         shares: dict[tuple[int, str], Fraction] = {}
-        for term in priced.noise.terms:
-            vectors = [block.terms.get(term.name, block.counts) for block in (left_block, right_block)]
-            moved = moves(*vectors)
-            for norm, distance, claim in within(moved, term.noise.sensitivity):
-                verdict.problems.append(f"block {number} {term.name}: {norm} distance {distance} > claimed {claim}")
-            spent, concentrated = loss(term.noise, *vectors)
-            epsilon, rho = epsilon + spent, rho + concentrated
-            claimed = term.noise.sensitivity.l1
-            share = Fraction(sum(map(abs, moved.values())), claimed) if claimed else Fraction(1)
-            charged = (number, term.shares or term.name)
-            shares[charged] = shares.get(charged, Fraction(0)) + share
+        spent, concentrated = compared_sums(verdict, (number, priced.noise.terms), shares, left_block, right_block)
+        epsilon, rho = epsilon + spent, rho + concentrated
         for (_, name), share in shares.items():
             verdict.expect(
                 share <= 1, f"block {number} {name}: terms that share a row move {float(share)} of one claim"
@@ -138,6 +129,40 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
     if price_loss.rho is not None:
         verdict.expect(rho <= price_loss.rho, f"rho {float(rho)} > charged {float(price_loss.rho)}")
     return verdict
+
+
+def compared_sums(
+    verdict: Verdict,
+    place: tuple[int, Sequence[TermNoise]],
+    shares: dict[tuple[int, str], Fraction],
+    left_block: Measured,
+    right_block: Measured,
+) -> tuple[Fraction, Fraction]:
+    """(epsilon, rho) that the sums of a block cost between two neighbours; notes in `shares` the part of each claim that they
+    reached. Terms of a set, to which each row adds at most one claim in all, are one vector, within every norm of the claim."""
+    number, terms = place
+    epsilon = rho = Fraction(0)
+    sets: dict[str, tuple[Sensitivity, dict[Key, int]]] = {}
+    for term in terms:
+        vectors = [block.terms.get(term.name, block.counts) for block in (left_block, right_block)]
+        moved = moves(*vectors)
+        for norm, distance, claim in within(moved, term.noise.sensitivity):
+            verdict.problems.append(f"block {number} {term.name}: {norm} distance {distance} > claimed {claim}")
+        if term.shares:
+            together = sets.setdefault(term.shares, (term.noise.sensitivity, {}))[1]
+            together.update({(term.name, *key): distance for key, distance in moved.items()})
+        spent, concentrated = loss(term.noise, *vectors)
+        epsilon, rho = epsilon + spent, rho + concentrated
+        claimed = term.noise.sensitivity.l1
+        share = Fraction(sum(map(abs, moved.values())), claimed) if claimed else Fraction(1)
+        charged = (number, term.shares or term.name)
+        shares[charged] = shares.get(charged, Fraction(0)) + share
+    verdict.problems += [
+        f"block {number} {name}: {norm} distance {distance} of terms that share a row > claimed {claim}"
+        for name, (claimed_together, together) in sets.items()
+        for norm, distance, claim in within(together, claimed_together)
+    ]
+    return epsilon, rho
 
 
 def released_local(

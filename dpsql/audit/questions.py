@@ -106,6 +106,10 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
         yield from _private(name, _name(column.name), numbers[:1])
     if unit is not None and not policy.unit_joins(table.name):
         yield from _per_unit(name, _name(unit), keys[:1], numbers[:1])
+        most = table.bounds.max_rows or 1
+        sizes = f"SELECT *, COUNT(*) OVER (PARTITION BY {_name(unit)}) AS size FROM {name}"
+        # True of every unit. If the size were that of all units together, one unit more would turn it for each of their rows.
+        yield "window size", f"SELECT COUNT(*) AS n FROM ({sizes}) WHERE (size - 1) % {2 * most} < {most}"
     yield from _joined(policy, table)
     yield from _stages(name, keys[:1], numbers[:1])
     yield "union", f"SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM {name} UNION ALL SELECT 2 AS one FROM {name})"

@@ -14,6 +14,8 @@ SAMPLE = (
     "EXPLAIN counts rows",
     "a ledger that is gone is made anew",
     "clipped one step too far out",
+    "a window over everybody",
+    "ties of a window broken by the engine",
 )
 
 

@@ -25,6 +25,7 @@ from dpsql.audit.questions import SEEN_ONLY, Question, past_questions, questions
 from dpsql.audit.replay import Replay
 from dpsql.audit.report import as_html, as_json, as_text
 from dpsql.audit.run import AuditReport, run_audit
+from dpsql.audit.sources import SourceReplay
 from dpsql.audit.synthetic import PROFILES, Synthetic, audited
 from dpsql.engine.emit import bounded_view
 from dpsql.errors.exceptions import Exit
@@ -32,6 +33,8 @@ from dpsql.noise import randomness
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
 from dpsql.policy import load_policy
+from dpsql.pricing import pricing
+from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.end_rows import EndKey
@@ -166,6 +169,33 @@ def test_the_order_of_rows_must_not_matter(monkeypatch: pytest.MonkeyPatch) -> N
     )
     (finding,) = Replay(policy).replay(question, FAR_AWAY).findings
     assert "the same rows in another order" in finding.problem and finding.section == "2"
+
+
+def test_terms_that_share_a_row_have_the_entries_of_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each term alone has no more entries than are claimed for it; the set, whose noise is charged once, has."""
+    policy = load_policy(POLICIES / "hospital.yaml")
+    policy = replace(policy, budget=replace(policy.budget, accountant="zcdp"))
+    question = Question("SELECT COUNT(*) AS n, SUM(cost) AS s FROM visits")
+    done = Replay(policy).replay(question, FAR_AWAY)
+    assert done.outcome == "answered" and not done.findings and done.tightness == 1
+    monkeypatch.setattr(pricing, "_moved", lambda term, block, neighbours: sensitivity(term, block.caps, neighbours))
+    (finding,) = Replay(policy).replay(question, FAR_AWAY).findings
+    assert "L0 distance 2 of terms that share a row > claimed 1" in finding.problem
+
+
+def test_rows_that_are_read_in_place_stand_in_two_orders(tmp_path: Path) -> None:
+    """Nothing differs on sound software; a number that follows the order would."""
+    replay = SourceReplay(load_policy(POLICIES / "hospital.yaml"), tmp_path)
+    try:
+        assert not any(replay._in_two_orders([]))
+        asked = Question("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward")
+        texts = [side.observe(asked).engine_sql for side in replay._orders]
+        assert texts[0] == texts[1] and "#bounded" in str(texts)
+        first = 'SELECT visit_id FROM memory."#bounded".visits LIMIT 1'
+        left, right = (side.session.engine.exact_rows(first).to_pylist() for side in replay._orders)
+        assert left != right
+    finally:
+        replay.close()
 
 
 def test_noise_that_cells_share_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
