@@ -194,15 +194,19 @@ class Planner:
                     "slow_expression",
                     way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
                 )
-        local = requested(options)
-        bars = options.confidence if options.quantile_bars or local is not None else None
-        means = MeanRequest(options.confidence, options.mechanism)
-        blocks = tuple(bounded(block, self.policy, options.bounds, bars, local, means) for block in plan.blocks)
+        blocks = self.bounded_blocks(plan, options)
         widest = partial(self._widest, plan, options)
         priced = price(blocks, options, self.policy, self.accountant, widest)
         if options.workload is Objective.RUNNING and options.target_error is None and not plan.results:
             plan, priced = self._by_ranges(plan, blocks, priced, options)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
+
+    def bounded_blocks(self, plan: Plan, options: Options) -> tuple[BoundedBlock, ...]:
+        """Return the blocks of a bound question with their contribution bounds and basis sums."""
+        local = requested(options)
+        bars = options.confidence if options.quantile_bars or local is not None else None
+        means = MeanRequest(options.confidence, options.mechanism)
+        return tuple(bounded(block, self.policy, options.bounds, bars, local, means) for block in plan.blocks)
 
     def _by_ranges(
         self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options

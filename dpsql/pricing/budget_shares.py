@@ -41,9 +41,14 @@ class Objective(StrEnum):
         return self is not Objective.OFF
 
 
-def objective_of(marginals: Marginals, variances: Floats, objective: Objective) -> float:
-    """The objective, for the variance of a cell of each tile as it is shown, up to the unit of the sums and their total."""
-    deviations = np.sqrt(variances)
+def objective_of(
+    marginals: Marginals, variances: Floats, objective: Objective, weights: tuple[float, ...] = ()
+) -> float:
+    """The objective, for the variance of a cell of each tile as it is shown, up to the unit of the sums and their total.
+
+    `weights`: how much the error of each tile counts (none: as much as any other's).
+    """
+    deviations = np.sqrt(variances) * (np.array(weights) if weights else 1.0)
     if objective is Objective.RELATIVE:
         return float(np.max(deviations * marginals.tile_cells))
     return float(np.mean(deviations))
@@ -51,12 +56,16 @@ def objective_of(marginals: Marginals, variances: Floats, objective: Objective) 
 
 @lru_cache(maxsize=256)
 def shares(
-    marginals: Marginals, relative_variances: tuple[float, ...], power: int, objective: Objective
+    marginals: Marginals,
+    relative_variances: tuple[float, ...],
+    power: int,
+    objective: Objective,
+    weights: tuple[float, ...] = (),
 ) -> tuple[Fraction, ...]:
     """The share of each tile, in even ones: their sum is at most the number of tiles.
 
     `relative_variances`: of a cell of each tile at an even share, up to a common factor. A tile of share s has noise of
-    variance proportional to s ** -power: 1 where rho is shared, 2 where epsilon is.
+    variance proportional to s ** -power: 1 where rho is shared, 2 where epsilon is. `weights`: see `objective_of`.
     """
     even = np.array(relative_variances)
     count = len(even)
@@ -65,11 +74,12 @@ def shares(
         start = np.zeros(count)
         start[tile] = np.log(8.0 * count)
         starts.append(start)
-    candidates = [_rounded(_descended(marginals, even, power, objective, start)) for start in starts]
+    counting = np.array(weights) if weights else np.ones(count)
+    candidates = [_rounded(_descended(marginals, even, power, objective, start, counting)) for start in starts]
 
     def after(chosen: tuple[Fraction, ...]) -> float:
         variances = even / np.array([float(share) for share in chosen]) ** power
-        return objective_of(marginals, marginals.variances_after(variances), objective)
+        return objective_of(marginals, marginals.variances_after(variances), objective, weights)
 
     return min(candidates, key=after)
 
@@ -84,14 +94,16 @@ def _of_logarithms(logarithms: Floats) -> Floats:
     return np.asarray(LEAST_SHARE + (1 - LEAST_SHARE) * len(weights) * weights / weights.sum())
 
 
-def _descended(marginals: Marginals, even: Floats, power: int, objective: Objective, start: Floats) -> Floats:
+def _descended(
+    marginals: Marginals, even: Floats, power: int, objective: Objective, start: Floats, counting: Floats
+) -> Floats:
     """Shares after descent along the gradient from `start`, with steps that grow while they help and shrink where they do not."""
     logarithms, step = start, 0.5
     for sharpness in _SHARPNESS if objective is Objective.RELATIVE else (0.0,):
-        value, slope = _value_and_slope(marginals, even, power, sharpness, logarithms)
+        value, slope = _value_and_slope(marginals, even, power, sharpness, logarithms, counting)
         for _ in range(_ROUNDS):
             moved = logarithms - step * slope / (np.linalg.norm(slope) + 1e-12)
-            next_value, next_slope = _value_and_slope(marginals, even, power, sharpness, moved)
+            next_value, next_slope = _value_and_slope(marginals, even, power, sharpness, moved, counting)
             if next_value < value:
                 logarithms, value, slope, step = moved, next_value, next_slope, step * 1.3
             else:
@@ -103,7 +115,7 @@ def _descended(marginals: Marginals, even: Floats, power: int, objective: Object
 
 
 def _value_and_slope(
-    marginals: Marginals, even: Floats, power: int, sharpness: float, logarithms: Floats
+    marginals: Marginals, even: Floats, power: int, sharpness: float, logarithms: Floats, counting: Floats
 ) -> tuple[float, Floats]:
     """The logarithm of the objective (`sharpness` 0: the mean over tiles; else a smooth maximum), and its gradient."""
     weights = np.exp(logarithms - logarithms.max())
@@ -114,12 +126,12 @@ def _value_and_slope(
     squares = marginals.has_part @ (marginals.dimensions / information)
     """Of the error of a tile's cell relative to the mean of its cells."""
     if sharpness:
-        levels = np.log(squares) / 2
+        levels = np.log(squares) / 2 + np.log(counting)
         powers = np.exp(sharpness * (levels - levels.max()))
         value = float(levels.max() + np.log(powers.sum()) / sharpness)
         of_squares = powers / powers.sum() / (2 * squares)
     else:
-        errors = np.sqrt(squares) / marginals.tile_cells
+        errors = counting * np.sqrt(squares) / marginals.tile_cells
         value = float(np.log(errors.sum()))
         of_squares = errors / errors.sum() / (2 * squares)
     of_parts = -(of_squares @ marginals.has_part) * marginals.dimensions / information**2

@@ -8,10 +8,10 @@ finished mechanisms are asked for their loss again, by the second road of each; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,20 +20,29 @@ from dpsql.errors.exceptions import refuse
 from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import BoundedBlock, Caps, Key, Term, TermKind
+from dpsql.plan.plan import BoundedBlock, Key, Term, TermKind
 from dpsql.plan.stability import owned
 from dpsql.policy import Policy
+from dpsql.pricing.budget_parts import BudgetParts, recomputed_loss
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.measurements import PARTS, farthest
 from dpsql.pricing.options import Options
 from dpsql.pricing.private_keys import weighted_thresholds, whole_rows, with_counted_rows
-from dpsql.pricing.sensitivity import groups_per_unit, sensitivity
+from dpsql.pricing.sensitivity import groups_per_unit
 from dpsql.pricing.target_search import TargetSearch
-from dpsql.pricing.workloads import Workload, over_common_rows, planned, planned_laws_after, share_by_set, workloads_of
+from dpsql.pricing.workloads import (
+    Wishes,
+    Workload,
+    over_common_rows,
+    planned,
+    planned_laws_after,
+    share_by_set,
+    workloads_of,
+)
 from dpsql.privacy.accounting.contract import Accountant
-from dpsql.privacy.loss import Neighbours, PrivacyLoss
-from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Norm, Selection, Sensitivity, TermNoise
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.partition_selection import (
     WEIGHT_BITS,
     Threshold,
@@ -41,7 +50,7 @@ from dpsql.privacy.mechanisms.partition_selection import (
     choose_selection,
     threshold,
 )
-from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable
+from dpsql.privacy.mechanisms.registry import Mechanism
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,7 @@ def _priced(
 ) -> Price:
     if not blocks:
         return Price((), PrivacyLoss.nothing())
-    blocks = _admitting_by_rows(blocks, options, policy, accountant)
+    blocks = admitting_by_rows(blocks, options, policy, accountant)
     unplanned = ranges
     if (
         options.workload
@@ -124,122 +133,19 @@ def _priced(
     ):
         unplanned = workloads_of(blocks)
         blocks = over_common_rows(blocks, unplanned)
-    shares = _Shares(blocks, options, policy, accountant)
+    shares = BudgetParts(blocks, options, accountant)
     power = 2 if shares.allowed.rho is None else 1
-    workloads = planned(unplanned, blocks, partial(shares.noise_of, policy.neighbours), power, options.workload)
+    workloads = planned(unplanned, blocks, partial(shares.noise_of, policy.neighbours), power, Wishes(options.workload))
     shares.of_sets = share_by_set(workloads)
-    priced = tuple(_price_block(block, shares, policy) for block in blocks)
-    total = PrivacyLoss.nothing()
+    priced = tuple(price_block(block, shares, policy) for block in blocks)
+    total = again = PrivacyLoss.nothing()
     for block_price in priced:
-        total = total + block_price.loss
-    _compare(priced, total, shares)
+        total, again = total + block_price.loss, again + recomputed(block_price, shares)
+    require_within(total, again, shares.allowed, options.delta)
     return Price(priced, total, workloads)
 
 
-_ALL = Fraction(1)
-
-
-class _Shares:
-    """The division of a question's budget among its terms, selections and other measurements."""
-
-    def __init__(
-        self, blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant
-    ) -> None:
-        self.options = options
-        self.accountant = accountant
-        self.mechanisms = _mechanisms(options, accountant)
-        self.allowed = accountant.request(options.epsilon)
-        self.selecting = [block for block in blocks if block.selection_term is not None]
-        if self.selecting and options.delta == 0:
-            names = ", ".join(key.name for block in self.selecting for key in block.keys if key.values is None)
-            raise refuse("selection_needs_delta", keys=f"private keys ({names})")
-        measured = sum(len(sets_of(block)) for block in blocks)
-        numbers = sum(
-            PARTS.of(measurement.word).parts(measurement) for block in blocks for measurement in block.measurements
-        )
-        apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
-        self.parts = max(1, measured + apart + numbers)
-        spending = [mechanism.word for mechanism in self.mechanisms if accountant.spends_delta(mechanism)]
-        deltas = sum(
-            PARTS.of(measurement.word).deltas(measurement) for block in blocks for measurement in block.measurements
-        )
-        sharing = len(self.selecting) + (measured + apart if spending else 0) + deltas
-        if spending and measured + apart and options.delta == 0:
-            raise refuse("mechanism_needs_delta", mechanism=spending[0].capitalize())
-        self.delta = options.delta / max(1, sharing)
-        self.loss = self.allowed.divided(self.parts)
-        """One part, in what the accountant counts."""
-        self.of_sets: Mapping[tuple[str, str], Fraction] = {}
-        """How much of one part a set of terms has, by block and set, where it is not all of it (`workloads`)."""
-
-    def measured(
-        self, term: Term, block: BoundedBlock, neighbours: Neighbours, share: Fraction | None = None
-    ) -> tuple[Term, Noise]:
-        """The term and its noise: the mechanism asked for, or the one with the lower expected error. `share`: of one part
-        (None: that of its set).
-
-        A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
-        """
-        choices = []
-        part = self.loss.part(
-            self.of_sets.get((block.name, term.shares or term.name), _ALL) if share is None else share
-        )
-        moved = _moved(term, block, neighbours) if term.clip is None else None
-        for mechanism in self.mechanisms:
-            bounded = term if moved is not None else _clipped_in(term, mechanism.norm, block.caps, neighbours)
-            norms = moved or _moved(bounded, block, neighbours)
-            choices.append((bounded, self.accountant.noise_for(mechanism, norms, part, self.delta)))
-        return min(choices, key=lambda choice: choice[1].expected_error())
-
-    def noise_of(self, neighbours: Neighbours, term: Term, block: BoundedBlock, share: Fraction) -> Noise:
-        """Return the noise of a term with `share` of one part."""
-        return self.measured(term, block, neighbours, share)[1]
-
-    def charged(self, noise: Noise) -> PrivacyLoss:
-        """Return the loss that the accountant charges for one noise law."""
-        return self.accountant.charge(_loss(noise), self.delta)
-
-
-def _mechanisms(options: Options, accountant: Accountant) -> tuple[Mechanism, ...]:
-    """Those that may be used: the one that is asked for, or all that are counted without more delta."""
-    if options.mechanism in MECHANISMS:
-        return (MECHANISMS[options.mechanism],)
-    return tuple(mechanism for mechanism in askable() if not accountant.spends_delta(mechanism))
-
-
-@lru_cache(maxsize=1024, typed=True)
-def _loss(noise: Noise) -> PrivacyLoss:
-    return noise.loss
-
-
-@lru_cache(maxsize=1024, typed=True)
-def _recomputed_loss(noise: Noise) -> PrivacyLoss:
-    """The second road of one mechanism: walked once for each, whichever questions use it."""
-    return noise.recomputed_loss()
-
-
-def _moved(term: Term, block: BoundedBlock, neighbours: Neighbours) -> Sensitivity:
-    """Return the sensitivity of a term; of a term that shares each row, that of all terms of its set, as one vector.
-
-    A row adds to the terms of a set at most `magnitude` in all, so that the L1 norm of what a unit adds to a group is that
-    of one term, n_g b; no L2 or Linf norm is above L1. Its entries are those of one term for each term of the set.
-    """
-    moved = sensitivity(term, block.caps, neighbours)
-    sharing = sum(1 for other in block.terms if other.shares == term.shares) if term.shares else 1
-    return replace(moved, l0=moved.l0 * sharing)
-
-
-def _clipped_in(term: Term, norm: Norm | None, caps: Caps, neighbours: Neighbours) -> Term:
-    """A term under max_total or max_count with the norm of its clip; without a clip where that could bind no unit."""
-    assert term.clip is not None
-    free = sensitivity(replace(term, clip=None), caps, neighbours)
-    most = term.clip.most * neighbours.factor
-    if most >= free.l1 if norm is Norm.L1 else most * most >= free.l2_squared:
-        return replace(term, clip=None)
-    return replace(term, clip=replace(term.clip, norm=norm))
-
-
-def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> PricedBlock:
+def price_block(block: BoundedBlock, shares: BudgetParts, policy: Policy) -> PricedBlock:
     neighbours = policy.neighbours
     measured = [shares.measured(term, block, neighbours) for term in block.terms]
     terms = tuple(TermNoise(term.name, noise, term.grid, _whole(term), term.shares) for term, noise in measured)
@@ -269,11 +175,6 @@ def _price_block(block: BoundedBlock, shares: _Shares, policy: Policy) -> Priced
 def is_charged(priced: PricedBlock) -> bool:
     """Return whether some data could move what a block measures, or which of its keys appear."""
     return priced.loss != PrivacyLoss.nothing()
-
-
-def sets_of(block: BoundedBlock) -> set[str]:
-    """Return the separately charged sets of terms: each term that a unit can move, or terms that share each row."""
-    return {term.shares or term.name for term in block.terms if term.magnitude}
 
 
 def charged_noises(terms: tuple[TermNoise, ...]) -> list[Noise]:
@@ -310,7 +211,7 @@ def _check_grid(block: BoundedBlock, policy: Policy) -> None:
 
 
 def _selection(
-    block: BoundedBlock, terms: tuple[TermNoise, ...], shares: _Shares, policy: Policy
+    block: BoundedBlock, terms: tuple[TermNoise, ...], shares: BudgetParts, policy: Policy
 ) -> tuple[Selection | None, tuple[TermNoise, ...]]:
     """The rule that admits private keys, and the noisy count that it needs for itself, if it does.
 
@@ -333,7 +234,7 @@ def _selection(
     return rule, ((TermNoise(column, rule.noise, 0, True),) if isinstance(rule, Threshold) else ())
 
 
-def _thresholds(column: str, block: BoundedBlock, shares: _Shares, policy: Policy) -> list[Threshold]:
+def _thresholds(column: str, block: BoundedBlock, shares: BudgetParts, policy: Policy) -> list[Threshold]:
     """Thresholds on a count of units that is measured for nothing else, one part of the budget each."""
     neighbours = policy.neighbours
     if block.caps.groups == 1 or not owned(block.source, policy):
@@ -347,7 +248,7 @@ def _thresholds(column: str, block: BoundedBlock, shares: _Shares, policy: Polic
     return weighted_thresholds(column, block, neighbours, shares.mechanisms, noise_for, shares.delta)
 
 
-def _admitting_by_rows(
+def admitting_by_rows(
     blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant
 ) -> tuple[BoundedBlock, ...]:
     """Let the released count of all rows admit private keys where that is the better use of the budget.
@@ -360,7 +261,7 @@ def _admitting_by_rows(
     by_rows = tuple(with_counted_rows(block) for block in blocks)
     if by_rows == blocks or options.delta == 0:
         return blocks
-    free, paid = (_Shares(choice, options, policy, accountant) for choice in (by_rows, blocks))
+    free, paid = (BudgetParts(choice, options, accountant) for choice in (by_rows, blocks))
 
     def better(row_block: BoundedBlock, block: BoundedBlock) -> bool:
         """Return whether the rows are: by the product of error and size."""
@@ -392,22 +293,23 @@ def shown_half_of_the_time(priced: PricedBlock) -> tuple[int, str]:
     return size, "rows" if rows else "units"
 
 
-def _compare(priced: tuple[PricedBlock, ...], total: PrivacyLoss, shares: _Shares) -> None:
-    """Recompute the loss of every finished mechanism; it must not exceed the charge or the allowance (price_disagrees)."""
-    again = PrivacyLoss.nothing()
-    for block in priced:
-        if block.noise.selection is not None:
-            again = again + block.noise.selection.recomputed_loss()
-        for noise in charged_noises(block.noise.terms):
-            again = again + shares.accountant.charge(_recomputed_loss(noise), shares.delta)
-        for law in block.noise.charged:
-            again = again + shares.accountant.charge(law.recomputed_loss(), shares.delta)
-    allowed = shares.allowed
+def recomputed(block: PricedBlock, shares: BudgetParts) -> PrivacyLoss:
+    """Return the loss of the finished mechanisms of a block, by the second road of each."""
+    again = PrivacyLoss.nothing() if block.noise.selection is None else block.noise.selection.recomputed_loss()
+    for noise in charged_noises(block.noise.terms):
+        again = again + shares.accountant.charge(recomputed_loss(noise), shares.delta)
+    for law in block.noise.charged:
+        again = again + shares.accountant.charge(law.recomputed_loss(), shares.delta)
+    return again
+
+
+def require_within(total: PrivacyLoss, again: PrivacyLoss, allowed: PrivacyLoss, delta: Fraction) -> None:
+    """Raise the fault price_disagrees unless the recomputed loss is within the charge, and that within `allowed` and `delta`."""
     for name in ("epsilon", "delta", "rho"):
-        claimed, recomputed = getattr(total, name), getattr(again, name)
-        if claimed is not None and (recomputed is None or recomputed > claimed):
+        claimed, walked = getattr(total, name), getattr(again, name)
+        if claimed is not None and (walked is None or walked > claimed):
             raise refuse("price_disagrees")
-        limit = shares.options.delta if name == "delta" else getattr(allowed, name)
+        limit = delta if name == "delta" else getattr(allowed, name)
         if limit is not None and (claimed is None or claimed > limit):
             raise refuse("price_disagrees")
 

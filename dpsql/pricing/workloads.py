@@ -13,7 +13,7 @@ charge as it does without a workload, and the second road checks it. What follow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -46,8 +46,8 @@ class Tile:
 
 @dataclass(frozen=True)
 class Workload:
-    """Tiles of the same sums over the same rows. `marginals` has them in the same order, `shares` how much of an even share of
-    the budget each has; `apart`: for each tile the noise of its sums at an even share, what they would have by themselves."""
+    """Tiles of the same sums over the same rows. `marginals` has them in the same order, `shares` how much each has of what it
+    would have by itself; `apart`: for each tile the noise of its sums with that, what they would have by themselves."""
 
     marginals: Marginals
     tiles: tuple[Tile, ...]
@@ -56,7 +56,15 @@ class Workload:
 
 
 NoiseOf = Callable[[Term, BoundedBlock, Fraction], Noise]
-"""The noise of a term with so much of an even share of the budget."""
+"""The noise of a term with so much of what its set would have by itself."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a plan of tiles makes small. `weights`: how much the errors of a block's tiles count (1 where it is not named)."""
+
+    objective: Objective
+    weights: Mapping[str, Fraction] = field(default_factory=dict)
 
 
 # --- which tiles there are ------------------------------------------------------------------------------------------
@@ -167,50 +175,66 @@ def planned(
     blocks: Iterable[BoundedBlock],
     noise_of: NoiseOf,
     power: int,
-    objective: Objective,
+    wishes: Wishes,
+    parts: Mapping[str, Fraction] | None = None,
 ) -> tuple[Workload, ...]:
     """The workloads with their shares, without those of whose noise the law of weighted sums is not known. `power`: noise of a
-    share s has a variance like s ** -power, 1 under rho and 2 under epsilon."""
+    share s has a variance like s ** -power, 1 under rho and 2 under epsilon. `parts`: what a sum of each block would have by
+    itself, in epsilon or rho (None: all the same)."""
     named = {block.name: block for block in blocks}
-    plans = (_planned(workload, named, noise_of, power, objective) for workload in workloads)
+    plans = (_planned(workload, named, noise_of, power, wishes, parts) for workload in workloads)
     return tuple(workload for workload in plans if workload is not None)
 
 
 def _planned(
-    workload: Workload, blocks: Mapping[str, BoundedBlock], noise_of: NoiseOf, power: int, objective: Objective
+    workload: Workload,
+    blocks: Mapping[str, BoundedBlock],
+    noise_of: NoiseOf,
+    power: int,
+    wishes: Wishes,
+    parts: Mapping[str, Fraction] | None,
 ) -> Workload | None:
     """The workload with its shares, and None where the law of weighted sums of its noise is not known, or its noise nothing.
 
-    The shares that were found are taken if the finished laws of noise keep what they promise, else even ones. Their sum is at
-    most the number of tiles: the tiles cost no more than apart.
+    The shares that were found are taken if the finished laws of noise keep what they promise, else the tiles' own. Shares are
+    counted in the mean of what tiles have by themselves, and their sum is at most the number of tiles: together the tiles cost
+    no more than apart.
     """
+    objective = wishes.objective
     terms = [
         [next(term for term in blocks[tile.block].terms if term.name == name) for name in tile.terms]
         for tile in workload.tiles
     ]
+    count = len(terms)
+    by_itself = [Fraction(1) if parts is None else parts[tile.block] for tile in workload.tiles]
+    own = tuple(part * count / sum(by_itself) for part in by_itself)
 
     def laws(chosen: Sequence[Fraction]) -> tuple[tuple[Noise, ...], ...]:
         return tuple(
-            tuple(noise_of(term, blocks[tile.block], share) for term in of_tile)
-            for tile, of_tile, share in zip(workload.tiles, terms, chosen, strict=True)
+            tuple(noise_of(term, blocks[tile.block], share / own_share) for term in of_tile)
+            for tile, of_tile, share, own_share in zip(workload.tiles, terms, chosen, own, strict=True)
         )
 
-    even = (Fraction(1),) * len(workload.tiles)
-    apart = laws(even)
+    apart = laws(own)
     # No tile gets more than all shares, so no noise is smaller than with these.
-    least = laws((Fraction(len(terms)),) * len(terms))
+    least = laws((Fraction(count),) * count)
     if not all(can_be_weighted(noise) for tile in (*apart, *least) for noise in tile):
         return None
     if objective is Objective.RUNNING:
-        return replace(workload, shares=even, apart=apart)
-    variances = _variances(apart)
+        return replace(workload, shares=(Fraction(1),) * count, apart=apart)
+    variances = _variances(laws((Fraction(1),) * count))
     relative = tuple(round(float(variance / variances[0]), 6) for variance in variances)
-    chosen = shares(workload.marginals, relative, power, objective)
+    counting = tuple(float(wishes.weights.get(tile.block, 1)) for tile in workload.tiles)
+    weights = () if len(set(counting)) == 1 else counting
+    chosen = shares(workload.marginals, relative, power, objective, weights)
     after = [
-        objective_of(workload.marginals, workload.marginals.variances_after(_variances(laws(shared))), objective)
-        for shared in (chosen, even)
+        objective_of(
+            workload.marginals, workload.marginals.variances_after(_variances(laws(shared))), objective, weights
+        )
+        for shared in (chosen, own)
     ]
-    return replace(workload, shares=chosen if after[0] < after[1] else even, apart=apart)
+    taken = chosen if after[0] < after[1] else own
+    return replace(workload, shares=tuple(share / part for share, part in zip(taken, own, strict=True)), apart=apart)
 
 
 def _variances(laws: Sequence[Sequence[Noise]]) -> Floats:
@@ -219,7 +243,7 @@ def _variances(laws: Sequence[Sequence[Noise]]) -> Floats:
 
 
 def share_by_set(workloads: Iterable[Workload]) -> dict[tuple[str, str], Fraction]:
-    """Return how much of an even share each set of sums has, by block and the name of its first sum."""
+    """Return how much each set of sums has of what it would have by itself, by block and the name of its first sum."""
     return {
         (tile.block, tile.terms[0]): share
         for workload in workloads

@@ -60,7 +60,7 @@ MUTANTS = (
     Mutant("an analyst lowers min_units", "pricing/options.py", "_check_limit", "value is None or value < limits.min_units", "value is None", "unit/session/test_min_units.py", "cannot_be_lowered"),
     Mutant("rows that meet none are left out", "plan/stability.py", "_joined_rows", "left - back if relation.kind == 'left' else 0", "0", f'{REPLAY} {TIGHT}', 'left_join_counted_from_the_right or LEFT_JOIN_labs'),
     Mutant("a lone unit counts one row", "privacy/mechanisms/partition_selection.py", "lone_count", "noise.sensitivity.linf", "1", "unit/privacy/test_partition_selection.py", "division_of_rows or follows_linf"),
-    Mutant("rows admit keys whatever units would show", "pricing/pricing.py", "_admitting_by_rows", "products[0] <= products[1]", "products[0] >= 0", "unit/pricing/test_selection.py", "units_admit_private_keys or is_paid_for"),
+    Mutant("rows admit keys whatever units would show", "pricing/pricing.py", "admitting_by_rows", "products[0] <= products[1]", "products[0] >= 0", "unit/pricing/test_selection.py", "units_admit_private_keys or is_paid_for"),
     Mutant("a filtered count admits keys", "pricing/private_keys.py", "_counts_all_rows", "term.filter is None", "True", "unit/pricing/test_selection.py", "only_a_count_of_all_rows"),
     Mutant("rows of one key alone set the threshold", "privacy/mechanisms/partition_selection.py", "lone_delta", "(l0 - full) * _tail(noise, tau)", "0", "unit/privacy/test_partition_selection.py", "division_of_rows"),
     Mutant("weights as for half of the keys", "privacy/mechanisms/partition_selection.py", "weights_within", "WEIGHT // most", "WEIGHT // (most + 1 >> 1)", "unit/privacy/test_partition_selection.py unit/pricing/test_selection.py", "any_number_of_keys"),
@@ -105,7 +105,7 @@ MUTANTS = (
     # terms that share each row
     Mutant("a NULL is in two terms of a set", "engine/emit/joint_sums.py", "companion_sum", "f\"count({('*' if term.absent else row)}){filtered}\"", "f'count(*){filtered}'", 'unit/pricing/test_joint_sums.py', 'adds_its_width'),
     Mutant("a shared count counts all rows", "engine/emit/joint_sums.py", "companion_sum", "f\"({dialect.wide(f'count(*){filtered} - count({row}){filtered}')} * {term.magnitude})\"", "f\"({dialect.wide(f'count(*){filtered}')} * {term.magnitude})\"", 'unit/pricing/test_joint_sums.py', 'adds_its_width'),
-    Mutant("entries of one term of a set", "pricing/pricing.py", "_moved", "moved.l0 * sharing", "moved.l0", 'unit/pricing/test_joint_sums.py', 'adds_its_width'),
+    Mutant("entries of one term of a set", "pricing/budget_parts.py", "_moved", "moved.l0 * sharing", "moved.l0", 'unit/pricing/test_joint_sums.py', 'adds_its_width'),
     Mutant("a count is told with the error of its sum", "pricing/expected_error.py", "_stands_for", "(1 / term.magnitude, [1.0, 1.0])", "(step, [1.0])", 'unit/pricing/test_joint_sums.py', 'explain_tells or error_to_reach'),
     Mutant("a sum around another end", "pricing/expected_error.py", "_stands_for", "(1 + moved, moved)", "(1.0, 0.0)", 'unit/pricing/test_joint_sums.py', 'explain_tells'),
     # clipping
@@ -166,9 +166,9 @@ MUTANTS = (
     Mutant("max_rows_per_group not enforced", "engine/emit/emitter.py", "Emitter._capped", "f'SELECT * FROM {self.dialect.derived(ranked)} WHERE \"#row\" <= {bounds.max_rows_per_group}'", "f'SELECT * FROM {self.dialect.derived(ranked)} WHERE \"#row\" > 0'", REPLAY, 'test_one_entity_moves_sums_within_the_claim and cap_of_all_rows'),
     Mutant("filters of equal aggregates forgotten", "sql/binder/private_block.py", "_Cut._measure", "replace(measure, name=entered.name)", "replace(measure, name=entered.name, filter=entered.filter)", PLANS, 'test_each_query_has_its_keys_and_sensitivities and filters_apart'),
     # price and charge
-    Mutant("VAR charged once", "pricing/pricing.py", "_price_block", "charged_noises(terms)", "charged_noises(terms)[:1]", REPLAY, 'test_one_entity_moves_sums_within_the_claim and aggregates-variance'),
+    Mutant("VAR charged once", "pricing/pricing.py", "price_block", "charged_noises(terms)", "charged_noises(terms)[:1]", REPLAY, 'test_one_entity_moves_sums_within_the_claim and aggregates-variance'),
     Mutant("grouping sets charged once", "session/pipeline.py", "_answered", "loss + blocks[index].loss", "blocks[index].loss", REPLAY, 'test_one_entity_moves_sums_within_the_claim and rollup'),
-    Mutant("every term gets the whole epsilon", "pricing/pricing.py", "_Shares.__init__", "self.allowed.divided(self.parts)", "self.allowed", REPLAY, 'test_one_entity_moves_sums_within_the_claim and aggregates-variance'),
+    Mutant("every term gets the whole epsilon", "pricing/budget_parts.py", "BudgetParts.__init__", "self.allowed.divided(self.parts)", "self.allowed", REPLAY, 'test_one_entity_moves_sums_within_the_claim and aggregates-variance'),
     Mutant("delta of a threshold not charged", "privacy/mechanisms/partition_selection.py", "Threshold.loss", "PrivacyLoss(Fraction(0), self.delta, Fraction(0))", "PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))", REPLAY, 'test_one_entity_moves_sums_within_the_claim and rows_of_units'),
     Mutant("delta of one key charged for all", "privacy/mechanisms/partition_selection.py", "TruncatedGeometric.loss", "PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key).scaled(self.l0)", "PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key)", "unit/privacy/test_partition_selection.py", "costs_add_up"),
     Mutant("Laplace scale a tenth too small", "privacy/mechanisms/laplace.py", "noise_for", "steps_moved(sensitivity, shift) / epsilon", "steps_moved(sensitivity, shift) / epsilon * Fraction(9, 10)", REPLAY, 'test_one_entity_moves_sums_within_the_claim and count_rows_of_units'),
@@ -557,8 +557,8 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("ends of quantiles are a quarter as far", "privacy/mechanisms/exponential.py", "end_for", "ln_upper(max(Fraction(1), share_of_weights(mechanism) * cells / missed))", "ln_upper(max(Fraction(1), share_of_weights(mechanism) * cells / missed)) / 4", 'unit/noise/test_quantile_bars.py', 'worst_case'),
     Mutant("small groups have no rows beside their own", "noise/rank_histograms.py", "padded", "abs(padding)", "1", 'unit/noise/test_quantile_bars.py', 'no_ones or as_often'),
     Mutant("a unit has one row of a quantile", "pricing/rank_histograms.py", "RankHistogramPricing.moved", "TermKind.COUNT", "TermKind.UNITS", 'answers/test_quantiles.py', 'charges'),
-    Mutant("quantiles are not charged", "pricing/pricing.py", "_price_block", "loss + shares.accountant.charge(law.loss, shares.delta)", "loss", 'answers/test_quantiles.py', 'charged_once'),
-    Mutant("quantiles have a whole budget each", "pricing/pricing.py", "_Shares.__init__", "measured + apart + numbers", "measured + apart", 'answers/test_quantiles.py', 'charged_once'),
+    Mutant("quantiles are not charged", "pricing/pricing.py", "price_block", "loss + shares.accountant.charge(law.loss, shares.delta)", "loss", 'answers/test_quantiles.py', 'charged_once'),
+    Mutant("quantiles have a whole budget each", "pricing/budget_parts.py", "BudgetParts.__init__", "measured + apart + numbers", "measured + apart", 'answers/test_quantiles.py', 'charged_once'),
     Mutant("quantiles of groups that are not shown", "noise/rank_histograms.py", "_numbers", "nowhere |= places.is_null().to_numpy(zero_copy_only=False)", "nowhere &= places.is_null().to_numpy(zero_copy_only=False)", 'unit/noise/test_rank_histograms.py', 'order_of_cells or leaves_out'),
     Mutant("quantiles claim to be exact", "release/error_bars/lineage.py", "lineage", "Level.CHOSEN if name in groups.chosen else Level.NOISE", "Level.NOISE", 'answers/test_quantiles.py', 'no_error_is_claimed'),
     # PostgreSQL

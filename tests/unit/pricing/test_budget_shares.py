@@ -58,12 +58,14 @@ def test_no_share_of_a_grid_is_better_for_two_tiles(power: int, objective: Objec
 
 
 @pytest.mark.parametrize("sharpness", [0.0, 8.0])
-def test_the_slope_is_that_of_the_value(sharpness: float) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_slope_is_that_of_the_value(sharpness: float, weighted: bool) -> None:
     generator = np.random.default_rng(2)
     even, start = generator.uniform(1, 3, 8), generator.normal(size=8)
-    _, slope = _value_and_slope(CUBE, even, 2, sharpness, start)
+    weights = generator.uniform(0.5, 4, 8) if weighted else np.ones(8)
+    _, slope = _value_and_slope(CUBE, even, 2, sharpness, start, weights)
     for place in range(8):
         step = np.zeros(8)
         step[place] = 1e-5
-        more, less = (_value_and_slope(CUBE, even, 2, sharpness, start + sign * step)[0] for sign in (1, -1))
+        more, less = (_value_and_slope(CUBE, even, 2, sharpness, start + sign * step, weights)[0] for sign in (1, -1))
         assert slope[place] == pytest.approx((more - less) / 2e-5, rel=1e-4, abs=1e-7)

@@ -1,0 +1,163 @@
+"""Many questions with one measurement plan: tables over the same rows are measured together, under one charge.
+
+The questions of a plan are joined by workloads: each has a table of sums that another one (or it itself) also has by other
+keys. Each of them is then a planned question whose price has the blocks of all. Whichever is asked first measures all of them
+and pays for all; the others find the releases in the store. Its answer is made of its own blocks, after least squares over all.
+
+Everything here follows from texts, policy and options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from dpsql.planning.planner import Planned, Planner, release_key
+from dpsql.pricing.budget_shares import Objective
+from dpsql.pricing.options import Reuse
+from dpsql.pricing.pricing import Price, PricedBlock
+from dpsql.pricing.together import AskedTogether, PriceTogether, price_together
+from dpsql.pricing.workloads import Wishes, Workload
+
+
+@dataclass(frozen=True, eq=False)
+class MeasurementPlan:
+    """Questions that are measured together. `places`: which of those that were given, in their order; `questions`: each of them
+    with the blocks of all in its price; `price`: of all blocks, each once; `read_by`: for each block of `price` the places of
+    the questions that read it."""
+
+    places: tuple[int, ...]
+    questions: tuple[Planned, ...]
+    price: Price
+    read_by: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What plans make small. `weights`: by the place of a question, how much errors of its tables count (1 unless given)."""
+
+    objective: Objective = Objective.RELATIVE
+    weights: Mapping[int, Fraction] = field(default_factory=dict)
+
+
+def plan_together(planner: Planner, questions: Sequence[Planned], goal: Goal) -> tuple[MeasurementPlan, ...]:
+    """Return the measurement plans of questions; those that are in none are asked by themselves as ever."""
+    alike: dict[Any, list[int]] = {}
+    for place, question in enumerate(questions):
+        if not alone_because(question):
+            options = question.options
+            alike.setdefault((options.project, options.mechanism, options.delta), []).append(place)
+    plans: list[MeasurementPlan] = []
+    for places in alike.values():
+        joined = _priced(planner, questions, places, goal)
+        plans += [_measurement_plan(planner, questions, group, goal) for group in _joined(joined, places)]
+    return tuple(sorted(plans, key=lambda plan: plan.places))
+
+
+def alone_because(question: Planned) -> str:
+    """Return why a question is never measured with others, "" if it may be."""
+    options = question.options
+    reasons = {
+        "it reads no protected rows": not question.plan.blocks,
+        "it measures the same twice": len(set(question.keys)) < len(question.keys),
+        "it is measured in stages": bool(question.plan.results),
+        "its budget is searched for (dp.target_error)": options.target_error is not None,
+        "it is compared with a threshold (dp.threshold)": options.threshold is not None,
+        "it is measured by ranges (dp.workload = running)": options.workload is Objective.RUNNING,
+        "it is measured anew each time (dp.reuse = off)": not options.reuse,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+NO_COMMON_TABLE = "no other table sums the same over the same rows by public keys"
+
+
+def _priced(planner: Planner, questions: Sequence[Planned], places: Sequence[int], goal: Goal) -> PriceTogether:
+    """Return the price of some questions together; a block is named by the place of its question and its own name."""
+    asked = []
+    for place in places:
+        question = questions[place]
+        blocks = planner.bounded_blocks(question.plan, question.options)
+        named = tuple(replace(block, name=_name(place, block.name)) for block in blocks)
+        asked.append(AskedTogether(named, question.options))
+    weights = {
+        block.name: goal.weights[place]
+        for place, question in zip(places, asked, strict=True)
+        if place in goal.weights
+        for block in question.blocks
+    }
+    return price_together(asked, Wishes(goal.objective, weights), planner.policy, planner.accountant)
+
+
+def _name(place: int, block: str) -> str:
+    return f"{place}.{block}"
+
+
+def _place(name: str) -> int:
+    return int(name.partition(".")[0])
+
+
+def _joined(priced: PriceTogether, places: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the questions of each plan: those that a chain of workloads or common blocks joins, where there is a workload."""
+    blocks: dict[int, list[str]] = {place: [] for place in places}
+    for name, measured in priced.measured_as.items():
+        blocks[_place(name)].append(measured)
+    root = {name: name for name in priced.measured_as.values()}
+
+    def of(name: str) -> str:
+        while root[name] != name:
+            name = root[name]
+        return name
+
+    together = [[tile.block for tile in workload.tiles] for workload in priced.price.workloads]
+    for names in (*together, *blocks.values()):
+        for name in names[1:]:
+            root[of(name)] = of(names[0])
+    with_workload = {of(names[0]) for names in together}
+    groups: dict[str, list[int]] = {}
+    for place, names in blocks.items():
+        if of(names[0]) in with_workload:
+            groups.setdefault(of(names[0]), []).append(place)
+    return [tuple(group) for group in groups.values()]
+
+
+def _measurement_plan(
+    planner: Planner, questions: Sequence[Planned], places: tuple[int, ...], goal: Goal
+) -> MeasurementPlan:
+    priced = _priced(planner, questions, places, goal)
+    read_by: dict[str, list[int]] = {}
+    for name, measured in priced.measured_as.items():
+        read_by.setdefault(measured, []).append(_place(name))
+    keys = tuple(release_key(block, planner.policy) for block in priced.price.blocks)
+    views = tuple(_view(questions[place], place, priced, keys, goal.objective) for place in places)
+    return MeasurementPlan(places, views, priced.price, {name: tuple(read) for name, read in read_by.items()})
+
+
+def _view(question: Planned, place: int, priced: PriceTogether, keys: tuple[str, ...], objective: Objective) -> Planned:
+    """Return a question with the blocks of a whole plan: its own under their names and with their formulas, and the
+    others."""
+    own = {priced.measured_as[name]: priced.asked[name] for name in priced.asked if _place(name) == place}
+    names = {
+        block.block.name: own[block.block.name].name.partition(".")[2]
+        if block.block.name in own
+        else f"dp_other_{number}"
+        for number, block in enumerate(priced.price.blocks)
+    }
+
+    def named(block: PricedBlock) -> PricedBlock:
+        bounded = replace(block.block, name=names[block.block.name])
+        if block.block.name in own:
+            asked = own[block.block.name]
+            bounded = replace(bounded, formulas=asked.formulas, groups=asked.groups)
+        return replace(block, block=bounded)
+
+    workloads = tuple(_renamed(workload, names) for workload in priced.price.workloads)
+    price = Price(tuple(map(named, priced.price.blocks)), priced.price.loss, workloads)
+    options = replace(question.options, workload=objective, reuse=Reuse.ON)
+    return Planned(question.statement, options, question.plan, price, keys)
+
+
+def _renamed(workload: Workload, names: Mapping[str, str]) -> Workload:
+    return replace(workload, tiles=tuple(replace(tile, block=names[tile.block]) for tile in workload.tiles))

@@ -1,0 +1,126 @@
+"""The division of a question's budget: one part for each thing that it measures, and the noise that a part buys.
+
+"Evenly" is in what the accountant counts, epsilon or rho. Tables of a workload share their parts unevenly (`workloads`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.plan import BoundedBlock, Caps, Term
+from dpsql.pricing.measurements import PARTS
+from dpsql.pricing.options import Options
+from dpsql.pricing.sensitivity import sensitivity
+from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.loss import Neighbours, PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Noise, Norm, Sensitivity
+from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable
+
+_ALL = Fraction(1)
+
+
+class BudgetParts:
+    """The division of a question's budget among its terms, selections and other measurements."""
+
+    def __init__(self, blocks: tuple[BoundedBlock, ...], options: Options, accountant: Accountant) -> None:
+        self.options = options
+        self.accountant = accountant
+        self.mechanisms = mechanisms_of(options, accountant)
+        self.allowed = accountant.request(options.epsilon)
+        self.selecting = [block for block in blocks if block.selection_term is not None]
+        if self.selecting and options.delta == 0:
+            names = ", ".join(key.name for block in self.selecting for key in block.keys if key.values is None)
+            raise refuse("selection_needs_delta", keys=f"private keys ({names})")
+        measured = sum(len(sets_of(block)) for block in blocks)
+        numbers = sum(
+            PARTS.of(measurement.word).parts(measurement) for block in blocks for measurement in block.measurements
+        )
+        apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
+        self.parts = max(1, measured + apart + numbers)
+        spending = [mechanism.word for mechanism in self.mechanisms if accountant.spends_delta(mechanism)]
+        deltas = sum(
+            PARTS.of(measurement.word).deltas(measurement) for block in blocks for measurement in block.measurements
+        )
+        sharing = len(self.selecting) + (measured + apart if spending else 0) + deltas
+        if spending and measured + apart and options.delta == 0:
+            raise refuse("mechanism_needs_delta", mechanism=spending[0].capitalize())
+        self.delta = options.delta / max(1, sharing)
+        self.loss = self.allowed.divided(self.parts)
+        """One part, in what the accountant counts."""
+        self.of_sets: Mapping[tuple[str, str], Fraction] = {}
+        """How much of one part a set of terms has, by block and set, where it is not all of it (`workloads`)."""
+
+    def measured(
+        self, term: Term, block: BoundedBlock, neighbours: Neighbours, share: Fraction | None = None
+    ) -> tuple[Term, Noise]:
+        """The term and its noise: the mechanism asked for, or the one with the lower expected error. `share`: of one part
+        (None: that of its set).
+
+        A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
+        """
+        choices = []
+        part = self.loss.part(
+            self.of_sets.get((block.name, term.shares or term.name), _ALL) if share is None else share
+        )
+        moved = _moved(term, block, neighbours) if term.clip is None else None
+        for mechanism in self.mechanisms:
+            bounded = term if moved is not None else _clipped_in(term, mechanism.norm, block.caps, neighbours)
+            norms = moved or _moved(bounded, block, neighbours)
+            choices.append((bounded, self.accountant.noise_for(mechanism, norms, part, self.delta)))
+        return min(choices, key=lambda choice: choice[1].expected_error())
+
+    def noise_of(self, neighbours: Neighbours, term: Term, block: BoundedBlock, share: Fraction) -> Noise:
+        """Return the noise of a term with `share` of one part."""
+        return self.measured(term, block, neighbours, share)[1]
+
+    def charged(self, noise: Noise) -> PrivacyLoss:
+        """Return the loss that the accountant charges for one noise law."""
+        return self.accountant.charge(_loss(noise), self.delta)
+
+
+def mechanisms_of(options: Options, accountant: Accountant) -> tuple[Mechanism, ...]:
+    """Those that may be used: the one that is asked for, or all that are counted without more delta."""
+    if options.mechanism in MECHANISMS:
+        return (MECHANISMS[options.mechanism],)
+    return tuple(mechanism for mechanism in askable() if not accountant.spends_delta(mechanism))
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _loss(noise: Noise) -> PrivacyLoss:
+    return noise.loss
+
+
+@lru_cache(maxsize=1024, typed=True)
+def recomputed_loss(noise: Noise) -> PrivacyLoss:
+    """The second road of one mechanism: walked once for each, whichever questions use it."""
+    return noise.recomputed_loss()
+
+
+def _moved(term: Term, block: BoundedBlock, neighbours: Neighbours) -> Sensitivity:
+    """Return the sensitivity of a term; of a term that shares each row, that of all terms of its set, as one vector.
+
+    A row adds to the terms of a set at most `magnitude` in all, so that the L1 norm of what a unit adds to a group is that
+    of one term, n_g b; no L2 or Linf norm is above L1. Its entries are those of one term for each term of the set.
+    """
+    moved = sensitivity(term, block.caps, neighbours)
+    sharing = sum(1 for other in block.terms if other.shares == term.shares) if term.shares else 1
+    return replace(moved, l0=moved.l0 * sharing)
+
+
+def _clipped_in(term: Term, norm: Norm | None, caps: Caps, neighbours: Neighbours) -> Term:
+    """A term under max_total or max_count with the norm of its clip; without a clip where that could bind no unit."""
+    assert term.clip is not None
+    free = sensitivity(replace(term, clip=None), caps, neighbours)
+    most = term.clip.most * neighbours.factor
+    if most >= free.l1 if norm is Norm.L1 else most * most >= free.l2_squared:
+        return replace(term, clip=None)
+    return replace(term, clip=replace(term.clip, norm=norm))
+
+
+def sets_of(block: BoundedBlock) -> set[str]:
+    """Return the separately charged sets of terms: each term that a unit can move, or terms that share each row."""
+    return {term.shares or term.name for term in block.terms if term.magnitude}
