@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.records import charge_id, from_text
+from dpsql.planning.planner import Planned
 from dpsql.privacy.accounting.ledger_units import DECIMALS
 from dpsql.privacy.loss import plain_decimal
 from dpsql.session.background_work import GOES_ON
@@ -27,8 +28,11 @@ Waiting = Callable[[], AbstractContextManager[object]]
 """Shows that a question is being worked on, while it is entered."""
 
 
-def ask(session: Session, sql: SqlText, *, request_id: str | None = None, waiting: Waiting | None = None) -> Release:
-    """Execute one statement; on Ctrl-C stop waiting and raise the error `stopped`, which says what was charged.
+def ask(
+    session: Session, sql: SqlText | Planned, *, request_id: str | None = None, waiting: Waiting | None = None
+) -> Release:
+    """Execute one statement or answer a planned question; on Ctrl-C stop waiting and raise the error `stopped`, which says
+    what was charged.
 
     `waiting` is entered when the answer takes longer than a moment. Raises what `Session.execute` raises.
     """
@@ -56,7 +60,7 @@ class _Question:
     """State of one background question. Wait on `ended`, not `Thread.join`: in Python 3.11 a Ctrl-C in `Thread.join`
     makes a running thread look finished."""
 
-    def __init__(self, session: Session, sql: SqlText, receipt: str) -> None:
+    def __init__(self, session: Session, sql: SqlText | Planned, receipt: str) -> None:
         self._session, self._sql, self._receipt = session, sql, receipt
         self.release: Release | None = None
         self.error: BaseException | None = None
@@ -64,7 +68,10 @@ class _Question:
 
     def work(self) -> None:
         try:
-            self.release = self._session.execute(self._sql, request_id=self._receipt)
+            if isinstance(self._sql, Planned):
+                self.release = self._session.answer(self._sql, self._receipt)
+            else:
+                self.release = self._session.execute(self._sql, request_id=self._receipt)
         except BaseException as error:
             self.error = error
         finally:

@@ -87,7 +87,9 @@ def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox)
     made_up = made_up_blocks(priced.blocks, options)
     if made_up is None:
         return _NOTHING
-    blocks = consistent_blocks(priced.workloads, made_up, values=False)
+    names = {block.name for block in plan.blocks}
+    consistent = consistent_blocks(priced.workloads, made_up, values=False)
+    blocks = tuple(block for block in consistent if block.name in names)
     remainder = Remainder(plan.remainder, plan.output_names, blocks, {})
     direct = _direct(plan, remainder)
     try:

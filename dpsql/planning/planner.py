@@ -81,6 +81,16 @@ class Planned:
         """The public remainder as SQL."""
         return self.plan.remainder.sql(dialect())
 
+    @property
+    def own_blocks(self) -> tuple[PricedBlock, ...]:
+        """The blocks that results and the public remainder read; any others are those of questions measured with this one
+        (`together`)."""
+        blocks = self.price.blocks
+        if len(blocks) == len(self.plan.blocks):
+            return blocks
+        names = {block.name for block in self.plan.blocks}
+        return tuple(priced for priced in blocks if priced.block.name in names)
+
     @cached_property
     def unlisted(self) -> tuple[str, ...]:
         """Return notices on literals that are compared with a column for which the policy lists other values."""

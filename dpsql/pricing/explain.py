@@ -6,9 +6,10 @@ A function of SQL, policy and options (and of whether a stored release answers);
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 from sqlglot import exp
@@ -170,30 +171,55 @@ def _shown_noises(priced: PricedBlock, after: Mapping[tuple[str, str], Noise]) -
     return [replace(noise, noise=after.get((name, noise.name), noise.noise)) for noise in priced.noise.terms]
 
 
-def tile_lines(price: Price, confidence: Fraction, most: int) -> tuple[str, ...]:
-    """A line for each tile of a workload, of the first `most` of them: the error bars of its sums after least squares, and those
-    that they would have if every tile had an even share of the budget and were answered from itself alone."""
+@dataclass(frozen=True)
+class TileRow:
+    """One table of a workload: the keys of its groups in words, its sums with their half widths by themselves and after least
+    squares, and its `share` of what it would have by itself."""
+
+    block: str
+    table: str
+    sums: tuple[tuple[str, float, float], ...]
+    share: Fraction
+
+
+def tile_rows(price: Price, confidence: Fraction) -> Iterator[TileRow]:
+    """Yield the tables of all workloads but those by ranges."""
     named = {priced.block.name: priced for priced in price.blocks}
-    after, lines = price.laws_after, []
+    after = price.laws_after
     for workload in price.workloads:
         if workload.marginals.lengths:
-            lines.append(_running_line(workload, named, after, float(confidence)))
             continue
-        for tile, apart in zip(workload.tiles, workload.apart, strict=True):
-            if len(lines) == most:
-                break
+        for tile, apart, share in zip(workload.tiles, workload.apart, workload.shares, strict=True):
             priced = named[tile.block]
             noises = [noise for noise in priced.noise.terms if noise.name in tile.terms]
             alone = [replace(noise, noise=law) for noise, law in zip(noises, apart, strict=True)]
             now_noises = [replace(noise, noise=after[tile.block, noise.name]) for noise in noises]
             before, now = (term_errors(priced.block, laws, float(confidence)) for laws in (alone, now_noises))
-            texts = []
-            for term in (term for term in priced.block.terms if term.name in tile.terms):
-                widths = f"{PLUS_MINUS} {now[term.name].half_width:.3g} ({before[term.name].half_width:.3g} apart)"
-                texts.append(f"{_aggregate(term, priced)} {widths}")
+            sums = tuple(
+                (_aggregate(term, priced), before[term.name].half_width, now[term.name].half_width)
+                for term in priced.block.terms
+                if term.name in tile.terms
+            )
             keys = ", ".join(expression_text(key.expression) for key in priced.block.keys)
-            lines.append(f"{f'by {keys}' if keys else 'in all'}: {', '.join(texts)}")
-    return tuple(lines[:most])
+            yield TileRow(tile.block, f"by {keys}" if keys else "in all", sums, share)
+
+
+def tile_lines(price: Price, confidence: Fraction, most: int) -> tuple[str, ...]:
+    """A line for each tile of a workload, of the first `most` of them: the error bars of its sums after least squares, and those
+    that they would have if every tile had an even share of the budget and were answered from itself alone."""
+    named = {priced.block.name: priced for priced in price.blocks}
+    after = price.laws_after
+    running = [
+        _running_line(workload, named, after, float(confidence))
+        for workload in price.workloads
+        if workload.marginals.lengths
+    ]
+    tiles = (
+        f"{row.table}: "
+        + ", ".join(f"{what} {PLUS_MINUS} {now:.3g} ({alone:.3g} apart)" for what, alone, now in row.sums)
+        for row in tile_rows(price, confidence)
+    )
+    return tuple(islice((*running, *tiles), most))
 
 
 def tile_count(price: Price) -> int:

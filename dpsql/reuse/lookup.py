@@ -38,6 +38,7 @@ from dpsql.reuse.store import ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.storage.recent_values import RecentValues
 
 OWNER = "owner"
+OF_ANOTHER = "a table that is measured with this question"
 MOST_KEPT_BYTES = 1 << 18
 """A larger stored release is read from the store each time instead of being cached with its plan."""
 
@@ -64,7 +65,7 @@ def derived_notices(planned: Planned, blocks: Sequence[PaidBlock]) -> tuple[str,
     """Return for each derived answer which release it comes from; nothing for a planned measurement itself."""
     derived = [block for block in blocks if block.how]
     names = block_names(planned.plan) if derived else {}
-    return tuple(block.source(names[block.block.name]) for block in derived)
+    return tuple(block.source(names.get(block.block.name, OF_ANOTHER)) for block in derived)
 
 
 class _Names:
@@ -238,11 +239,10 @@ class StoredReleases:
         notes, names = [], block_names(planned.plan)
         for index, (priced, block) in enumerate(zip(planned.price.blocks, blocks, strict=True)):
             if block is not None:
-                notes.append(block.source(names[priced.block.name]))
+                notes.append(block.source(names.get(priced.block.name, OF_ANOTHER)))
             elif planned.options.reuse and self.data_changed(planned, index):
-                notes.append(
-                    f"the data changed since {names[priced.block.name]} was released: it is measured and charged again"
-                )
+                name = names.get(priced.block.name, OF_ANOTHER)
+                notes.append(f"the data changed since {name} was released: it is measured and charged again")
         return tuple(notes)
 
     # --- lookup -------------------------------------------------------------------------------------------------------

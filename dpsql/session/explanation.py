@@ -107,9 +107,9 @@ def workload_notices(planned: Planned) -> tuple[str, ...]:
     tiles = {tile.block for workload in planned.price.workloads for tile in workload.tiles}
     keys = {
         expression_text(key.expression): None
-        for block in planned.plan.blocks
-        if block.name in tiles
-        for key in block.keys
+        for priced in planned.price.blocks
+        if priced.block.name in tiles
+        for key in priced.block.keys
         if key.drops
     }
     if not keys:

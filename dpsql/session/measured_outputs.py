@@ -16,7 +16,7 @@ class MeasuredOutputs(Sequence[PlannedOutput]):
     def __init__(self, planned: Planned, errors: Mapping[str, Mapping[str, tuple[float, float]]]) -> None:
         """`errors`: half width and deviation of each term, for each block."""
         # Not the question itself: kept answers live as long as it does (`reuse.answer_cache`).
-        self._plan, self._blocks = planned.plan, planned.price.blocks
+        self._plan, self._blocks = planned.plan, planned.own_blocks
         self._confidence, self._errors = planned.options.confidence, errors
 
     @cached_property

@@ -94,7 +94,7 @@ def min_units_notice(planned: Planned, policy: Policy) -> tuple[str, ...]:
 def missing_keys_notice(planned: Planned, of_groups: bool) -> tuple[str, ...]:
     """Return the notice that private keys shared by few units are missing; `of_groups`: the query computes over the
     groups."""
-    sizes = [shown_half_of_the_time(block) for block in planned.price.blocks if block.noise.selection is not None]
+    sizes = [shown_half_of_the_time(block) for block in planned.own_blocks if block.noise.selection is not None]
     if not sizes:
         return ()
     few, counted = max(sizes)

@@ -44,7 +44,9 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         context.planner.require_least(charged)
     confidence = planned.options.confidence
     errors, agreeing = _stored_errors(planned, stored)
-    outputs = planned_outputs(planned.plan, blocks, confidence, errors, planned.price.laws_after if agreeing else {})
+    outputs = planned_outputs(
+        planned.plan, planned.own_blocks, confidence, errors, planned.price.laws_after if agreeing else {}
+    )
     bars = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
     budget = context.accounts.budget(planned.options.project)
     price = budget.price(context.planner.accountant.units(charged))

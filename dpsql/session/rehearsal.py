@@ -47,7 +47,7 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
             priced.block.formulas,
             priced.block.groups,
         )
-        for priced in planned.price.blocks
+        for priced in planned.own_blocks
     )
     column_types = (
         *((*keys, *(type_ for _, _, type_ in formulas)) for _, keys, _, formulas, _ in shapes),

@@ -15,7 +15,9 @@ from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.ledger import Ledger
 from dpsql.noise.perturb import Gate
+from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned, Planner, read_tables
+from dpsql.planning.together import Goal, MeasurementPlan, plan_together
 from dpsql.policy import Policy
 from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.options import Options
@@ -167,6 +169,11 @@ class Session:
         self._check_project(planned.options)
         return planned
 
+    def plan_together(self, questions: Sequence[Planned], goal: Goal) -> tuple[MeasurementPlan, ...]:
+        """Return the measurement plans of planned questions; nothing is charged, data is not touched."""
+        with naming_nothing_hidden(self.policy):
+            return plan_together(self.planner, questions, goal)
+
     def describe(self, sql: SqlText, parameters: Parameters = None) -> tuple[OutputColumn, ...]:
         """Return the columns of a statement's answer; nothing is charged, data is not touched, no option changes."""
         statement = self.planner.parse(sql, parameters)
@@ -179,6 +186,11 @@ class Session:
         if statement.query is None or self.policy.data_version is not None:
             return self.policy.data_version or ""
         return self.context.engine.data_version(read_tables(self.plan(statement)))
+
+    def measured_version(self, planned: Planned) -> str:
+        """Return a name for the version of the data that the blocks of a question read, of a plan those of all its questions."""
+        read = {table for priced in planned.price.blocks for table in tables(priced.block.source)}
+        return self.policy.data_version or self.context.engine.data_version(tuple(sorted(read)))
 
     def explain(self, sql: SqlText, parameters: Parameters = None) -> PrivacyPlan:
         """Return the privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not

@@ -70,6 +70,13 @@ register(
     InterfaceError,
 )
 register(
+    "batch_weight",
+    "22023",
+    "the weight {weight} is no number from 1/{most} to {most}",
+    "write `-- weight: 3` before a statement whose errors count three times in the measurement plan",
+    InterfaceError,
+)
+register(
     "batch_lost",
     "55000",
     "it was charged before (receipt {receipt}) and its answer is lost",

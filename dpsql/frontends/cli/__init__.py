@@ -16,7 +16,7 @@ import click
 
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli import ask, audit, budget, export, help, owner, plot, prepare, risk, serve, tune, watch
+from dpsql.frontends.cli import ask, audit, budget, export, help, owner, plan, plot, prepare, risk, serve, tune, watch
 from dpsql.frontends.cli.shared import STOPPED, analyst_option, exit_status, policy_option
 
 NO_READER = 128 + signal.SIGPIPE
@@ -42,7 +42,7 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
 for command in (
     ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, budget.migrate, owner.demo,
     prepare.prepare, prepare.erased, tune.tune, serve.serve, serve.user, audit.audit, risk.risk, export.export,
-    export.estimate, plot.plot, watch.watch, help.help,
+    export.estimate, plan.plan, plot.plot, watch.watch, help.help,
 ):  # fmt: skip
     cli.add_command(command)
 

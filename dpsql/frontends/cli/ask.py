@@ -160,7 +160,7 @@ def run(
     from dpsql.frontends.batch.batch import Batch
     from dpsql.frontends.cli.progress import Progress
 
-    scripts = [(file, read_text(file)) for file in _sql_files(files)]
+    scripts = [(file, read_text(file)) for file in sql_files(files)]
     if report is not None:
         _begin_report(report, dry_run, (policy, *files, *(file for file, _ in scripts)))
     with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
@@ -205,7 +205,7 @@ def _begin_report(report: Path, dry_run: bool, read: Iterable[Path]) -> None:
     forget_report(report)
 
 
-def _sql_files(places: tuple[Path, ...]) -> list[Path]:
+def sql_files(places: tuple[Path, ...]) -> list[Path]:
     """Return the files, in place of a folder its .sql files in the order of their names. Raises UsageError."""
     files: list[Path] = []
     for place in places:

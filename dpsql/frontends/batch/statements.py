@@ -1,0 +1,140 @@
+"""The statements of SQL files, in their order, with the names of their results and the options in force."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.batch.names import name_before, name_problem, weight_before
+from dpsql.planning.planner import Planned
+from dpsql.session.session import Session
+from dpsql.sql.lexer import Piece
+from dpsql.sql.split import split_file
+
+_READS = re.compile(r"\(|(select|with|from|values|table|explain|show|describe)\b", re.I)
+"""Statements that change nothing for those after them, by how they begin."""
+Scripts = Sequence[tuple[Path, str]]
+"""Files with their texts."""
+
+
+@dataclass(frozen=True)
+class FileStatement:
+    """One statement of a file. `stem`: the name of its result without the ending; `weight`: what its comment says."""
+
+    place: str
+    piece: Piece
+    stem: str
+    weight: Fraction
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """One question of a file, planned under the options in force there."""
+
+    place: str
+    sql: str
+    name: str
+    planned: Planned
+    weight: Fraction
+
+
+class ResultNames:
+    """The names of the results of one run, each taken once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, name: str) -> None:
+        """Raises InterfaceError batch_name when another result has the name."""
+        if name.lower() in self._taken:
+            raise refuse("batch_name", name=name, problem="is that of another result of this run")
+        self._taken.add(name.lower())
+
+
+def walk(
+    session: Session,
+    scripts: Scripts,
+    use: Callable[[FileStatement], bool],
+    refused: Callable[[str, str, Error], None],
+    left_out: Callable[[Path, int], None] | None,
+) -> None:
+    """Call `use` with each statement; it returns whether the statement has a result, and what it raises goes to `refused`, with
+    place and text. A refused statement counts in the numbers of the results after it.
+
+    `left_out`: is told from which line on a file is not read further, where statements after a refused one are asked (None:
+    they are not). Options are those of the session at the start of each file, and at the end.
+    """
+    start = session.options
+    try:
+        for path, text in scripts:
+            session.options = start
+            _walk_file(path, text, use, refused, left_out)
+    finally:
+        session.options = start
+
+
+def _walk_file(
+    path: Path,
+    text: str,
+    use: Callable[[FileStatement], bool],
+    refused: Callable[[str, str, Error], None],
+    left_out: Callable[[Path, int], None] | None,
+) -> None:
+    try:
+        pieces = split_file(text)
+    except Error as error:
+        refused(str(path), "", error)
+        return
+    name, number, end, weighed = "", 1, 0, 0
+    for piece in pieces:
+        name = name_before(text, end, piece.offset) or name
+        end = piece.offset + len(piece.sql)
+        place = f"{path}:{piece.line}"
+        try:
+            if problem := name_problem(name) if name else "":
+                raise refuse("batch_name", name=name, problem=problem)
+            weight = weight_before(text, weighed, piece.offset)
+            has_result = use(FileStatement(place, piece, name or f"{path.stem}-{number:02}", weight))
+        except Error as error:
+            refused(place, piece.sql, error)
+            if left_out is not None and not _READS.match(piece.sql):
+                left_out(path, piece.line)
+                return
+        else:
+            if not has_result:
+                continue
+        name, number, weighed = "", number + 1, end
+
+
+def asked_questions(
+    session: Session,
+    scripts: Scripts,
+    refused: Callable[[str, str, Error], None],
+    left_out: Callable[[Path, int], None] | None,
+) -> list[AskedQuestion]:
+    """Return the questions of files, without statements of other kinds. Nothing is charged, data is not touched."""
+    asked: list[AskedQuestion] = []
+    names = ResultNames()
+
+    def use(found: FileStatement) -> bool:
+        statement = session.planner.parse(found.piece, None)
+        if statement.kind in ("set", "reset", "transaction"):
+            session.execute(found.piece)
+            return False
+        names.take(found.stem)
+        if statement.kind != "query":
+            session.describe(found.piece)
+            return True
+        if session.options.threshold is not None:
+            raise refuse("batch_watch")
+        planned = session.plan(statement)
+        session.explain_planned(planned)
+        asked.append(AskedQuestion(found.place, found.piece.sql, found.stem, planned, found.weight))
+        return True
+
+    walk(session, scripts, use, refused, left_out)
+    return asked

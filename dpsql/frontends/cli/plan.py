@@ -1,0 +1,69 @@
+"""`dpsql plan`: how the questions of SQL files are best measured together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from dpsql.errors.exceptions import Error, Exit
+from dpsql.frontends.cli.ask import sql_files
+from dpsql.frontends.cli.shared import (
+    analyst_option,
+    open_session_from_options,
+    policy_option,
+    project_option,
+    read_text,
+    setting_options,
+    settings_of,
+)
+
+objective_option = click.option(
+    "--objective",
+    type=click.Choice(("worst", "mean")),
+    default="worst",
+    help="Make the largest relative error small, or the mean error.",
+)
+
+
+@click.command()
+@policy_option()
+@analyst_option
+@project_option
+@setting_options
+@objective_option
+@click.option("--json", "as_json", is_flag=True, help="Write the plan as JSON.")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.pass_context
+def plan(
+    context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
+    confidence: str | None, settings: tuple[str, ...], objective: str, as_json: bool, files: tuple[Path, ...],
+) -> None:  # fmt: skip
+    """Plan the questions of SQL files together: errors and price one by one and as one. Free; data is not touched.
+
+    `dpsql run --workload` answers them so. `-- weight: 3` before a statement makes its errors count three times.
+    """
+    from dpsql.frontends.batch.statements import asked_questions
+    from dpsql.frontends.batch.together import OBJECTIVES, QuestionPlans
+
+    scripts = [(file, read_text(file)) for file in sql_files(files)]
+    count = 0
+
+    def refused(place: str, sql: str, error: Error) -> None:
+        nonlocal count
+        count += 1
+        click.echo(f"{place}: {error.text()}", err=True)
+
+    def left_out(path: Path, line: int) -> None:
+        click.echo(f"{path}: what follows is not planned, as it may depend on line {line}", err=True)
+
+    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+        asked = asked_questions(session, scripts, refused, left_out)
+        plans = QuestionPlans(session, asked, OBJECTIVES[objective])
+        if as_json:
+            click.echo(json.dumps(plans.objects(), ensure_ascii=False, indent=1))
+        else:
+            for line in plans.lines():
+                click.echo(line)
+    context.exit(Exit.REFUSAL if count else Exit.DONE)
