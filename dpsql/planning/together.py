@@ -23,7 +23,7 @@ from dpsql.pricing.workloads import Wishes, Workload
 
 
 @dataclass(frozen=True, eq=False)
-class MeasurementPlan:
+class JointPlan:
     """Questions that are measured together. `places`: which of those that were given, in their order; `questions`: each of them
     with the blocks of all in its price; `price`: of all blocks, each once; `read_by`: for each block of `price` the places of
     the questions that read it."""
@@ -42,14 +42,14 @@ class Goal:
     weights: Mapping[int, Fraction] = field(default_factory=dict)
 
 
-def plan_together(planner: Planner, questions: Sequence[Planned], goal: Goal) -> tuple[MeasurementPlan, ...]:
+def plan_together(planner: Planner, questions: Sequence[Planned], goal: Goal) -> tuple[JointPlan, ...]:
     """Return the measurement plans of questions; those that are in none are asked by themselves as ever."""
     alike: dict[Any, list[int]] = {}
     for place, question in enumerate(questions):
         if not alone_because(question):
             options = question.options
             alike.setdefault((options.project, options.mechanism, options.delta), []).append(place)
-    plans: list[MeasurementPlan] = []
+    plans: list[JointPlan] = []
     for places in alike.values():
         joined = _priced(planner, questions, places, goal)
         plans += [_measurement_plan(planner, questions, group, goal) for group in _joined(joined, places)]
@@ -76,19 +76,19 @@ NO_COMMON_TABLE = "no other table sums the same over the same rows by public key
 
 def _priced(planner: Planner, questions: Sequence[Planned], places: Sequence[int], goal: Goal) -> PriceTogether:
     """Return the price of some questions together; a block is named by the place of its question and its own name."""
-    asked = []
+    joint_questions = []
     for place in places:
         question = questions[place]
         blocks = planner.bounded_blocks(question.plan, question.options)
         named = tuple(replace(block, name=_name(place, block.name)) for block in blocks)
-        asked.append(AskedTogether(named, question.options))
+        joint_questions.append(AskedTogether(named, question.options))
     weights = {
         block.name: goal.weights[place]
-        for place, question in zip(places, asked, strict=True)
+        for place, question in zip(places, joint_questions, strict=True)
         if place in goal.weights
         for block in question.blocks
     }
-    return price_together(asked, Wishes(goal.objective, weights), planner.policy, planner.accountant)
+    return price_together(joint_questions, Wishes(goal.objective, weights), planner.policy, planner.accountant)
 
 
 def _name(place: int, block: str) -> str:
@@ -106,7 +106,7 @@ def _joined(priced: PriceTogether, places: Sequence[int]) -> list[tuple[int, ...
         blocks[_place(name)].append(measured)
     root = {name: name for name in priced.measured_as.values()}
 
-    def of(name: str) -> str:
+    def root_of(name: str) -> str:
         while root[name] != name:
             name = root[name]
         return name
@@ -114,43 +114,41 @@ def _joined(priced: PriceTogether, places: Sequence[int]) -> list[tuple[int, ...
     together = [[tile.block for tile in workload.tiles] for workload in priced.price.workloads]
     for names in (*together, *blocks.values()):
         for name in names[1:]:
-            root[of(name)] = of(names[0])
-    with_workload = {of(names[0]) for names in together}
+            root[root_of(name)] = root_of(names[0])
+    with_workload = {root_of(names[0]) for names in together}
     groups: dict[str, list[int]] = {}
     for place, names in blocks.items():
-        if of(names[0]) in with_workload:
-            groups.setdefault(of(names[0]), []).append(place)
+        if root_of(names[0]) in with_workload:
+            groups.setdefault(root_of(names[0]), []).append(place)
     return [tuple(group) for group in groups.values()]
 
 
-def _measurement_plan(
-    planner: Planner, questions: Sequence[Planned], places: tuple[int, ...], goal: Goal
-) -> MeasurementPlan:
+def _measurement_plan(planner: Planner, questions: Sequence[Planned], places: tuple[int, ...], goal: Goal) -> JointPlan:
     priced = _priced(planner, questions, places, goal)
     read_by: dict[str, list[int]] = {}
     for name, measured in priced.measured_as.items():
         read_by.setdefault(measured, []).append(_place(name))
     keys = tuple(release_key(block, planner.policy) for block in priced.price.blocks)
     views = tuple(_view(questions[place], place, priced, keys, goal.objective) for place in places)
-    return MeasurementPlan(places, views, priced.price, {name: tuple(read) for name, read in read_by.items()})
+    return JointPlan(places, views, priced.price, {name: tuple(read) for name, read in read_by.items()})
 
 
 def _view(question: Planned, place: int, priced: PriceTogether, keys: tuple[str, ...], objective: Objective) -> Planned:
     """Return a question with the blocks of a whole plan: its own under their names and with their formulas, and the
     others."""
-    own = {priced.measured_as[name]: priced.asked[name] for name in priced.asked if _place(name) == place}
+    own_blocks = {priced.measured_as[name]: priced.blocks[name] for name in priced.blocks if _place(name) == place}
     names = {
-        block.block.name: own[block.block.name].name.partition(".")[2]
-        if block.block.name in own
+        block.block.name: own_blocks[block.block.name].name.partition(".")[2]
+        if block.block.name in own_blocks
         else f"dp_other_{number}"
         for number, block in enumerate(priced.price.blocks)
     }
 
     def named(block: PricedBlock) -> PricedBlock:
         bounded = replace(block.block, name=names[block.block.name])
-        if block.block.name in own:
-            asked = own[block.block.name]
-            bounded = replace(bounded, formulas=asked.formulas, groups=asked.groups)
+        if block.block.name in own_blocks:
+            question_block = own_blocks[block.block.name]
+            bounded = replace(bounded, formulas=question_block.formulas, groups=question_block.groups)
         return replace(block, block=bounded)
 
     workloads = tuple(_renamed(workload, names) for workload in priced.price.workloads)

@@ -216,7 +216,7 @@ def tile_lines(price: Price, confidence: Fraction, most: int) -> tuple[str, ...]
     ]
     tiles = (
         f"{row.table}: "
-        + ", ".join(f"{what} {PLUS_MINUS} {now:.3g} ({alone:.3g} apart)" for what, alone, now in row.sums)
+        + ", ".join(f"{sum_text} {PLUS_MINUS} {now:.3g} ({alone:.3g} apart)" for sum_text, alone, now in row.sums)
         for row in tile_rows(price, confidence)
     )
     return tuple(islice((*running, *tiles), most))

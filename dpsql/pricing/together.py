@@ -35,11 +35,11 @@ class AskedTogether:
 @dataclass(frozen=True, eq=False)
 class PriceTogether:
     """The price of several questions. `measured_as`: for each block of theirs the name of the one in `price` that is measured;
-    `asked`: the blocks themselves, with the count that admits private keys."""
+    `blocks`: these blocks themselves, with the count that admits private keys."""
 
     price: Price
     measured_as: Mapping[str, str]
-    asked: Mapping[str, BoundedBlock]
+    blocks: Mapping[str, BoundedBlock]
 
 
 def price_together(
@@ -67,8 +67,8 @@ def price_together(
     for name, weight in wishes.weights.items():
         weights[measured_as[name]] = max(weight, weights.get(measured_as[name], weight))
     power = 2 if all(of_question.allowed.rho is None for of_question in parts.values()) else 1
-    own = {name: _counted(of_question.loss) for name, of_question in parts.items()}
-    workloads = planned(unplanned, blocks, noise_of, power, replace(wishes, weights=weights), own)
+    part_sizes = {name: _counted(of_question.loss) for name, of_question in parts.items()}
+    workloads = planned(unplanned, blocks, noise_of, power, replace(wishes, weights=weights), part_sizes)
     of_sets = share_by_set(workloads)
     total = again = PrivacyLoss.nothing()
     priced = []

@@ -207,15 +207,15 @@ def _planned(
     ]
     count = len(terms)
     by_itself = [Fraction(1) if parts is None else parts[tile.block] for tile in workload.tiles]
-    own = tuple(part * count / sum(by_itself) for part in by_itself)
+    own_shares = tuple(part * count / sum(by_itself) for part in by_itself)
 
     def laws(chosen: Sequence[Fraction]) -> tuple[tuple[Noise, ...], ...]:
         return tuple(
             tuple(noise_of(term, blocks[tile.block], share / own_share) for term in of_tile)
-            for tile, of_tile, share, own_share in zip(workload.tiles, terms, chosen, own, strict=True)
+            for tile, of_tile, share, own_share in zip(workload.tiles, terms, chosen, own_shares, strict=True)
         )
 
-    apart = laws(own)
+    apart = laws(own_shares)
     # No tile gets more than all shares, so no noise is smaller than with these.
     least = laws((Fraction(count),) * count)
     if not all(can_be_weighted(noise) for tile in (*apart, *least) for noise in tile):
@@ -231,10 +231,12 @@ def _planned(
         objective_of(
             workload.marginals, workload.marginals.variances_after(_variances(laws(shared))), objective, weights
         )
-        for shared in (chosen, own)
+        for shared in (chosen, own_shares)
     ]
-    taken = chosen if after[0] < after[1] else own
-    return replace(workload, shares=tuple(share / part for share, part in zip(taken, own, strict=True)), apart=apart)
+    taken = chosen if after[0] < after[1] else own_shares
+    return replace(
+        workload, shares=tuple(share / part for share, part in zip(taken, own_shares, strict=True)), apart=apart
+    )
 
 
 def _variances(laws: Sequence[Sequence[Noise]]) -> Floats:

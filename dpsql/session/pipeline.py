@@ -295,9 +295,9 @@ def _release(
         receipt = _with_missing_keys(receipt, planned, previous)
         return replace(previous, receipt=receipt, sandbox=context.sandbox)
     consistent = consistent_blocks(planned.price.workloads, blocks)
-    own = {priced.block.name for priced in planned.own_blocks}
+    own_names = {priced.block.name for priced in planned.own_blocks}
     inputs = planned.plan.public_inputs
-    read_blocks = tuple(block for block in consistent if block.name in own)
+    read_blocks = tuple(block for block in consistent if block.name in own_names)
     if planned.plan.results:
         names = tables_read(planned.plan.remainder)
         inputs = tuple(public for public in inputs if public.name in names)

@@ -17,7 +17,7 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.noise.perturb import Gate
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned, Planner, read_tables
-from dpsql.planning.together import Goal, MeasurementPlan, plan_together
+from dpsql.planning.together import Goal, JointPlan, plan_together
 from dpsql.policy import Policy
 from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.options import Options
@@ -169,7 +169,7 @@ class Session:
         self._check_project(planned.options)
         return planned
 
-    def plan_together(self, questions: Sequence[Planned], goal: Goal) -> tuple[MeasurementPlan, ...]:
+    def plan_together(self, questions: Sequence[Planned], goal: Goal) -> tuple[JointPlan, ...]:
         """Return the measurement plans of planned questions; nothing is charged, data is not touched."""
         with naming_nothing_hidden(self.policy):
             return plan_together(self.planner, questions, goal)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -14,22 +13,20 @@ from typing import Any, Protocol
 from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
 from dpsql.frontends.batch.checkpoint import RunRecord
-from dpsql.frontends.batch.names import name_before, name_problem
+from dpsql.frontends.batch.statements import FileStatement, ResultNames, asked_questions, walk
 from dpsql.frontends.batch.summary import ReportedStatement, StatementReport, summary_object
+from dpsql.frontends.batch.together import QuestionPlans
 from dpsql.frontends.interruptible import ask, charge_text
 from dpsql.frontends.rendering.formats import as_object, left_text, paid, row_objects, write_file
 from dpsql.ledger import DECIMALS
 from dpsql.ledger.records import charge_id
+from dpsql.planning.planner import Planned
+from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.session import Session
-from dpsql.sql.lexer import Piece
-from dpsql.sql.parse import Statement
-from dpsql.sql.split import split_file
 
 Units = dict[str, int]
-_READS = re.compile(r"\(|(select|with|from|values|table|explain|show|describe)\b", re.I)
-"""Statements that change nothing for those after them, by how they begin."""
 
 
 class Watcher(Protocol):
@@ -49,7 +46,9 @@ class Watcher(Protocol):
 class Step:
     """One statement that returns rows. `state`: ask, done (by an earlier run), lost (charged, and the answer is gone).
 
-    `cost` is the charge of asking it now, in units of the ledger; empty if it is free.
+    `cost` is the charge of asking it now, in units of the ledger; empty if it is free. `request` names the answer in the folder,
+    `receipt` the charge that pays for it: that of its own, or of a whole plan. `planned`: the question with the blocks of its
+    plan, if it is in one.
     """
 
     place: str
@@ -58,9 +57,11 @@ class Step:
     options: Options
     facts: dict[str, Any]
     request: str
+    receipt: str
     state: str
     cost: Units
     report: StatementReport
+    planned: Planned | None = None
 
 
 class Batch:
@@ -77,10 +78,12 @@ class Batch:
         keep_going: bool = False,
         bars: bool = False,
         keep_notes: bool = False,
+        objective: Objective | None = None,
     ) -> None:
         """`scripts`: files with their texts; `charge_again`: ask statements again whose answers an earlier run
         charged and lost; `keep_going`: answer the others when statements are refused; `bars`: results have NAME_low
-        and NAME_high; `keep_notes`: `reported` has what the folder says of each result."""
+        and NAME_high; `keep_notes`: `reported` has what the folder says of each result; `objective`: what the measurement plans
+        of the statements make small (None: each statement is measured by itself)."""
         self._session = session
         self._scripts = scripts
         self._out = out
@@ -92,7 +95,10 @@ class Batch:
         self._notes: dict[str, dict[str, Any]] = {}
         self._texts: dict[str, str] = {}
         self._refused = 0
-        self._names: set[str] = set()
+        self._names = ResultNames()
+        self._objective = objective
+        self._plans: QuestionPlans | None = None
+        self._anew: dict[str, str] = {}
         self._reports: list[StatementReport] = []
         self._price: str | None = None
         self._left: Mapping[str, Mapping[str, str]] = {}
@@ -113,8 +119,17 @@ class Batch:
         """Return what became of each statement, as an object for JSON. `error`: what ended the run as a whole."""
         return summary_object(
             self._reports, dataset=self._session.policy.dataset, price=self._price, left=self._left, status=status,
-            error=error, dry_run=dry_run,
+            error=error, dry_run=dry_run, plans=self.plans,
         )  # fmt: skip
+
+    def plan_lines(self) -> list[str]:
+        """Return the measurement plans for people, nothing for a run without."""
+        return [] if self._plans is None else self._plans.lines()
+
+    @property
+    def plans(self) -> dict[str, Any] | None:
+        """The measurement plans as an object for JSON; None for a run without."""
+        return None if self._plans is None else self._plans.objects()
 
     def reported(self) -> list[ReportedStatement]:
         """Return every statement with its outcome, and with the note of its result if it has one."""
@@ -150,122 +165,115 @@ class Batch:
 
         With `keep_going` the statements that can be answered are returned beside refused ones.
         """
-        start = self._session.options
+        if self._objective is not None:
+            questions = asked_questions(self._session, self._scripts, lambda *_: None, lambda *_: None)
+            self._plans = QuestionPlans(self._session, questions, self._objective)
         steps: list[Step] = []
-        for path, text in self._scripts:
-            self._session.options = start
-            steps += self._steps_of(record, watcher, path, text)
-        self._session.options = start
+
+        def use(from_file: FileStatement) -> bool:
+            self._texts[from_file.place] = from_file.piece.sql
+            step = self._step(record, from_file)
+            if step is not None:
+                steps.append(step)
+                self._reports.append(step.report)
+            return step is not None
+
+        def refused(place: str, sql: str, error: Error) -> None:
+            if sql:
+                self._texts[place] = sql
+            watcher.say(f"{place}: {error.text()}")
+            self._refused += 1
+            self._reports.append(StatementReport(place, "refused", error=error))
+
+        def left_out(path: Path, line: int) -> None:
+            watcher.say(f"{path}: what follows is not asked, as it may depend on line {line}")
+
+        walk(self._session, self._scripts, use, refused, left_out if self._keep_going else None)
         if not self._refused:
             return steps
         outcome = "the others are asked" if self._keep_going else "nothing was run"
         watcher.say(f"{self._refused} of the statements cannot be answered; {outcome}")
         return steps if self._keep_going else None
 
-    def _steps_of(self, record: RunRecord, watcher: Watcher, path: Path, text: str) -> list[Step]:
-        """Return the steps of one file. A refused statement counts in the numbers of the results after it."""
-        try:
-            pieces = split_file(text)
-        except Error as error:
-            self._refuse(str(path), error, watcher)
-            return []
-        steps: list[Step] = []
-        name, number, end = "", 1, 0
-        for piece in pieces:
-            name = name_before(text, end, piece.offset) or name
-            end = piece.offset + len(piece.sql)
-            place = f"{path}:{piece.line}"
-            self._texts[place] = piece.sql
-            try:
-                if problem := name_problem(name) if name else "":
-                    raise refuse("batch_name", name=name, problem=problem)
-                step = self._step(record, place, piece, name or f"{path.stem}-{number:02}")
-            except Error as error:
-                self._refuse(place, error, watcher)
-                if self._keep_going and not _READS.match(piece.sql):
-                    watcher.say(f"{path}: what follows is not asked, as it may depend on line {piece.line}")
-                    break
-            else:
-                if step is None:
-                    continue
-                steps.append(step)
-                self._reports.append(step.report)
-            name, number = "", number + 1
-        return steps
-
-    def _refuse(self, place: str, error: Error, watcher: Watcher) -> None:
-        watcher.say(f"{place}: {error.text()}")
-        self._refused += 1
-        self._reports.append(StatementReport(place, "refused", error=error))
-
-    def _result_name(self, name: str) -> str:
-        """Return the file of a result. Raises InterfaceError batch_name when another result has the name."""
-        if name.lower() in self._names:
-            raise refuse("batch_name", name=name, problem="is that of another result of this run")
-        self._names.add(name.lower())
-        return f"{name}.{self._format}"
-
-    def _step(self, record: RunRecord, place: str, piece: Piece, stem: str) -> Step | None:
+    def _step(self, record: RunRecord, from_file: FileStatement) -> Step | None:
         """Return the step of one statement; SET and RESET affect the statements after them in the file, and are no
         steps."""
-        session = self._session
+        session, place, piece = self._session, from_file.place, from_file.piece
         statement = session.planner.parse(piece, None)
         if statement.kind in ("set", "reset", "transaction"):
             session.execute(piece)
             return None
-        name = self._result_name(stem)
+        self._names.take(from_file.stem)
+        name = f"{from_file.stem}.{self._format}"
         options = session.options
+        view = None if self._plans is None else self._plans.view(place, piece.sql)
         facts: dict[str, Any] = {"sql": piece.sql, "options": options.show(), "who": session.analyst}
         facts["policy"] = session.policy.version
         facts["data"] = session.data_version(statement)
+        paid_by = facts if view is None else self._facts_of_plan(view[0])
+        if view is not None:
+            facts["paid by"] = record.request(paid_by)
         self._repeats[repr(facts)] += 1
         facts["time"] = self._repeats[repr(facts)]
         request = record.request(facts)
+        report = StatementReport(place, "priced", name)
+        step = Step(place, piece.sql, name, options, facts, request, request, "ask", {}, report, view and view[0])
         if record.is_done(name, request, self._bars):
-            return Step(
-                place, piece.sql, name, options, facts, request, "done", {}, StatementReport(place, "priced", name)
-            )
+            return replace(step, state="done")
         if statement.kind != "query":
             session.describe(piece)
-            return Step(
-                place, piece.sql, name, options, facts, request, "ask", {}, StatementReport(place, "priced", name)
-            )
+            return step
         if options.threshold is not None:
             raise refuse("batch_watch")
-        cost, keys = self._blocks(statement)
+        planned = session.plan(statement) if view is None else view[0]
+        cost, keys = self._blocks(planned)
+        receipt = self._anew.get(repr(paid_by)) or record.request(paid_by)
         state = "ask"
-        if cost and session.ledger.find(charge_id(session.analyst, request)) is not None:
-            if self._is_kept(piece.sql, request):
+        if cost and session.ledger.find(charge_id(session.analyst, receipt)) is not None:
+            if self._is_kept(piece.sql if view is None else planned, receipt):
                 cost = {}
             elif self._charge_again:
-                request = record.ask_anew(facts)
+                receipt = self._anew[repr(paid_by)] = record.ask_anew(paid_by)
             else:
                 state = "lost"
         if state == "ask":
             self._used.update(keys)
         else:
             cost = {}
-        return Step(
-            place, piece.sql, name, options, facts, request, state, cost, StatementReport(place, "priced", name)
-        )
+        if view is None:
+            request = receipt
+        return replace(step, request=request, receipt=receipt, state=state, cost=cost)
 
-    def _is_kept(self, sql: str, request: str) -> bool:
+    def _facts_of_plan(self, planned: Planned) -> dict[str, Any]:
+        """Return what the charge of a measurement plan is known by, for each of its questions the same."""
+        session = self._session
+        return {
+            "plan": list(planned.keys),
+            "who": session.analyst,
+            "project": planned.options.project,
+            "policy": session.policy.version,
+            "data": session.measured_version(planned),
+        }
+
+    def _is_kept(self, question: str | Planned, request: str) -> bool:
         """Return whether a request that was charged before can be answered. A known request is never charged again."""
         try:
-            self._session.execute(sql, request_id=request)
+            if isinstance(question, Planned):
+                self._session.answer(question, request)
+            else:
+                self._session.execute(question, request_id=request)
         except Error as error:
             if error.slug in ("request_lost", "request_repeated"):
                 return False
             raise
         return True
 
-    def _blocks(self, statement: Statement) -> tuple[Units, list[str]]:
+    def _blocks(self, planned: Planned) -> tuple[Units, list[str]]:
         """Return the charge of a query now, and the keys of the releases that it stores for later statements.
 
         A block that is stored, or that an earlier statement of the set releases, is not charged again.
         """
         session = self._session
-        planned = session.plan(statement)
         stored = session.explain_planned(planned).stored
         reuse = planned.options.reuse
         loss, charged = PrivacyLoss.nothing(), False
@@ -275,6 +283,8 @@ class Batch:
         return session.planner.accountant.units(loss) if charged else {}, list(planned.keys) if reuse else []
 
     def _tell(self, steps: Sequence[Step], watcher: Watcher) -> None:
+        for line in self.plan_lines():
+            watcher.say(line)
         states = {"done": "earlier", "lost": "lost"}
         for step in steps:
             outcomes = {"done": "answered by an earlier run", "lost": "charged by an earlier run, its answer is lost"}
@@ -326,7 +336,7 @@ class Batch:
             watcher.done(step.name)
         for step in steps:
             if step.state == "lost":
-                watcher.say(f"{step.place}: {refuse('batch_lost', receipt=step.request, charged=True).text()}")
+                watcher.say(f"{step.place}: {refuse('batch_lost', receipt=step.receipt, charged=True).text()}")
                 status = max(status, int(Exit.FAULT))
         self._left = self._still_left()
         watcher.say(f"results are in {self._out}; left: {left_text(self._session)}")
@@ -350,12 +360,12 @@ class Batch:
             raise
         except Exception as error:
             fault = unexpected(error)
-            fault.charged = self._session.ledger.find(charge_id(self._session.analyst, step.request)) is not None
+            fault.charged = self._session.ledger.find(charge_id(self._session.analyst, step.receipt)) is not None
             raise fault from error
 
     def _answer(self, record: RunRecord, step: Step) -> None:
         self._session.options = step.options
-        release = ask(self._session, step.sql, request_id=step.request)
+        release = ask(self._session, step.sql if step.planned is None else step.planned, request_id=step.receipt)
         note = {
             "statement": step.sql,
             "place": step.place,

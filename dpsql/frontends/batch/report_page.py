@@ -76,19 +76,28 @@ def forget_report(place: Path) -> None:
         raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
 
 
-def write_report(place: Path, statements: Sequence[ReportedStatement], summary: Mapping[str, Any], left: str) -> None:
-    """Write the page. `summary`: the run as `dpsql run --json` says it; `left`: of each account, in words.
+def write_report(
+    place: Path,
+    statements: Sequence[ReportedStatement],
+    summary: Mapping[str, Any],
+    left: str,
+    plan: Sequence[str] = (),
+) -> None:
+    """Write the page. `summary`: the run as `dpsql run --json` says it; `left`: of each account, in words; `plan`: lines on what
+    is measured as one.
 
     Raises Fault file_write, charged if answers were.
     """
     try:
-        place.write_text(report_page(statements, summary, left), encoding="utf-8")
+        place.write_text(report_page(statements, summary, left, plan), encoding="utf-8")
     except OSError as error:
         charged = any(statement.report.state == "answered" for statement in statements)
         raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
 
 
-def report_page(statements: Sequence[ReportedStatement], summary: Mapping[str, Any], left: str) -> str:
+def report_page(
+    statements: Sequence[ReportedStatement], summary: Mapping[str, Any], left: str, plan: Sequence[str] = ()
+) -> str:
     """Return the page as HTML."""
     dataset = escape(str(summary["dataset"]))
     answers = sum(statement.report.state in ("answered", "earlier") for statement in statements)
@@ -100,12 +109,13 @@ def report_page(statements: Sequence[ReportedStatement], summary: Mapping[str, A
     head += [f"left: {left}", f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"]
     facts = "".join(f'<p class="facts">{escape(line)}</p>' for line in head)
     problem = f'<p class="failed">The run ended with: {escape(ended["message"])}</p>' if ended else ""
+    planned = f"<section><h2>Measured as one</h2><pre>{escape(chr(10).join(plan))}</pre></section>" if plan else ""
     sections = "\n".join(map(_section, statements))
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{dataset}: answers</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{_STYLE}</style></head>\n'
-        f"<body><h1>{dataset}</h1>{facts}{problem}\n{sections}\n</body></html>\n"
+        f"<body><h1>{dataset}</h1>{facts}{problem}\n{planned}{sections}\n</body></html>\n"
     )
 
 

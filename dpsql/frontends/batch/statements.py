@@ -117,24 +117,24 @@ def asked_questions(
     left_out: Callable[[Path, int], None] | None,
 ) -> list[AskedQuestion]:
     """Return the questions of files, without statements of other kinds. Nothing is charged, data is not touched."""
-    asked: list[AskedQuestion] = []
+    questions: list[AskedQuestion] = []
     names = ResultNames()
 
-    def use(found: FileStatement) -> bool:
-        statement = session.planner.parse(found.piece, None)
+    def use(from_file: FileStatement) -> bool:
+        statement = session.planner.parse(from_file.piece, None)
         if statement.kind in ("set", "reset", "transaction"):
-            session.execute(found.piece)
+            session.execute(from_file.piece)
             return False
-        names.take(found.stem)
+        names.take(from_file.stem)
         if statement.kind != "query":
-            session.describe(found.piece)
+            session.describe(from_file.piece)
             return True
         if session.options.threshold is not None:
             raise refuse("batch_watch")
         planned = session.plan(statement)
         session.explain_planned(planned)
-        asked.append(AskedQuestion(found.place, found.piece.sql, found.stem, planned, found.weight))
+        questions.append(AskedQuestion(from_file.place, from_file.piece.sql, from_file.stem, planned, from_file.weight))
         return True
 
     walk(session, scripts, use, refused, left_out)
-    return asked
+    return questions

@@ -33,9 +33,10 @@ class ReportedStatement:
 
 def summary_object(
     reports: list[StatementReport], *, dataset: str, price: str | None, left: Mapping[str, Mapping[str, str]], status: int,
-    error: Error | None, dry_run: bool,
+    error: Error | None, dry_run: bool, plans: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the run as a JSON object. `error`: what ended the run as a whole; `left`: the accounts after it."""
+    """Return the run as a JSON object. `error`: what ended the run as a whole; `left`: the accounts after it; `plans`: what is
+    measured as one, of a run that does so."""
     return {
         "dataset": dataset,
         "dry_run": dry_run,
@@ -43,6 +44,7 @@ def summary_object(
         "price": price,
         "left": {account: dict(amounts) for account, amounts in left.items()},
         "error": _error_object(error),
+        **({} if plans is None else {"workload": plans}),
         "statements": [{**vars(report), "error": _error_object(report.error)} for report in reports],
     }
 

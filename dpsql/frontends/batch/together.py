@@ -11,7 +11,7 @@ import numpy as np
 from dpsql.frontends.batch.statements import AskedQuestion
 from dpsql.frontends.interruptible import charge_text
 from dpsql.planning.planner import Planned
-from dpsql.planning.together import NO_COMMON_TABLE, Goal, MeasurementPlan, alone_because
+from dpsql.planning.together import NO_COMMON_TABLE, Goal, JointPlan, alone_because
 from dpsql.pricing.budget_shares import Objective, objective_of
 from dpsql.pricing.explain import PLUS_MINUS, tile_rows
 from dpsql.privacy.loss import PrivacyLoss
@@ -24,9 +24,9 @@ _WORDS = {objective: word for word, objective in OBJECTIVES.items()}
 
 @dataclass(frozen=True, eq=False)
 class _Gain:
-    """By how much two errors of the tables of one sum fall: the largest relative one, and the mean one."""
+    """Two errors of the tables of one sum, as parts of what they are one by one: the largest relative one, and the mean one."""
 
-    what: str
+    sums: str
     tables: int
     worst: float
     mean: float
@@ -35,12 +35,12 @@ class _Gain:
 class QuestionPlans:
     """The measurement plans of some questions; nothing is charged for them, and data is not touched."""
 
-    def __init__(self, session: Session, asked: Sequence[AskedQuestion], objective: Objective) -> None:
-        weights = {place: question.weight for place, question in enumerate(asked)}
-        self._session, self._asked, self._objective = session, asked, objective
-        self._plans = session.plan_together([question.planned for question in asked], Goal(objective, weights))
+    def __init__(self, session: Session, questions: Sequence[AskedQuestion], objective: Objective) -> None:
+        weights = {place: question.weight for place, question in enumerate(questions)}
+        self._session, self._questions, self._objective = session, questions, objective
+        self._plans = session.plan_together([question.planned for question in questions], Goal(objective, weights))
         self._views = {
-            (asked[place].place, asked[place].sql): (view, number)
+            (questions[place].place, questions[place].sql): (view, number)
             for number, plan in enumerate(self._plans)
             for place, view in zip(plan.places, plan.questions, strict=True)
         }
@@ -58,7 +58,7 @@ class QuestionPlans:
     def lines(self) -> list[str]:
         """Return the plans for people."""
         lines = [line for plan in self._plans for line in self._plan_lines(plan)]
-        for question in self._asked:
+        for question in self._questions:
             if reason := self.why_alone(question):
                 lines.append(f"{question.place}  {question.name}: asked by itself, as ever: {reason}")
         return lines
@@ -70,14 +70,14 @@ class QuestionPlans:
             "plans": [self._plan_object(plan) for plan in self._plans],
             "alone": [
                 {"place": question.place, "name": question.name, "reason": reason}
-                for question in self._asked
+                for question in self._questions
                 if (reason := self.why_alone(question))
             ],
         }
 
     # --- one plan -----------------------------------------------------------------------------------------------------
 
-    def _plan_lines(self, plan: MeasurementPlan) -> list[str]:
+    def _plan_lines(self, plan: JointPlan) -> list[str]:
         count = len(plan.places)
         questions = "1 question is" if count == 1 else f"{count} questions are"
         apart, together = self._price(self._apart(plan)), self._price(plan.price.loss)
@@ -92,15 +92,15 @@ class QuestionPlans:
             lines.append(f"  {table['table']}: {errors}; price {table['price']}; read by {', '.join(table['read_by'])}")
         for gain in _gains(plan):
             lines.append(
-                f"  {gain.what} in {gain.tables} tables: the largest relative error is 1/{gain.worst:.3g}, the mean error "
-                f"1/{gain.mean:.3g} of that one by one"
+                f"  {gain.sums} in {gain.tables} tables: the largest relative error is {gain.worst:.3g} times, the mean error "
+                f"{gain.mean:.3g} times that one by one"
             )
         return lines
 
-    def _plan_object(self, plan: MeasurementPlan) -> dict[str, Any]:
+    def _plan_object(self, plan: JointPlan) -> dict[str, Any]:
         confidence = plan.questions[0].options.confidence
         return {
-            "questions": [self._asked[place].name for place in plan.places],
+            "questions": [self._questions[place].name for place in plan.places],
             "price": self._price(plan.price.loss),
             "price_one_by_one": self._price(self._apart(plan)),
             "confidence": float(confidence),
@@ -108,7 +108,7 @@ class QuestionPlans:
             "gains": [vars(gain) for gain in _gains(plan)],
         }
 
-    def _tables(self, plan: MeasurementPlan) -> list[dict[str, Any]]:
+    def _tables(self, plan: JointPlan) -> list[dict[str, Any]]:
         """Return the measured tables of a plan: half widths at the confidence of its first question, the price of all that is
         measured in the groups of a table, and for each sum its share of what it would have by itself."""
         losses = {priced.block.name: priced.loss for priced in plan.price.blocks}
@@ -120,22 +120,22 @@ class QuestionPlans:
                     "table": row.table,
                     "sums": [],
                     "price": self._price(losses[row.block]),
-                    "read_by": [self._asked[place].name for place in plan.read_by[row.block]],
+                    "read_by": [self._questions[place].name for place in plan.read_by[row.block]],
                 },
             )
             table["sums"] += [
-                {"sum": what, "error_one_by_one": alone, "error": now, "share": float(row.share)}
-                for what, alone, now in row.sums
+                {"sum": sum_text, "error_one_by_one": alone, "error": now, "share": float(row.share)}
+                for sum_text, alone, now in row.sums
             ]
         return list(tables.values())
 
-    def _apart(self, plan: MeasurementPlan) -> PrivacyLoss:
+    def _apart(self, plan: JointPlan) -> PrivacyLoss:
         """Return what the questions cost one after the other, with nothing stored before."""
         losses: Mapping[str, PrivacyLoss] = {
             key: priced.loss
             for place in plan.places
             for key, priced in zip(
-                self._asked[place].planned.keys, self._asked[place].planned.price.blocks, strict=True
+                self._questions[place].planned.keys, self._questions[place].planned.price.blocks, strict=True
             )
         }
         return sum(losses.values(), PrivacyLoss.nothing())
@@ -144,17 +144,17 @@ class QuestionPlans:
         return charge_text(self._session.planner.accountant.units(loss))
 
 
-def _gains(plan: MeasurementPlan) -> list[_Gain]:
-    """Return for each workload of a plan by how much its errors fall, from the laws of noise."""
+def _gains(plan: JointPlan) -> list[_Gain]:
+    """Return for each workload of a plan its errors as parts of those one by one, from the laws of noise."""
     after, gains = plan.price.laws_after, []
     rows = {row.block: row for row in tile_rows(plan.price, plan.questions[0].options.confidence)}
     for workload in plan.price.workloads:
         alone = np.array([laws[0].standard_deviation() ** 2 for laws in workload.apart])
         now = np.array([after[tile.block, tile.terms[0]].standard_deviation() ** 2 for tile in workload.tiles])
         ratios = [
-            objective_of(workload.marginals, alone, objective) / objective_of(workload.marginals, now, objective)
+            objective_of(workload.marginals, now, objective) / objective_of(workload.marginals, alone, objective)
             for objective in (Objective.RELATIVE, Objective.ABSOLUTE)
         ]
-        what = ", ".join(what for what, _, _ in rows[workload.tiles[0].block].sums)
-        gains.append(_Gain(what, len(workload.tiles), *ratios))
+        sums = ", ".join(sum_text for sum_text, _, _ in rows[workload.tiles[0].block].sums)
+        gains.append(_Gain(sums, len(workload.tiles), *ratios))
     return gains

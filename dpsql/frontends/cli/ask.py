@@ -15,6 +15,7 @@ from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.shared import (
     analyst_option,
     exit_status,
+    objective_option,
     open_session_from_options,
     policy_option,
     project_option,
@@ -139,6 +140,8 @@ def explain(
 @click.option("--charge-again", is_flag=True, help="Ask anew what an earlier run charged and lost.")
 @click.option("--keep-going", is_flag=True, help="Answer the others when statements are refused.")
 @click.option("--bars", is_flag=True, help="NAME_low and NAME_high beside noisy columns of csv, parquet and arrow.")
+@click.option("--workload", is_flag=True, help="Measure tables over the same rows as one, as `dpsql plan` shows.")
+@objective_option
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -150,7 +153,8 @@ def explain(
 def run(
     context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
     confidence: str | None, settings: tuple[str, ...], out: Path, format: str,
-    dry_run: bool, charge_again: bool, keep_going: bool, bars: bool, report: Path | None, as_json: bool,
+    dry_run: bool, charge_again: bool, keep_going: bool, bars: bool, workload: bool,
+    objective: str, report: Path | None, as_json: bool,
     files: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Answer all statements of SQL files: priced as a whole first, one result file each, safe to run again.
@@ -158,6 +162,7 @@ def run(
     A folder stands for its .sql files. `-- name: NAME` before a statement names its result; `dpsql help run` has more.
     """
     from dpsql.frontends.batch.batch import Batch
+    from dpsql.frontends.batch.together import OBJECTIVES
     from dpsql.frontends.cli.progress import Progress
 
     scripts = [(file, read_text(file)) for file in sql_files(files)]
@@ -166,7 +171,7 @@ def run(
     with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
         batch = Batch(
             session, scripts, out, format, charge_again=charge_again, keep_going=keep_going, bars=bars,
-            keep_notes=report is not None,
+            keep_notes=report is not None, objective=OBJECTIVES[objective] if workload else None,
         )  # fmt: skip
         status, failure = int(Exit.FAULT), None
         try:
@@ -188,7 +193,7 @@ def run(
                 from dpsql.frontends.batch.report_page import write_report
                 from dpsql.frontends.rendering.formats import left_text
 
-                write_report(report, batch.reported(), summary, left_text(session))
+                write_report(report, batch.reported(), summary, left_text(session), batch.plan_lines())
     context.exit(status)
 
 

@@ -11,19 +11,13 @@ from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.ask import sql_files
 from dpsql.frontends.cli.shared import (
     analyst_option,
+    objective_option,
     open_session_from_options,
     policy_option,
     project_option,
     read_text,
     setting_options,
     settings_of,
-)
-
-objective_option = click.option(
-    "--objective",
-    type=click.Choice(("worst", "mean")),
-    default="worst",
-    help="Make the largest relative error small, or the mean error.",
 )
 
 
@@ -59,8 +53,8 @@ def plan(
         click.echo(f"{path}: what follows is not planned, as it may depend on line {line}", err=True)
 
     with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
-        asked = asked_questions(session, scripts, refused, left_out)
-        plans = QuestionPlans(session, asked, OBJECTIVES[objective])
+        questions = asked_questions(session, scripts, refused, left_out)
+        plans = QuestionPlans(session, questions, OBJECTIVES[objective])
         if as_json:
             click.echo(json.dumps(plans.objects(), ensure_ascii=False, indent=1))
         else:

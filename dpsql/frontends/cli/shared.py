@@ -44,6 +44,12 @@ analyst_option = click.option(
 )  # fmt: skip
 
 
+objective_option = click.option(
+    "--objective",
+    type=click.Choice(("worst", "mean")),
+    default="worst",
+    help="Make the largest relative error small, or the mean error.",
+)
 project_option = click.option(
     "--project", envvar="DPSQL_PROJECT", metavar="NAME", help="Whose account is charged too (or DPSQL_PROJECT)."
 )
