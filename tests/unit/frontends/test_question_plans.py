@@ -1,0 +1,203 @@
+"""`dpsql plan` and `dpsql run --workload`: what is measured as one is shown for free, and charged once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from support.clinic_folder import Clinic, Outcome, process
+
+from dpsql.errors.exceptions import refuse
+from dpsql.session.session import Session
+
+from .test_batch import KILLED
+
+Run = Callable[..., Outcome]
+UNIT = 10**18
+TILES = """\
+-- name: regions
+SELECT region, COUNT(*) AS n FROM patients GROUP BY region ORDER BY n DESC;
+-- name: smokers
+SELECT region, smokes, COUNT(*) AS n FROM patients WHERE smokes IS NOT NULL GROUP BY region, smokes;
+-- name: both
+SELECT region, smokes, COUNT(*) AS n FROM patients GROUP BY region, smokes;
+-- name: everybody
+SELECT COUNT(*) AS n FROM patients;
+SET dp.epsilon = 0.2;
+-- name: ages
+SELECT AVG(age) AS age FROM patients;
+EXPLAIN SELECT COUNT(*) FROM patients;
+"""
+RUN = ("run", "-p", "clinic.yaml", "q.sql", "--out", "out", "--workload")
+PLAN = ("plan", "-p", "clinic.yaml", "q.sql")
+
+
+@pytest.fixture
+def tiles(clinic: Clinic) -> Clinic:
+    (clinic.folder / "q.sql").write_text(TILES)
+    return clinic
+
+
+def note(name: str) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(Path("out", f"{name}.meta.json").read_text())
+    return facts
+
+
+def total(name: str) -> int:
+    return sum(row["n"] for row in note(name)["rows"])
+
+
+def test_a_plan_shows_errors_and_prices_one_by_one_and_together(tiles: Clinic, dpsql: Run) -> None:
+    outcome = dpsql(*PLAN)
+    assert outcome.status == 0 and outcome.err == "" and tiles.charges() == 0
+    lines = outcome.out.splitlines()
+    assert (
+        lines[0].startswith("3 questions are measured as one (worst): epsilon 0.29")
+        and "one by one: epsilon 0.3" in lines[0]
+    )
+    (both,) = [line for line in lines if line.startswith("  by region, smokes: count(*) \N{PLUS-MINUS SIGN} ")]
+    assert "(one by one \N{PLUS-MINUS SIGN} 30)" in both and both.endswith("read by both")
+    assert any(line.startswith("  count(*) in 3 tables: the largest relative error is 0.") for line in lines)
+    alone = [line for line in lines if "asked by itself, as ever" in line]
+    assert [line.split()[1] for line in alone] == ["smokers:", "ages:"]
+
+
+def test_a_plan_for_programs(tiles: Clinic, dpsql: Run) -> None:
+    outcome = dpsql(*PLAN, "--json", "--objective", "mean")
+    facts = json.loads(outcome.out)
+    assert facts["objective"] == "mean" and len(facts["alone"]) == 2
+    (plan,) = facts["plans"]
+    assert plan["questions"] == ["regions", "both", "everybody"] and plan["price_one_by_one"] == "epsilon 0.3"
+    by_table = {table["table"]: table for table in plan["tables"]}
+    assert set(by_table) == {"by region", "by region, smokes", "in all"}
+    shares = [each["share"] for table in plan["tables"] for each in table["sums"]]
+    assert 2.9 < sum(shares) <= 3
+    prices = [Fraction(table["price"].removeprefix("epsilon ")) for table in plan["tables"]]
+    assert abs(sum(prices) - Fraction(plan["price"].removeprefix("epsilon "))) < Fraction(1, 10**4)
+    assert plan["gains"][0]["mean"] < 1
+    again = dpsql("plan", "-p", "clinic.yaml", "--json", "--objective", "worst", "q.sql")
+    assert json.loads(again.out)["plans"][0]["gains"][0]["worst"] < 1
+
+
+def test_a_weight_makes_an_error_smaller(tiles: Clinic, dpsql: Run) -> None:
+    def error() -> float:
+        facts = json.loads(dpsql(*PLAN, "--json").out)["plans"][0]["tables"]
+        return float(next(table for table in facts if table["table"] == "in all")["sums"][0]["error"])
+
+    plain = error()
+    Path("q.sql").write_text(TILES.replace("-- name: everybody\n", "-- weight: 50\n-- name: everybody\n"))
+    assert error() < 0.9 * plain
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", "1001", "much", "NaN", ""])
+def test_a_weight_that_is_none_is_refused(clinic: Clinic, dpsql: Run, weight: str) -> None:
+    Path("q.sql").write_text(f"-- weight: {weight}\nSELECT COUNT(*) FROM patients;\nSELECT nope FROM patients")
+    for command in (PLAN, RUN):
+        outcome = dpsql(*command)
+        assert outcome.status == 1 and "q.sql:2: 22023 batch_weight" in outcome.err and "q.sql:3: 42703" in outcome.err
+    assert clinic.charges() == 0
+
+
+def test_a_run_measures_a_plan_under_one_charge(tiles: Clinic, dpsql: Run) -> None:
+    outcome = dpsql(*RUN)
+    assert outcome.status == 0 and "3 questions are measured as one" in outcome.err
+    assert "smokers: asked by itself, as ever: no other table" in outcome.err
+    assert tiles.charges() == 3, "the plan, and two questions by themselves"
+    assert tiles.spent() <= 0.6 * UNIT
+    receipts = {note(name)["receipt"] for name in ("regions", "both", "everybody")}
+    assert len(receipts) == 1 and note("ages")["receipt"] not in receipts
+    assert not note("regions")["reused"] and note("both")["reused"] and note("everybody")["charged"] == "nothing"
+    assert max(map(total, ("regions", "both", "everybody"))) - min(map(total, ("regions", "both", "everybody"))) <= 4
+
+
+def test_a_refreshed_run_is_free(tiles: Clinic, dpsql: Run) -> None:
+    dpsql(*RUN)
+    first = Path("out/regions.csv").read_text()
+    again = dpsql(*RUN)
+    assert again.status == 0 and again.err.count("answered by an earlier run") == 6
+    elsewhere = dpsql(*RUN[:5], "other", *RUN[6:])
+    assert elsewhere.status == 0 and "the whole set: nothing" in elsewhere.err
+    assert Path("other/regions.csv").read_text() == first and tiles.charges() == 3
+
+
+def test_a_dry_run_shows_the_plan(tiles: Clinic, dpsql: Run) -> None:
+    outcome = dpsql(*RUN, "--dry-run", "--json")
+    assert outcome.status == 0 and tiles.charges() == 0 and not Path("out").exists()
+    summary = json.loads(outcome.out)
+    assert summary["workload"]["plans"][0]["questions"] == ["regions", "both", "everybody"]
+    prices = [statement["price"] for statement in summary["statements"]]
+    assert [price == "nothing" for price in prices] == [False, False, True, True, False, True]
+    assert "workload" not in json.loads(dpsql(*RUN[:-1], "--dry-run", "--json").out)
+
+
+@pytest.mark.parametrize("where", ["before commit", "before result", "in result", "after note"])
+def test_a_killed_run_goes_on_without_a_second_charge(tiles: Clinic, dpsql: Run, where: str) -> None:
+    child = process(where, *RUN, script=KILLED)
+    child.communicate()
+    assert child.returncode == -9
+    again = dpsql(*RUN)
+    assert again.status == 0, again.err
+    assert tiles.charges() == 3 and len(list(Path("out").glob("*.meta.json"))) == 6
+
+
+def test_a_plan_that_is_lost_is_named_and_charged_again_on_request(
+    tiles: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dpsql.session import pipeline
+
+    real, calls = pipeline.perturb, []
+
+    def failing(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise refuse("internal", what="the second table of the plan")
+        return real(*arguments)
+
+    monkeypatch.setattr(pipeline, "perturb", failing)
+    assert dpsql(*RUN).status == 4 and tiles.charges() == 1
+    lost = dpsql(*RUN)
+    assert lost.status == 4 and lost.err.count("charged by an earlier run, its answer is lost") == 3
+    assert tiles.charges() == 3, "the two questions by themselves"
+    again = dpsql(*RUN, "--charge-again")
+    assert again.status == 0 and tiles.charges() == 4
+    assert len({note(name)["receipt"] for name in ("both", "everybody")}) == 1
+    assert dpsql(*RUN).status == 0 and tiles.charges() == 4
+
+
+def test_data_that_change_between_answers_do_not_charge_a_plan_twice(
+    tiles: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All answers of a run are of the data that its plan measured."""
+    real = Session.answer
+
+    def changing(session: Session, *arguments: Any) -> Any:
+        release = real(session, *arguments)
+        monkeypatch.setattr(session.context.engine, "data_version", lambda tables: f"changed {tables}")
+        return release
+
+    monkeypatch.setattr(Session, "answer", changing)
+    assert dpsql(*RUN).status == 0
+    assert tiles.charges() == 3 and len({note(name)["receipt"] for name in ("regions", "both", "everybody")}) == 1
+
+
+def test_new_data_are_measured_anew(tiles: Clinic, dpsql: Run) -> None:
+    dpsql(*RUN)
+    with duckdb.connect("clinic.duckdb") as connection:
+        connection.execute("DELETE FROM patients WHERE patient_id < 200")
+    assert dpsql(*RUN).status == 0
+    assert tiles.charges() == 6 and total("everybody") < 200
+
+
+def test_the_report_shows_what_is_measured_as_one(tiles: Clinic, dpsql: Run) -> None:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    assert dpsql(*RUN, "--report", "r.html").status == 0
+    text = Path("r.html").read_text(encoding="utf-8")
+    assert "<h2>Measured as one</h2><pre>3 questions are measured as one (worst)" in text
+    assert dpsql(*RUN[:-1], "--report", "r.html").status == 0
+    assert "Measured as one" not in Path("r.html").read_text(encoding="utf-8")
