@@ -249,11 +249,10 @@ def test_cold_start_names_imports(tmp_path: Path) -> None:
     assert cold.slowest(lines) == (("pandas", 2.0), ("dpsql.plan.plan", 0.01))
 
 
-def test_coverage_counts_bars_that_hold_the_exact_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coverage_counts_bars_that_hold_the_exact_answer(tmp_path: Path) -> None:
     classes = frozenset({"SUM", "SUM of counts", "derived COUNT"})
     setting = coverage.Setting(8, 2_000, 0.5, classes=classes)
-    monkeypatch.setattr(coverage, "SETTINGS", (setting,))
-    found = coverage.coverage(tmp_path, 1, lambda line: None)
+    found = coverage.coverage(tmp_path, 1, lambda line: None, [setting])
     assert {one["question"] for one in found} >= classes
     for one in found:
         assert one["bars"] >= 20
