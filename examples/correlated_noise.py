@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -56,6 +57,7 @@ def correlated_delta(scale: float, epsilon: float) -> float:
     return total
 
 
+@cache
 def least_scale(delta_of: Callable[[float, float], float], low: float = 0.1, high: float = 1e5) -> float:
     """Return the least scale at sensitivity 1 whose delta at `EPSILON` is at most `DELTA`."""
     for _ in range(50):

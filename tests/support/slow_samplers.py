@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,12 +91,13 @@ def candidates(size: int, law: Slow, divisor: int, tape: Tape) -> list[int]:
 
 def _inverted(begins: list[int], level: Callable[[int], Fraction], tape: Tape) -> list[int]:
     """How many of P(V >= 1), P(V >= 2), ... are above each U that begins so."""
-    chances = [math.floor(one * (1 << 192)) for one in exact_tails(level, 900)[1:]]
+    chances = sorted(math.floor(chance * (1 << 192)) for chance in exact_tails(level, 900)[1:])
+    by_bits = {bits: [chance >> 192 - bits for chance in chances] for bits in (16, 64)}
 
     def above(start: int, bits: int) -> tuple[int, int]:
         """Of all of U that may follow, the highest and the lowest: no chance ends after so few bits."""
-        known = [one >> 192 - bits for one in chances]
-        return sum(one > start for one in known), sum(one >= start for one in known)
+        ends = by_bits[bits]
+        return len(ends) - bisect_right(ends, start), len(ends) - bisect_left(ends, start)
 
     known = {begin: above(begin, 16) for begin in set(begins)}
     still = [at for at, begin in enumerate(begins) if known[begin][0] != known[begin][1]]
