@@ -71,7 +71,7 @@ def alone_because(question: Planned) -> str:
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
-NO_COMMON_TABLE = "no other table sums the same over the same rows by public keys"
+NO_COMMON_TABLE = "no other table sums the same over the same rows by public keys, or more do than one plan can have"
 
 
 def _priced(planner: Planner, questions: Sequence[Planned], places: Sequence[int], goal: Goal) -> PriceTogether:
