@@ -27,6 +27,7 @@ from benchmarks.compare import DELTA, EPSILON, by_key
 from benchmarks.data import COLUMNS, DAYS, FIRST_DAY, MAX_ROWS, build_parquet, region_names, table_policy
 from benchmarks.order_statistics import (
     MOST,
+    ORDER,
     REGIONS,
     ROWS_OF_A_USER,
     SHARES,
@@ -92,7 +93,7 @@ class Case:
 
 
 def _of_ranks(unit: str, max_rows: int | None, epsilon: float) -> Case:
-    return Case(f"{unit}, order statistics, epsilon {epsilon:g}", max_rows, QUANTILES, ranked=True, epsilon=epsilon)
+    return Case(f"{unit}, {ORDER}, epsilon {epsilon:g}", max_rows, QUANTILES, ranked=True, epsilon=epsilon)
 
 
 CASES = (

@@ -15,6 +15,8 @@ from benchmarks.peers.drive import Rows
 from benchmarks.rank_errors import rank_error
 from benchmarks.workload import Question
 
+ORDER = "order statistics"
+"""In the names of the cases that ask for them."""
 REGIONS, ROWS_OF_A_REGION, ROWS_OF_A_USER = 20, 500, 3
 HIGHEST = 500
 MOST = 1_000.0
