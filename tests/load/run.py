@@ -1,6 +1,6 @@
 """A server under load and faults: 64 clients, kills, slow readers, a full disk, jumps of the clock. Run by `.ci/nightly`.
 
-`PYTHONPATH=.:tests python -m load.run --seconds 1800` prints what was tried and what came of it, and exits with 1 if an answer
+`PYTHONPATH=.:tests python -m load.run --minutes 30` prints what was tried and what came of it, and exits with 1 if an answer
 was not charged, the ledger does not hold, a budget was exceeded, or the server did not come back.
 """
 
@@ -231,12 +231,12 @@ def _failures(load: Load) -> list[str]:
 def main() -> int:
     """Run, print the table, return the exit status."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seconds", type=float, default=1800)
+    options.add_argument("--minutes", type=float, default=30)
     options.add_argument("--seed", type=int, default=int(time.time()))
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        load, failures = run(Path(folder), chosen.seconds, chosen.seed)
-    print(f"load of {chosen.seconds:g} s, seed {chosen.seed}")
+        load, failures = run(Path(folder), chosen.minutes * 60, chosen.seed)
+    print(f"load of {chosen.minutes:g} minutes, seed {chosen.seed}")
     for name, number in sorted(load.counts.items()):
         print(f"{name:<18}{number:>9}")
     print("\n".join(failures) or "1 passed: every answer was charged, the ledger holds, the server came back")
