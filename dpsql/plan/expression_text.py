@@ -1,8 +1,10 @@
-"""Row expressions as short text for people: plans, stored releases, remarks."""
+"""Row expressions as short SQL for people: plans, stored releases, remarks."""
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from fractions import Fraction
+from typing import Any
 
 from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue
 from dpsql.privacy.loss import plain_decimal
@@ -10,19 +12,48 @@ from dpsql.privacy.loss import plain_decimal
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
     "le": "<=", "gt": ">", "ge": ">=", "and": "and", "or": "or", "like": "like", "ilike": "ilike",
+    "not_distinct": "is not distinct from",
 }  # fmt: skip
+_AROUND = {
+    "neg": "-{0}", "not": "not {0}", "is_null": "{0} is null", "is_true": "{0} is true", "is_false": "{0} is false",
+    **{f"to_{type_}": f"cast({{0}} as {type_})" for type_ in ("integer", "real", "text", "boolean", "date", "timestamp")},
+}  # fmt: skip
+"""How functions of one argument are written in SQL."""
 
 
 def expression_text(expression: Expr) -> str:
-    """A row expression as short text for people."""
+    """Return a row expression as short text for people."""
     if isinstance(expression, (Column, ReleasedValue)):
         return expression.name
     if isinstance(expression, Literal):
-        if isinstance(expression.value, Fraction):
-            return plain_decimal(expression.value)
-        return "null" if expression.value is None else repr(expression.value)
+        return _value(expression.value)
     assert isinstance(expression, Call)
-    parts = [expression_text(argument) for argument in expression.arguments]
-    if expression.function in _INFIX:
-        return "(" + f" {_INFIX[expression.function]} ".join(parts) + ")"
-    return f"{expression.function}({', '.join(parts)})"
+    name, parts = expression.function, [expression_text(argument) for argument in expression.arguments]
+    if name in _INFIX:
+        return "(" + f" {_INFIX[name]} ".join(parts) + ")"
+    if name in _AROUND and len(parts) == 1:
+        return _AROUND[name].format(parts[0])
+    if name == "in":
+        return f"{parts[0]} in ({', '.join(parts[1:])})"
+    if name == "case":
+        return _case(parts)
+    return f"{name}({', '.join(parts)})"
+
+
+def _case(parts: list[str]) -> str:
+    """Return CASE of conditions and values in turn, and perhaps a last value."""
+    pairs = [f"when {parts[at]} then {parts[at + 1]}" for at in range(0, len(parts) - 1, 2)]
+    return " ".join(["case", *pairs, *([f"else {parts[-1]}"] if len(parts) % 2 else []), "end"])
+
+
+def _value(value: Any) -> str:
+    """Return a literal of SQL."""
+    if isinstance(value, Fraction):
+        return plain_decimal(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, datetime):
+        return f"timestamp '{value.isoformat(' ')}'"
+    if isinstance(value, date):
+        return f"date '{value.isoformat()}'"
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)

@@ -16,6 +16,7 @@ from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.admin.answers import Answers, WrongAnswer
 from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice
+from dpsql.frontends.admin.column_groups import column_groups, shortened
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.starter_policy import (
     questions_within,
@@ -201,29 +202,52 @@ def _columns(
     keys = {*draft.primary_key, *draft.links, *([unit[1]] if unit is not None and unit[0] == name else [])}
     if answers.ask is not None:
         answers.show(_column_words(name, typed=not table.delimiter))
-    chosen: dict[str, ColumnChoice] = {}
+    chosen: dict[str, ColumnChoice | None] = {}
+    asked: list[str] = []
     for column, engine_type in table.columns.items():
         type_ = type_of(engine_type)
         if plain_name(column) != column or type_ is None:
             answers.show(
                 f"   {column} is left out: {'it has no plain name' if type_ else f'{type_in_words(engine_type)} is not read'}"
             )
-            continue
-        filled, in_source = column in table.filled, table.renamed.get(column)
-        if column in keys or (type_ == "boolean" and not table.delimiter):
-            chosen[column] = ColumnChoice(type_, filled=filled, in_source=in_source)
-            continue
-        asked_type = None if table.delimiter else type_
+        elif column in keys:
+            chosen[column] = ColumnChoice(
+                type_, filled=column in table.filled, in_source=table.renamed.get(column)
+            )
+        else:
+            asked.append(column)
+    for question, columns in column_groups(answers, name, asked).items():
+        chosen |= _choices(answers, name, table, question, columns)
+    return {column: choice for column in table.columns if (choice := chosen.get(column)) is not None}
 
-        def meaning(
-            text: str, asked_type: str | None = asked_type, filled: bool = filled, in_source: str | None = in_source
-        ) -> ColumnChoice | None:
-            return column_choice(text, asked_type, filled=filled, in_source=in_source)
 
-        choice = answers.get(f"{name}.{column}", f"   {column} ({asked_type or 'type?'})", meaning, "")
-        if choice is not None:
-            chosen[column] = choice
-    return chosen
+def _choices(
+    answers: Answers, name: str, table: SourceTable, question: str, columns: list[str]
+) -> dict[str, ColumnChoice | None]:
+    """Return what one answer says of some columns of a table; None of those that are left out. Truth values need none."""
+    types = {column: type_of(table.columns[column]) for column in columns}
+    free = {column for column in columns if types[column] == "boolean" and not table.delimiter}
+    chosen: dict[str, ColumnChoice | None] = {
+        column: ColumnChoice("boolean", filled=column in table.filled, in_source=table.renamed.get(column))
+        for column in columns if column in free
+    }  # fmt: skip
+    open_ = [column for column in columns if column not in free]
+
+    def meaning(text: str) -> dict[str, ColumnChoice | None]:
+        return {
+            column: column_choice(
+                text, None if table.delimiter else types[column], filled=column in table.filled,
+                in_source=table.renamed.get(column),
+            )
+            for column in open_
+        }  # fmt: skip
+
+    if not open_:
+        return chosen
+    about = sorted({"type?" if table.delimiter else str(types[column]) for column in open_})
+    of_all = "" if len(columns) == 1 else f", one answer for {len(open_)} columns: {shortened(open_)}"
+    words = f"   {question} ({', '.join(about)}{of_all})"
+    return chosen | answers.get(f"{name}.{question}", words, meaning, "")
 
 
 def _column_words(name: str, *, typed: bool) -> str:

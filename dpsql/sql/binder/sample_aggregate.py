@@ -60,7 +60,10 @@ def bind_sample_aggregate(name: str, word: str, node: exp.Expr, scalars: Scalars
 
 
 def _refuse(node: exp.Expr, reason: str) -> NoReturn:
-    raise refuse("wrong_arguments", function=FUNCTION, reason=reason, position=place(node))
+    nearest: exp.Expr | None = node  # NULL has no place of its own
+    while nearest is not None and place(nearest) is None:
+        nearest = nearest.parent
+    raise refuse("wrong_arguments", function=FUNCTION, reason=reason, position=place(nearest))
 
 
 def _literal(node: exp.Expr, scalars: Scalars) -> Fraction | None:

@@ -19,7 +19,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.answers import Answers, WrongAnswer, read_answers
 from dpsql.frontends.admin.choices import column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
-from dpsql.frontends.admin.wizard import delta_for
+from dpsql.frontends.admin.wizard import ask_for_policy, delta_for
 from dpsql.policy import load_policy, parse_policy
 from dpsql.session.opening import open_session
 
@@ -397,3 +397,55 @@ def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) 
     with pytest.raises(Error) as error:
         Answers({"first": "1"}, "d", lambda text: None, ask, draft).get("first", "?", number)
     assert error.value.slug == "file_write"
+
+
+WIDE = ["person", "age", "sex", *(f"lab_{n}" for n in range(100)), *(f"note_{n}" for n in range(27))]
+
+
+def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: Run) -> None:
+    Path("wide.csv").write_text(",".join(WIDE) + "\n" + "\n".join(",".join(["1"] * 130) for _ in range(3)) + "\n")
+    typed = iter(
+        ["wide.person", "no", "ages, lab_*", "age, lab_*, sex", "integer 0 to 120", "", "real 0 to 50", "500", "", "0.1", "yes"]
+    )
+    shown, asked = list[str](), list[str]()
+
+    def ask(question: str, default: str) -> str:
+        asked.append(question)
+        return next(typed)
+
+    answers = Answers({}, "typed", shown.append, ask)
+    assert ask_for_policy(Path("wide.csv"), Path("wide.yaml"), answers) == 1
+    assert asked == [
+        "unit", "wide.repeats", "wide.*", "wide.*", "wide.age", "wide.sex", "wide.lab_*", "people", "budget", "per_query", "finish"
+    ]  # fmt: skip
+    said = "\n".join(shown)
+    assert "wide has no column ages; did you mean age?" in said and "27 columns are left out" in said
+    assert "wide has 129 columns beside its keys" in said and "one answer for 100 columns: lab_0, lab_1," in said
+    columns = load_policy("wide.yaml").tables["wide"].columns
+    assert list(columns) == WIDE[:103] and (columns["lab_7"].type, columns["lab_7"].upper) == ("real", 50)
+    assert (columns["age"].type, columns["sex"].type, columns["person"].type) == ("integer", "text", "text")
+    Path("answers.yaml").write_text(
+        "".join(f'"{name}": "{text}"\n' for name, text in answers.taken.items() if name != "finish")
+    )
+    again = dpsql("init", "--from", "wide.csv", "--out", "again.yaml", "--answers", "answers.yaml")
+    assert again.status == 0, again.err
+    assert Path("again.yaml").read_text() == Path("wide.yaml").read_text()
+
+
+def test_answers_in_a_file_name_every_column_of_a_wide_table_unless_they_say_patterns(
+    bare_clinic: Clinic, dpsql: Run
+) -> None:
+    Path("wide.csv").write_text(",".join(WIDE) + "\n")
+    common = 'unit: wide.person\nwide.repeats: "no"\nwide.age: integer 0 to 120\npeople: 500\n'
+    Path("answers.yaml").write_text(common)
+    assert dpsql("init", "--from", "wide.csv", "--out", "all.yaml", "--answers", "answers.yaml").status == 0
+    assert list(load_policy("all.yaml").tables["wide"].columns) == WIDE
+    Path("answers.yaml").write_text(common + '"wide.*": "?ge lab_1? sex"\nwide.lab_11: real 0 to 5\n')
+    outcome = dpsql("init", "--from", "wide.csv", "--out", "some.yaml", "--answers", "answers.yaml")
+    assert outcome.status == 0, outcome.err
+    columns = load_policy("some.yaml").tables["wide"].columns
+    assert list(columns) == ["person", "age", "sex", *(f"lab_1{n}" for n in range(10))]
+    assert (columns["lab_11"].upper, columns["lab_12"].upper, columns["age"].upper) == (5, None, 120)
+    Path("answers.yaml").write_text(common + '"wide.*": ","\n')
+    refused = dpsql("init", "--from", "wide.csv", "--out", "none.yaml", "--answers", "answers.yaml")
+    assert refused.status != 0 and "name at least one column" in refused.err
