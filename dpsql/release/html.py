@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from dpsql.release.value_text import MOST_WRITTEN_OUT, half_width_text
+
 MOST_ROWS = 50
 
 
@@ -38,6 +40,8 @@ def _cell(value: object, bars: Sequence[float | None] | None, row: int) -> str:
     error = bars[row]
     if error is None or not math.isfinite(error):
         return f"{value:.6g} &plusmn; ?"
+    if max(abs(value), error) >= MOST_WRITTEN_OUT:
+        return f"{value:.6g} &plusmn; {half_width_text(error)}"
     decimals = 0 if isinstance(value, int) or error == 0 else min(12, max(0, 1 - math.floor(math.log10(error))))
     wide = math.ceil(round(error * 10**decimals, 9)) / 10**decimals
     return f"{value:.{decimals}f} &plusmn; {wide:.{decimals}f}"

@@ -9,6 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+MOST_WRITTEN_OUT = 1e15
+"""Numbers of this size have no digits of their own any more that a person could read."""
+
 
 def value_text(value: Any) -> str:
     """Return a value as text for clients, never as the repr of a Python object."""
@@ -53,9 +56,10 @@ def interval_text(months: int, days: int, micros: int) -> str:
 
 
 def half_width_text(width: float) -> str:
-    """Return the half width of an error bar as text with three digits, rounded up, in groups of thousands from 1,000 on."""
+    """Return the half width of an error bar as text with three digits, rounded up, in groups of thousands from 1,000 on;
+    with an exponent from `MOST_WRITTEN_OUT` on."""
     if width == 0 or not math.isfinite(width):
         return f"{width:g}"
     step = 10.0 ** (math.floor(math.log10(width)) - 2)
     rounded = math.ceil(round(width / step, 6)) * step
-    return f"{rounded:,.0f}" if width >= 1000 else f"{rounded:.3g}"
+    return f"{rounded:,.0f}" if 1000 <= width < MOST_WRITTEN_OUT else f"{rounded:.3g}"

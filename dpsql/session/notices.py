@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 from dpsql.errors.exceptions import Error
-from dpsql.plan.plan import Scan, results_read
+from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.block_names import block_names
 from dpsql.pricing.pricing import shown_half_of_the_time
+from dpsql.privacy.loss import plain_decimal
 from dpsql.release.error_bars.answers import likely_rows
 from dpsql.release.error_bars.bootstrap import Unmatched
 from dpsql.release.remainder import ReleasedBlock, Remainder
@@ -21,6 +23,7 @@ from dpsql.session.stages import Public, tables_read
 from dpsql.storage.recent_values import RecentValues
 
 _MOST_REMARKS = 256
+_MOST_NAMED = 5
 _remarks: RecentValues[str] = RecentValues(_MOST_REMARKS)
 
 
@@ -89,6 +92,55 @@ def min_units_notice(planned: Planned, policy: Policy) -> tuple[str, ...]:
         return ()
     units = "privacy units" if policy.privacy_unit is not None else "rows"
     return (f"groups in which fewer than {least:,} {units} are counted, with noise, are not shown (min_units)",)
+
+
+def key_notices(planned: Planned) -> tuple[str, ...]:
+    """Return which rows the groups of public keys stand for beside those with the key's value: rows without one (NULL), and
+    values that the key's own bounds move to their ends. They follow from policy and text alone."""
+    keys = [key for priced in planned.price.blocks for key in priced.block.keys if key.values is not None]
+    without = dict.fromkeys(
+        _plain(column.name)
+        for key in keys if key.expression.facts.nullable and key.values is not None and None in key.values
+        for column in _columns(key.expression)
+    )  # fmt: skip
+    names = list(without)
+    empty = f"rows without {' or '.join(names[:_MOST_NAMED])} are in groups of their own, with NULL" if names else ""
+    folded = dict.fromkeys(filter(None, (_folded(key.expression) for key in keys)))
+    return (*([empty] if empty else ()), *folded)
+
+
+def _columns(expression: Expr) -> list[Column]:
+    if isinstance(expression, Column):
+        return [expression]
+    return (
+        [column for part in expression.arguments for column in _columns(part)] if isinstance(expression, Call) else []
+    )
+
+
+def _plain(name: str) -> str:
+    """Return a column's name without the side of the join that it is from."""
+    return name.rpartition(".")[2]
+
+
+def _folded(expression: Expr) -> str:
+    """Return what the bounds of a key, as in least(x, 10), make of a column whose values go beyond them; "" for other keys."""
+    if not isinstance(expression, Call) or expression.function not in ("clamp", "least", "greatest"):
+        return ""
+    columns = [part for part in expression.arguments if isinstance(part, Column)]
+    ends = [part.value for part in expression.arguments if isinstance(part, Literal)]
+    if len(columns) != 1 or len(ends) != len(expression.arguments) - 1 or not columns[0].facts.type.numeric:
+        return ""
+    facts, name = columns[0].facts, _plain(columns[0].name)
+    low = ends[0] if expression.function == "clamp" else max(ends) if expression.function == "greatest" else None
+    high = ends[-1] if expression.function == "clamp" else min(ends) if expression.function == "least" else None
+    moved = []
+    if low is not None and facts.lower is not None and facts.lower < low:
+        end = plain_decimal(Fraction(low))
+        moved.append(f"from {plain_decimal(facts.lower)} to {end} in the group {end}")
+    if high is not None and facts.upper is not None and high < facts.upper:
+        end = plain_decimal(Fraction(high))
+        moved.append(f"from {end} to {plain_decimal(facts.upper)} in the group {end}")
+    return f"{name} is counted {' and '.join(moved)}" if moved else ""
 
 
 def missing_keys_notice(planned: Planned, of_groups: bool) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ from dpsql.session.explanation import row_notices, target_notices, workload_noti
 from dpsql.session.measured_outputs import MeasuredOutputs
 from dpsql.session.notices import (
     choice_notices,
+    key_notices,
     min_units_notice,
     missing_keys_notice,
     stage_notices,
@@ -276,6 +277,7 @@ def _release(
         *workload_notices(planned),
         *(notice for workload in planned.price.workloads for notice in inconsistent_notice(workload, blocks)),
         *drop_notices(planned.plan.blocks),
+        *key_notices(planned),
         *min_units_notice(planned, context.policy),
         *stage_notices(planned),
         *choice_notices(planned, blocks, context.sandbox, context.public_table),

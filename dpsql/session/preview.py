@@ -26,7 +26,7 @@ from dpsql.session.explanation import (
     workload_lines,
     workload_notices,
 )
-from dpsql.session.notices import min_units_notice, missing_keys_notice, stage_notices, unlisted_notices
+from dpsql.session.notices import key_notices, min_units_notice, missing_keys_notice, stage_notices, unlisted_notices
 from dpsql.session.rehearsal import rehearse
 
 
@@ -56,6 +56,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         *target_notices(planned),
         *workload_notices(planned),
         *group_notices(columns, planned.plan.blocks),
+        *key_notices(planned),
         *min_units_notice(planned, context.policy),
         *missing_keys_notice(planned, any(column.of_groups for column in columns)),
     )

@@ -211,9 +211,7 @@ def _columns(
                 f"   {column} is left out: {'it has no plain name' if type_ else f'{type_in_words(engine_type)} is not read'}"
             )
         elif column in keys:
-            chosen[column] = ColumnChoice(
-                type_, filled=column in table.filled, in_source=table.renamed.get(column)
-            )
+            chosen[column] = ColumnChoice(type_, filled=column in table.filled, in_source=table.renamed.get(column))
         else:
             asked.append(column)
     for question, columns in column_groups(answers, name, asked).items():

@@ -30,6 +30,7 @@ def check(
 ) -> None:
     """Check a policy, its data's structure and its ledger; reports every problem at once."""
     from dpsql.frontends.admin.check import check_policy_file
+    from dpsql.frontends.rendering.tables import printable
 
     place = file or policy
     if place is None:
@@ -38,9 +39,9 @@ def check(
         place, create_ledger=create_ledger, change_unit=change_unit, second_budget=second_budget
     )
     for line in findings.notes:
-        click.echo(line)
+        click.echo("\n".join(map(printable, line.split("\n"))))
     for line in findings.problems:
-        click.echo(line, err=True)
+        click.echo("\n".join(map(printable, line.split("\n"))), err=True)
     context.exit(findings.status)
 
 

@@ -355,3 +355,13 @@ def test_init_reads_a_glob_as_one_table_and_tables_of_schemas(bare_clinic: Clini
     for file in ("a b.csv", "a-b.csv"):
         Path("bare", file).write_text("id\n1\n")
     assert "two of its files would both be table a_b" in dpsql("init", "--from", "bare").err
+
+
+def test_check_prints_no_control_characters_of_a_policy(bare_clinic: Clinic, dpsql: Run) -> None:
+    Path("odd.yaml").write_text(
+        "dataset: d\nsource: d.csv\nprivacy_unit: row\nbudget: {epsilon: 1, delta: 1e-6}\nledger: sqlite:///l.db\n"
+        'tables:\n  "\\e[2Jx": {columns: {"a\\e[1mb": {type: integer}}}\n'
+    )
+    outcome = dpsql("check", "odd.yaml")
+    assert outcome.status != 0 and "x1b" in outcome.err
+    assert "\x1b" not in outcome.out + outcome.err

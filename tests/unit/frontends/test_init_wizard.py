@@ -405,7 +405,19 @@ WIDE = ["person", "age", "sex", *(f"lab_{n}" for n in range(100)), *(f"note_{n}"
 def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: Run) -> None:
     Path("wide.csv").write_text(",".join(WIDE) + "\n" + "\n".join(",".join(["1"] * 130) for _ in range(3)) + "\n")
     typed = iter(
-        ["wide.person", "no", "ages, lab_*", "age, lab_*, sex", "integer 0 to 120", "", "real 0 to 50", "500", "", "0.1", "yes"]
+        [
+            "wide.person",
+            "no",
+            "ages, lab_*",
+            "age, lab_*, sex",
+            "integer 0 to 120",
+            "",
+            "real 0 to 50",
+            "500",
+            "",
+            "0.1",
+            "yes",
+        ]
     )
     shown, asked = list[str](), list[str]()
 

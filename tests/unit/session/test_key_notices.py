@@ -1,0 +1,53 @@
+"""Which rows the groups of an answer stand for: those without a value, and those whose value a key's bounds move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.clinic import build
+
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    folder = tmp_path_factory.mktemp("keys")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(folder / "state"))
+        with open_session(build(folder), create_ledger=True) as opened:
+            yield opened
+
+
+def _said(session: Session, key: str, tables: str = "patients", where: str = "") -> list[str]:
+    words = ("NULL", "is counted")
+    sql = f"SELECT {key} AS k, COUNT(*) FROM {tables} {where} GROUP BY 1"
+    in_answer = [n for n in session.execute(sql).receipt.notices if any(word in n for word in words)]
+    in_plan = [line for line in session.explain(sql).lines if any(word in line for word in words)]
+    assert in_answer == in_plan
+    return in_answer
+
+
+def test_rows_without_a_value_are_told_once(session: Session) -> None:
+    told = "rows without age are in groups of their own, with NULL"
+    assert _said(session, "age") == [told]
+    assert _said(session, "age", where="WHERE age > 20") == []
+    sides = "patients AS a JOIN visits AS b ON a.patient_id = b.patient_id"
+    assert _said(session, "a.age", sides) == [told]
+    assert _said(session, "region") == []
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("least(age, 90)", ["age is counted from 90 to 120 in the group 90"]),
+        ("greatest(age, 18)", ["age is counted from 0 to 18 in the group 18"]),
+        ("clamp(age, 18, 90)", ["age is counted from 0 to 18 in the group 18 and from 90 to 120 in the group 90"]),
+        ("least(age, 120)", []),
+        ("clamp(age, -5, 130)", []),
+        ("age", []),
+    ],
+)
+def test_values_that_a_key_folds_are_told(session: Session, key: str, told: list[str]) -> None:
+    assert [notice for notice in _said(session, key) if "is counted" in notice] == told
