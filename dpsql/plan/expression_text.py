@@ -42,7 +42,7 @@ def expression_text(expression: Expr) -> str:
 
 def _case(parts: list[str]) -> str:
     """Return CASE of conditions and values in turn, and perhaps a last value."""
-    pairs = [f"when {parts[at]} then {parts[at + 1]}" for at in range(0, len(parts) - 1, 2)]
+    pairs = [f"when {parts[number]} then {parts[number + 1]}" for number in range(0, len(parts) - 1, 2)]
     return " ".join(["case", *pairs, *([f"else {parts[-1]}"] if len(parts) % 2 else []), "end"])
 
 

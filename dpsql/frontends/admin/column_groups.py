@@ -35,9 +35,9 @@ def column_groups(answers: Answers, table: str, columns: list[str]) -> dict[str,
                 raise WrongAnswer(f"{table} has no column {pattern}{did_you_mean(pattern, columns)}")
             for column in named:
                 del left[column.lower()]
-            own = [column for column in named if f"{table}.{column}" in answers.written and column != pattern]
-            groups |= {column: [column] for column in own}
-            if rest := [column for column in named if column not in own]:
+            answered = [column for column in named if f"{table}.{column}" in answers.written and column != pattern]
+            groups |= {column: [column] for column in answered}
+            if rest := [column for column in named if column not in answered]:
                 groups[rest[0] if len(rest) == 1 else pattern] = rest
         if not groups:
             raise WrongAnswer("name at least one column")

@@ -203,7 +203,7 @@ def _columns(
     if answers.ask is not None:
         answers.show(_column_words(name, typed=not table.delimiter))
     chosen: dict[str, ColumnChoice | None] = {}
-    asked: list[str] = []
+    open_columns: list[str] = []
     for column, engine_type in table.columns.items():
         type_ = type_of(engine_type)
         if plain_name(column) != column or type_ is None:
@@ -213,8 +213,8 @@ def _columns(
         elif column in keys:
             chosen[column] = ColumnChoice(type_, filled=column in table.filled, in_source=table.renamed.get(column))
         else:
-            asked.append(column)
-    for question, columns in column_groups(answers, name, asked).items():
+            open_columns.append(column)
+    for question, columns in column_groups(answers, name, open_columns).items():
         chosen |= _choices(answers, name, table, question, columns)
     return {column: choice for column in table.columns if (choice := chosen.get(column)) is not None}
 
