@@ -59,11 +59,13 @@ STATISTICAL_FILES = frozenset(
 """Files that draw many samples and compare them with a law."""
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Keep compiled modules, even where the environment asks Python not to: tests start hundreds of processes, and each would
-    compile dpsql again (half of the time in which it starts), as each run would compile the tests."""
-    sys.dont_write_bytecode = False
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    compile dpsql again (half of the time in which it starts), as each run would compile the tests. Not with
+    `-p no:cacheprovider`, as in copies for mutants, which nothing imports twice."""
+    if config.pluginmanager.hasplugin("cacheprovider"):
+        sys.dont_write_bytecode = False
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @cache
