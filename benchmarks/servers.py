@@ -50,13 +50,11 @@ def postgresql(folder: Path, file: Path) -> Iterator[tuple[Callable[[str], Any],
         ways = {
             way: stack.enter_context(_session(folder, f"postgresql-{way}", url, users, more))
             for way, users, more in (
-                ("row", False, ""), ("row, prepared", False, _prepared("a")),
-                ("user", True, ""), ("user, prepared", True, _prepared("b")),
+                ("row", False, ""), ("row, prepared", False, _prepared("copies_a")),
+                ("user", True, ""), ("user, prepared", True, _prepared("copies_b")),
             )
         }  # fmt: skip
-        for way, session in ways.items():
-            if "prepared" in way:
-                session.context.index.prepare()
+        _prepare(ways)
         yield (lambda sql: owner.execute(sql).fetchall()), ways
 
 
@@ -70,28 +68,37 @@ def spark(folder: Path, file: Path) -> Iterator[tuple[Callable[[str], Any], Ways
     with ExitStack() as stack:
         stack.callback(running.stop)
         ways = {
-            way: stack.enter_context(
-                _session(folder, f"spark-{way}", "spark://local[2]", users, f"source: {file.name}")
+            way: stack.enter_context(_session(folder, f"spark-{way}", "spark://local[2]", users, more, file.name))
+            for way, users, more in (
+                ("row", False, ""), ("row, prepared", False, _prepared("./copies-a")),
+                ("user", True, ""), ("user, prepared", True, _prepared("./copies-b")),
             )
-            for way, users in (("row", False), ("user", True))
-        }
+        }  # fmt: skip
+        _prepare(ways)
         yield (lambda sql: running.sql(sql).toArrow()), ways
 
 
-def _prepared(schema: str) -> str:
-    return f"data_version: first\nprepare: {{into: copies_{schema}, when: manual}}"
+def _prepared(place: str) -> str:
+    return f"data_version: first\nprepare: {{into: {place}, when: manual}}"
 
 
-def _session(folder: Path, name: str, source: str, users: bool, more: str) -> Any:
-    """A session over one source. `more`: lines of the policy, or the table's own source."""
+def _prepare(ways: Ways) -> None:
+    """Write the copies of the sessions that read some, and print how long it took."""
+    for way, session in ways.items():
+        if "prepared" in way:
+            start = time.perf_counter()
+            session.context.index.prepare()
+            click.echo(f"{way}: {time.perf_counter() - start:.1f} s", err=True)
+
+
+def _session(folder: Path, name: str, source: str, users: bool, more: str, file: str | None = None) -> Any:
+    """A session over one source. `more`: lines of the policy; `file`: the table's own source."""
     name = "".join(c if c.isalnum() else "-" for c in name)
     policy = table_policy(folder, name, "purchases", Path("x"), PURCHASES, MAX_ROWS if users else None)
     text = policy.read_text(encoding="utf-8").replace("source: x", f"source: {source}")
-    if more.startswith("source: "):
-        text = text.replace("  purchases:\n", f"  purchases:\n    {more}\n")
-    else:
-        text += f"{more}\n"
-    policy.write_text(text, encoding="utf-8")
+    if file is not None:
+        text = text.replace("  purchases:\n", f"  purchases:\n    source: {file}\n")
+    policy.write_text(f"{text}{more}\n", encoding="utf-8")
     return open_session(policy, create_ledger=True)
 
 

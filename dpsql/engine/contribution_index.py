@@ -279,7 +279,7 @@ class ContributionIndex:
                 table,
                 "left",
                 "its rows may change unnoticed (a view, a server's table, or data given in Python); for tables of PostgreSQL "
-                "let the policy name a schema for copies (prepare: {into: SCHEMA}) and data_version",
+                "or Spark let the policy name a place for copies (prepare: {into: ...}) and data_version",
             ), ""
         order = self._order(table)
         token = self._token(table, order, identity)
@@ -307,7 +307,9 @@ class ContributionIndex:
         done, names = [], []
         for table in filter(self._policy.is_protected, self._policy.tables):
             identity, order = self._engine.identity(table), self._order(table)
-            assert identity is not None  # the policy names the version of its data, or it has no place for stored views
+            if identity is None:  # the policy names the version of its data, so it is a temporary view
+                done.append(PreparationState(table, "left", "it is, or needs, a temporary view of this process"))
+                continue
             names.append(f"{self._prefix()}{self._token(table, order, identity)[:_STORED_LENGTH]}")
             if stored.place(names[-1]) is not None:
                 done.append(PreparationState(table, "there already"))

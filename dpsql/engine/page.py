@@ -26,8 +26,8 @@ compared with one definition in Python over random expressions. What an engine c
 extra `dpsql[spark]` |
 | the state of the data | seen by files' identity | `data_version` of the policy; without it no answer is reused \
 | as in PostgreSQL |
-| prepared copies (`dpsql prepare`) | yes, as files | yes, as tables of a schema that the owner names | no: every \
-question ranks the rows of each person anew |
+| prepared copies (`dpsql prepare`) | yes, as files | yes, as tables of a schema that the owner names | yes, \
+as Parquet files in a folder that the owner names |
 | which rows stay under bounds | keyed hash of DuckDB | keyed SHA-256 of the row as text: other rows than in \
 DuckDB, as few | keyed SHA-256 of its own texts |
 | rows leave the engine | the engine is in dpsql's process | no: groups come back, with the texts of their keys | \

@@ -38,7 +38,7 @@ class ServedTables(ABC):
         """Return the owner's name for the version of the data, with the places of the table and of those on its way to the
         unit and who reads them, where the policy lets copies be kept beside them; else None: rows of a server may change at
         any moment."""
-        if self._policy.data_version is None or self._policy.prepare.schema is None:
+        if self._policy.data_version is None or self._policy.prepare.into is None:
             return None
         parents = (parent for _, _, parent, _ in self._policy.unit_joins(table))
         places = tuple(self._policy.table_source(name) for name in (table, *parents))

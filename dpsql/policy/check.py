@@ -12,6 +12,7 @@ from dpsql.policy.build import key_columns
 from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.types import SERVERS, Column, Policy, PrivacyUnit, Table
+from dpsql.policy.values import NAME_PATTERN
 from dpsql.privacy.accounting.registry import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 
@@ -85,16 +86,26 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
 
 
 def _check_preparation(policy: Policy, problems: Problems) -> None:
-    """Check that copies in a schema have a server, and a name for the data of which they are copies."""
-    prepare, served = policy.prepare, (policy.source or "").startswith("postgresql://")
-    if prepare.schema is not None and not served:
-        problems.add(("prepare", "into"), "is a schema of the PostgreSQL server that `source` names; files need none")
-    elif prepare.schema is not None and policy.data_version is None:
+    """Check that copies in a schema or a folder have a server, and a name for the data of which they are copies."""
+    prepare, source = policy.prepare, policy.source or ""
+    is_postgresql = source.startswith("postgresql://")
+    if prepare.into is not None and not source.startswith(SERVERS):
+        problems.add(
+            ("prepare", "into"),
+            "is for a `source` of postgresql:// (a schema there) or spark:// (a folder); files need none",
+        )
+    elif prepare.into is not None and policy.data_version is None:
         problems.add(("prepare", "into"), "needs data_version, by which a copy is known to be of the present data")
-    elif prepare.schema is None and prepare.role is not None:
-        problems.add(("prepare", "role"), "writes into the schema that `into` names, which is missing")
-    elif prepare.automatic and prepare.schema is None and (policy.source or "").startswith(SERVERS):
-        problems.add(("prepare",), "needs `into`, a schema of the PostgreSQL server that holds the data")
+    elif prepare.into is not None and is_postgresql and not re.fullmatch(NAME_PATTERN, prepare.into, re.ASCII):
+        problems.add(("prepare", "into"), "is the name of a schema of the PostgreSQL server that `source` names")
+    elif prepare.into is not None and not is_postgresql and "/" not in prepare.into:
+        problems.add(("prepare", "into"), "is a folder for Spark: a path (./copies, /data/copies) or a URL (s3a://...)")
+    elif prepare.role is not None and (prepare.into is None or not is_postgresql):
+        problems.add(("prepare", "role"), "writes into a schema of PostgreSQL that `into` names, and there is none")
+    elif prepare.automatic and prepare.into is None and source.startswith(SERVERS):
+        problems.add(
+            ("prepare",), "needs `into`: a schema of the PostgreSQL server that holds the data, or a folder for Spark"
+        )
 
 
 def _check_csv(policy: Policy, names: Names, problems: Problems) -> None:

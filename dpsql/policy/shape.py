@@ -309,7 +309,10 @@ class PrepareShape(_Shape):
     """Where prepared copies are written, and by whom."""
 
     when: Annotated[str | None, *_one_of("auto", "manual")] = None
-    into: Annotated[Name | None, Field(description="a schema of the PostgreSQL server that holds the data")] = None
+    into: Annotated[
+        Prose | None,
+        Field(description="a schema of the PostgreSQL server that holds the data, or a folder (path or URL) for Spark"),
+    ] = None
     role: Annotated[Name | None, Field(description="the role that writes there, if the source's own may not")] = None
 
 

@@ -258,12 +258,12 @@ class Table:
 class Preparation:
     """Who writes prepared copies, and where. `automatic`: a server does by itself, else `dpsql prepare` alone.
 
-    `schema`: of the PostgreSQL server that holds the data, None where copies are files; `role`: who writes there, None for
-    the role of the source.
+    `into`: a schema of the PostgreSQL server that holds the data, or a folder (path or URL) that Spark writes to; None where
+    copies are files of DuckDB. `role`: who writes into the schema, None for the role of the source.
     """
 
     automatic: bool = False
-    schema: str | None = None
+    into: str | None = None
     role: str | None = None
 
 
@@ -387,6 +387,13 @@ class Policy:
             in_schema = table if about.schema is None else f"{about.schema}.{table}"
             source = self.source if is_file(self.source) else in_schema
         return self._resolved(source) if is_file(source) else source
+
+    def copies_folder(self) -> str | None:
+        """Return the folder in which Spark keeps copies, as an absolute path or a URL; None where the policy names none."""
+        into = self.prepare.into
+        if into is None or not (self.source or "").startswith("spark://"):
+            return None
+        return into if "://" in into else self._resolved(into)
 
     def ledger_url(self) -> str:
         """Return the URL of the ledger: sqlite:////PATH with an absolute path, or the server's URL unchanged."""

@@ -95,10 +95,10 @@ class PostgreSQLEngine(ServedTables):
 
     def _views(self) -> PreparedViews:
         name, place = f"postgresql {self._version // 10_000}", self._policy.prepare
-        if place.schema is None:
+        if place.into is None:
             return NoPreparedViews(name)
         reading = partial(self._transaction, None)
-        return NoPreparedViews(name, ServerViews(self._connections, reading, place.schema, place.role))
+        return NoPreparedViews(name, ServerViews(self._connections, reading, place.into, place.role))
 
     def under(self, policy: Policy) -> Self:
         """Return the same database for a later version of its policy, which may name other places for tables and copies."""

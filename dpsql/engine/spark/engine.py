@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -15,10 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from dpsql.engine.contract import ExactAnswer, PreparedViews
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
-from dpsql.engine.query import EngineQuery, Source
+from dpsql.engine.query import EngineQuery, Identity, Source
 from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.spark.dialect import SPARK
 from dpsql.engine.spark.sessions import TaggedJobs, application, checked, pinned
+from dpsql.engine.spark.stored_views import FolderViews
 from dpsql.engine.spark.tables import Tables
 from dpsql.engine.unprepared import NoPreparedViews
 from dpsql.errors.exceptions import Error, refuse
@@ -43,9 +45,42 @@ class SparkEngine(ServedTables):
         super().__init__(policy)
         self._spark = checked(spark)
         self._session = pinned(spark)
-        self._tables = Tables(policy, spark, self._session, f"dpsql_{uuid.uuid4().hex[:12]}_")
+        self._tables = self._new_tables()
         self._sources: dict[str, Source] = {}
-        self.views: PreparedViews = NoPreparedViews(SPARK.name)
+        self.views: PreparedViews = self._new_views()
+
+    def _new_tables(self) -> Tables:
+        return Tables(self._policy, self._spark, self._session, f"dpsql_{uuid.uuid4().hex[:12]}_")
+
+    def _new_views(self) -> NoPreparedViews:
+        """Return the views of the policy's folder. Versions of Spark and Java may write a number as other text, by which rows
+        are ordered."""
+        java = self._spark._jvm.System.getProperty("java.specification.version")  # type: ignore[union-attr]
+        name = f"{SPARK.name} {self._spark.version}, java {java}"
+        folder = self._policy.copies_folder()
+        if folder is None:
+            return NoPreparedViews(name)
+        return NoPreparedViews(name, FolderViews(partial(pinned, self._spark), partial(self._working, None), folder))
+
+    def under(self, policy: Policy) -> Self:
+        """Return the same application for a later version of its policy, which may name other places for tables and copies."""
+        other = super().under(policy)
+        other._tables, other._sources = other._new_tables(), {}
+        other.views = other._new_views()
+        return other
+
+    def identity(self, table: str) -> Identity | None:
+        """Return the owner's name for the version of the data, the places of the table and of those on its way to the unit, and
+        the application; None for temporary views, which another process has not."""
+        identity = super().identity(table)
+        if identity is None:
+            return None
+        read = (table, *(parent for _, _, parent, _ in self._policy.unit_joins(table)))
+        return None if any(self._tables.is_temporary(self._policy.table_source(name)) for name in read) else identity
+
+    def _readers(self) -> tuple[str, ...]:
+        """Return the master: another one may have another catalog."""
+        return (str(self._spark.sparkContext.master),)
 
     # --- structure ----------------------------------------------------------------------------------------------------
 
@@ -177,6 +212,8 @@ class SparkEngine(ServedTables):
         """Drop our views. The application lives as long as the process."""
         with self._working(None):
             self._tables.forget()
+            if isinstance(self.views.stored, FolderViews):
+                self.views.stored.forget()
 
 
 def _clipped(policy: Policy) -> Iterator[str]:

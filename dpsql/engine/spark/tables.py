@@ -73,11 +73,19 @@ class Tables:
             if is_file(source) or "://" in source:
                 return self._session.read.option("mergeSchema", "true").parquet(source)
             name = ".".join(map(_quoted, source.split(".")))
-            return (self._owner_session if self._is_temporary(source) else self._session).table(name)
+            return (self._owner_session if self._is_local(source) else self._session).table(name)
         except (PySparkException, Py4JError) as error:
             raise self._fault(table, error) from None
 
-    def _is_temporary(self, name: str) -> bool:
+    def is_temporary(self, source: str) -> bool:
+        """Return whether a table is a temporary view, of a session or of the application."""
+        return (
+            not is_file(source)
+            and "://" not in source
+            and (self._is_local(source) or source.lower().startswith(f"{self._database.lower()}."))
+        )
+
+    def _is_local(self, name: str) -> bool:
         catalog: Any = self._owner_session._jsparkSession.sessionState().catalog()
         return "." not in name and bool(catalog.getTempView(name).isDefined())
 

@@ -180,7 +180,7 @@ def test_a_policy_that_is_read_again_names_the_version_anew(
     assert engine.holds(unique)
     reader.execute("INSERT INTO people SELECT * FROM people")
     assert engine.holds(unique)
-    policy = replace(engine._policy, data_version="summer", prepare=replace(engine._policy.prepare, schema="elsewhere"))
+    policy = replace(engine._policy, data_version="summer", prepare=replace(engine._policy.prepare, into="elsewhere"))
     later = engine.under(policy)
     assert not later.holds(unique)
     assert later.data_version(()) == "declared:summer" and engine.data_version(()) == "declared:spring"

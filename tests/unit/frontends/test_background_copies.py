@@ -23,7 +23,7 @@ from dpsql.policy import load_policy
 __all__ = ["bare_clinic", "clinic"]
 PATIENCE_SECONDS = 300.0
 QUESTION = "SELECT region, count(*) AS n, sum(n) AS s FROM numbers x JOIN patients p ON x.patient_id = p.patient_id GROUP BY region"
-WAITING = "import os, sys, time; open(sys.argv[1] + '.pid', 'w').write(str(os.getpid())); time.sleep(3600)"
+WAITING = "import os, sys, time; open(sys.argv[1] + '.pid', 'w').write(str(os.getpid())); time.sleep(600)"
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,164 @@
+"""Prepared bounded views as folders of Parquet files, in a folder that the owner names for them.
+
+A copy `NAME` is a folder `NAME-ID` of files, and beside it a file `NAME.copy` that holds ID. Files are written into a folder of a
+new ID, and the small file after all of them: it is written under another name and renamed where the file system renames at once,
+and appears whole on object stores. So a question finds a whole copy or none, `kill -9` at any moment leaves what no question
+reads, and no file of a copy is ever written twice: what was read from a folder once may be read from it again.
+
+The rows of a unit are in one file, in the order of its key and of the keyed hash, as the window leaves them. Units are counted by
+their keys: to number them, one executor would have to see all.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from dpsql.engine.emit.bounded_view import BoundedView
+from dpsql.engine.query import UNIT_ID
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.plan import UNIT
+
+_ENDING = ".copy"
+_WRITING = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false", "spark.sql.files.maxRecordsPerFile": "0",
+}  # fmt: skip
+"""What a file holds is what is read from it."""
+_NO_OTHERS = 0o700
+Working = Callable[[], AbstractContextManager[None]]
+
+
+class FolderViews:
+    """The stored views below one folder of any file system that Spark reads. Thread-safe."""
+
+    def __init__(self, new_session: Callable[[], SparkSession], working: Working, folder: str) -> None:
+        """`new_session` returns a session of ours; `working`: a context in which it may be used, and which turns errors into
+        faults. `folder`: path or URL."""
+        self._new_session, self._working, self._folder = new_session, working, folder
+        self._session = new_session()
+        self._prefix = f"dpsql_{uuid.uuid4().hex[:12]}_"
+
+    def place(self, name: str) -> str | None:
+        """Return the name of a view of the files, None if there is no copy. Raises Fault."""
+        with self._working():
+            identifier = self._identifier(name)
+            if identifier is None:
+                return None
+            view, database = f"{self._prefix}{identifier}", self._session.conf.get("spark.sql.globalTempDatabase")
+            catalog: Any = self._session._jsparkSession.sessionState().catalog()
+            if not catalog.getGlobalTempView(view).isDefined():
+                rows = self._session.read.parquet(self._path(f"{name}-{identifier}"))
+                rows.createOrReplaceGlobalTempView(view)
+        return f'"{database}"."{view}"'
+
+    def write(self, view: BoundedView, key: str, name: str, progress: Callable[[str, float], None]) -> None:
+        """Write the view, then the file by which it is found. Raises Fault index_not_written."""
+        progress("writing", 0.0)
+        identifier = uuid.uuid4().hex
+        with self._changing(view.table):
+            files = self._files()
+            if not files.exists(self._hadoop(self._folder)):
+                files.mkdirs(self._hadoop(self._folder))
+                files.setPermission(self._hadoop(self._folder), self._java.fs.permission.FsPermission(_NO_OTHERS))
+            folder = self._path(f"{name}-{identifier}")
+            try:
+                session = self._new_session()
+                for setting, value in _WRITING.items():
+                    session.conf.set(setting, value)
+                session.sql(f"SELECT * FROM ({_rows(view, key)})").write.parquet(folder)
+                self._publish(name, identifier)
+            except BaseException:
+                files.delete(self._hadoop(folder), True)
+                raise
+        progress("writing", 1.0)
+
+    def names(self, prefix: str) -> frozenset[str]:
+        """Return the names of copies, and of folders that were never finished, that begin with `prefix`. Raises Fault."""
+        with self._working():
+            return frozenset(_name_of(entry) for entry in self._entries() if entry.startswith(prefix))
+
+    def remove(self, names: Collection[str]) -> None:
+        """Delete copies and folders of these names: first the file by which each is found. Raises Fault
+        index_not_written."""
+        with self._changing(self._folder):
+            entries = [entry for entry in self._entries() if _name_of(entry) in names] if names else []
+            for entry in sorted(entries, key=lambda entry: not entry.endswith(_ENDING)):
+                self._files().delete(self._hadoop(self._path(entry)), True)
+
+    def forget(self) -> None:
+        """Drop the views of files."""
+        for view in self._session.catalog.listTables(str(self._session.conf.get("spark.sql.globalTempDatabase"))):
+            if view.name.startswith(self._prefix):
+                self._session.catalog.dropGlobalTempView(view.name)
+
+    def _identifier(self, name: str) -> str | None:
+        """Return the ID of the present folder of a copy, None without one."""
+        pointer, files = self._hadoop(self._path(f"{name}{_ENDING}")), self._files()
+        if not files.exists(pointer):
+            return None
+        stream = files.open(pointer)
+        try:
+            identifier = bytes(stream.readAllBytes()).decode("ascii")
+        finally:
+            stream.close()
+        complete = self._hadoop(self._path(f"{name}-{identifier}"))
+        return identifier if len(identifier) == 32 and files.exists(complete) else None
+
+    def _publish(self, name: str, identifier: str) -> None:
+        """Let the copy be found. Of two that write it at once, the second is found, and the first stays until both are
+        removed."""
+        files, part = self._files(), self._hadoop(self._path(f"{name}-{identifier}{_ENDING}"))
+        stream = files.create(part, True)
+        stream.write(bytearray(identifier.encode()))
+        stream.close()
+        pointer = self._hadoop(self._path(f"{name}{_ENDING}"))
+        files.delete(pointer, False)
+        if not files.rename(part, pointer):
+            raise OSError(f"{pointer.toString()} cannot be written")
+
+    def _entries(self) -> Iterator[str]:
+        folder = self._hadoop(self._folder)
+        if self._files().exists(folder):
+            yield from (str(status.getPath().getName()) for status in self._files().listStatus(folder))
+
+    @property
+    def _java(self) -> Any:
+        return self._session._jvm.org.apache.hadoop  # type: ignore[union-attr]
+
+    def _hadoop(self, path: str) -> Any:
+        return self._java.fs.Path(path)
+
+    def _files(self) -> Any:
+        configuration: Any = self._session._jsparkSession.sessionState().newHadoopConf()
+        return self._hadoop(self._folder).getFileSystem(configuration)
+
+    def _path(self, entry: str) -> str:
+        return f"{self._folder.rstrip('/')}/{entry}"
+
+    @contextmanager
+    def _changing(self, table: str) -> Iterator[None]:
+        try:
+            with self._working():
+                yield
+        except Error as error:
+            raise refuse("index_not_written", table=table, incident=getattr(error, "incident", "")) from None
+
+
+def _rows(view: BoundedView, key: str) -> str:
+    """Return a SELECT of the rows that stay, with their integers and their unit."""
+    columns = [*view.names, *view.narrow]
+    if not view.units:
+        return f"SELECT {', '.join(columns)} FROM {view.dialect.derived(view.rows)}"
+    unit, number = view.dialect.identifier(UNIT), view.dialect.identifier(UNIT_ID)
+    bounded = view.dialect.derived(view.within_max_rows(view.rows, key, (unit,)))
+    return f"SELECT {', '.join([*columns, unit, f'{unit} AS {number}'])} FROM {bounded}"
+
+
+def _name_of(entry: str) -> str:
+    """Return the name of the copy to which a file or folder belongs."""
+    return entry.removesuffix(_ENDING).partition("-")[0]

@@ -1,0 +1,289 @@
+"""Copies that Spark keeps as folders of Parquet files: the same answers with and without them, whole or not there at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sql.corpus import ACCEPTED
+from support.corpus_neighbours import Hospital
+from support.corpus_traits import covering
+from support.engine_pairs import BY_HASH, measured
+from support.neighbouring_hospitals import SCHEMAS
+from support.neighbouring_hospitals import policy as policy_of
+from support.spark_source import spark, zoned
+
+from dpsql.audit.observation import ObservedSession
+from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.errors.exceptions import Fault
+from dpsql.policy import Policy, policy_problems
+from dpsql.policy.types import Preparation
+from unit.engine.test_prepared_on_postgresql import many_rows
+from unit.engine.test_spark_agrees import REFUSED
+
+__all__ = ["spark"]
+KEY = b"k" * 32
+
+
+class FilesWorld(ObservedSession):
+    """One policy over Parquet files in a folder, and copies in another one."""
+
+    def __init__(self, policy: Policy, spark: Any, folder: Path) -> None:
+        from dpsql.engine.spark.engine import SparkEngine
+
+        self.folder = folder
+        tables = {
+            name: replace(table, source=str(folder / "data" / f"{name}.parquet"))
+            for name, table in policy.tables.items()
+        }
+        served = replace(
+            policy, source="spark://local[2]", tables=tables, data_version="spring",
+            prepare=Preparation(False, str(folder / "copies")),
+        )  # fmt: skip
+        self.spark_engine = SparkEngine(served, spark)
+        super().__init__(served, self.spark_engine)
+
+    def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
+        """Put files in place of those of before."""
+        (self.folder / "data").mkdir(exist_ok=True)
+        for table, schema in SCHEMAS.items():
+            rows = zoned(pa.Table.from_pylist(data.get(table, []), schema))
+            pq.write_table(rows, self.folder / "data" / f"{table}.parquet")
+
+    @property
+    def index(self) -> ContributionIndex:
+        """The index of the policy under a key of its own."""
+        return ContributionIndex(self.policy, self.spark_engine, lambda: KEY)
+
+    def entries(self) -> list[str]:
+        """What the folder of copies holds, without checksums."""
+        copies = self.folder / "copies"
+        return sorted(name for name in os.listdir(copies) if not name.startswith(".")) if copies.exists() else []
+
+    def later(self, **changes: Any) -> tuple[ContributionIndex, Any]:
+        """The index and the engine of a later version of the policy."""
+        policy = replace(self.policy, **changes)
+        engine = self.spark_engine.under(policy)
+        return ContributionIndex(policy, engine, lambda: KEY), engine
+
+
+@pytest.fixture(scope="module", params=["hospital", "hospital_rows"])
+def compared(
+    request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FilesWorld]:
+    opened = FilesWorld(policy_of(request.param), spark, tmp_path_factory.mktemp(request.param))
+    opened.load(many_rows(opened.policy))
+    yield opened
+    opened.engine.close()
+
+
+@pytest.fixture
+def world(spark: Any, tmp_path: Path) -> Iterator[FilesWorld]:
+    opened = FilesWorld(policy_of("hospital"), spark, tmp_path)
+    opened.load(many_rows(opened.policy))
+    yield opened
+    opened.engine.close()
+
+
+def count(engine: Any, place: str | None) -> int:
+    return int(engine.exact_rows(f"SELECT count(*) AS n FROM {place}").to_pylist()[0]["n"])
+
+
+def test_answers_are_the_same_with_and_without_copies(compared: FilesWorld) -> None:
+    """Exact rows, prices, notices and charges of every kind of question, and of all in which a hash says which rows stay."""
+    rows = compared.policy.privacy_unit is None
+    if os.environ.get("DPSQL_SPARK_CORPUS") == "all":
+        chosen = frozenset(case.id for case in ACCEPTED)
+    else:  # unprepared, all that cover every kind are compared with DuckDB elsewhere
+        chosen = frozenset(sorted(covering(Hospital("hospital")))[:: 8 if rows else 3]) | (set() if rows else BY_HASH)
+    cases = [
+        case for case in ACCEPTED
+        if case.id in chosen - REFUSED and not (rows and "refused clip_rows" in str(case.marks.get("rows")))
+    ]  # fmt: skip
+
+    def observed() -> dict[str, Any]:
+        seen = {}
+        for case in cases:
+            with compared.options(case.marks.get("set", [])):
+                seen[case.id] = compared.observe(case.sql, case.parameters)
+        return seen
+
+    before = observed()
+    index = compared.session.context.index
+    assert {state.state for state in index.prepare()} == {"written"}
+    after = observed()
+    copies = [name for name in compared.policy.tables if compared.policy.is_protected(name)]
+    places = [index.views()(name).sql for name in copies]
+    read = 0
+    for name, unprepared in before.items():
+        prepared = after[name]
+        assert (unprepared.outcome.split("\n")[0], unprepared.columns, unprepared.said, unprepared.charges) == (
+            prepared.outcome.split("\n")[0], prepared.columns, prepared.said, prepared.charges,
+        ), name  # fmt: skip
+        assert measured(unprepared) == measured(prepared), name
+        assert not any(str(place) in "".join(unprepared.engine_sql) for place in places)
+        read += any(str(place) in "".join(prepared.engine_sql) for place in places)
+    assert read > 0.8 * sum(bool(run.engine_sql) for run in before.values())
+    assert {state.state for state in index.prepare()} == {"there already"}
+    visits = count(compared.engine, compared.engine.source("visits").sql)
+    assert (count(compared.engine, index.views()("visits").sql) < visits) is not rows  # else nothing was compared
+
+
+def test_a_copy_is_of_one_version_and_the_next_prepare_removes_it(world: FilesWorld) -> None:
+    world.index.prepare()
+    assert world.index.unprepared() == ()
+    first = world.entries()
+    protected = sum(map(world.policy.is_protected, world.policy.tables))
+    assert len(first) == 2 * protected and all(name.endswith(".copy") or "-" in name for name in first)
+    assert (world.folder / "copies").stat().st_mode & 0o077 == 0
+    later, engine = world.later(data_version="summer")
+    assert len(later.unprepared()) == protected
+    later.prepare()
+    assert later.unprepared() == () and not set(first) & set(world.entries()) and len(world.entries()) == len(first)
+    assert len(world.index.unprepared()) == protected  # a process of the earlier version reads the source
+    assert later.remove_outdated() == protected and world.entries() == []
+    engine.close()
+
+
+def test_a_copy_holds_at_most_the_rows_of_each_unit(world: FilesWorld) -> None:
+    world.index.prepare()
+    place = world.index.views()("visits").sql
+    most = world.policy.tables["visits"].bounds.max_rows
+    rows = world.engine.exact_rows(
+        f'SELECT "#unit" AS u, count(*) AS n, count(DISTINCT "#id") AS i FROM {place} GROUP BY "#unit"'
+    )
+    counts = rows.to_pydict()
+    assert max(counts["n"]) == most and set(counts["i"]) == {1} and None not in counts["u"]
+
+
+def test_policies_of_one_ledger_leave_each_other_s_copies(world: FilesWorld) -> None:
+    visits = world.policy.tables["visits"]
+    bounded = replace(visits, bounds=replace(visits.bounds, max_rows=1))
+    narrow, engine = world.later(tables={**world.policy.tables, "visits": bounded})
+    world.index.prepare()
+    narrow.prepare()
+    world.index.prepare()
+    assert world.index.unprepared() == narrow.unprepared() == ()
+    assert world.index.copies_of_other_policies() == narrow.copies_of_other_policies() == 1
+    assert count(world.engine, narrow.views()("visits").sql) < count(world.engine, world.index.views()("visits").sql)
+    engine.close()
+
+
+def test_a_later_policy_reads_the_place_that_it_names(world: FilesWorld, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere.parquet"
+    pq.write_table(pq.read_table(tmp_path / "data" / "visits.parquet").slice(0, 2), moved)
+    tables = {**world.policy.tables, "visits": replace(world.policy.tables["visits"], source=str(moved))}
+    world.index.prepare()
+    later, engine = world.later(tables=tables)
+    assert "visits" in later.unprepared() and count(engine, engine.source("visits").sql) == 2
+    engine.close()
+
+
+def test_what_was_not_finished_is_not_read_and_is_removed_later(world: FilesWorld) -> None:
+    """A folder without the small file beside it, that file without its folder, half of its text, and its draft."""
+    world.index.prepare()
+    place = world.index.views()("visits").sql
+    name = next(
+        entry.removesuffix(".copy") for entry in world.entries()
+        if entry.endswith(".copy") and (world.folder / "copies" / entry).read_text() in str(place)
+    )  # fmt: skip
+    pointer = world.folder / "copies" / f"{name}.copy"
+    identifier = pointer.read_text()
+    shutil.copytree(world.folder / "copies" / f"{name}-{identifier}", world.folder / "copies" / f"{name}-{'a' * 32}")
+    assert world.index.unprepared() == ()
+    for broken in (identifier[:7], "b" * 32, ""):
+        _write_anew(pointer, broken)
+        assert world.index.unprepared() == ("visits",)
+    pointer.unlink()
+    _write_anew(world.folder / "copies" / f"{name}-{identifier}.copy", identifier)
+    assert world.index.unprepared() == ("visits",)
+    world.index.prepare()
+    assert world.index.unprepared() == () and world.index.views()("visits").sql != place
+    later, engine = world.later(data_version="summer")
+    later.prepare()
+    assert not [entry for entry in world.entries() if entry.startswith(name)]
+    engine.close()
+
+
+def _write_anew(file: Path, text: str) -> None:
+    """Put a file in place of one of its name, without the checksum of that."""
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    file.write_text(text)
+
+
+def test_a_preparation_that_fails_leaves_the_copies_of_before(
+    world: FilesWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows fail half way; then all are written, and the small file cannot be."""
+    from dpsql.engine.spark import stored_views
+
+    world.index.prepare()
+    before = world.entries()
+    later, engine = world.later(data_version="summer")
+    rows = stored_views._rows
+    with monkeypatch.context() as changed:
+        changed.setattr(
+            stored_views, "_rows", lambda view, key: f"SELECT *, raise_error('no') AS e FROM ({rows(view, key)})"
+        )
+        with pytest.raises(Fault) as fault:
+            later.prepare()
+    assert fault.value.slug == "index_not_written" and world.entries() == before
+
+    def fails(*_: Any) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as changed:
+        changed.setattr(stored_views.FolderViews, "_publish", fails)
+        with pytest.raises(Fault):
+            later.prepare()
+    assert world.entries() == before and world.index.unprepared() == ()
+    engine.close()
+
+
+def test_temporary_views_are_not_prepared(spark: Any, world: FilesWorld) -> None:
+    """Another process has not the same."""
+    spark.read.parquet(str(world.folder / "data" / "labs.parquet")).createOrReplaceTempView("of_this_process")
+    spark.read.parquet(str(world.folder / "data" / "labs.parquet")).createOrReplaceGlobalTempView("of_this_application")
+    for source in ("of_this_process", "Global_temp.of_this_application"):
+        tables = {**world.policy.tables, "labs": replace(world.policy.tables["labs"], source=source)}
+        later, engine = world.later(tables=tables)
+        assert {state.table: state.state for state in later.prepare()}["labs"] == "left"
+        assert later.unprepared() == () and later.views()("labs").sql is None
+        engine.close()
+
+
+POLICY = """
+dataset: clinic
+source: spark://local[2]
+privacy_unit: row
+budget: {{epsilon: 1, delta: 1e-6}}
+ledger: sqlite:///l.db
+{more}
+tables: {{visits: {{columns: {{age: {{type: integer}}}}}}}}
+"""
+
+
+@pytest.mark.parametrize(("more", "place"), [
+    ("prepare: {into: ./copies}", "prepare.into"),
+    ("data_version: a\nprepare: {into: copies}", "prepare.into"),
+    ("data_version: a\nprepare: {into: ./copies, role: writer}", "prepare.role"),
+    ("data_version: a\nprepare: auto", "prepare"),
+])  # fmt: skip
+def test_a_folder_for_copies_that_cannot_be_is_a_problem(more: str, place: str) -> None:
+    problems = policy_problems(POLICY.format(more=more))
+    assert [path for path, _ in problems] == [f"$.{place}"], problems
+
+
+def test_folders_of_copies_begin_at_the_policy(tmp_path: Path) -> None:
+    from dpsql.policy import parse_policy
+
+    for into, folder in (("./copies", str(tmp_path / "copies")), ("/x/y", "/x/y"), ("s3a://b/c", "s3a://b/c")):
+        policy = parse_policy(POLICY.format(more=f"data_version: a\nprepare: {{into: '{into}'}}"), folder=tmp_path)
+        assert policy.copies_folder() == folder and policy.prepare.automatic
