@@ -24,7 +24,7 @@ _AROUND = {
 def expression_text(expression: Expr) -> str:
     """Return a row expression as short text for people."""
     if isinstance(expression, (Column, ReleasedValue)):
-        return expression.name
+        return expression.name.rpartition(".")[2]  # without the side of a join, which the plan alone knows
     if isinstance(expression, Literal):
         return _value(expression.value)
     assert isinstance(expression, Call)

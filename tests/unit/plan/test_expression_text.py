@@ -35,3 +35,10 @@ POLICY = parse_policy(
 def test_expressions_read_as_sql(sql: str, text: str) -> None:
     (block,) = bind(parse(f"SELECT {sql} AS k, COUNT(*) FROM t GROUP BY 1"), POLICY).blocks
     assert expression_text(block.keys[0].expression) == text
+
+
+def test_columns_of_joins_have_their_own_names() -> None:
+    (block,) = bind(
+        parse("SELECT p.w, COUNT(*) FROM t AS p JOIN (VALUES (1)) AS v(n) ON p.x = v.n GROUP BY 1"), POLICY
+    ).blocks
+    assert expression_text(block.keys[0].expression) == "w"
