@@ -57,6 +57,23 @@ def test_every_page_is_in_the_site_and_in_its_index() -> None:
     assert [page for page in pages if page != "index.md" and f"]({page})" not in index] == []
 
 
+def test_prose_of_the_pages_has_lines_of_at_most_100_characters() -> None:
+    """Long lines hide in a diff what changed. Tables, code, headings, pictures and pages written by a program are free."""
+    long = []
+    generated = ("coverage.md", "engines.md", "refusals.md")
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        text = (
+            ""
+            if page.name in generated
+            else re.sub(r"^ *```.*?^ *```", lambda m: "\n" * m[0].count("\n"), page.read_text(), flags=re.S | re.M)
+        )
+        for number, line in enumerate(text.splitlines(), 1):
+            is_free = line.lstrip().startswith(("|", "#", "!", "<")) or line.startswith("    ")
+            if not is_free and len(re.sub(r"`[^`]*`", "``", line)) > 100:
+                long.append(f"{page.name}:{number}")
+    assert not long
+
+
 def test_no_page_links_out_of_the_documentation() -> None:
     """Neither the wheel nor the site has the rest of the repository."""
     pages = sorted((ROOT / "docs").glob("*.md"))
