@@ -55,6 +55,11 @@ def _top(tokens: list[Token]) -> tuple[int, Token | None]:
     if not tokens or word(tokens[0]) != "TOP":
         return 0, None
     length, at_number = (4, 2) if words[1:2] == ["("] and words[3:4] == [")"] else (2, 1)
-    if len(words) <= length or not words[at_number].isdigit() or words[length] in ("PERCENT", "WITH"):
+    if len(words) <= length or not _is_number(words[at_number]) or words[length] in ("PERCENT", "WITH"):
         return 0, None
     return length, tokens[at_number]
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is digits of ASCII alone, which the parser reads as a number."""
+    return text.isascii() and text.isdigit()

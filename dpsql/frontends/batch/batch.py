@@ -206,18 +206,18 @@ class Batch:
         self._names.take(from_file.stem)
         name = f"{from_file.stem}.{self._format}"
         options = session.options
-        view = None if self._plans is None else self._plans.view(place, piece.sql)
+        view = None if self._plans is None else self._plans.view(from_file.stem)
         facts: dict[str, Any] = {"sql": piece.sql, "options": options.show(), "who": session.analyst}
         facts["policy"] = session.policy.version
         facts["data"] = session.data_version(statement)
-        paid_by = facts if view is None else self._facts_of_plan(view[0])
+        paid_by = facts if view is None else self._facts_of_plan(view)
         if view is not None:
             facts["paid by"] = record.request(paid_by)
         self._repeats[repr(facts)] += 1
         facts["time"] = self._repeats[repr(facts)]
         request = record.request(facts)
         report = StatementReport(place, "priced", name)
-        step = Step(place, piece.sql, name, options, facts, request, request, "ask", {}, report, view and view[0])
+        step = Step(place, piece.sql, name, options, facts, request, request, "ask", {}, report, view)
         if record.is_done(name, request, self._bars):
             return replace(step, state="done")
         if statement.kind != "query":
@@ -225,7 +225,7 @@ class Batch:
             return step
         if options.threshold is not None:
             raise refuse("batch_watch")
-        planned = session.plan(statement) if view is None else view[0]
+        planned = session.plan(statement) if view is None else view
         cost, keys = self._blocks(planned)
         receipt = self._anew.get(repr(paid_by)) or record.request(paid_by)
         state = "ask"
@@ -234,6 +234,8 @@ class Batch:
                 cost = {}
             elif self._charge_again:
                 receipt = self._anew[repr(paid_by)] = record.ask_anew(paid_by)
+                if view is not None:
+                    request = record.request({**facts, "paid by": receipt})
             else:
                 state = "lost"
         if state == "ask":

@@ -40,18 +40,18 @@ class QuestionPlans:
         self._session, self._questions, self._objective = session, questions, objective
         self._plans = session.plan_together([question.planned for question in questions], Goal(objective, weights))
         self._views = {
-            (questions[place].place, questions[place].sql): (view, number)
-            for number, plan in enumerate(self._plans)
+            questions[place].name: view
+            for plan in self._plans
             for place, view in zip(plan.places, plan.questions, strict=True)
         }
 
-    def view(self, place: str, sql: str) -> tuple[Planned, int] | None:
-        """Return a question with the blocks of its whole plan and the number of that plan; None if it is in none."""
-        return self._views.get((place, sql))
+    def view(self, name: str) -> Planned | None:
+        """Return the question whose result has a name, with the blocks of its whole plan; None if it is in none."""
+        return self._views.get(name)
 
     def why_alone(self, question: AskedQuestion) -> str:
         """Return why a question is in no plan, "" if it is in one."""
-        if (question.place, question.sql) in self._views:
+        if question.name in self._views:
             return ""
         return alone_because(question.planned) or NO_COMMON_TABLE
 

@@ -132,7 +132,8 @@ def _value(item: exp.Expr) -> Any:
     if isinstance(bare, exp.Cast) and isinstance(bare.this, exp.Literal) and bare.this.is_string:
         type_ = _TEMPORAL.get(bare.to.sql("duckdb"))
         if type_ is not None:
-            return temporal(bare.this.name, type_, item)
+            value = temporal(bare.this.name, type_, item)
+            return value.date() if type_ is Type.DATE and isinstance(value, datetime) else value
     if isinstance(bare, exp.Neg) and isinstance(bare.this, exp.Literal) and not bare.this.is_string:
         return -literal_value(bare.this)
     raise _NoLiteral

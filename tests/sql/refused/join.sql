@@ -115,3 +115,8 @@ SELECT zone, SUM(population) FROM regions AS r LEFT JOIN patients AS p USING (re
 -- sqlstate: ZP009
 -- at: patients
 SELECT zone, COVAR_POP(population, population) FROM regions AS r LEFT JOIN patients AS p USING (region) GROUP BY zone
+
+-- query: written_dates_that_are_one_day
+-- sqlstate: ZP009
+-- at: '2024-01-01 10:00'
+SELECT COUNT(*) FROM visits AS v JOIN (VALUES (DATE '2024-01-01 10:00'), (DATE '2024-01-01 11:00')) AS w(d) ON v.day = w.d

@@ -50,3 +50,8 @@ SELECT TOP 10 PERCENT region, COUNT(*) FROM patients GROUP BY region
 -- sqlstate: 42601
 -- at: TOP
 SELECT TOP 1 region, COUNT(*) FROM patients GROUP BY region LIMIT 2
+
+-- query: top_in_other_digits
+-- sqlstate: 42601
+-- at: region
+SELECT TOP ٣ region, COUNT(*) FROM patients GROUP BY region

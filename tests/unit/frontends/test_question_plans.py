@@ -145,6 +145,19 @@ def test_a_killed_run_goes_on_without_a_second_charge(tiles: Clinic, dpsql: Run,
     assert tiles.charges() == 3 and len(list(Path("out").glob("*.meta.json"))) == 6
 
 
+def test_equal_questions_of_one_line_keep_their_own_options(clinic: Clinic, dpsql: Run) -> None:
+    everybody = "SELECT COUNT(*) AS n FROM patients;"
+    anew = f"SET dp.confidence = 0.5; {everybody} SET dp.reuse = off; {everybody} RESET dp.reuse;"
+    by_region = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region;"
+    (clinic.folder / "q.sql").write_text(f"{everybody} {anew} {by_region}")
+    outcome = dpsql(*RUN)
+    assert outcome.status == 0, outcome.err
+    notes = [note(f"q-0{number}") for number in range(1, 5)]
+    assert [facts["confidence"] for facts in notes] == [0.95, 0.5, 0.5, 0.5]
+    receipts = [facts["receipt"] for facts in notes]
+    assert receipts[0] == receipts[1] == receipts[3] != receipts[2] and clinic.charges() == 2
+
+
 def test_a_plan_that_is_lost_is_named_and_charged_again_on_request(
     tiles: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +179,8 @@ def test_a_plan_that_is_lost_is_named_and_charged_again_on_request(
     again = dpsql(*RUN, "--charge-again")
     assert again.status == 0 and tiles.charges() == 4
     assert len({note(name)["receipt"] for name in ("both", "everybody")}) == 1
-    assert dpsql(*RUN).status == 0 and tiles.charges() == 4
+    last = dpsql(*RUN)
+    assert last.status == 0 and tiles.charges() == 4 and last.err.count("answered by an earlier run") == 6
 
 
 def test_data_that_change_between_answers_do_not_charge_a_plan_twice(
