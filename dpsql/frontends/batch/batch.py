@@ -234,16 +234,13 @@ class Batch:
                 cost = {}
             elif self._charge_again:
                 receipt = self._anew[repr(paid_by)] = record.ask_anew(paid_by)
-                if view is not None:
-                    request = record.request({**facts, "paid by": receipt})
             else:
                 state = "lost"
         if state == "ask":
             self._used.update(keys)
         else:
             cost = {}
-        if view is None:
-            request = receipt
+        request = receipt if view is None else record.request({**facts, "paid by": receipt})
         return replace(step, request=request, receipt=receipt, state=state, cost=cost)
 
     def _facts_of_plan(self, planned: Planned) -> dict[str, Any]:
