@@ -239,9 +239,11 @@ class ContributionIndex:
             self._engine.views.limit(memory, jobs, folder / f"scratch-{os.getpid()}")
             tables = [name for name in self._policy.tables if self._policy.is_protected(name)]
             done = [self._prepare(folder, table, copy, progress) for table in tables]
-            files = {file.stem: file for file in folder.iterdir() if file.suffix in _ENDINGS}
-            for name in _earlier(files, {token for _, token in done if token}):
-                files[name].unlink(missing_ok=True)
+            files = [file for file in folder.iterdir() if file.suffix in _ENDINGS]
+            outdated = _earlier((file.stem for file in files), {token for _, token in done if token})
+            for file in files:
+                if file.stem in outdated:  # a copy and a mark may have one name
+                    file.unlink(missing_ok=True)
         return tuple(state for state, _ in done)
 
     def remove_outdated(self) -> int:

@@ -160,7 +160,10 @@ class DuckDBEngine:
 
     @contextmanager
     def _cursor(self, timeout_seconds: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
-        cursor = self._sources.enter()
+        try:
+            cursor = self._sources.enter()
+        except duckdb.Error as error:  # the database could not be opened again
+            raise engine_fault(error) from None
         with self._lock:
             self._running.add(cursor)
         if timeout_seconds:

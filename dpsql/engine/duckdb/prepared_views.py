@@ -93,8 +93,11 @@ class Views:
 
     def move(self, take: Callable[[], duckdb.DuckDBPyConnection | None]) -> None:
         """Make the views again in the database of the cursor that `take` returns (None: it stays as it is), before a further view
-        is opened: a question whose text names one already finds it there. Raises duckdb.Error, with the rest not made."""
-        with self._lock:
+        is opened: a question whose text names one already finds it there. While one is being opened nothing is done. Raises
+        duckdb.Error, with the rest not made."""
+        if not self._lock.acquire(blocking=False):  # who opens a view may wait for whoever called this
+            return
+        try:
             if self._limited or not all(view.file is None or view.file.is_file() for view in self._opened.values()):
                 return
             cursor = take()
@@ -104,6 +107,8 @@ class Views:
                         _open(cursor, opened)
                 finally:
                     cursor.close()
+        finally:
+            self._lock.release()
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:

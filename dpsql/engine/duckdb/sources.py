@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,24 +117,39 @@ class Sources:
             self._running -= 1
             self._runs += 1
             if self._runs >= MOST_RUNS and not self._running:
-                self._runs = 0
                 self._reopen()
+
+    @contextmanager
+    def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor that is counted as a query is: the database is not opened again under it."""
+        cursor = self.enter()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+            self.leave()
 
     def _reopen(self) -> None:
         """Open the same database again, with its prepared views, so that a question whose text is written already finds them.
         A file that cannot be read any more is for the next question to find, before it is charged."""
+        views = self.views
         try:
-            self.views.move(self._reopened)
+            views.move(partial(self._reopened, views))
         except (duckdb.Error, OSError, Error) as error:
             _log.error("the database of the source cannot be opened again: %s", error)
             with self._lock:
+                self._runs = 0
                 self._opened = None
                 self.views = Views(self.cursor)
 
-    def _reopened(self) -> duckdb.DuckDBPyConnection | None:
-        """Replace the connection and return a cursor; None if the file is another one now. The old one is closed first: what a
-        process closes of a file takes the locks of all its descriptors along."""
+    def _reopened(self, views: Views) -> duckdb.DuckDBPyConnection | None:
+        """Replace the connection and return a cursor; None if the file is another one now, or another thread has opened it, so
+        that `views` are of former data. The old one is closed first: what a process closes of a file takes the locks of all its
+        descriptors along."""
         with self._lock:
+            self._runs = 0
+            if self.views is not views:
+                return None
             if self._file is None:
                 connection = duckdb.connect()
             elif self._opened is None or identity_of([self._file]) != self._opened:
@@ -163,7 +179,7 @@ class Sources:
             return dict.fromkeys(self._csv[table].names(), "VARCHAR")
         where = self.place(table)
         try:
-            with self.cursor() as cursor:
+            with self._reading() as cursor:
                 described = cursor.execute(f"DESCRIBE SELECT * FROM {where}").fetchall()
         except duckdb.Error as error:
             _log.error("cannot read the structure of %s: %s", table, error)
@@ -225,7 +241,7 @@ class Sources:
         if table not in self._base_tables:
             place = self.place(table).lower()
             listed = "SELECT database_name, schema_name, table_name FROM duckdb_tables()"
-            with self.cursor() as cursor:
+            with self._reading() as cursor:
                 rows = cursor.execute(listed).fetchall()
             self._base_tables[table] = any(".".join(map(name, row)).lower() == place for row in rows)
         return self._base_tables[table]
@@ -337,7 +353,7 @@ class Sources:
             raise refuse("source_table_missing", table=table)
         types = 1
         try:
-            with self.cursor() as cursor:
+            with self._reading() as cursor:
                 for column in self._policy.tables[table].columns:
                     text = _IN_FILES.format(files=constant(path), column=constant(column))
                     holding, different, files = cursor.execute(text).fetchall()[0]

@@ -251,6 +251,19 @@ def test_policies_of_one_ledger_leave_each_other_s_copies(tmp_path: Path) -> Non
         assert index.copies_of_other_policies() == 0 and index.unprepared() == ()
 
 
+def test_a_copy_and_a_mark_of_an_earlier_version_are_both_removed(tmp_path: Path) -> None:
+    """They have one name but for its ending."""
+    file = tmp_path / "clinic.duckdb"
+    fill(file, rows(0))
+    with open_clinic(clinic(tmp_path)) as session:
+        index_of(session).prepare()
+        index_of(session).prepare(copy=True)
+    fill(file, rows(1))
+    with open_clinic(clinic(tmp_path)) as session:
+        index_of(session).prepare(copy=True)
+    assert len(list((tmp_path / "clinic.duckdb.bounded").glob("*/*.*"))) == 3
+
+
 def test_copies_of_a_format_before_marks_are_removed(tmp_path: Path) -> None:
     fill(tmp_path / "clinic.duckdb", rows(0))
     with open_clinic(clinic(tmp_path)) as session:

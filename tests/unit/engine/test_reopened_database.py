@@ -161,3 +161,70 @@ def test_what_cannot_be_opened_again_is_refused_before_a_charge_and_works_when_i
     counted = EngineQuery(f"SELECT count(*) > 0 AS n FROM {engine.source('visits').sql}", (), ("n",))
     assert engine.run(counted).unseal().to_pydict() == {"n": [True]}
     engine.close()
+
+
+FEW = {"patients": ["('p1', 'north')"], "visits": [f"('p1', {n}, 1.0, 'a', DATE '2024-01-02')" for n in range(3)]}
+MANY = FEW | {"visits": [f"('p1', {n}, 1.0, 'a', DATE '2024-01-02')" for n in range(90)]}
+
+
+def test_a_view_of_a_former_file_does_not_replace_that_of_the_present_one(tmp_path: Path) -> None:
+    """Another thread opens a replaced file, and its views, between the end of the last question over the former one and the
+    moment when its database is opened again. The former was read in place, which would not bound the rows of the present one."""
+    file, policy = tmp_path / "clinic.duckdb", clinic(tmp_path, most=4)
+    fill(file, FEW)
+    with open_clinic(policy) as session:
+        assert index_of(session).prepare()[1].state == "in place"
+    with open_clinic(policy) as session:
+        index, tables = index_of(session), engine_of(session)._sources
+        text = f"SELECT count(*) AS n FROM {index.views()('visits').sql}"
+        former = tables.views
+        assert tables.cursor().execute(text).fetchall() == [(3,)]
+        fill(tmp_path / "new.duckdb", MANY)
+        os.replace(tmp_path / "new.duckdb", file)
+        with open_clinic(policy) as other:
+            assert index_of(other).prepare()[1].state == "written"
+
+        def after_another_thread() -> duckdb.DuckDBPyConnection | None:
+            session.context.engine.check_readable(("visits",))
+            assert index.views()("visits").sql
+            return tables._reopened(former)
+
+        former.move(after_another_thread)
+        assert tables.views is not former
+        assert tables.cursor().execute(text).fetchall() == [(4,)]
+
+
+def test_not_while_the_structure_of_a_table_is_read_or_a_view_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing the database would close the cursor of another thread that reads it. Later it is opened again."""
+    replaced = clinic(tmp_path)
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    engine = open_duckdb(load_policy(replaced))
+    tables, same = engine._sources, []
+    real = tables.enter
+
+    def entered() -> duckdb.DuckDBPyConnection:
+        cursor = real()
+        monkeypatch.setattr(tables, "enter", real)
+        same.append(run_until_reopened(engine))
+        return cursor
+
+    for read in (lambda: tables.columns("visits"), lambda: tables.is_base_table("visits")):
+        monkeypatch.setattr(tables, "enter", entered)
+        tables._runs = 0
+        assert read()
+    with engine.views._lock:  # type: ignore[attr-defined]
+        same.append(run_until_reopened(engine))
+    assert same == [False, False, False]
+    assert run_until_reopened(engine)
+    engine.close()
+
+
+def test_a_question_whose_database_is_gone_has_the_fixed_text(tmp_path: Path) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    engine = open_duckdb(load_policy(clinic(tmp_path)))
+    engine._connection.close()
+    with pytest.raises(Error, match="could not be") as refusal:
+        engine.run(ONE)
+    assert refusal.value.slug == "engine_failed"
