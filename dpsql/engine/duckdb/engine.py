@@ -199,7 +199,8 @@ class DuckDBEngine:
 
     def _interrupt(self) -> None:
         for cursor in self._running:
-            cursor.interrupt()
+            with suppress(duckdb.Error):  # it is closed already, and its thread opens the database again
+                cursor.interrupt()
 
     def close(self) -> None:
         """Stop running queries, then close the database if it was opened here."""

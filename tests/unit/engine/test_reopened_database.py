@@ -228,3 +228,20 @@ def test_a_question_whose_database_is_gone_has_the_fixed_text(tmp_path: Path) ->
     with pytest.raises(Error, match="could not be") as refusal:
         engine.run(ONE)
     assert refusal.value.slug == "engine_failed"
+
+
+def test_a_question_may_be_cancelled_while_its_thread_opens_the_database_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    engine = open_duckdb(load_policy(clinic(tmp_path)))
+    real = engine._sources._reopen
+    reopened = []
+
+    def cancelled() -> None:
+        engine.interrupt()
+        reopened.append(real())
+
+    monkeypatch.setattr(engine._sources, "_reopen", cancelled)
+    assert run_until_reopened(engine) and reopened
+    engine.close()
