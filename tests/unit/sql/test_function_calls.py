@@ -16,6 +16,7 @@ from dpsql.engine.duckdb.dialect import DUCKDB as emit
 from dpsql.errors.exceptions import Refusal
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, Scan
+from dpsql.sql.binder import function_calls  # noqa: F401 (enters the handlers of functions)
 from dpsql.sql.binder.scalars import HANDLERS, Scalars
 from dpsql.sql.binder.scope import Protected, Scope
 from dpsql.sql.parse import parse
