@@ -33,7 +33,7 @@ from dpsql.noise import randomness
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
 from dpsql.policy import load_policy
-from dpsql.pricing import pricing
+from dpsql.pricing import budget_parts
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
@@ -178,7 +178,7 @@ def test_terms_that_share_a_row_have_the_entries_of_all_of_them(monkeypatch: pyt
     question = Question("SELECT COUNT(*) AS n, SUM(cost) AS s FROM visits")
     done = Replay(policy).replay(question, FAR_AWAY)
     assert done.outcome == "answered" and not done.findings and done.tightness == 1
-    monkeypatch.setattr(pricing, "_moved", lambda term, block, neighbours: sensitivity(term, block.caps, neighbours))
+    monkeypatch.setattr(budget_parts, "_moved", lambda term, block, neighbours: sensitivity(term, block.caps, neighbours))
     (finding,) = Replay(policy).replay(question, FAR_AWAY).findings
     assert "L0 distance 2 of terms that share a row > claimed 1" in finding.problem
 
