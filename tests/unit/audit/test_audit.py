@@ -178,7 +178,9 @@ def test_terms_that_share_a_row_have_the_entries_of_all_of_them(monkeypatch: pyt
     question = Question("SELECT COUNT(*) AS n, SUM(cost) AS s FROM visits")
     done = Replay(policy).replay(question, FAR_AWAY)
     assert done.outcome == "answered" and not done.findings and done.tightness == 1
-    monkeypatch.setattr(budget_parts, "_moved", lambda term, block, neighbours: sensitivity(term, block.caps, neighbours))
+    monkeypatch.setattr(
+        budget_parts, "_moved", lambda term, block, neighbours: sensitivity(term, block.caps, neighbours)
+    )
     (finding,) = Replay(policy).replay(question, FAR_AWAY).findings
     assert "L0 distance 2 of terms that share a row > claimed 1" in finding.problem
 
