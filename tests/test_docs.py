@@ -74,6 +74,12 @@ def test_prose_of_the_pages_has_lines_of_at_most_100_characters() -> None:
     assert not long
 
 
+def test_no_line_of_prose_begins_like_a_numbered_list() -> None:
+    """Wrapped prose that ends a line with "(b =" and goes on with "1) under" becomes a list where Markdown is shown."""
+    lines = [line for line in PAGES.split("\n") if re.match(r"\s*\d+\) ", line)]
+    assert not lines
+
+
 def test_no_page_links_out_of_the_documentation() -> None:
     """Neither the wheel nor the site has the rest of the repository."""
     pages = sorted((ROOT / "docs").glob("*.md"))
