@@ -27,6 +27,7 @@ from dpsql.privacy.mechanisms.sample_values import (
     NoisySampleMean,
     SampleMeanPlan,
     SampleValuesPlan,
+    bar_steps,
     enough_samples,
     entries_moved,
     sum_moved,
@@ -183,7 +184,7 @@ class SampleMeanPricing:
         is, also Gaussian noise, or the mechanism that is asked for."""
         touched, steps = _touched(measurement, caps, neighbours), measurement.term.magnitude
         noise = _noise(sum_moved(touched, steps), part, measurement.mechanism)
-        width = math.ceil(noise.half_width(float(measurement.confidence))) + 1
+        width = bar_steps(noise, measurement.confidence)
         law = NoisySampleMean(touched, steps, noise)
         median = choice_for(entries_moved(touched), _MEDIAN, steps + 1, part)
         return SampleMeanPlan(measurement.name, steps + 1, law, measurement.samples, measurement.middle, width, median)

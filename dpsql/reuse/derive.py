@@ -181,8 +181,8 @@ class _Derivation:
             return []
         rows = self.stored.table.num_rows
         order = np.arange(rows) if private else np.argsort(self._groups()[0])
-        columns = [(match.name, self.stored.table.column(match.number.name).to_numpy()) for match in numbers]
-        return [ChosenNumber(name, values[order]) for name, values in columns]
+        read = ((m.name, m.end, self.stored.table.column(m.number.name).to_numpy()[order]) for m in numbers)
+        return [ChosenNumber(name, end.ends(values) if end else values) for name, end, values in read]
 
     def _same_rows(self) -> bool:
         """Return whether caps keep the same rows for the question as they kept for the stored release.

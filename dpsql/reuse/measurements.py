@@ -7,18 +7,16 @@ same cells of the same rows; nothing else is derived from it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.measurements import (
     EndRows,
     LocalNumber,
     MostFrequentValue,
     RankHistogram,
     Register,
-    SampleMean,
     SampleValues,
 )
 from dpsql.pricing.measurements import PARTS as PRICING
@@ -43,40 +41,25 @@ from dpsql.privacy.mechanisms.rank_histogram import (
     Search,
 )
 from dpsql.privacy.mechanisms.registry import from_json, to_json
-from dpsql.privacy.mechanisms.sample_values import (
-    SAMPLE_MEAN,
-    SAMPLE_VALUES,
-    NoisySampleMean,
-    SampleMeanPlan,
-    SampleValuesPlan,
-)
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleValuesPlan
+from dpsql.reuse.sample_means import EndOfBar, SampleMeanRecord
+from dpsql.reuse.stored_numbers import StoredNumber, measure_of
 
 _MOST_EXPLAINED = 3
 
 
 @dataclass(frozen=True)
-class StoredNumber:
-    """A released number of a measurement. `measure` names the value, its filter and its cells; `what` says which number of
-    that it is; `mechanism` is the law that it was chosen by, of a quantile after `search`."""
-
-    name: str
-    word: str
-    measure: str
-    what: str
-    mechanism: Any
-    search: Search | None = None
-
-
-@dataclass(frozen=True)
 class Match:
     """The stored number that is the same as the number `name` of a question, which would be chosen by `fresh`. `error` says in
-    words how far off the stored one may be, `worst_error` in rows (`MeasurementPricing`)."""
+    words how far off the stored one may be, `worst_error` in rows (`MeasurementPricing`). `end`: what the question reads is
+    this end of the bar of the stored number."""
 
     name: str
     number: StoredNumber
     fresh: Any
     error: str
     worst_error: float
+    end: EndOfBar | None = None
 
     @property
     def error_ratio(self) -> float:
@@ -316,49 +299,6 @@ def _local_law(facts: Mapping[str, Any]) -> SmoothSensitivity | ProposeTestRelea
     )
 
 
-class SampleMeanRecord:
-    """The mean of the values of samples with its noise, and the ends of its error bar."""
-
-    def written(self, measurement: SampleMean, plan: SampleMeanPlan) -> list[dict[str, Any]]:
-        labels, measure = self.labels(measurement), measure_of(measurement)
-        return [
-            {"name": name, "measure": measure, "what": labels[name], "mechanism": _mean_facts(law)}
-            for name, law in plan.laws
-        ]
-
-    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        return StoredNumber(facts["name"], SAMPLE_MEAN, facts["measure"], facts["what"], _mean_law(facts["mechanism"]))
-
-    def labels(self, measurement: SampleMean) -> dict[str, str]:
-        """Noise of another mechanism is another number only where the question names it."""
-        kind = f"{SAMPLE_MEAN} {measurement.mechanism}"
-        ends = zip(ends_of(measurement.name), ("low", "high"), strict=True)
-        return {measurement.name: kind} | {name: f"{kind} {side} {measurement.confidence}" for name, side in ends}
-
-    def plan_of(self, measurement: SampleMean, numbers: Sequence[StoredNumber]) -> SampleMeanPlan:
-        by_label = {number.what: number for number in numbers}
-        number, low, _ = (by_label[label] for label in self.labels(measurement).values())
-        width = low.mechanism.width
-        return SampleMeanPlan(
-            number.name, measurement.cells, number.mechanism, measurement.samples, measurement.middle, width
-        )
-
-
-def _mean_facts(law: Any) -> dict[str, Any]:
-    moved = law.sensitivity
-    facts = {"mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf]}
-    if isinstance(law, FollowsFrom):
-        return facts | {"width": law.width}
-    return facts | {"steps": law.steps, "noise": to_json(law.noise)}
-
-
-def _mean_law(facts: Mapping[str, Any]) -> NoisySampleMean | FollowsFrom:
-    moved = Sensitivity(*facts["sensitivity"])
-    if facts["mechanism"] == FollowsFrom.mechanism:
-        return FollowsFrom(moved, facts["width"])
-    return NoisySampleMean(moved, facts["steps"], from_json(facts["noise"]))
-
-
 PARTS: Register[MeasurementRecord] = Register(
     "reuse",
     {
@@ -372,14 +312,6 @@ PARTS: Register[MeasurementRecord] = Register(
 )
 
 
-def measure_of(measurement: RankHistogram | MostFrequentValue | EndRows | LocalNumber | SampleMean) -> str:
-    """Names what a measurement counts in which cells (the value, its bounds, its filter, a key), whatever it is called and
-    whatever is chosen from it."""
-    key = measurement.key if isinstance(measurement, EndRows) else None
-    more = (measurement.samples, measurement.by_unit) if isinstance(measurement, (SampleValues, SampleMean)) else ()
-    return fingerprint((measurement.word, measurement.value, replace(measurement.term, name=""), key, *more))
-
-
 def matches(
     measurements: tuple[Any, ...], plans: tuple[Any, ...], stored: Sequence[StoredNumber], confidence: float
 ) -> tuple[Match, ...] | None:
@@ -387,18 +319,33 @@ def matches(
     pairs = []
     for measurement, plan in zip(measurements, plans, strict=True):
         measure, part = measure_of(measurement), PARTS.of(measurement.word)
-        numbers = {number.what: number for number in stored if number.measure == measure}
-        labels = part.labels(measurement)
-        if not numbers.keys() >= set(labels.values()):
+        numbers = [number for number in stored if number.measure == measure]
+        if isinstance(part, SampleMeanRecord):
+            answered_by = part.answering(measurement, plan, numbers)
+        else:
+            answered_by = _labelled(part, measurement, numbers)
+        if answered_by is None:
             return None
-        released, fresh = part.plan_of(measurement, list(numbers.values())), dict(plan.laws)
-        for name, label in labels.items():
-            number = numbers[label]
-            pricing = PRICING.of(measurement.word)
-            explained = pricing.explained(measurement, released, number.name, confidence)
-            worst = pricing.worst_error(measurement, released, number.name, confidence)
-            pairs.append(Match(name, number, fresh[name], f"{explained.aggregate}: {explained.error}", worst))
+        released, answered = answered_by
+        fresh, pricing = dict(plan.laws), PRICING.of(measurement.word)
+        for name, (number, end) in answered.items():
+            law = number.name if end is None else ends_of(number.name)[end.away > 0]
+            explained = pricing.explained(measurement, released, law, confidence)
+            worst = pricing.worst_error(measurement, released, law, confidence)
+            words = f"{explained.aggregate}: {explained.error}"
+            pairs.append(Match(name, number, fresh[name], words, worst, end))
     return tuple(pairs)
+
+
+def _labelled(
+    part: MeasurementRecord, measurement: Any, numbers: Sequence[StoredNumber]
+) -> tuple[Any, dict[str, tuple[StoredNumber, EndOfBar | None]]] | None:
+    """Return the plan of stored `numbers`, and those with the labels of the measurement's by its names; None where one lacks."""
+    by_label, labels = {number.what: number for number in numbers}, part.labels(measurement)
+    if not by_label.keys() >= set(labels.values()):
+        return None
+    released = part.plan_of(measurement, list(by_label.values()))
+    return released, {name: (by_label[label], None) for name, label in labels.items()}
 
 
 def errors_in_words(numbers: Sequence[Any]) -> str:

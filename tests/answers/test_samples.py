@@ -26,7 +26,7 @@ POLICY = """
 dataset: shops
 source: duckdb:///shops.duckdb
 privacy_unit: {unit}
-budget: {{epsilon: 1000, delta: 1e-4, accountant: pure}}
+budget: {{epsilon: 1000, delta: 1e-4, accountant: {accountant}}}
 per_query: {{epsilon: 1, delta: 1e-9, max_epsilon: 100}}
 ledger: sqlite:///ledger.db
 tables:
@@ -40,7 +40,7 @@ tables:
 PEOPLE, EACH = 2000, 4
 
 
-def sales(path: Path, unit: str, rows: int) -> Path:
+def sales(path: Path, unit: str, rows: int, accountant: str = "pure") -> Path:
     """Shop c sells nothing."""
     with duckdb.connect(str(path / "shops.duckdb")) as data:
         data.execute(
@@ -48,7 +48,7 @@ def sales(path: Path, unit: str, rows: int) -> Path:
             f"50 + 10 * sin(i) AS price FROM range({PEOPLE * EACH}) r(i)"
         )
     policy = path / "policy.yaml"
-    policy.write_text(POLICY.format(unit=unit, rows=rows), encoding="utf-8")
+    policy.write_text(POLICY.format(unit=unit, rows=rows, accountant=accountant), encoding="utf-8")
     return policy
 
 
@@ -117,6 +117,52 @@ def test_the_mean_of_samples_is_charged_once_and_has_an_error_bar(connection: dp
     assert again.reused and again.loss.epsilon == 0 and list(again.rows()) == list(release.rows())
     for other in (MEAN.replace(", 'mean'", ""), MEAN.replace("50,", "51,")):
         assert not connection.execute(other).release.reused
+
+
+def test_a_mean_is_answered_from_the_store_at_another_confidence_with_a_bar_of_its_own(
+    connection: dpsql.Connection,
+) -> None:
+    """The end of a bar at 0.5 is ln(2) / ln(20) of that at 0.95 from the mean, but for the rounding to steps of the grid."""
+    first = connection.execute(MEAN).release
+    connection.execute("SET dp.confidence = 0.5")
+    assert connection.explain(MEAN).loss.epsilon == 1 and connection.explain(MEAN).charged.epsilon == 0
+    narrow = connection.execute(MEAN).release
+    assert narrow.reused and list(narrow.rows()) == list(first.rows())
+    value, low, high = (np.asarray(c["m"]) for c in (narrow.table, narrow.low, narrow.high))
+    wide_low, wide_high = (np.asarray(column["m"]) for column in (first.low, first.high))
+    inside = (wide_low > 0) & (wide_high < 100)
+    assert inside.any()
+    for near, far in ((value - low, value - wide_low), (high - value, wide_high - value)):
+        assert np.allclose((near / far)[inside], math.log(2) / math.log(20), rtol=0.02)
+    connection.execute("SET dp.confidence = 0.95")
+    again = connection.execute(MEAN).release
+    assert again.reused and np.array_equal(np.asarray(again.low["m"]), wide_low)
+
+
+@pytest.mark.parametrize(("first", "then"), [("auto", "laplace"), ("laplace", "auto"), ("gaussian", "auto")])
+def test_a_mean_is_answered_from_the_store_where_the_mechanism_that_is_named_adds_its_noise(
+    connection: dpsql.Connection, first: str, then: str
+) -> None:
+    """Where epsilon is charged, all of them add Laplace noise."""
+    connection.execute(f"SET dp.mechanism = '{first}'")
+    charged = connection.execute(MEAN).release
+    connection.execute(f"SET dp.mechanism = '{then}'")
+    again = connection.execute(MEAN).release
+    assert not charged.reused and again.reused and list(again.rows()) == list(charged.rows())
+
+
+def test_a_named_mechanism_is_measured_where_a_mean_with_another_noise_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under zCDP each mechanism adds its own noise; a question that names none takes what is stored if it is as exact."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    policy = sales(tmp_path, "{table: sales, column: person}", EACH, "zcdp")
+    with dpsql.connect(policy, create_ledger=True) as opened:
+        reused = {}
+        for mechanism in ("laplace", "gaussian", "auto"):
+            opened.execute(f"SET dp.mechanism = '{mechanism}'")
+            reused[mechanism] = opened.execute(MEAN).release.reused
+    assert reused == {"laplace": False, "gaussian": False, "auto": True}
 
 
 def test_the_median_is_what_is_meant_without_a_word(connection: dpsql.Connection) -> None:

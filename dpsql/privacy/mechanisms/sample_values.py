@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity
@@ -72,6 +73,12 @@ def sum_moved(touched: Sensitivity, steps: int) -> Sensitivity:
     """Return how far one unit moves the sums of samples' cells from 0 to `steps`; `touched`: the sensitivity of the vector of
     n_g."""
     return Sensitivity(touched.l0, steps * touched.l1, steps * steps * touched.l2_squared, steps * touched.linf)
+
+
+def bar_steps(noise: Noise, confidence: Fraction) -> int:
+    """Return half the width of the error bar of a noisy sum of cells, in steps, which holds with `confidence`: one step more than
+    that of its noise, as the sum is rounded down."""
+    return ceil(noise.half_width(float(confidence))) + 1
 
 
 @dataclass(frozen=True)
