@@ -1,7 +1,8 @@
 """What other systems spell in another way, read as DuckDB spells it: aggregates, lists of values, and brackets around joins.
 
 Spark's and Trino's percentile_approx(x, q [, accuracy]), approx_percentile and percentile, and PostgreSQL's mode() WITHIN GROUP
-(ORDER BY x). The accuracy says how much memory an approximation may take, which there is none of here.
+(ORDER BY x). The accuracy says how much memory an approximation may take, which there is none of here; for the same reason
+APPROX_COUNT_DISTINCT(x) is COUNT(DISTINCT x).
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
         _without_brackets(select)
     for listed in tree.find_all(exp.Values):
         _as_list(listed)
-    for node in list(tree.find_all(exp.Anonymous, exp.WithinGroup)):
-        if isinstance(node, exp.Anonymous):
+    for node in list(tree.find_all(exp.Anonymous, exp.WithinGroup, exp.ApproxDistinct)):
+        respelt: exp.Expr | None
+        if isinstance(node, exp.ApproxDistinct):
+            respelt = _distinct_count(node)
+        elif isinstance(node, exp.Anonymous):
             respelt = _percentile(node)
         else:
             respelt = _ordered_mode(node) if isinstance(node, exp.WithinGroup) else None
@@ -69,6 +73,13 @@ def _percentile(node: exp.Anonymous) -> exp.Expr | None:
     if len(arguments) == 3 and not (isinstance(arguments[2], exp.Literal) and not arguments[2].is_string):
         return None
     return exp.ApproxQuantile(this=arguments[0], quantile=arguments[1])
+
+
+def _distinct_count(node: exp.ApproxDistinct) -> exp.Expr | None:
+    """Return COUNT(DISTINCT x) for APPROX_COUNT_DISTINCT(x): no approximation is needed, and its noise is the same."""
+    if node.args.get("accuracy") is not None:
+        return None
+    return exp.Count(this=exp.Distinct(expressions=[node.this]), big_int=True)
 
 
 def _ordered_mode(node: exp.WithinGroup) -> exp.Expr | None:

@@ -26,7 +26,9 @@ from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
 from dpsql.sql.other_spellings import in_own_spelling
 from dpsql.sql.pivots import without_pivots
+from dpsql.sql.row_comparisons import with_plain_comparisons
 from dpsql.sql.top_rows import tops_as_limits
+from dpsql.sql.unpivots import without_unpivots
 
 MOST_CHARACTERS = 200_000
 MOST_TOKENS = 20_000
@@ -248,9 +250,11 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     if parameters or _has(kinds, exp.EQ, exp.NEQ):
         tree = _lists(tree)
     if _has(kinds, exp.Pivot):
-        tree = without_pivots(tree)
+        tree = without_pivots(without_unpivots(tree))
         kinds = _kinds(tree)
-    if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values):
+    if _has(kinds, exp.Tuple, exp.Anonymous, exp.Any, exp.All):
+        tree = with_plain_comparisons(tree)
+    if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct):
         tree = with_group_bounds(in_own_spelling(tree))
     return Statement("query", sql, tree, options=options, kinds=kinds)
 

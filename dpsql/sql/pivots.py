@@ -27,8 +27,8 @@ def without_pivots(tree: exp.Query) -> exp.Query:
 
 
 def _replace(source: exp.Table | exp.Subquery, pivot: exp.Pivot) -> None:
-    if pivot.args.get("unpivot") or len(source.args["pivots"]) != 1:
-        raise _refusal(pivot, "it is UNPIVOT, or a second PIVOT beside another")
+    if len(source.args["pivots"]) != 1:
+        raise _refusal(pivot, "it is a second PIVOT beside another")
     fields = pivot.args.get("fields") or []
     if len(fields) != 1 or not isinstance(fields[0], exp.In) or not isinstance(fields[0].this, exp.Column):
         raise _refusal(pivot, "one column stands behind FOR, and a list of values behind IN")

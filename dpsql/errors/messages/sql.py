@@ -62,6 +62,12 @@ register(
     "write FROM (SELECT k, x, g FROM t) PIVOT (SUM(x) FOR k IN ('a', 'b')), or PIVOT (SUM(x) FOR k IN ('a', 'b') GROUP BY g)",
 )
 register(
+    "unpivot",
+    "0A000",
+    "this UNPIVOT is not understood: {reason}",
+    "write FROM t UNPIVOT (v FOR k IN (a, b)), or FROM (UNPIVOT t ON a, b INTO NAME k VALUE v)",
+)
+register(
     "group_bounds",
     "0A000",
     "contribution_bounds_per_group is not understood here: {reason}",

@@ -71,15 +71,26 @@ def _substring(self: Scalars, node: exp.Substring) -> Expr:
 @handles(exp.DPipe)
 def _pipe(self: Scalars, node: exp.DPipe) -> Expr:
     only(node, "this", "expression", "safe")
-    return self.call("concat", node, *(self.bind(part) for part in node.flatten()))
+    return self.call("concat", node, *_texts(self, node, list(node.flatten())))
 
 
 @handles(exp.Concat)
 def _concat(self: Scalars, node: exp.Concat) -> Expr:
     """concat(a, b) skips NULL (|| does not)."""
     only(node, "expressions", "safe", "coalesce")
-    parts = [self.call("coalesce", node, self.bind(part), literal("")) for part in node.expressions]
-    return self.call("concat", node, *parts)
+    texts = _texts(self, node, node.expressions)
+    return self.call("concat", node, *(self.call("coalesce", node, text, literal("")) for text in texts))
+
+
+def _texts(self: Scalars, node: exp.Expr, parts: list[exp.Expr]) -> list[Expr]:
+    """Bind parts that stand beside a text: integers, days and truth values as the texts that CAST makes of them."""
+    bound = [self.bind(part) for part in parts]
+    if not any(part.facts.type is Type.TEXT for part in bound):
+        return bound
+    return [_to(self, node, part, Type.TEXT) if part.facts.type in _READ_AS_TEXT else part for part in bound]
+
+
+_READ_AS_TEXT = (Type.INTEGER, Type.DATE, Type.BOOLEAN)
 
 
 @handles(exp.Replace)
@@ -328,7 +339,7 @@ def _position(self: Scalars, node: exp.StrPosition) -> Expr:
 @handles(exp.ConcatWs)
 def _concat_ws(self: Scalars, node: exp.ConcatWs) -> Expr:
     only(node, "expressions", "safe", "coalesce")
-    return self.call("concat_ws", node, *(self.bind(part) for part in node.expressions))
+    return self.call("concat_ws", node, *_texts(self, node, node.expressions))
 
 
 @handles(exp.Date)

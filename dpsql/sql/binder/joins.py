@@ -14,7 +14,7 @@ from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.public_selects import labelled
 from dpsql.sql.binder.scalars import Scalars
-from dpsql.sql.binder.scope import Bound, Kind, Protected, Scope, only, same_unit, using, using_name
+from dpsql.sql.binder.scope import Bound, Kind, Protected, Scope, only, same_unit, shown_names, using, using_name
 from dpsql.sql.binder.trees import conjuncts
 from dpsql.sql.binder.unpaired_rows import UnpairedRows, unpaired_rows
 from dpsql.sql.parse import place
@@ -114,6 +114,34 @@ def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select
     if parts:
         changes["where"] = exp.Where(this=exp.and_(*parts, copy=False))
     return exp.Select(**{**node.args, **changes})
+
+
+def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
+    """A SELECT with USING in place of NATURAL JOIN: the names that columns on both sides have, as the policy and the question
+    know them. Refuses (join) sides without a name in common. Any other SELECT as it is."""
+    joins = node.args.get("joins") or []
+    if not any(join.args.get("method") for join in joins):
+        return node
+    written: list[exp.Join] = []
+    before = _labels(bound[0][1])
+    for join, (_, source) in zip(joins, bound[1:], strict=True):
+        labels = _labels(source)
+        if str(join.args.get("method") or "").upper() == "NATURAL":
+            names = [exp.to_identifier(label, quoted=True) for name, label in labels.items() if name in before]
+            if not names:
+                way = "name them: USING (key) or ON a.key = b.key"
+                raise refuse("join", reason="NATURAL JOIN finds no column on both sides", way=way, position=place(join))
+            written.append(exp.Join(**{**join.args, "method": None, "using": names}))
+        else:
+            written.append(join)
+        before |= labels
+    return exp.Select(**{**node.args, "joins": written})
+
+
+def _labels(source: Bound) -> dict[str, str]:
+    """Return the names of the columns of a source by their lower case."""
+    labels = source.columns if not isinstance(source, Protected) else [label for label, _ in source.columns]
+    return {label.lower(): label for label in shown_names(map(str, labels))}
 
 
 def _is_comma(join: exp.Join) -> bool:

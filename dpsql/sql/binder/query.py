@@ -39,7 +39,7 @@ from dpsql.sql.binder.public_selects import public_rows
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, only
 from dpsql.sql.binder.set_operations import protected_sets
 from dpsql.sql.binder.sql_words import sql_word
-from dpsql.sql.binder.stars import is_changed, written_out
+from dpsql.sql.binder.stars import bound_star, is_changed, written_out
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
     aliased,
@@ -314,7 +314,7 @@ class QueryBinder:
         node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
-        node = joins.in_any_order(node, bound)
+        node = joins.in_any_order(joins.with_shared_names(node, bound), bound)
         scope, relation = joins.joined(self, node, bound)
         scope.subquery = lambda inner: self.value(inner, environment, scope)
         where = node.args.get("where")
@@ -344,9 +344,9 @@ class QueryBinder:
         for item in node.expressions:
             star = item if isinstance(item, exp.Star) else item.this if isinstance(item, exp.Column) else None
             if isinstance(star, exp.Star):
-                only(star)
+                only(star, "except_", "replace", "rename")
                 qualifier = item.table if isinstance(item, exp.Column) else ""
-                bound += [(label, column) for label, column in scope.star(qualifier, item)]
+                bound += bound_star(star, scope.star(qualifier, item), scalars.bind)
                 continue
             bound.append((output_name(item), scalars.bind(item.unalias())))
         qualify = node.args.get("qualify")

@@ -96,6 +96,8 @@ class Scalars:
 
 
 def _word(name: str) -> str:
+    if name.startswith("to_"):
+        return f"CAST to {name[3:].upper()}"
     return {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "eq": "=", "ne": "<>",
             "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.get(name, name.upper())  # fmt: skip
 

@@ -1,13 +1,14 @@
-"""Expansion of stars over results, to the columns that the sandbox shows."""
+"""Expansion of stars, over results to the columns that the sandbox shows, and EXCLUDE, REPLACE and RENAME of any star."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import suggestion
+from dpsql.plan.plan import Column, Expr
 from dpsql.sql.binder.scope import HIDDEN, Released, using_name
 from dpsql.sql.parse import place
 
@@ -37,6 +38,20 @@ def is_changed(item: exp.Expr) -> bool:
     return isinstance(star, exp.Star) and any(star.args.values())
 
 
+def bound_star(
+    star: exp.Star, columns: list[tuple[str, Column]], bind: Callable[[exp.Expr], Expr]
+) -> list[tuple[str, Expr]]:
+    """Return the columns that a star over protected rows stands for, as labels and expressions, after its EXCLUDE, REPLACE
+    and RENAME. `bind` gives the expression of what REPLACE writes."""
+    named = [exp.column(exp.to_identifier(label, quoted=True)) for label, _ in columns]
+    position_of = {id(node): position for position, node in enumerate(named)}
+    items: list[tuple[str, Expr]] = []
+    for item in _changed(star, named) if is_changed(star) else named:
+        position = position_of.get(id(item.unalias()))
+        items.append((item.alias_or_name, bind(item.unalias()) if position is None else columns[position][1]))
+    return items
+
+
 def _changed(star: exp.Star, columns: list[exp.Column]) -> list[exp.Expr]:
     """The columns of a star after its EXCLUDE, REPLACE and RENAME, as DuckDB has them."""
     excluded = {entry.name.lower() for entry in star.args.get("except_") or ()}
@@ -54,9 +69,15 @@ def _changed(star: exp.Star, columns: list[exp.Column]) -> list[exp.Expr]:
             changed.append(exp.Alias(this=column, alias=renamed[name].copy()))
         elif name not in excluded:
             changed.append(column)
-    if not changed:
+    if not changed and _alone(star):
         raise refuse("clause", what="EXCLUDE of all columns", position=place(star))
     return changed
+
+
+def _alone(star: exp.Star) -> bool:
+    """Return whether a star is the only item of its SELECT."""
+    item = star.parent if isinstance(star.parent, exp.Column) else star
+    return not isinstance(item.parent, exp.Select) or len(item.parent.expressions) == 1
 
 
 def _merged(sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[set[str]]:

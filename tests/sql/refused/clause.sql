@@ -18,11 +18,6 @@ SELECT COUNT(*) FROM patients JOIN UNNEST(5) AS v(a) ON age = a
 -- at: v(a)
 SELECT COUNT(*) FROM patients JOIN UNNEST([]) AS v(a) ON age = a
 
--- query: natural_join
--- sqlstate: 0A000
--- at: patients
-SELECT COUNT(*) FROM visits NATURAL JOIN patients
-
 -- query: product_of_rollups
 -- sqlstate: 0A000
 -- at: nights

@@ -120,3 +120,8 @@ SELECT zone, COVAR_POP(population, population) FROM regions AS r LEFT JOIN patie
 -- sqlstate: ZP009
 -- at: '2024-01-01 10:00'
 SELECT COUNT(*) FROM visits AS v JOIN (VALUES (DATE '2024-01-01 10:00'), (DATE '2024-01-01 11:00')) AS w(d) ON v.day = w.d
+
+-- query: natural_join_of_nothing
+-- sqlstate: ZP009
+-- at: regions
+SELECT COUNT(*) FROM labs NATURAL JOIN regions

@@ -28,11 +28,6 @@ SELECT * FROM visits PIVOT (SUM(cost) FOR ward IN ('er') nights IN (1, 2) GROUP 
 -- at: SUM
 SELECT * FROM patients JOIN visits PIVOT (SUM(cost) FOR ward IN ('er') GROUP BY patient_id) AS p USING (patient_id)
 
--- query: unpivot
--- sqlstate: 0A000
--- at: v
-SELECT * FROM visits UNPIVOT (v FOR k IN (nights, code))
-
 -- query: of_a_row_function
 -- sqlstate: 0A000
 -- at: lower

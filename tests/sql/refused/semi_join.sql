@@ -22,3 +22,13 @@ SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost), COUNT(*) FROM visits
 -- sqlstate: ZP015
 -- at: 1
 SELECT COUNT(*) FROM visits AS v WHERE EXISTS (SELECT 1 FROM visits AS w WHERE w.cost > v.cost)
+
+-- query: several_values_under_not
+-- sqlstate: ZP015
+-- at: ward
+SELECT COUNT(*) FROM visits WHERE (ward, day) NOT IN (SELECT ward, MIN(day) FROM visits GROUP BY ward)
+
+-- query: several_values_of_other_people
+-- sqlstate: ZP015
+-- at: ward
+SELECT COUNT(*) FROM visits WHERE (ward, day) IN (SELECT ward, day FROM visits)

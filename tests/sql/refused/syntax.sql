@@ -55,3 +55,8 @@ SELECT TOP 1 region, COUNT(*) FROM patients GROUP BY region LIMIT 2
 -- sqlstate: 42601
 -- at: region
 SELECT TOP ٣ region, COUNT(*) FROM patients GROUP BY region
+
+-- query: compared_rows_of_different_lengths
+-- sqlstate: 42601
+-- at: ward
+SELECT COUNT(*) FROM visits WHERE (ward, nights) IN (('er', 1), ('icu', 2, 3))

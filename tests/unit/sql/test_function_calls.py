@@ -72,7 +72,7 @@ b IS NOT FALSE | b IS UNKNOWN | x IS NULL | x IS NOT NULL | x ISNULL | x NOTNULL
 x IS NOT DISTINCT FROM y | x IS DISTINCT FROM NULL | CASE x WHEN 1 THEN 'one' WHEN 5 THEN 'five' END
 CASE WHEN x > 1 THEN 1 WHEN b THEN 0.5e0 ELSE NULL END | if(x > 1, x, 0) | CASE x WHEN NULL THEN 1 ELSE 2 END
 CASE WHEN b THEN d ELSE s END | CASE WHEN NULL THEN 1 ELSE x END | t || u | t || '-' || u | concat(t, u)
-concat(t, '-', u) | concat(t) | coalesce(x, y, 3) | ifnull(x, 7) | coalesce(NULL, x) | nullif(x, 5)
+concat(t, '-', u) | concat(t) | concat(t, x, d) | coalesce(x, y, 3) | ifnull(x, 7) | coalesce(NULL, x) | nullif(x, 5)
 nullif(r, 9) | nullif(x, NULL) | substring(t, 2, 2) | substring(t FROM 2 FOR 2) | substr(t, 2) | left(t, 2)
 right(t, 2) | length(t) | len(t) | char_length(t) | trim(t) | ltrim(t) | rtrim(t) | trim(LEADING FROM t)
 trim(TRAILING FROM t) | trim(BOTH FROM t) | lower(t) | upper(t) | lcase(t) | ucase(t) | replace(t, 'x', '')
@@ -96,7 +96,8 @@ regexp_replace(t, '[abc]', '-', 'g') | regexp_replace(t, '(b)(.)', '\\2\\1') | r
 split_part(t, 'b', 1) | split_part(t, 'x', 3) | strlen(t) | strpos(t, 'b') | instr(t, u) | position('c' IN t)
 strftime(d, '%Y-%m') | strftime(s, '%A, %d. %b %H:%M:%S') | concat_ws('-', t, u) | concat_ws('-', t) | dayname(d)
 sin(r) | cos(x) | tan(r) | asin(r / 200) | acos(x / 20) | atan(r) | atan2(r, x) | radians(r) | degrees(x) | pi() * r
-monthname(s) | last_day(d) | last_day(s) | concat_ws(', ', u, NULL, t)
+monthname(s) | last_day(d) | last_day(s) | concat_ws(', ', u, NULL, t) | t || x || b
+x || ':' || d | concat_ws('-', x, t, d) | concat_ws('-', x)
 """
 """One line may hold several expressions, parted by ' | '."""
 TEXTS = [text for line in SAME_AS_THE_ENGINE.split("\n") for text in line.split(" | ") if text]
@@ -198,7 +199,7 @@ round(r, x) | round(r, -1) | ceil(r, 1) | floor(r TO DAY) | CAST(t AS DATE FORMA
 EXTRACT(epoch FROM x) | EXTRACT(isoyear FROM d) | date_part('century', d) | date_trunc('decade', d)
 date_trunc(t, d) | date_part(t, d) | hour(d) | date_trunc('hour', d) | x::timestamptz | s::time | x::hugeint
 t::uuid | t::int[] | log(1, x) | log(x, y) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'Europe/Berlin' | x & 1
-x << 1 | ~x | t[1] | t[1:2] | x = ANY(y) | (x, y) = (1, 2) | [x] | {'a': x} | x IN (y) | x IN (SELECT 1)
+x << 1 | ~x | t[1] | t[1:2] | x = ANY(y) | (x, y) < (1, 2) | [x] | {'a': x} | x IN (y) | x IN (SELECT 1)
 x = (SELECT 1) | EXISTS (SELECT 1) | sum(x) | sum(x) OVER () | count(*) FILTER (WHERE b) | lower(DISTINCT t)
 sign(x ORDER BY x) | substr(t, 0) | substr(t, -1) | left(t, -1) | left(t, x) | replace(t, u, '')
 replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa') | width_bucket(x, 0, y, 5) | width_bucket(x, 5, 5, 2)
@@ -213,7 +214,7 @@ x !~~ 'a' | s AT TIME ZONE t | x AT TIME ZONE 'UTC' | regexp_matches(t, '(') | r
 regexp_matches(t, 'a{1001}') | regexp_replace(t, '\\B', 'x') | regexp_replace(t, 'a\\\\\\C', 'x') | regexp_replace(t, '\\Qa', 'x')
 regexp_replace(t, 'a', '\\1') | regexp_replace(t, 'a', u) | regexp_replace(t, 'a', 'x', 'gz') | regexp_replace(t, 'a', 'x', 1, 2)
 regexp_replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa') | regexp_matches(x, 'a') | split_part(t, u, 1) | split_part(t, '', 1)
-split_part(t, 'a', 0) | split_part(t, 'a', x) | strpos(t, x) | strlen(x) | concat_ws(t, u, u) | concat_ws('-', x)
+split_part(t, 'a', 0) | split_part(t, 'a', x) | strpos(t, x) | strlen(x) | concat_ws(t, u, u) | concat_ws('-', r) | x || y
 strftime(d, t) | strftime(d, '%') | strftime('%Y', d) | strftime(x, '%Y') | to_char(d, 'Month') | to_char(d, u)
 to_char(x, '999') | dayname(t) | last_day(x) | time_bucket(INTERVAL '5 minutes', d) | time_bucket(INTERVAL '5 months', d)
 time_bucket(INTERVAL 1 DAY, s, e) | time_bucket(INTERVAL 1 DAY, s, INTERVAL 1 HOUR) | time_bucket(INTERVAL 0 DAY, d)

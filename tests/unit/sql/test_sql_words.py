@@ -18,7 +18,7 @@ NODES = {name.upper() for name, node in vars(exp).items() if inspect.isclass(nod
 SQL = {word for phrase in DuckDB.Tokenizer.KEYWORDS for word in phrase.split()} | set(DuckDB.Parser.FUNCTIONS)
 INTERNAL = NODES - SQL - {"ALL", "COUNT", "DISTINCT", "SUM", "AVG"}
 PLACES = {
-    "COUNT(*) FROM visits WHERE (cost, nights) = (1, 2)": "a list in brackets", "SUM(cost & 1) FROM visits": "&",
+    "COUNT(*) FROM visits WHERE (cost, nights) < (1, 2)": "a list in brackets", "SUM(cost & 1) FROM visits": "&",
     "SUM(~nights) FROM visits": "~", "SUM(nights << 1) FROM visits": "<<",
     "MAX(cost, 3) FROM visits": "MAX with a second argument", "SUM([1][1]) FROM visits": "a subscript [...]",
     "SUM(cost) FROM visits TABLESAMPLE 10%": "a table with TABLESAMPLE",
