@@ -64,8 +64,8 @@ def _replace_subquery(node: exp.Expr, row: list[exp.Expr]) -> None:
     query = node.args["query"]
     if not _keeps_rows(node):
         reason = "rows of several values are compared with it under NOT, or outside a condition"
-        way = "write NOT EXISTS (SELECT 1 FROM ... WHERE x = a AND y = b) in place of (a, b) NOT IN (SELECT x, y FROM ...)"
-        raise refuse("semi_join", reason=reason, way=way, position=_place(node))
+        hint = "write NOT EXISTS (SELECT 1 FROM ... WHERE x = a AND y = b) in place of (a, b) NOT IN (SELECT x, y FROM ...)"
+        raise refuse("semi_join", reason=reason, way=hint, position=_place(node))
     selected = query.this.unnest().selects if isinstance(query, exp.Subquery) else []
     if not any(item.is_star for item in selected) and len(selected) != len(row):
         _refuse_lengths(node, len(row), len(selected))
@@ -122,8 +122,8 @@ def _joined(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Ex
     return connector(this=left, expression=right)
 
 
-def _refuse_lengths(node: exp.Expr, here: int, there: int) -> None:
-    detail = f"a row of {here} values is compared with one of {there}"
+def _refuse_lengths(node: exp.Expr, left_length: int, right_length: int) -> None:
+    detail = f"a row of {left_length} values is compared with one of {right_length}"
     raise refuse("syntax", detail=detail, position=_place(node))
 
 

@@ -56,11 +56,11 @@ def _stacked(pivot: exp.Pivot, source: exp.Expr, listed: list[exp.Expr], name: s
     columns = [_listed(pivot, item) for item in listed]
     if not columns or len(columns) > MOST_COLUMNS:
         raise _refusal(pivot, f"1 to {MOST_COLUMNS} columns are listed one by one")
-    others = exp.Star(except_=[exp.to_identifier(column.name, quoted=True) for column, _ in columns])
+    kept_columns = exp.Star(except_=[exp.to_identifier(column.name, quoted=True) for column, _ in columns])
     rows: exp.Query | None = None
     for column, label in columns:
         items = [
-            others.copy(),
+            kept_columns.copy(),
             exp.alias_(exp.Literal.string(label), name, quoted=True),
             exp.alias_(column.copy(), value, quoted=True),
         ]

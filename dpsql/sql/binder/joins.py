@@ -129,8 +129,8 @@ def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.S
         if str(join.args.get("method") or "").upper() == "NATURAL":
             names = [exp.to_identifier(label, quoted=True) for name, label in labels.items() if name in before]
             if not names:
-                way = "name them: USING (key) or ON a.key = b.key"
-                raise refuse("join", reason="NATURAL JOIN finds no column on both sides", way=way, position=place(join))
+                reason, hint = "NATURAL JOIN finds no column on both sides", "write USING (key) or ON a.key = b.key"
+                raise refuse("join", reason=reason, way=hint, position=place(join))
             written.append(exp.Join(**{**join.args, "method": None, "using": names}))
         else:
             written.append(join)

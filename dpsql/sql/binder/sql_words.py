@@ -33,7 +33,8 @@ _SLOTS = {
     "operation_modifiers": "such words", "into": "INTO", "locks": "FOR UPDATE", "connect": "CONNECT BY", "match": "MATCH",
     "alias": "an alias", "unit": "a unit", "recursive": "RECURSIVE", "changes": "CHANGES", "version": "a version",
     "kind": "such words", "materialized": "MATERIALIZED", "over": "OVER", "spec": "a frame", "exclude": "EXCLUDE",
-    "nulls_first": "NULLS FIRST", "fill": "WITH FILL", "having": "HAVING", "group": "GROUP BY", "where": "WHERE",
+    "nulls_first": "NULLS FIRST", "db": "a schema before its name", "catalog": "a database before its name",
+    "method": "NATURAL and the like", "fill": "WITH FILL", "having": "HAVING", "group": "GROUP BY", "where": "WHERE",
 }  # fmt: skip
 """What fills a slot of a node, where the slot's name is no word of SQL."""
 
