@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from support.package_modules import FILES, PACKAGE, nodes
 from support.places import ROOT
 
-PACKAGE = ROOT / "dpsql"
 ENTRANCES = {"__init__.py", "__main__.py"}
 """Files directly in the package that hand out names of every floor; no other file imports them."""
 
@@ -22,15 +22,12 @@ def floors() -> list[str]:
 
 def modules() -> dict[str, Path]:
     """Every module of the package by its dotted name."""
-    return {
-        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
-        for file in sorted(PACKAGE.rglob("*.py"))
-    }
+    return {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in FILES}
 
 
 def imports(file: Path, known: dict[str, Path]) -> Iterator[str]:
     """Modules of dpsql that a file imports anywhere: at load, in a function, or for type checkers only."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "dpsql")
         elif isinstance(node, ast.ImportFrom):

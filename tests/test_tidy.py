@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from support.package_modules import FILES, PACKAGE, nodes_of
 from support.places import ROOT
 
-PACKAGE = ROOT / "dpsql"
-FILES = sorted(PACKAGE.rglob("*.py"))
 MOST_LINES = 450
 LONGEST_FUNCTION = 70
 
@@ -50,9 +49,8 @@ def name(file: Path) -> str:
 def test_sizes(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= MOST_LINES
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, f"{node.name} is long"
+    for node in nodes_of(file, ast.FunctionDef, ast.AsyncFunctionDef):
+        assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, f"{node.name} is long"
 
 
 @pytest.mark.parametrize("file", FILES, ids=name)
@@ -83,12 +81,12 @@ def test_noise_is_drawn_in_one_place() -> None:
 
 @pytest.mark.parametrize("room", EXACT_ROOMS)
 def test_no_floats_decide(room: str) -> None:
-    tree = ast.parse((PACKAGE / room).read_text(encoding="utf-8"))
-    floats = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, float)]
+    floats = [node for node in nodes_of(PACKAGE / room, ast.Constant) if isinstance(node.value, float)]
     casts = [
-        node for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float"
-    ]  # fmt: skip
+        node
+        for node in nodes_of(PACKAGE / room, ast.Call)
+        if isinstance(node.func, ast.Name) and node.func.id == "float"
+    ]
     if room == "noise/int128.py":
         floats = [node for node in floats if node.value != 2.0]  # its way out: noisy integers become floats
     assert floats == [] and casts == []

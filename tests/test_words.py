@@ -7,32 +7,33 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
+from support.package_modules import FILES, PACKAGE, nodes, nodes_of
 from support.places import ROOT
 
-PACKAGE = ROOT / "dpsql"
 WORDS = frozenset({"one", "at", "found", "known", "told", "made", "kept", "asked", "shown", "beside"})
 FURTHER_WORDS = frozenset({"given", "here", "of", "others", "own", "seen", "there", "wanted", "way", "what"})
 """Words of no meaning of their own as names: a reader has to look up what they stand for."""
 
 
-@cache
-def packages() -> dict[str, list[ast.Module]]:
-    """The modules of each package, as syntax trees: what stands in strings and comments does not count."""
-    found = defaultdict(list)
-    for file in sorted(PACKAGE.rglob("*.py")):
-        inside = file.relative_to(PACKAGE).parts
-        found[inside[0] if len(inside) > 1 else "dpsql"].append(ast.parse(file.read_text(encoding="utf-8")))
-    return dict(found)
+def package_of(file: Path) -> str:
+    """The package that a module stands in; "dpsql" for those directly in it."""
+    inside = file.relative_to(PACKAGE).parts
+    return inside[0] if len(inside) > 1 else "dpsql"
 
 
-def bound_names(tree: ast.AST) -> Iterator[str]:
-    """Every name that is given in a module: variables, parameters, attributes, functions, classes, imports under a name."""
-    for node in ast.walk(tree):
+PACKAGES = sorted({package_of(file) for file in FILES})
+
+
+def bound_names(file: Path) -> Iterator[str]:
+    """Every name that is given in a module: variables, parameters, attributes, functions, classes, imports under a name. What
+    stands in strings and comments does not count."""
+    for node in nodes(file):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -48,20 +49,16 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
 @cache
 def counted(words: frozenset[str] = WORDS) -> dict[str, int]:
     """How many names of each package are such words, with or without an underscore in front."""
-    return {
-        package: sum(name.strip("_") in words for tree in trees for name in bound_names(tree))
-        for package, trees in packages().items()
-    }
+    counts = dict.fromkeys(PACKAGES, 0)
+    for file in FILES:
+        counts[package_of(file)] += sum(name.strip("_") in words for name in bound_names(file))
+    return counts
 
 
 def classes_of_one_name() -> dict[str, int]:
     """Public classes whose name another class has as well: how many there are of each name."""
     names = Counter(
-        node.name
-        for trees in packages().values()
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        node.name for file in FILES for node in nodes_of(file, ast.ClassDef) if not node.name.startswith("_")
     )
     return {name: count for name, count in sorted(names.items()) if count > 1}
 
@@ -120,12 +117,12 @@ MOST_CLASSES: dict[str, int] = {
 """Names of classes that still mean more than one thing."""
 
 
-@pytest.mark.parametrize("package", sorted(packages()))
+@pytest.mark.parametrize("package", PACKAGES)
 def test_names_that_say_nothing_become_fewer(package: str) -> None:
     assert counted()[package] <= MOST_WORDS.get(package, 0), f"give names of the domain instead of {sorted(WORDS)}"
 
 
-@pytest.mark.parametrize("package", sorted(packages()))
+@pytest.mark.parametrize("package", PACKAGES)
 def test_further_names_that_say_nothing_become_fewer(package: str) -> None:
     most = MOST_FURTHER_WORDS.get(package, 0)
     assert counted(FURTHER_WORDS)[package] <= most, f"give names of the domain instead of {sorted(FURTHER_WORDS)}"
@@ -139,13 +136,7 @@ def test_no_further_class_name_means_two_things() -> None:
 def test_the_glossary_names_classes_that_there_are() -> None:
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)*)`", text))
-    there = {
-        node.name
-        for trees in packages().values()
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-    }
+    there = {node.name for file in FILES for node in nodes_of(file, ast.ClassDef)}
     assert named and not named - there
 
 
@@ -163,12 +154,10 @@ if __name__ == "__main__":
 def test_docstrings_of_functions_say_what_is_done() -> None:
     """A docstring that begins with a question word is half a sentence: "Return whether ...", not "Whether ..."."""
     half = [
-        f"{package}: {node.name}: {text}"
-        for package, trees in packages().items()
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and (text := ast.get_docstring(node) or "").startswith(
+        f"{file.relative_to(PACKAGE)}: {node.name}: {text}"
+        for file in FILES
+        for node in nodes_of(file, ast.FunctionDef, ast.AsyncFunctionDef)
+        if (text := ast.get_docstring(node) or "").startswith(
             ("Whether ", "What ", "How ", "Which ", "Where ", "Who ", "When ")
         )
     ]

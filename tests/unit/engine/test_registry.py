@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.package_modules import nodes
 
 import dpsql
 from dpsql.engine import registry
@@ -22,7 +23,7 @@ ENGINES = ("duckdb", "postgresql", "spark")
 def imported(file: Path) -> set[str]:
     """Every module that a file imports, at load or later."""
     found = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from support.clinic import build
+from support.package_modules import FILES, PACKAGE, nodes_of
 
-import dpsql
 from dpsql.ledger.reservation import Reservation
 from dpsql.session import pipeline
 from dpsql.session.opening import open_session
@@ -82,14 +82,15 @@ def test_a_failed_measurement_is_answered_and_stored_nowhere(
 
 def test_two_modules_alone_charge_and_measure_and_one_perturbs() -> None:
     """What the order holds for is reached by no other way: calls of these names, looked for in the whole package."""
-    package = Path(dpsql.__file__).parent
     calls: dict[str, set[str]] = {"ledger.reserve": set(), "engine.run": set(), "perturb": set()}
-    for file in package.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            text = ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Name)) else ""
+    for file in FILES:
+        for node in nodes_of(file, ast.Attribute, ast.Name):
+            if (node.id if isinstance(node, ast.Name) else node.attr) not in ("reserve", "run", "perturb"):
+                continue
+            text = ast.unparse(node)
             for called, files in calls.items():
                 if text == called or text.endswith("." + called):
-                    files.add(file.relative_to(package).as_posix())
+                    files.add(file.relative_to(PACKAGE).as_posix())
     both = {"session/pipeline.py", "session/row_export.py"}
     assert calls == {"ledger.reserve": both, "engine.run": both, "perturb": {"session/pipeline.py"}}
 

@@ -9,7 +9,7 @@ import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sql.corpus import ACCEPTED
-from support.places import ROOT
+from support.package_modules import FILES, PACKAGE, nodes_of
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece, lex
@@ -31,11 +31,10 @@ READS = {"tokenize", "parse_one", "transpile", "maybe_parse"}
 
 def test_no_other_module_lexes() -> None:
     reading = {
-        str(file.relative_to(ROOT / "dpsql"))
-        for file in (ROOT / "dpsql").rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute)
-        and (node.attr in READS or (node.attr == "parse" and ast.unparse(node.value) == "sqlglot"))
+        str(file.relative_to(PACKAGE))
+        for file in FILES
+        for node in nodes_of(file, ast.Attribute)
+        if (node.attr in READS or (node.attr == "parse" and ast.unparse(node.value) == "sqlglot"))
     }
     assert reading == {"sql/lexer.py", *OWN_TEXTS}
 

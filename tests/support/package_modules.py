@@ -1,0 +1,25 @@
+"""The package's own modules as syntax trees, each read once in a process: several tests walk all of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from support.places import ROOT
+
+PACKAGE = ROOT / "dpsql"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a file's syntax tree, in the order of `ast.walk`; nobody changes them."""
+    return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+def nodes_of(file: Path, *kinds: type[Any]) -> Iterator[Any]:
+    """Yield the nodes of a file that are of these classes."""
+    return (node for node in nodes(file) if isinstance(node, kinds))
