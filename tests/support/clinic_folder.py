@@ -16,6 +16,7 @@ import pytest
 from dpsql.frontends.cli import status_of
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
+from support.forked import Forked
 from support.places import ROOT
 
 REPOSITORY = ROOT
@@ -133,11 +134,12 @@ def dpsql(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     return run
 
 
-def process(*arguments: str, script: str | None = None, **options: Any) -> subprocess.Popen[str]:
-    """The command line as a process of its own; `script` is Python to run instead, with the same arguments."""
+def process(*arguments: str, script: str | None = None, new: bool = False, **options: Any) -> subprocess.Popen[str]:
+    """The command line as a process of its own; `script` is Python to run instead, with the same arguments; `new`: an interpreter
+    that has imported nothing."""
     start = ["-c", script] if script is not None else ["-m", "dpsql"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PROMPT_TOOLKIT_NO_CPR": "1"}
-    return subprocess.Popen(
-        [sys.executable, *start, *map(str, arguments)],
-        env=environment, text=True, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
-    )  # fmt: skip
+    command, streams = [*start, *map(str, arguments)], {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    if new:
+        return subprocess.Popen([sys.executable, *command], env=environment, text=True, **streams)
+    return Forked(command, env=environment, **streams)

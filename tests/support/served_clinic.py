@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from dpsql.frontends.pgwire.server import Server, ServerState
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
+from support.forked import Forked
 from support.raw_client import Client
 
 PASSWORD = "an honest password"
@@ -43,18 +43,8 @@ class Served:
 
     def start(self) -> Served:
         environment = {**os.environ, "DPSQL_STATE": str(self.state)}
-        command = [
-            sys.executable,
-            "-m",
-            "dpsql",
-            "serve",
-            "-p",
-            str(self.policy),
-            "--listen",
-            "127.0.0.1:0",
-            *self.options,
-        ]
-        self.process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        command = ["-m", "dpsql", "serve", "-p", str(self.policy), "--listen", "127.0.0.1:0", *self.options]
+        self.process = Forked(command, env=environment, stderr=subprocess.PIPE)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
         assert line.startswith(f"serving {self.dataset} on 127.0.0.1:"), line + self.process.stderr.read()

@@ -30,11 +30,12 @@ HEAVY = ("pyarrow", "duckdb", "sqlglot", "numpy", "sqlalchemy", "pydantic", "ric
 def test_help_loads_nothing_heavy() -> None:
     script = f"import sys; from dpsql.frontends.cli import status_of; s = status_of(['--help']); " \
              f"sys.exit(s or (9 if set({HEAVY!r}) & set(sys.modules) else 0))"  # fmt: skip
-    child = process(script=script)
+    child = process(script=script, new=True)
     out, err = child.communicate()
     assert (child.returncode, err) == (0, "") and "demo" in out
     child = process(
-        script=f"import sys, dpsql, dpsql.frontends.python.dbapi; sys.exit(9 if set({HEAVY!r}) & set(sys.modules) else 0)"
+        script=f"import sys, dpsql, dpsql.frontends.python.dbapi; sys.exit(9 if set({HEAVY!r}) & set(sys.modules) else 0)",
+        new=True,
     )
     assert child.wait() == 0
 
@@ -43,7 +44,7 @@ def test_a_query_does_without_pandas(clinic: Clinic) -> None:
     """pandas is installed here, and would be half of the time that the command takes."""
     script = ("import sys, atexit; from dpsql.frontends.cli import main; "
               "atexit.register(lambda: print('pandas', sys.modules.get('pandas'), file=sys.stderr)); main()")  # fmt: skip
-    child = process("query", "-p", "clinic.yaml", BY_REGION, "-f", "csv", script=script)
+    child = process("query", "-p", "clinic.yaml", BY_REGION, "-f", "csv", script=script, new=True)
     out, err = child.communicate()
     assert (child.returncode, err.splitlines()[-1]) == (0, "pandas None") and out.startswith("region,n")
     assert importlib.util.find_spec("pandas") is not None
