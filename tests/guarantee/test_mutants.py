@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from support.forked import LIBRARIES, Forked
 from support.places import ROOT
 from support.syntax_mutations import mutated
 
@@ -40,19 +40,22 @@ def is_run(mutant: Mutant) -> bool:
 
 
 def copied(folder: Path) -> Path:
-    """A copy of the package in `folder`, beside the tests."""
-    shutil.copytree(ROOT / "dpsql", folder / "dpsql", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    """A copy of the package in `folder`, beside the tests, with what is compiled of both: the copies have the same times."""
+    shutil.copytree(ROOT / "dpsql", folder / "dpsql")
+    shutil.copytree(ROOT / "tests", folder / "tests")
     return folder
 
 
 def run(folder: Path, tests: list[str], only: str) -> tuple[int, str]:
     """Exit status of some tests (0: all passed, 1: some failed) and what they printed."""
     mine = {"PYTHONPATH": os.pathsep.join([str(folder), str(folder / "tests")]), "DPSQL_STATE": str(folder / "state")}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line"]
+    command = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line"]
     command += [str(folder / "tests" / test) for test in tests] + (["-k", only] if only else [])
-    done = subprocess.run(command, cwd=folder, env={**os.environ, **mine}, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
+    with Forked(
+        command, LIBRARIES, {**os.environ, **mine}, folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as child:
+        printed, _ = child.communicate()
+    return child.returncode, printed
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
@@ -67,6 +70,8 @@ def test_mutants_are_noticed_by_their_tests(mutant: Mutant, tmp_path: Path) -> N
     place = copied(tmp_path) / "dpsql" / mutant.file
     source = place.read_text(encoding="utf-8")
     place.write_text(mutated(source, mutant.function, mutant.old, mutant.new), encoding="utf-8")
+    for compiled in (place.parent / "__pycache__").glob(f"{place.stem}.*"):
+        compiled.unlink()
     status, printed = run(tmp_path, mutant.tests.split(), mutant.only)
     assert status == 1, printed[-2000:]
     assert "No module named" not in printed
