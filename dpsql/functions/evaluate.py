@@ -25,9 +25,12 @@ def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
     name = expression.function
     if name in _LAZY:
         return _LAZY[name](expression, row)
-    values = [evaluate(argument, row) for argument in expression.arguments]
-    if any(value is None for value in values):
-        return None
+    values = []
+    for argument in expression.arguments:
+        value = evaluate(argument, row)
+        if value is None:
+            return None
+        values.append(value)
     try:
         result = REGISTRY[name].of_values(*values)
     except (OverflowError, ValueError, ZeroDivisionError):

@@ -6,12 +6,12 @@ import random
 from collections.abc import Iterator
 from datetime import date, timedelta
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from unit.functions.test_key_narrowing import named, rows_for
 
 from dpsql.frontends.rendering.formats import as_object
 from dpsql.functions.evaluate import evaluate
@@ -306,12 +306,6 @@ def condition(chance: random.Random, depth: int) -> Expr:
     return call(chance.choice(("eq", "ne", "lt", "le", "gt", "ge")), COLUMNS[name], literal(chance.choice(values)))
 
 
-def named(expression: Expr) -> set[str]:
-    if isinstance(expression, Column):
-        return {expression.name}
-    return set().union(*map(named, getattr(expression, "arguments", ())))
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_narrowing_is_sound_and_no_row_with_a_label_is_lost(seed: int) -> None:
     """A key that was left out is that of no row that passes, and where no note is due every such row has a key."""
@@ -323,11 +317,8 @@ def test_narrowing_is_sound_and_no_row_with_a_label_is_lost(seed: int) -> None:
             assert values is not None
             source = Filter(TABLE, asked)
             (left,) = remaining(source, [(key, values)], ()).values
-            columns = sorted(named(key) | named(asked))
-            rows = [dict(zip(columns, row, strict=True)) for row in product(*(RAW[name] for name in columns))]
-            passing = {
-                evaluate(key, row) for row in chance.sample(rows, min(300, len(rows))) if evaluate(asked, row) is True
-            }
+            rows = rows_for(named(key) | named(asked), chance, RAW, 300)
+            passing = {evaluate(key, row) for row in rows if evaluate(asked, row) is True}
             assert not passing & (set(values) - set(left)), (key, asked)
             if not leaves_out(source, key, values):
                 assert passing <= set(left), (key, asked)

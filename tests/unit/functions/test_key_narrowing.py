@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from itertools import product
+from math import prod
 from typing import Any
 
 import pytest
@@ -55,9 +55,19 @@ INSIDE = {
 
 
 def rows_for(columns: set[str], chance: random.Random, raw: dict[str, Any], most: int = 400) -> list[dict[str, Any]]:
-    every = list(product(*(raw[name] for name in sorted(columns))))
-    chosen = every if len(every) <= most else chance.sample(every, most)
-    return [dict(zip(sorted(columns), values, strict=True)) for values in chosen]
+    """Every combination of raw values, or as many as `most` of them by chance, of which alone rows are made."""
+    names, total = sorted(columns), prod(len(raw[name]) for name in columns)
+    numbers = range(total) if total <= most else chance.sample(range(total), most)
+    return [numbered_row(names, raw, number) for number in numbers]
+
+
+def numbered_row(names: list[str], raw: dict[str, Any], number: int) -> dict[str, Any]:
+    """The combination of that number in the order of `itertools.product`."""
+    row = {}
+    for name in reversed(names):
+        number, place = divmod(number, len(raw[name]))
+        row[name] = raw[name][place]
+    return row
 
 
 def named(expression: Expr) -> set[str]:
