@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
+from support.database_files import create_database
 
 POLICY = """
 dataset: clinic
@@ -28,18 +28,16 @@ tables:
     foreign_keys: {{patient_id: patients.patient_id}}
     columns: {{cost: {{type: real, lower: 0, upper: 1000}}}}
 """
+DATA = """
+CREATE TABLE patients AS SELECT i AS patient_id, ['north', 'south'][1 + i % 2] AS region, 20 + i % 60 AS age,
+    50.0 + i % 50 AS weight FROM range(1000) t(i);
+CREATE TABLE visits AS SELECT i % 1000 AS patient_id, 10.0 * (i % 7) AS cost FROM range(3000) t(i);
+"""
 
 
 def build(folder: Path, epsilon: int = 1000) -> Path:
     """The data and the policy file in `folder`."""
-    with duckdb.connect(str(folder / "clinic.duckdb")) as connection:
-        connection.execute(
-            "CREATE TABLE patients AS SELECT i AS patient_id, ['north', 'south'][1 + i % 2] AS region, "
-            "20 + i % 60 AS age, 50.0 + i % 50 AS weight FROM range(1000) t(i)"
-        )
-        connection.execute(
-            "CREATE TABLE visits AS SELECT i % 1000 AS patient_id, 10.0 * (i % 7) AS cost FROM range(3000) t(i)"
-        )
+    create_database(folder / "clinic.duckdb", DATA)
     path = folder / "clinic.yaml"
     path.write_text(POLICY.format(epsilon=epsilon))
     return path

@@ -16,6 +16,7 @@ import pytest
 from dpsql.frontends.cli import status_of
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
+from support.database_files import create_database
 from support.forked import Forked
 from support.places import ROOT
 
@@ -97,8 +98,7 @@ def bare_clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli
     folder = tmp_path / "clinic"
     folder.mkdir()
     (folder / "clinic.yaml").write_text(POLICY)
-    with duckdb.connect(str(folder / "clinic.duckdb")) as connection:
-        connection.execute(BUILD)
+    create_database(folder / "clinic.duckdb", BUILD)
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     for name in ("DPSQL_POLICY", "DPSQL_ANALYST"):
         monkeypatch.delenv(name, raising=False)

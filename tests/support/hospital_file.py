@@ -7,6 +7,8 @@ from pathlib import Path
 
 import duckdb
 
+from support.database_files import create_database
+
 POLICY = """
 dataset: hospital
 source: duckdb:///hospital.duckdb
@@ -50,9 +52,7 @@ FROM range(3 * {count}) t(i)
 def build_data(folder: Path, count: int = 1200) -> None:
     """The data in `folder`, in place of what is there. Wards 5 and 6 are outside the policy's bounds."""
     part = folder / "part.duckdb"
-    with duckdb.connect(str(part)) as connection:
-        connection.execute(PATIENTS.format(count=count))
-        connection.execute(_VISITS.format(count=count))
+    create_database(part, f"{PATIENTS.format(count=count)};{_VISITS.format(count=count)}")
     os.replace(part, folder / "hospital.duckdb")
 
 

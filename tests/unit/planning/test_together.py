@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from support.database_files import create_database
 from support.exact_session import exact_session
 from support.gates import NoiselessGate
 from support.released_blocks import Keyed
@@ -49,11 +50,11 @@ TILES = [BY_BOTH, BY_REGION, BY_KIND, IN_ALL]
 def shop(folder: Path, accountant: str = "pure", neighbours: str = "add_remove", gate: Gate | None = None) -> Session:
     database = folder / "shop.duckdb"
     if not database.exists():
-        with duckdb.connect(str(database)) as connection:
-            connection.execute(
-                "CREATE TABLE sales AS SELECT i % 900 AS buyer, ['north', 'south', 'east', NULL][1 + i % 4] AS region, "
-                "1 + (i // 7) % 6 AS kind, 'x' AS note, i % 50.0 AS paid FROM range(2000) r(i)"
-            )
+        create_database(
+            database,
+            "CREATE TABLE sales AS SELECT i % 900 AS buyer, ['north', 'south', 'east', NULL][1 + i % 4] AS region, "
+            "1 + (i // 7) % 6 AS kind, 'x' AS note, i % 50.0 AS paid FROM range(2000) r(i)",
+        )
     path = folder / f"{accountant}-{neighbours}.yaml"
     path.write_text(POLICY.format(accountant=accountant, neighbours=neighbours))
     if gate is None:

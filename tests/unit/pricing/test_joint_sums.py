@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from support.database_files import create_database
 
 from dpsql.pricing.pricing import charged_noises
 from dpsql.privacy.mechanisms import gaussian, laplace
@@ -43,11 +44,11 @@ tables:
 @pytest.fixture(params=["pure", "zcdp"])
 def session(request: pytest.FixtureRequest, tmp_path: Path) -> Session:
     """Cell 1 holds every kind of value in x and y, all others nothing."""
-    with duckdb.connect(str(tmp_path / "sharing.duckdb")) as connection:
-        connection.execute(
-            "CREATE TABLE t AS SELECT 1 AS cell, v AS x, v AS y, TRY_CAST(v AS BIGINT) AS z, 4 AS w, 0.55 AS v, 'a' AS name "
-            f"FROM (VALUES {VALUES}) AS s(v)"
-        )
+    create_database(
+        tmp_path / "sharing.duckdb",
+        "CREATE TABLE t AS SELECT 1 AS cell, v AS x, v AS y, TRY_CAST(v AS BIGINT) AS z, 4 AS w, 0.55 AS v, 'a' AS name "
+        f"FROM (VALUES {VALUES}) AS s(v)",
+    )
     path = tmp_path / "policy.yaml"
     path.write_text(POLICY.format(accountant=request.param, groups=GROUPS))
     return open_session(path, create_ledger=True)

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from support.database_files import create_database
 
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
@@ -52,11 +53,11 @@ def session(
     """Key 1 has 2,000 rows of 1,000 persons, key 2 all rows of one person."""
     database = folder / "keys.duckdb"
     if not database.exists():
-        with duckdb.connect(str(database)) as connection:
-            connection.execute(
-                "CREATE TABLE t AS SELECT i // 2 AS person, 1 AS k, 5.0 AS x FROM range(2000) r(i) "
-                "UNION ALL SELECT 5000, 2, 5.0 FROM range(12)"
-            )
+        create_database(
+            database,
+            "CREATE TABLE t AS SELECT i // 2 AS person, 1 AS k, 5.0 AS x FROM range(2000) r(i) "
+            "UNION ALL SELECT 5000, 2, 5.0 FROM range(12)",
+        )
     name = f"{accountant}-{neighbours}-{rows}"
     path = folder / f"{name}.yaml"
     text = POLICY.format(accountant=accountant, neighbours=neighbours, rows=rows, name=name)

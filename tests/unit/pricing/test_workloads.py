@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-import duckdb
 import pytest
+from support.database_files import create_database
 
 from dpsql.engine.emit.measurements import texts
 from dpsql.errors.exceptions import Refusal
@@ -44,12 +44,12 @@ ROLLUP = "SELECT region, kind, COUNT(*) AS n FROM sales GROUP BY ROLLUP (region,
 def session(folder: Path, accountant: str = "pure", neighbours: str = "add_remove") -> Session:
     database = folder / "shop.duckdb"
     if not database.exists():
-        with duckdb.connect(str(database)) as connection:
-            connection.execute(
-                "CREATE TABLE sales AS SELECT i % 900 AS buyer, ['north', 'south', 'east', 'elsewhere', NULL][1 + i % 5] AS region, "
-                "1 + (i // 7) % 7 AS kind, DATE '2024-01-01' + (i % 70)::INTEGER AS day, 'x' AS note, i % 50.0 AS paid "
-                "FROM range(2000) r(i)"
-            )
+        create_database(
+            database,
+            "CREATE TABLE sales AS SELECT i % 900 AS buyer, ['north', 'south', 'east', 'elsewhere', NULL][1 + i % 5] AS region, "
+            "1 + (i // 7) % 7 AS kind, DATE '2024-01-01' + (i % 70)::INTEGER AS day, 'x' AS note, i % 50.0 AS paid "
+            "FROM range(2000) r(i)",
+        )
     path = folder / f"{accountant}-{neighbours}.yaml"
     path.write_text(POLICY.format(accountant=accountant, neighbours=neighbours))
     opened = open_session(path, create_ledger=True)
