@@ -14,6 +14,7 @@ import click
 
 from benchmarks import (
     accuracy,
+    audit_peers,
     clients,
     cold,
     compare,
@@ -61,6 +62,12 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--cold", "cold_", is_flag=True, help="cold start of the command line")
 @click.option("--peers", callback=_peers, help=f"time beside other systems, with commas: {','.join(PEERS)}")
 @click.option("--errors", "errors_", callback=_peers, help="the error beside them, which a busy machine may measure")
+@click.option(
+    "--audit",
+    "audit_",
+    callback=_peers,
+    help="audit them from outside, and dpsql: samples over databases of neighbours",
+)
 @click.option(
     "--gate", is_flag=True, help="--errors: exit with 1 where another system's error is smaller, measured twice"
 )
@@ -114,6 +121,10 @@ def main(**given: Any) -> None:
             if part in ("errors", "ranks") and given["gate"]:
                 failed += _gate(found, given, folder)
             _say(f"wrote {report.write(out, part, command, (before, os.getloadavg()[0]), found)}")
+            if (
+                part == "audit"
+            ):  # beside results.md and never in docs: what is found in other software is told there first
+                (out / "audit.md").write_text(audit_peers.as_markdown(found), encoding="utf-8")
     for path in [*report.render(out), *(report.rewrite_docs(out, PAGE) if given["docs"] else [])]:
         _say(f"wrote {path}")
     if failed:
@@ -184,6 +195,9 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
             folder, environments, given["errors_"], rows=size, seconds=seconds, say=_say, cases=cases
         )
 
+    def audited() -> Any:
+        return audit_peers.audit(folder, given["environments"] or folder / "peers", given["audit_"], _say)
+
     def many(found: list[Any]) -> Any:
         return [asdict(one) for one in found]
 
@@ -202,6 +216,7 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         "peers": (bool(given["peers"]), peers),
         "errors": (bool(given["errors_"] and usual), lambda: wrong(usual)),
         "ranks": (bool(given["errors_"] and ranked), lambda: wrong(ranked)),
+        "audit": (bool(given["audit_"]), audited),
         "accuracy": (given["accuracy_"], accurate),
         "coverage": (given["coverage_"], lambda: coverage.coverage(folder, repeat, _say)),
         "combinations": (

@@ -22,6 +22,7 @@ from support.places import ROOT
 import dpsql.session.pipeline
 from benchmarks import (
     accuracy,
+    audit_peers,
     chart,
     clients,
     cold,
@@ -352,6 +353,59 @@ def test_a_peer_is_asked_in_its_own_process(tmp_path: Path, monkeypatch: pytest.
     if report.find_spec("matplotlib"):
         chart.draw_peers(found, chart_of)
         assert "svg" in chart_of.read_text()[:400]
+
+
+LEAKING = """
+import math, random
+import pyarrow.parquet as pq
+
+class Peer:
+    def __init__(self, facts):
+        self.facts, self.rows = facts, pq.read_table(facts["data"]).to_pylist()
+
+    def ask(self, question):
+        sums = {region: 0.0 for region in self.facts["regions"]}
+        for row in self.rows:
+            if math.isinf(row["amount"] or 0.0):
+                raise ValueError("an infinite amount")
+            value = 1.0 if question == "Q10" else min(max(row["amount"] or 0.0, 0.0), 500.0)
+            sums[row["region"]] += value
+        size = {"Q10": self.facts["max_rows"], "Q11": 500.0 * self.facts["max_rows"] / 20}[question]
+        scale = size / self.facts["epsilon"]
+        noise = lambda: random.expovariate(1 / scale) - random.expovariate(1 / scale)
+        return [((region,), [total + noise()]) for region, total in sums.items()]
+"""
+"""Counts that are private while nobody has more rows than allowed; sums with a twentieth of their noise; an error at a value."""
+
+
+def test_other_systems_are_audited_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is wrong with a system is found over one pair of databases, too, and nothing is found of dpsql."""
+    (tmp_path / "leaking.py").write_text(LEAKING)
+    (tmp_path / "serve.py").write_text((ROOT / "benchmarks" / "peers" / "serve.py").read_text())
+    monkeypatch.setattr("benchmarks.peers.drive.HERE", tmp_path)
+    monkeypatch.setitem(PEERS, "leaking", ("leaking", ()))
+    place = tmp_path / "environments" / "leaking"
+    venv.create(place, with_pip=False)
+    (next(place.glob("lib/python*")) / "site-packages" / "own.pth").write_text("\n".join(sys.path))
+    (place / "ready").touch()
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr(audit_peers, "ASKED_AGAIN", 400)
+    told: list[str] = []
+    records = audit_peers.audit(tmp_path, tmp_path / "environments", ["leaking"], told.append, asked=16)
+    own = [record for record in records if record["system"] == "dpsql"]
+    assert len(own) == 2 * sum(map(len, audit_peers.NEWCOMERS.values())) and not any(record["found"] for record in own)
+    assert any(record["bound"] > 0.2 for record in own) and all(record["trials"] == 16 * 50 for record in own)
+    found = {(record["level"], record["newcomer"], record["question"]) for record in records if record["found"]}
+    counted, summed = (question.title for question in audit_peers.QUESTIONS)
+    assert ("row", "a row at the upper bound", summed) in found and ("row", "an infinite row", counted) in found
+    assert ("user", "three times max_rows rows", counted) in found
+    assert (
+        not {("row", "a row at the upper bound", counted), ("user", "max_rows rows at the upper bound", counted)}
+        & found
+    )
+    page = audit_peers.as_markdown(records)
+    assert "FOUND: " in page and "Neighbour: one user more, in region-00000" in page
+    assert any("FOUND" in words for words in told)
 
 
 def test_a_peer_that_is_not_there_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,10 @@ from typing import Any
 import duckdb
 
 from dpsql.audit.distances import covers
-from dpsql.audit.observation import RecordedEngine, answer_bytes
-from dpsql.audit.questions import Question
-from dpsql.audit.synthetic import Synthetic, audited, load
+from dpsql.audit.findings import CHARGES, ENGINE_ERRORS, LEDGER, LIMITS, PROMISE, STORED, UNIQUE_KEYS, Finding, Rule
+from dpsql.audit.observation import RecordedEngine, answer_bytes, planned_question
+from dpsql.audit.questions import MEASURED_AS_ONE, Question
+from dpsql.audit.synthetic import Synthetic, as_sql, audited, load
 from dpsql.audit.verify_export import Audit
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
@@ -80,16 +81,17 @@ class ChargeAudit:
         self.synthetic = Synthetic(self.policy)
         self.connection = duckdb.connect(config={"threads": 1})
         self.fill()
-        self.problems: list[str] = []
+        self.findings: list[Finding] = []
 
     def fill(self) -> None:
         """The crowd in all tables."""
         load(self.connection, self.synthetic.database(self.synthetic.crowd))
 
-    def expect(self, holds: bool, problem: str) -> None:
-        """Note a problem where something does not hold."""
+    def expect(self, holds: bool, problem: str, rule: Rule = CHARGES, question: Question | None = None) -> None:
+        """Note a finding where something does not hold; the database is the crowd."""
         if not holds:
-            self.problems.append(problem)
+            databases = as_sql(self.policy, self.synthetic.database(self.synthetic.crowd))
+            self.findings.append(Finding(question, problem, rule, databases))
 
     def epsilon_for(self, answers: Fraction) -> Fraction:
         """Return the epsilon of a budget for so many questions of the default price, as the policy's accountant adds them up."""
@@ -116,27 +118,28 @@ class ChargeAudit:
             yield session
 
 
-def check_charges(policy: Policy, questions: Sequence[Question]) -> list[str]:
-    """Problems of charges, found with `questions` (that are answered) and with limits that are reached."""
+def check_charges(policy: Policy, questions: Sequence[Question]) -> list[Finding]:
+    """What is wrong with charges, found with `questions` (that are answered) and with limits that are reached."""
     with tempfile.TemporaryDirectory(prefix="dpsql-audit-") as name:
         audit = ChargeAudit(policy, Path(name))
         for check in CHECKS:
             try:
                 check(audit, questions)
             except Error as error:  # a ledger that does not believe itself, say
-                audit.problems.append(
-                    f"real sessions end with an error that nobody caused: {error.text().splitlines()[0]}"
-                )
-        return audit.problems
+                words = error.text().splitlines()[0]
+                audit.expect(False, f"real sessions end with an error that nobody caused: {words}", PROMISE)
+        return audit.findings
 
 
-def _answer_of(session: Session, question: Question, **more: Any) -> Any:
+def _answer_of(session: Session, question: Question) -> Any:
     """The release, or the error, of a question under its settings."""
     before = session.options
     try:
         for setting in question.settings:
             session.execute(f"SET {setting}")
-        return session.execute(question.sql, **more)
+        if question.kind == MEASURED_AS_ONE:
+            return session.answer(planned_question(session, question))
+        return session.execute(question.sql)
     except Error as error:
         return error
     finally:
@@ -148,7 +151,7 @@ def _price(session: Session, question: Question) -> Price:
     try:
         for setting in question.settings:
             session.execute(f"SET {setting}")
-        return session.plan(session.planner.parse(question.sql, None)).price
+        return planned_question(session, question).price
     finally:
         session.options = before
 
@@ -165,12 +168,12 @@ def _paid_once_and_first(audit: ChargeAudit, questions: Sequence[Question]) -> N
             charge = {name: after[name] - before.get(name, 0) for name in after}
             words = " ".join(question.sql.split())
             if isinstance(release, Error):
-                audit.expect(not any(charge.values()), f"a refused question was charged: {words}")
+                audit.expect(not any(charge.values()), f"a refused question was charged: {words}", LIMITS, question)
                 continue
-            audit.expect(not engine.spent or covers(charge, price), f"the charge is below the price: {words}")
-            audit.expect(
-                all(spent == after for spent in engine.spent), f"data was read before the whole charge: {words}"
-            )
+            below = f"the charge is below the price: {words}"
+            audit.expect(not engine.spent or covers(charge, price), below, CHARGES, question)
+            early = f"data was read before the whole charge: {words}"
+            audit.expect(all(spent == after for spent in engine.spent), early, CHARGES, question)
         _added_up(audit, session.ledger)
 
 
@@ -183,11 +186,14 @@ def _stored(audit: ChargeAudit, questions: Sequence[Question]) -> None:
             spent, words = dict(session.ledger.spent()), " ".join(question.sql.split())
             again = _answer_of(session, question)
             if isinstance(first, Error) or isinstance(again, Error):
-                audit.expect(isinstance(first, Error), f"the same question is refused at the second time: {words}")
+                refused = f"the same question is refused at the second time: {words}"
+                audit.expect(isinstance(first, Error), refused, STORED, question)
                 continue
             audit.expect(
                 answer_bytes(again) == answer_bytes(first) and dict(session.ledger.spent()) == spent,
                 f"the same question again is not the same answer for free: {words}",
+                STORED,
+                question,
             )
         engine.version = "later"
         before = dict(session.ledger.spent())
@@ -195,6 +201,8 @@ def _stored(audit: ChargeAudit, questions: Sequence[Question]) -> None:
         audit.expect(
             not answered or dict(session.ledger.spent()) != before,
             "a stored answer is given for data that have changed",
+            STORED,
+            questions[0],
         )
         _added_up(audit, session.ledger)
 
@@ -208,7 +216,8 @@ def _added_up(audit: ChargeAudit, ledger: Ledger) -> None:
             if name in facts:
                 facts[name] = {dimension: int(amount) for dimension, amount in facts[name].items()}
         book.add(facts, entry.body, entry.digest)
-    audit.problems += book.problems
+    for problem in book.problems:
+        audit.expect(False, problem, LEDGER)
     spent = {name: amount for name, amount in ledger.spent().items() if amount}
     added = {name: amount for name, amount in book.spent.get("dataset", {}).items() if amount}
     audit.expect(spent == added, f"the ledger says that {spent} is spent, its entries that {added} is")
@@ -222,13 +231,13 @@ def _ended(audit: ChargeAudit, questions: Sequence[Question]) -> None:
         engine: Any = session.context.engine
         limits = session.ledger.limits()
         answers = _answers(session, questions[0], engine)
-        audit.expect(0 < answers < MOST_ASKED, f"{answers} answers were given under a budget for two")
-        audit.expect(not engine.queries, "a question that the budget refused was asked of the data")
+        audit.expect(0 < answers < MOST_ASKED, f"{answers} answers were given under a budget for two", LIMITS)
+        audit.expect(not engine.queries, "a question that the budget refused was asked of the data", LIMITS)
         _added_up(audit, session.ledger)
         charges = [entry.facts["charge"] for entry in session.ledger.history() if entry.facts["kind"] == "charge"]
         for name, limit in limits.items():
             spent = sum(int(charge.get(name, 0)) for charge in charges)
-            audit.expect(spent <= limit, f"{name}: {spent} was charged of {limit}")
+            audit.expect(spent <= limit, f"{name}: {spent} was charged of {limit}", LIMITS)
         audit.expect(len(charges) == answers, f"{answers} answers have {len(charges)} charges")
 
 
@@ -273,12 +282,13 @@ def _within_every_limit(audit: ChargeAudit, questions: Sequence[Question]) -> No
     with audit.session(policy, "analysts", "audit") as session:
         session.execute("SET dp.reuse = off")
         answers = _answers(session, questions[0], session.context.engine)
-        audit.expect(answers == 1, f"{answers} answers were given to an analyst who may have one")
+        audit.expect(answers == 1, f"{answers} answers were given to an analyst who may have one", LIMITS)
         for entry in session.ledger.history():
             named = set(entry.facts.get("scopes", ())) if entry.facts["kind"] == "charge" else None
             audit.expect(
                 named is None or {"dataset", "analyst:audit"} <= named,
                 f"an analyst's charge goes to {sorted(named or ())} alone",
+                LIMITS,
             )
 
 
@@ -293,9 +303,10 @@ def _kept_after_a_failure(audit: ChargeAudit, questions: Sequence[Question]) -> 
             )
         try:
             answer = _answer_of(session, questions[0])
-            audit.expect(isinstance(answer, Error), "an engine that fails gives an answer")
+            audit.expect(isinstance(answer, Error), "an engine that fails gives an answer", ENGINE_ERRORS)
             if isinstance(answer, Error):
-                audit.expect(CANARY not in f"{answer.text()} {answer!r}", "the engine's own words are in an error")
+                said = f"{answer.text()} {answer!r}"
+                audit.expect(CANARY not in said, "the engine's own words are in an error", ENGINE_ERRORS)
                 read = any(session.context.engine.spent)  # type: ignore[attr-defined]
                 spent = any(session.ledger.spent().values())
                 audit.expect(spent or not read, "a question that failed over the data was not charged")
@@ -319,13 +330,14 @@ def _kept_in_a_backup(audit: ChargeAudit, questions: Sequence[Question]) -> None
     url = f"sqlite:///{path}"
     try:
         open_ledger(url, audit.policy.dataset, create=True, state=audit.state).close()
-        audit.problems.append("a ledger that is gone is made anew, with the whole budget")
+        audit.expect(False, "a ledger that is gone is made anew, with the whole budget", LEDGER)
         return
     except Error:
         restore(audit.folder / "backup", url, audit.policy.dataset, state=audit.state)
     with open_ledger(url, audit.policy.dataset, state=audit.state) as ledger:
         forgotten = {name for name, amount in spent.items() if ledger.spent().get(name, 0) < amount}
-        audit.expect(not forgotten, f"a backup that is put back forgets what was spent: {', '.join(sorted(forgotten))}")
+        names = ", ".join(sorted(forgotten))
+        audit.expect(not forgotten, f"a backup that is put back forgets what was spent: {names}", LEDGER)
 
 
 def _promises_kept(audit: ChargeAudit, questions: Sequence[Question]) -> None:
@@ -345,7 +357,8 @@ def _promises_kept(audit: ChargeAudit, questions: Sequence[Question]) -> None:
             load(audit.connection, twice)
             answer = _answer_of(session, question)
             audit.fill()
-            audit.expect(isinstance(answer, Error), f"keys of {', '.join(broken)} occur twice, and there is an answer")
+            words = f"keys of {', '.join(broken)} occur twice, and there is an answer"
+            audit.expect(isinstance(answer, Error), words, UNIQUE_KEYS, question)
             return
 
 

@@ -7,9 +7,9 @@ it, and no release is stored, so that every question reaches the engine.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpsql.audit.questions import MEASURED_AS_ONE, Question
 from dpsql.engine.contract import Engine, ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
@@ -30,12 +31,16 @@ from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
-from dpsql.planning.planner import Planner
+from dpsql.planning.planner import Planned, Planner
+from dpsql.planning.together import Goal
 from dpsql.policy import Policy
+from dpsql.pricing.explain import PrivacyPlan
+from dpsql.pricing.options import Reuse
 from dpsql.privacy.mechanisms.contract import Law, Noise, Selection
 from dpsql.release.release import Release
 from dpsql.release.sandbox import shared_sandbox
 from dpsql.session.session import Session
+from dpsql.sql.split import split_file
 
 NO_STORE: Any = None
 """Nothing is reused (dp.reuse is off), so that every question reaches the engine."""
@@ -245,8 +250,28 @@ class ObservedSession:
         finally:
             self.session.options = self._options
 
+    def planned(self, question: Question) -> Planned:
+        """Return the priced plan of a question under the options of now. Raises its refusal."""
+        planned = planned_question(self.session, question)
+        return replace(planned, options=replace(planned.options, reuse=Reuse.OFF))
+
+    def explained(self, question: Question) -> PrivacyPlan:
+        """Return what EXPLAIN says of a question."""
+        if question.kind != MEASURED_AS_ONE:
+            return self.session.explain(question.sql)
+        return self.session.explain_planned(self.planned(question))
+
+    def ask(self, question: Question) -> Observed:
+        """Run one question, as `observe` does; its own options are not set."""
+        if question.kind != MEASURED_AS_ONE:
+            return self.observe(question.sql)
+        return self._noted(lambda: self.session.answer(self.planned(question)))
+
     def observe(self, sql: str, parameters: Any = None) -> Observed:
-        """Run one question and note everything."""
+        """Run one statement and note everything."""
+        return self._noted(lambda: self.session.execute(sql, parameters))
+
+    def _noted(self, run: Callable[[], Release]) -> Observed:
         gate = self.gate
         if isinstance(gate, RecordingGate):
             gate.blocks = []
@@ -255,7 +280,7 @@ class ObservedSession:
         said: tuple[object, ...] = ()
         charged, columns, answer = False, [], b""
         try:
-            release = self.session.execute(sql, parameters)
+            release = run()
             outcome = "answered"
             columns = [(column.name, column.type.value) for column in release.columns]
             answer, receipt = answer_bytes(release), release.receipt
@@ -264,6 +289,18 @@ class ObservedSession:
             outcome, charged = error.text(), error.charged
         blocks = gate.blocks if isinstance(gate, RecordingGate) else []
         return Observed(outcome, charged, columns, said, answer, self.engine.queries, self.ledger.charges, blocks)
+
+
+def planned_question(session: Session, question: Question) -> Planned:
+    """Return the priced plan of a question; of statements that are measured as one that of the first, with the blocks of all of
+    them. Raises their refusals."""
+    if question.kind != MEASURED_AS_ONE:
+        return session.plan(session.planner.parse(question.sql, None))
+    options = replace(session.options, reuse=Reuse.ON)  # what is never stored is measured alone
+    statements = [session.planner.parse(piece.sql, None) for piece in split_file(question.sql)]
+    alone = [session.plan(statement, None, options) for statement in statements]
+    together = session.plan_together(alone, Goal())
+    return next((plan.questions[0] for plan in together if plan.places[0] == 0), alone[0])
 
 
 def answer_bytes(release: Release) -> bytes:

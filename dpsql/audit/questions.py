@@ -16,6 +16,7 @@ MOST_OF_A_TABLE, MOST_OF_A_KIND = 80, 2
 """Questions about one table, and of them those of one kind."""
 MOST_PAST, LONGEST_LOGGED = 40, 2_000
 """Questions that were asked before, and the length at which the audit log cuts them."""
+MEASURED_AS_ONE = "measured as one"
 SEEN_ONLY = ("failing", "refused")
 """Kinds that are asked for what can be seen of them over different data, and not for how far their numbers move."""
 
@@ -23,7 +24,8 @@ SEEN_ONLY = ("failing", "refused")
 @dataclass(frozen=True)
 class Question:
     """A statement and the options that are set before it (`dp.max_groups = 2`). `origin`: where it comes from; `kind`: questions
-    of one kind rest on the same argument of docs/privacy.md."""
+    of one kind rest on the same argument of docs/privacy.md. Of the kind `MEASURED_AS_ONE` are statements behind each other, as
+    `dpsql run --workload` answers them, of which the first one is the answer."""
 
     sql: str
     settings: tuple[str, ...] = ()
@@ -87,6 +89,9 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
     name, keys = _name(table.name), [_name(c.name) for c in listed]
     yield "count", f"SELECT COUNT(*) AS n FROM {name}"
     yield "gaussian", f"SELECT COUNT(*) AS n FROM {name}", "dp.mechanism = 'gaussian'"
+    yield "laplace", f"SELECT COUNT(*) AS n FROM {name}", "dp.mechanism = 'laplace'"
+    for key in keys[:1]:
+        yield "laplace", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", "dp.mechanism = 'laplace'"
     if unit is not None and not policy.unit_joins(table.name):
         yield "units", f"SELECT COUNT(DISTINCT {_name(unit)}) AS n FROM {name}"
         for key in keys[:1]:
@@ -110,6 +115,11 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
         sizes = f"SELECT *, COUNT(*) OVER (PARTITION BY {_name(unit)}) AS size FROM {name}"
         # True of every unit. If the size were that of all units together, one unit more would turn it for each of their rows.
         yield "window size", f"SELECT COUNT(*) AS n FROM ({sizes}) WHERE (size - 1) % {2 * most} < {most}"
+    for number, key in enumerate(keys[1:2], 1):
+        sums = [f"SUM({_name(column.name)}) AS s" for column in numbers[:1]] or ["COUNT(*) AS n"]
+        for measure in ("COUNT(*) AS n", *sums):
+            tables = [f"SELECT {each}, {measure} FROM {name} GROUP BY {each}" for each in (keys[number - 1], key)]
+            yield MEASURED_AS_ONE, ";\n".join([*tables, f"SELECT {measure} FROM {name}"])
     yield from _joined(policy, table)
     yield from _stages(name, keys[:1], numbers[:1])
     yield "union", f"SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM {name} UNION ALL SELECT 2 AS one FROM {name})"

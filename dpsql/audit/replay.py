@@ -8,9 +8,10 @@ involved. No difference proves nothing by itself, so the largest share of each c
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -18,6 +19,7 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.audit.distances import Verdict, compare, covers
+from dpsql.audit.findings import CHARGES, KEPT_ROWS, PROMISE, Finding, rule_of
 from dpsql.audit.observation import NOTICES, Observed, ObservedSession
 from dpsql.audit.questions import Question
 from dpsql.audit.synthetic import PROFILES, Data, Profile, Synthetic, as_sql, audited, load, sharpened
@@ -38,21 +40,14 @@ ORDERS_AFTER = 3
 ODD = next(profile for profile in PROFILES if profile.default == "odd")
 
 
-@dataclass
-class Finding:
-    """What broke: the question, what differed, which line of docs/privacy.md it breaks, and the two databases as SQL."""
-
-    question: Question
-    problem: str
-    section: str
-    left: list[str] = field(default_factory=list)
-    right: list[str] = field(default_factory=list)
+Pair = tuple[list[str], list[str]]
+"""Statements that make two databases."""
 
 
 @dataclass
 class Replayed:
     """One question after its replay. `reached`: for each block and term the largest share of its claimed L1 distance;
-    `worst`: the two runs that reached most; `outcome`: "answered" or the refusal."""
+    `worst`: the two runs that reached most, and `worst_databases` makes them as SQL; `outcome`: "answered" or the refusal."""
 
     question: Question
     outcome: str
@@ -60,6 +55,7 @@ class Replayed:
     pairs: int = 0
     reached: dict[tuple[int, str], Fraction] = field(default_factory=dict)
     worst: tuple[Observed, Observed] | None = None
+    worst_databases: Callable[[], Pair] | None = None
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -131,24 +127,38 @@ class Replay:
         done.price = self._price(question)
         self._compare_explained(done)
         best: tuple[Fraction, Profile] = (Fraction(-1), PROFILES[0])
-        before: Observed | None = None
+        before: tuple[Observed, Profile] | None = None
         for crowded, base in ((True, crowd), (False, nobody)):
             for number, profile in enumerate(PROFILES):
                 if crowded and number == ORDERS_AFTER:
                     self._compare_orders(done)
                     yield done
                 after = self._observe(question, self.with_unit(profile, crowded))
-                best = max(best, (self._judge(done, base, after, profile, crowded), profile), key=lambda pair: pair[0])
+                share = self._judge(
+                    done, base, after, profile, (self._parts(None, crowded), self._parts(profile, crowded))
+                )
+                best = max(best, (share, profile), key=lambda pair: pair[0])
                 yield done
                 if crowded and before is not None and self.policy.neighbours is Neighbours.CHANGE_ONE:
-                    self._judge(done, before, after, profile, crowded)
+                    parts = self._parts(before[1], crowded), self._parts(profile, crowded)
+                    self._judge(done, before[0], after, profile, parts)
                     yield done
-                before = after if crowded else None
+                before = (after, profile) if crowded else None
         yield from self._sharpen(done, crowd, best)
 
-    def catalog_problems(self) -> list[str]:
+    def _parts(self, profile: Profile | None, crowded: bool) -> list[Data]:
+        """The crowd, or nobody, and one unit of a profile more (None: no unit)."""
+        unit = [] if profile is None else [self.synthetic.unit(profile)]
+        return [self.synthetic.crowd, *unit] if crowded else unit
+
+    def _as_sql(self, *sides: Sequence[Data]) -> Pair:
+        """Statements for two databases of these parts."""
+        left, right = (as_sql(self.policy, self.synthetic.database(*parts)) for parts in sides)
+        return left, right
+
+    def catalog_findings(self) -> list[Finding]:
         """Catalog, options and budget are answered from policy and ledger: the same over any data, without reading any."""
-        problems = []
+        findings = []
         for sql in (
             "SHOW TABLES",
             *(f'DESCRIBE "{name}"' for name in self.policy.tables),
@@ -160,26 +170,33 @@ class Replay:
                 any(run.engine_sql or run.charges for run in runs)
                 or len({(run.outcome, run.answer) for run in runs}) > 1
             ):
-                problems.append(f"what {sql} says depends on the data")
-        return problems
+                sides = self._as_sql([], self._parts(ODD, True))
+                findings.append(Finding(Question(sql), f"what {sql} says depends on the data", PROMISE, *sides))
+        return findings
 
     def _compare_refusals(self, done: Replayed, crowd: Observed, nobody: Observed) -> None:
         """A refusal follows from the question alone: it is the same over any data."""
-        outcomes = {crowd.outcome, nobody.outcome, self._observe(done.question, self.with_unit(ODD, True)).outcome}
+        odd = self._observe(done.question, self.with_unit(ODD, True)).outcome
         if crowd.outcome.startswith("XX000"):
-            done.findings.append(Finding(done.question, f"dpsql contradicts itself: {crowd.outcome}", "7"))
-        elif len(outcomes) > 1:
-            words = " and ".join(map(repr, sorted(outcomes)))
-            done.findings.append(Finding(done.question, f"outcomes differ with the data: {words}", "7"))
+            databases = as_sql(self.policy, self.synthetic.database(self.synthetic.crowd))
+            problem = f"dpsql contradicts itself: {crowd.outcome}"
+            rule = CHARGES if "price_disagrees" in crowd.outcome else PROMISE
+            done.findings.append(Finding(done.question, problem, rule, databases))
+        elif len({crowd.outcome, nobody.outcome, odd}) > 1:
+            other = (nobody.outcome, []) if crowd.outcome != nobody.outcome else (odd, self._parts(ODD, True))
+            words = " and ".join(map(repr, sorted({crowd.outcome, other[0]})))
+            sides = self._as_sql(self._parts(None, True), other[1])
+            done.findings.append(Finding(done.question, f"outcomes differ with the data: {words}", PROMISE, *sides))
 
     def _compare_explained(self, done: Replayed) -> None:
         """Check that EXPLAIN says what follows from the question alone."""
         said = set()
         for session in (self.nobody, self.with_unit(ODD, True)):
             with session.options(done.question.settings):
-                said.add(repr(session.session.explain(done.question.sql)))
+                said.add(repr(session.explained(done.question)))
         if len(said) > 1:
-            done.findings.append(Finding(done.question, "what EXPLAIN says differs with the data", "7"))
+            sides = self._as_sql([], self._parts(ODD, True))
+            done.findings.append(Finding(done.question, "what EXPLAIN says differs with the data", PROMISE, *sides))
 
     def _compare_orders(self, done: Replayed) -> None:
         """A table is a set of rows: in another order they are the same database, and nothing may differ at the gate."""
@@ -189,7 +206,7 @@ class Replay:
         if verdict.problems:
             problem = f"the same rows in another order: {'; '.join(verdict.problems)}"
             texts = (as_sql(self.policy, self.synthetic.database(*self.many, order=order)) for order in ORDERS)
-            done.findings.append(Finding(done.question, problem, "2", *texts))
+            done.findings.append(Finding(done.question, problem, KEPT_ROWS, *texts))
 
     def _sharpen(self, done: Replayed, crowd: Observed, best: tuple[Fraction, Profile]) -> Iterator[Replayed]:
         """Change one thing of the best unit at a time, and keep what moves the question further."""
@@ -200,17 +217,19 @@ class Replay:
             merged = replace(changed, values={**profile.values, **changed.values})
             tables = self.synthetic.database(self.synthetic.crowd, self.synthetic.unit(merged))
             load(self._connections[self.scratch], tables)
-            reached = self._judge(done, crowd, self._observe(done.question, self.scratch), merged, True)
+            parts = self._parts(None, True), self._parts(merged, True)
+            reached = self._judge(done, crowd, self._observe(done.question, self.scratch), merged, parts)
             if reached > share:
                 share, profile = reached, merged
             yield done
 
     def _candidates(self, question: Question) -> dict[str, list[Any]]:
         """For each column that the question names: values around those it is compared with, and its bounds."""
-        tree = sqlglot.parse_one(question.sql, read="duckdb")
-        named = {column.name.lower() for column in tree.find_all(exp.Column)}
-        numbers = [float(literal.this) for literal in tree.find_all(exp.Literal) if not literal.is_string]
-        texts = [str(literal.this) for literal in tree.find_all(exp.Literal) if literal.is_string]
+        trees = [tree for tree in sqlglot.parse(question.sql, read="duckdb") if tree is not None]
+        named = {column.name.lower() for tree in trees for column in tree.find_all(exp.Column)}
+        literals = [literal for tree in trees for literal in tree.find_all(exp.Literal)]
+        numbers = [float(literal.this) for literal in literals if not literal.is_string]
+        texts = [str(literal.this) for literal in literals if literal.is_string]
         candidates: dict[str, list[Any]] = {}
         for name in self.synthetic.protected:
             for column in self.policy.tables[name].columns.values():
@@ -239,17 +258,18 @@ class Replay:
     def _observe(self, question: Question, session: ObservedSession) -> Observed:
         try:
             with session.options(question.settings):
-                return session.observe(question.sql)
+                return session.ask(question)
         except Error as error:  # of a setting
             return Observed(error.text(), error.charged, [], (), b"", [], [], [])
 
     def _price(self, question: Question) -> Price:
-        session = self.nobody.session
         with self.nobody.options(question.settings):
-            return session.planner.plan(session.planner.parse(question.sql, None), session.options, True).price
+            return self.nobody.planned(question).price
 
-    def _judge(self, done: Replayed, left: Observed, right: Observed, profile: Profile, crowded: bool) -> Fraction:
-        """Everything that must hold of one pair; the smallest share of a claim that it reached."""
+    def _judge(
+        self, done: Replayed, left: Observed, right: Observed, profile: Profile, parts: tuple[list[Data], list[Data]]
+    ) -> Fraction:
+        """Everything that must hold of one pair, of databases of these parts; the smallest share of a claim that it reached."""
         assert done.price is not None
         done.pairs += 1
         left, right = same_stages(done.price, left, right)
@@ -263,22 +283,12 @@ class Replay:
             for term, share in compared.reached.items():
                 done.reached[term] = max(share, done.reached.get(term, Fraction(0)))
             if done.worst is None or sum(done.reached.values()) > before:
-                done.worst = (left, right)
+                done.worst, done.worst_databases = (left, right), partial(self._as_sql, *parts)
             verdict.reached = compared.reached
         if verdict.problems and not done.findings:
-            parts = [self.synthetic.crowd] if crowded else []
-            sides = (self.synthetic.database(*parts), self.synthetic.database(*parts, self.synthetic.unit(profile)))
-            texts = [as_sql(self.policy, side) for side in sides]
             problem = f"{profile.name}: {'; '.join(verdict.problems)}"
-            done.findings.append(Finding(done.question, problem, section_of(verdict.problems[0]), *texts))
+            done.findings.append(Finding(done.question, problem, rule_of(verdict.problems[0]), *self._as_sql(*parts)))
         return min(verdict.reached.values(), default=Fraction(0))
-
-
-def section_of(problem: str) -> str:
-    """The section of docs/privacy.md that a problem breaks."""
-    if "charge" in problem or "outcome" in problem or "engine SQL" in problem:
-        return "7"
-    return "5" if "key" in problem or "selection" in problem or "delta" in problem else "4"
 
 
 def same_stages(price: Price, left: Observed, right: Observed) -> tuple[Observed, Observed]:

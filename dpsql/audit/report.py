@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 from typing import Any
 
+from dpsql.audit.findings import Finding
 from dpsql.audit.pictures import bounds_picture, tightness_picture
-from dpsql.audit.questions import SEEN_ONLY
-from dpsql.audit.replay import Finding
+from dpsql.audit.questions import SEEN_ONLY, Question
 from dpsql.audit.run import AuditReport, QuestionReport
 from dpsql.audit.served import ServedBound, ServedCheck
 
@@ -40,7 +42,7 @@ def as_json(report: AuditReport) -> dict[str, Any]:
         "wire": None if report.wire is None else _wire(report.wire),
         "charges": report.charges,
         "ledger": report.ledger,
-        "problems": report.problems,
+        "findings": list(map(_finding_facts, report.findings)),
         "limits": list(LIMITS),
     }
 
@@ -59,7 +61,12 @@ def _wire(check: ServedCheck) -> dict[str, Any]:
 
 
 def _finding_facts(finding: Finding) -> dict[str, Any]:
-    return {"problem": finding.problem, "section": finding.section, "left": finding.left, "right": finding.right}
+    """`section` and `rule`: of docs/privacy.md; `left`, `right`: statements that make the two databases."""
+    asked = (
+        {} if finding.question is None else {"sql": finding.question.sql, "settings": list(finding.question.settings)}
+    )
+    broken = {"problem": finding.problem, "section": finding.section, "rule": finding.rule.sentence}
+    return {**asked, **broken, "left": finding.left, "right": finding.right}
 
 
 def _question(question: QuestionReport) -> dict[str, Any]:
@@ -85,7 +92,8 @@ LIMITS = (
     "came near the claim, so that less was tested there.",
     "Samples refute an epsilon, they never confirm one; a delta below about 0.001 is out of their reach and is checked by "
     "computation.",
-    "Time and memory are not looked at, nor how a server's own tables are read; and neither is whether the policy is right: "
+    "Time and memory are not looked at, and how the tables of a PostgreSQL server are read only in a database that --scratch "
+    "names. Comparisons with a threshold (dp.threshold) are not replayed. Neither is it looked at whether the policy is right: "
     "the privacy unit, the bounds that are meant as knowledge about the world, and who holds which password.",
 )
 
@@ -94,11 +102,10 @@ def as_text(report: AuditReport) -> str:
     """A summary for a terminal."""
     answered = [question for question in report.questions if question.pairs]
     lines = [f"{report.dataset}: {_verdict(report)}"]
-    lines += [
-        f"finding: {f.problem} (docs/privacy.md {f.section})\n  {' '.join(f.question.sql.split())}"
-        for f in report.findings
-    ]
-    lines += [f"finding: {problem}" for problem in report.problems]
+    for finding in report.findings:
+        lines.append(f"finding: {finding.words}")
+        lines += [] if finding.question is None else [f"  {' '.join(finding.question.sql.split())}"]
+        lines.append(f'  broken is: "{finding.rule.sentence}"')
     pairs = sum(question.pairs for question in answered)
     loose = [q for q in answered if q.tightness < 0.5 and q.question.kind not in SEEN_ONLY]
     lines.append(
@@ -130,7 +137,7 @@ def _bound_words(served: ServedBound) -> str:
 
 
 def _verdict(report: AuditReport) -> str:
-    count = len(report.findings) + len(report.problems)
+    count = len(report.findings)
     words = "nothing was found" if report.holds else f"{count} finding{'' if count == 1 else 's'}"
     return f"{words}, interrupted before its end" if report.interrupted else words
 
@@ -143,9 +150,7 @@ def as_html(report: AuditReport) -> str:
         f"<td class=n>{law.allowed:.5f}</td><td>{escape(law.problem) or 'as requested'}</td></tr>"
         for law in report.laws
     )
-    findings = "".join(map(_finding, report.findings)) + "".join(
-        f"<p class=bad>{escape(p)}</p>" for p in report.problems
-    )
+    findings = "".join(map(_finding, report.findings))
     session = (
         ""
         if report.session is None
@@ -203,8 +208,7 @@ def _in_plain_words(report: AuditReport) -> str:
 
 
 def _row(question: QuestionReport) -> str:
-    settings = "".join(f"SET {escape(setting)}; " for setting in question.question.settings)
-    sql = f"<code>{settings}{escape(question.question.sql)}</code>"
+    sql = f"<code>{_statement(question.question)}</code>"
     if not question.pairs:
         return f"<tr><td>{sql}</td><td colspan=5>{escape(question.outcome.splitlines()[0])}</td></tr>"
     bound = "" if question.bound is None else f"{question.bound.epsilon:.2f}"
@@ -217,10 +221,34 @@ def _row(question: QuestionReport) -> str:
 
 
 def _finding(finding: Finding) -> str:
+    """A finding, the rule that it breaks, its question, and its databases: what one of them has alone first."""
+    parts = (
+        ("what the first database has alone", alone(finding.left, finding.right) if finding.right else []),
+        ("what the second database has alone", alone(finding.right, finding.left) if finding.left else []),
+        ("the whole first database" if finding.right else "the database", finding.left),
+        ("the whole second database", finding.right),
+    )
     sides = "".join(
         f"<details><summary>{name}</summary><pre>{escape(chr(10).join(side))}</pre></details>"
-        for name, side in (("the database", finding.left), ("its neighbour", finding.right))
+        for name, side in parts
         if side
     )
-    sql = escape(finding.question.sql)
-    return f"<p class=bad>{escape(finding.problem)} (docs/privacy.md {finding.section})</p><pre>{sql}</pre>{sides}"
+    asked = "" if finding.question is None else f"<pre>{_statement(finding.question)}</pre>"
+    rule = f"<p>Broken is: \u201c{escape(finding.rule.sentence)}\u201d (docs/privacy.md {finding.section})</p>"
+    return f"<p class=bad>{escape(finding.problem)}</p>{rule}{asked}{sides}"
+
+
+def alone(statements: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the statements that `others` lacks, as often as it lacks them."""
+    left = Counter(others)
+    missing = []
+    for statement in statements:
+        left[statement] -= 1
+        if left[statement] < 0:
+            missing.append(statement)
+    return missing
+
+
+def _statement(question: Question) -> str:
+    """The question behind the settings that are made before it, as HTML."""
+    return f"{''.join(f'SET {escape(setting)}; ' for setting in question.settings)}{escape(question.sql)}"

@@ -6,14 +6,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpsql.audit.charges import MOST_PAID, check_charges
+from dpsql.audit.findings import LEDGER, NOISE, SENSITIVITY, Finding
 from dpsql.audit.lower_bounds import ALPHA, LowerBound, lower_bound
 from dpsql.audit.mechanism_laws import ALPHA as LAW_ALPHA
 from dpsql.audit.mechanism_laws import TESTS_OF_A_LAW, LawChecked, laws_of
 from dpsql.audit.observation import Measured
-from dpsql.audit.questions import Question, questions_of
-from dpsql.audit.replay import WATCHED, Finding, Replay, Replayed
+from dpsql.audit.questions import MEASURED_AS_ONE, Question, questions_of
+from dpsql.audit.replay import WATCHED, Replay, Replayed
 from dpsql.audit.served import CheckServer, ServedCheck
 from dpsql.audit.sources import NOT_CHECKED, SourceChecked, check_sources
 from dpsql.audit.verify_export import Audit
@@ -24,7 +26,10 @@ from dpsql.pricing.pricing import Price
 from dpsql.privacy.accounting.conversions import rho_to_epsilon
 from dpsql.privacy.loss import PrivacyLoss
 
-SOURCE_SHARE, REPLAY_SHARE, WIRE_SHARE = 0.5, 0.8, 0.3
+if TYPE_CHECKING:
+    from dpsql.audit.scratch import ScratchDatabase
+
+SOURCE_SHARE, REPLAY_SHARE, WIRE_SHARE = 0.5, 0.9, 0.3
 """The parts of the time after which comparisons end over files, and in memory; the rest is for samples. The last one is what the
 wire takes of the whole time, where a server is asked."""
 NOT_TRIED = "not tried before the end"
@@ -72,7 +77,7 @@ class Trial:
 
 @dataclass
 class AuditReport:
-    """What was tried and found. `problems`: sentences about what is no question (noise laws, charges, the ledger).
+    """What was tried and found. `other_findings`: those that no question's comparisons showed (noise laws, charges, the ledger).
     `interrupted`: somebody ended it before its time."""
 
     dataset: str
@@ -86,14 +91,15 @@ class AuditReport:
     ledger: str = "not looked at"
     source: SourceChecked = NOT_CHECKED
     wire: ServedCheck | None = None
-    problems: list[str] = field(default_factory=list)
+    other_findings: list[Finding] = field(default_factory=list)
     interrupted: bool = False
 
     @property
     def findings(self) -> list[Finding]:
-        """Findings of all questions, in memory, over files and over the wire."""
+        """Findings of all questions, in memory, over files and over the wire, and the others."""
         of_questions = [finding for question in self.questions for finding in question.findings]
-        return [*of_questions, *self.source.findings, *([] if self.wire is None else self.wire.findings)]
+        of_wire = [] if self.wire is None else self.wire.findings
+        return [*of_questions, *self.source.findings, *of_wire, *self.other_findings]
 
     @property
     def not_tried(self) -> int:
@@ -108,7 +114,7 @@ class AuditReport:
     @property
     def holds(self) -> bool:
         """Return whether nothing was found."""
-        return not self.findings and not self.problems
+        return not self.findings
 
     @property
     def false_alarm(self) -> float:
@@ -127,12 +133,15 @@ def run_audit(
     entries: Iterable[Entry] | None = None,
     first: bool = False,
     check_server: CheckServer | None = None,
+    scratch: ScratchDatabase | None = None,
     progress: Progress = lambda text: None,
 ) -> AuditReport:
     """Audit the installed dpsql on databases made from `policy`, whose source is not opened.
 
     `questions`: the owner's own, asked before those made from the policy. `entries`: the ledger's, which are added up again.
-    `first`: replay ends at the first finding. `check_server`: what asks the questions of a server.
+    `first`: replay ends at the first finding. `check_server`: what asks the questions of a server. `scratch`: an empty database
+    for a policy whose data are on PostgreSQL.
+
     Control-C ends it early, with a report of what was done until then.
     """
     begun = clock()
@@ -142,11 +151,11 @@ def run_audit(
         if entries is not None:
             _check_ledger(report, entries)
         wire_seconds = 0.0 if check_server is None else seconds * WIRE_SHARE
-        _find(report, trials, Replay(policy, seed), begun, seconds - wire_seconds, first, progress)
+        ends = begun, seconds - wire_seconds
+        _find(report, trials, Replay(policy, seed), ends, first, scratch, progress)
         if check_server is not None and not (first and _has_finding(report, trials)):
             progress("questions over the wire")
             report.wire = check_server(policy, _of_a_server(trials), wire_seconds, seed)
-            report.problems += report.wire.problems
         progress("lower bounds of epsilon from samples")
         _sample(report, trials, begun + seconds)
     except KeyboardInterrupt:
@@ -160,16 +169,18 @@ def _find(
     report: AuditReport,
     trials: Sequence[Trial],
     replay: Replay,
-    begun: float,
-    seconds: float,
+    ends: tuple[float, float],
     first: bool,
+    scratch: ScratchDatabase | None,
     progress: Progress,
 ) -> None:
     """Comparisons in turn, while there is time; and what real sessions pay, and files, once there are questions with prices.
+    `ends`: the time of the beginning, and seconds.
 
     Every law of noise is looked at when it is priced for the first time.
     """
-    report.problems += replay.catalog_problems()
+    begun, seconds = ends
+    report.other_findings += replay.catalog_findings()
     audited_laws: set[tuple[str, int]] = set()
     for trial in trials:
         trial.steps = replay.steps(trial.question)
@@ -180,10 +191,14 @@ def _find(
             progress("charges of real sessions, and files of the policy's own kind")
             priced = _priced(trials)
             charged = [question for question, _ in priced]
-            report.problems += check_charges(replay.policy, charged) if charged else []
+            report.other_findings += check_charges(replay.policy, charged) if charged else []
             report.charges = f"real sessions paid for {min(MOST_PAID, len(charged))} questions"
             report.source = check_sources(
-                replay.original, priced, lambda: clock() > begun + seconds * SOURCE_SHARE, replay.synthetic.seed
+                replay.original,
+                priced,
+                lambda: clock() > begun + seconds * SOURCE_SHARE,
+                replay.synthetic.seed,
+                scratch,
             )
             continue
         progress(f"comparing {' '.join(turn.question.sql.split())[:60]}")
@@ -212,12 +227,12 @@ def _of_a_server(trials: Sequence[Trial]) -> list[tuple[Question, Price | None]]
     return [
         (trial.question, trial.done.price)
         for trial in trials
-        if trial.done is not None and trial.done.outcome != WATCHED
+        if trial.done is not None and trial.done.outcome != WATCHED and trial.question.kind != MEASURED_AS_ONE
     ]
 
 
 def _has_finding(report: AuditReport, trials: Sequence[Trial]) -> bool:
-    return bool(report.problems or report.source.findings) or any(
+    return bool(report.other_findings or report.source.findings) or any(
         trial.done is not None and trial.done.findings for trial in trials
     )
 
@@ -229,7 +244,8 @@ def _check_laws(report: AuditReport, price: Price, audited_laws: set[tuple[str, 
             audited_laws.add(name)
             report.laws.append(check())
             if report.laws[-1].problem:
-                report.problems.append(f"{report.laws[-1].mechanism}: {report.laws[-1].problem}")
+                words = f"{report.laws[-1].mechanism}: {report.laws[-1].problem}"
+                report.other_findings.append(Finding(None, words, NOISE))
 
 
 def _sample(report: AuditReport, trials: Sequence[Trial], until: float) -> None:
@@ -252,7 +268,8 @@ def _reported(trial: Trial) -> QuestionReport:
     findings = list(done.findings)
     if trial.bound is not None and trial.bound.epsilon > claimed:
         bound = f"samples show epsilon of at least {trial.bound.epsilon:.3f} at delta {trial.bound.delta:g}"
-        findings.append(Finding(trial.question, f"{bound}, claimed is {claimed:.3f}", "4"))
+        sides = ([], []) if done.worst_databases is None else done.worst_databases()
+        findings.append(Finding(trial.question, f"{bound}, claimed is {claimed:.3f}", SENSITIVITY, *sides))
     terms = tuple(
         (f"block {number}, {name}", _claimed_distance(done, number, name), float(share))
         for (number, name), share in done.reached.items()
@@ -298,7 +315,7 @@ def _check_session(report: AuditReport, replayed: Sequence[Replayed]) -> None:
     report.session, report.session_claim = lower_bound(pairs, float(min(delta, Fraction(1, 2)))), claimed
     if report.session.epsilon > claimed:
         sentence = f"samples show epsilon of at least {report.session.epsilon:.3f}, claimed is {claimed:.3f}"
-        report.problems.append(f"a session with all questions: {sentence}")
+        report.other_findings.append(Finding(None, f"a session with all questions: {sentence}", SENSITIVITY))
 
 
 def _check_ledger(report: AuditReport, entries: Iterable[Entry]) -> None:
@@ -310,5 +327,7 @@ def _check_ledger(report: AuditReport, entries: Iterable[Entry]) -> None:
             if name in facts:
                 facts[name] = {dimension: int(amount) for dimension, amount in facts[name].items()}
         audit.add(facts, "", entry.digest)
-    report.ledger = f"{audit.last} entries and {len(audit.charges)} charges add up, {len(audit.open)} of them cut short"
-    report.problems += [f"ledger: {problem}" for problem in audit.problems]
+    added = f"{audit.last} entries and {len(audit.charges)} charges add up, {len(audit.open)} of them cut short"
+    made = f"; {audit.accountants('dataset')}" if audit.charges else ""
+    report.ledger = f"{added}{made}"
+    report.other_findings += [Finding(None, f"ledger: {problem}", LEDGER) for problem in audit.problems]

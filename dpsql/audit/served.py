@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from dpsql.audit.findings import Finding
 from dpsql.audit.lower_bounds import LowerBound
 from dpsql.audit.questions import Question
-from dpsql.audit.replay import Finding
-from dpsql.audit.synthetic import PROFILES, Data, Profile, Synthetic
+from dpsql.audit.synthetic import PROFILES, Data, Profile, Synthetic, quoted
 from dpsql.policy import Column, Policy, Table
 from dpsql.pricing.pricing import Price
 
@@ -38,7 +38,6 @@ class ServedCheck:
 
     compared: int = 0
     findings: list[Finding] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
     bounds: list[ServedBound] = field(default_factory=list)
 
     @property
@@ -68,8 +67,8 @@ class PackedTrials:
 
     def questions(self) -> Iterator[tuple[Question, Profile]]:
         """Counts and a sum, each by trial, with the unit that moves it furthest."""
-        name = _quoted(self.table.name)
-        counted = f"SELECT {_quoted(TRIAL)}, COUNT(*) AS n FROM {name} GROUP BY {_quoted(TRIAL)}"
+        name = quoted(self.table.name)
+        counted = f"SELECT {quoted(TRIAL)}, COUNT(*) AS n FROM {name} GROUP BY {quoted(TRIAL)}"
         many = next(profile for profile in PROFILES if profile.default == "high")
         yield Question(counted), many
         yield Question(counted, ("dp.mechanism = 'gaussian'",)), many
@@ -80,7 +79,7 @@ class PackedTrials:
                 continue
             largest = abs(float(column.upper)) >= abs(float(column.lower))  # type: ignore[arg-type]
             profile = next(profile for profile in PROFILES if profile.default == ("high" if largest else "low"))
-            summed = f"SELECT {_quoted(TRIAL)}, SUM({_quoted(column.name)}) AS s FROM {name} GROUP BY {_quoted(TRIAL)}"
+            summed = f"SELECT {quoted(TRIAL)}, SUM({quoted(column.name)}) AS s FROM {name} GROUP BY {quoted(TRIAL)}"
             yield Question(summed), profile
             return
 
@@ -103,7 +102,3 @@ def packable(policy: Policy) -> Table | None:
         and (policy.privacy_unit is None or (policy.unit_column(name) is not None and not policy.unit_joins(name)))
     ]
     return min(tables, key=lambda table: (table.bounds.max_rows or 1, table.name), default=None)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -1,46 +1,44 @@
-"""Databases written as the policy's own source is: CSV in its dialect, Parquet, a DuckDB file whose texts have collations.
+"""Databases in a source of the policy's own kind: files (`files`), Parquet files read by Spark, tables of an empty database of
+PostgreSQL that the owner names (`scratch`).
 
 What a reader makes of one unit's cells may not change how another unit's rows are read, and no bounded view that was prepared
 may hold other rows than those that are read without it. Texts are an adversary's: delimiters, quotes, line breaks, byte order
-marks, numbers of any length. Servers are not written to.
+marks, numbers of any length.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-import duckdb
 import pyarrow as pa
-from pyarrow import parquet
 
 from dpsql.audit.distances import compare
+from dpsql.audit.files import is_on_spark, statements, written
+from dpsql.audit.findings import KEPT_ROWS, PREPARED_COPIES, Finding, rule_of
 from dpsql.audit.observation import Observed, ObservedSession
 from dpsql.audit.questions import Question, questions_of
-from dpsql.audit.replay import ORDERS, Finding, same_outcome, same_stages, section_of
+from dpsql.audit.replay import ORDERS, same_outcome, same_stages
 from dpsql.audit.synthetic import NEWCOMER, PROFILES, Data, Profile, Synthetic, audited
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.registry import open_engine
-from dpsql.policy import Policy, Table
+from dpsql.errors.exceptions import Error
+from dpsql.policy import Policy
 from dpsql.policy.reach import is_csv, is_file
-from dpsql.policy.types import SERVERS, CsvDialect
+from dpsql.policy.types import SERVERS
 from dpsql.pricing.pricing import Price
 
-COLLATIONS = ("", " COLLATE NOCASE", " COLLATE NOACCENT", " COLLATE NOCASE.NOACCENT")
-TYPES = {
-    "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
-}  # fmt: skip
+if TYPE_CHECKING:
+    from dpsql.audit.scratch import ScratchDatabase  # which needs the driver of PostgreSQL
+
 HOSTILE = (
     '"', '""', '"x', 'x"', '",', ",", ";", "|", "\t", "'", "\\", "\r", "x\ry", "\ufeff", "#", "NULL", "null", "nan", "\\N", "A",
     "a", "a ", "\u00e1", "\u00c1", "stra\u00dfe", "STRASSE", "x" * 20_000, "1", "-0", "true", "2024-02-30", "9" * 30, "\x1a", "",
@@ -55,15 +53,23 @@ WITHIN = ("high", "high spread", "each", "low", "turn spread", "low spread", "nu
 """Kinds of profiles whose values are all within the bounds."""
 
 
-WORDS = {"csv": "CSV files", "parquet": "Parquet files", "duckdb": "DuckDB files"}
+WORDS = {
+    "csv": "CSV files", "parquet": "Parquet files", "duckdb": "DuckDB files", "spark": "Parquet files read by Spark",
+    "server": "tables of PostgreSQL in the scratch database",
+}  # fmt: skip
 NOT_WRITTEN = {
-    "server": "how the server's own tables are read is not covered: nothing is written to a server",
+    "server": "how the server's own tables are read is not covered: name an empty database for it (--scratch)",
     "memory": "the policy names no source: how it is read is not covered",
 }
+COPY = re.compile(r"[0-9a-f]{12}_[0-9a-f]{12}_[0-9a-f]{37}|(?<=dpsql_)[0-9a-f]{12}_(?:[0-9a-f]{32}\b)?")
+"""Names of prepared copies on a server, and of what an engine of Spark calls its own: random, or named by their place."""
 
 
 def kind_of(policy: Policy) -> str:
-    """Return the kind of the policy's data: "csv", "parquet", "duckdb" (a file), "server", or "memory" without a source."""
+    """Return the kind of the policy's data: "csv", "parquet", "duckdb" (a file), "spark", "server" (another one), or "memory"
+    without a source."""
+    if is_on_spark(policy):
+        return "spark"
     if policy.source is not None and policy.source.startswith(SERVERS):
         return "server"
     files = [policy.table_source(name) for name in policy.tables if is_file(policy.table_source(name))]
@@ -85,34 +91,45 @@ NOT_CHECKED = SourceChecked(0, (), "the reader of the policy's source was not lo
 
 
 def check_sources(
-    policy: Policy, questions: Sequence[tuple[Question, Price]], is_over: Callable[[], bool], seed: int = 0
+    policy: Policy,
+    questions: Sequence[tuple[Question, Price]],
+    is_over: Callable[[], bool],
+    seed: int = 0,
+    scratch: ScratchDatabase | None = None,
 ) -> SourceChecked:
-    """Compare answered questions over files of the policy's own kind until `is_over`."""
+    """Compare answered questions over a source of the policy's own kind until `is_over`. `scratch`: where tables of
+    PostgreSQL are made."""
     kind = kind_of(policy)
-    if kind in NOT_WRITTEN:
+    if kind in NOT_WRITTEN and scratch is None:
         return SourceChecked(0, (), NOT_WRITTEN[kind])
     comparisons, findings = 0, list[Finding]()
     with tempfile.TemporaryDirectory(prefix="dpsql-audit-") as name:
-        replay = SourceReplay(policy, Path(name), seed)
         try:
-            for finding in replay.steps(questions):
-                comparisons += 1
-                findings += [] if finding is None else [finding]
-                if findings or is_over():
-                    break
-        finally:
-            replay.close()
-    return SourceChecked(
-        comparisons, tuple(findings), f"{comparisons} comparisons over {WORDS[kind]} made from the policy"
-    )
+            with closing(SourceReplay(policy, Path(name), seed, scratch)) as replay:
+                for finding in replay.steps(questions):
+                    comparisons += 1
+                    findings += [] if finding is None else [finding]
+                    if findings or is_over():
+                        break
+        except Error as error:  # a server that is not there, or does not let us in
+            if kind not in ("server", "spark"):
+                raise
+            words = f"{comparisons} comparisons over {WORDS[kind]}, ended by: {error.text().splitlines()[0]}"
+            return SourceChecked(comparisons, tuple(findings), words)
+    words = f"{comparisons} comparisons over {WORDS[kind]} made from the policy"
+    return SourceChecked(comparisons, tuple(findings), words)
 
 
 @dataclass(frozen=True)
 class Side:
-    """One database in a folder of its own, with prepared views of its own, and a session over it."""
+    """One database in a folder (and a schema) of its own, with prepared views of its own, and a session over it.
+    `newcomer`: the number of a unit with malformed lines, None: there are none."""
 
     session: ObservedSession
     folder: Path
+    tables: Mapping[str, pa.Table]
+    newcomer: int | None
+    schema: str = ""
 
     @contextmanager
     def at_home(self, question: Question | None = None) -> Iterator[None]:
@@ -122,11 +139,16 @@ class Side:
             yield
 
     def observe(self, question: Question) -> Observed:
-        """One run. Names of the folder are the same on both sides."""
+        """One run. Names of the folder, the schema and of copies are the same on both sides."""
         with self.at_home(question):
-            run = self.session.observe(question.sql)
-        run.engine_sql = [text.replace(str(self.folder), "FOLDER") for text in run.engine_sql]
+            run = self.session.ask(question)
+        own = self.schema or str(self.folder)
+        run.engine_sql = [COPY.sub("COPY", text.replace(own, "FOLDER")) for text in run.engine_sql]
         return run
+
+    def as_sql(self, policy: Policy) -> list[str]:
+        """Statements for the tables, as the audited policy has them."""
+        return statements(policy, self.tables, self.newcomer)
 
     def prepare(self, copy: bool = True) -> None:
         """Write the bounded view of every table, as `dpsql prepare` does; `copy`: also of tables that can be read in place."""
@@ -138,9 +160,10 @@ class Side:
 class SourceReplay:
     """Pairs of databases of the policy's own kind: a crowd of sound units, and the crowd with one hostile unit more."""
 
-    def __init__(self, policy: Policy, folder: Path, seed: int = 0) -> None:
-        """`folder`: empty, and nobody else's."""
-        self.original, self.folder = policy, folder
+    def __init__(self, policy: Policy, folder: Path, seed: int = 0, scratch: ScratchDatabase | None = None) -> None:
+        """`folder`: empty, and nobody else's; so is the database of `scratch`, in which tables are made of a policy on
+        PostgreSQL."""
+        self.original, self.folder, self.scratch = policy, folder, scratch
         self.synthetic = Synthetic(audited(policy), seed)
         texts = {
             f"{name}.{column.name}": list(HOSTILE)
@@ -167,9 +190,14 @@ class SourceReplay:
         """A session over tables in a folder called `name`; all of them share the plans of the first, the crowd's."""
         place = self.folder / name
         place.mkdir()
-        policy = written(self.original, tables, place, broken)
+        schema = "" if self.scratch is None else self.scratch.schema(name)
+        if self.scratch is None:
+            policy = written(self.original, tables, place, broken)
+        else:
+            policy = self.scratch.written(self.original, tables, schema)
         planner = self.crowd.session.session.planner if name != "crowd" else None
-        return Side(ObservedSession(policy, open_engine(policy), planner=planner), place)
+        broken = broken if self.scratch is None else None
+        return Side(ObservedSession(policy, open_engine(policy), planner=planner), place, tables, broken, schema)
 
     def with_unit(self, number: int) -> Side:
         """The crowd with one unit of a profile more."""
@@ -195,14 +223,16 @@ class SourceReplay:
                     yield self._compared(question, price, base[question], side.observe(question), number)
 
     def _in_two_orders(self, questions: Sequence[Question]) -> Iterator[Finding | None]:
-        """Prepared in place: where no unit has too many rows, the source itself is read, in the order in which it stands."""
+        """Prepared in place: where no unit has too many rows, the source itself is read, in the order in which it stands. On a
+        server nothing is prepared."""
         count = len(self.units)
         anybody = Profile("any values", "any spread")
         parts = [*self.units, *(self.synthetic.unit(anybody, count + number) for number in range(1, MANY + 1))]
         for number, order in enumerate(ORDERS):
             side = self._over(f"order{number}", self.synthetic.database(*parts, order=order), None)
             self._orders.append(side)
-            side.prepare(copy=False)
+            if self.original.source is None or not self.original.source.startswith(SERVERS):
+                side.prepare(copy=False)
         of_kind = [question for question in questions_of(self.original) if question.kind in STORED_ORDER]
         for question in dict.fromkeys([*of_kind, *questions]):
             left, right = (side.observe(question) for side in self._orders)
@@ -212,17 +242,15 @@ class SourceReplay:
             verdict = same_outcome(left, right)
             verdict.expect(left.blocks == right.blocks, "exact numbers differ")
             words = f"{kind_of(self.original)} source, the same rows in another order: {'; '.join(verdict.problems)}"
-            yield Finding(question, words, "2") if verdict.problems else None
+            sides = (side.as_sql(self.original) for side in self._orders)
+            yield Finding(question, words, KEPT_ROWS, *sides) if verdict.problems else None
 
     def _same_rows(self, unprepared: Mapping[Question, Observed]) -> Iterator[Finding | None]:
         for question, before in unprepared.items():
             after = self.crowd.observe(question)
             same = [block.terms for block in before.blocks] == [block.terms for block in after.blocks]
-            yield (
-                None
-                if same
-                else Finding(question, "prepared rows are others than those that are read without them", "3")
-            )
+            words = "prepared rows are others than those that are read without them"
+            yield None if same else Finding(question, words, PREPARED_COPIES, self.crowd.as_sql(self.original))
 
     def _compared(
         self, question: Question, price: Price, left: Observed, right: Observed, number: int
@@ -234,7 +262,8 @@ class SourceReplay:
         if not verdict.problems:
             return None
         words = f"{kind_of(self.original)} source, {self.profiles[number].name}: {'; '.join(verdict.problems)}"
-        return Finding(question, words, section_of(verdict.problems[0]))
+        sides = (side.as_sql(self.original) for side in (self.crowd, self.with_unit(number)))
+        return Finding(question, words, rule_of(verdict.problems[0]), *sides)
 
     def close(self) -> None:
         """Give the engines back."""
@@ -253,100 +282,3 @@ def _within_bounds(synthetic: Synthetic) -> list[Data]:
     }
     profiles = [Profile("NaN", "high spread", 1.0, nan), *(p for p in PROFILES if p.default in WITHIN)]
     return [synthetic.unit(profile, number) for number, profile in enumerate(profiles, 1)]
-
-
-def written(policy: Policy, tables: Mapping[str, pa.Table], folder: Path, broken: int | None) -> Policy:
-    """The policy over `tables` in `folder`, in files of its own kind.
-
-    `broken`: number of the unit to whom malformed lines belong, among the rows of a protected CSV table; None: there are none.
-    """
-    placed = {}
-    for name, table in policy.tables.items():
-        source = policy.table_source(name)
-        if not is_file(source):
-            placed[name] = replace(table, source=None)
-            continue
-        ending = ".parquet" if not is_csv(source) else ".csv.gz" if source.lower().endswith(".gz") else ".csv"
-        place = folder / f"{name}{ending}"
-        placed[name] = replace(table, source=place.name)
-        if ending == ".parquet":
-            parquet.write_table(tables[name], place)
-        else:
-            text = _as_csv(table, tables[name], _repeated_unit(policy, table), broken)
-            place.write_bytes(gzip.compress(text, 1) if ending.endswith("gz") else text)
-    in_file = [name for name, table in placed.items() if table.source is None]
-    if in_file:
-        _as_duckdb(folder / "data.duckdb", policy, {name: tables[name] for name in in_file})
-    return replace(
-        policy,
-        source="duckdb:///data.duckdb" if in_file else None,
-        tables=placed,
-        folder=folder,
-        timing="plain",
-        constant_seconds=None,
-        data_version="audit",
-    )
-
-
-def _repeated_unit(policy: Policy, table: Table) -> str | None:
-    """The column of the privacy unit's key, None where the table has none or a unit has one row."""
-    column = None if table.public or policy.unit_joins(table.name) else policy.unit_column(table.name)
-    return None if column is None or table.is_unique((column,)) else column
-
-
-def _as_duckdb(place: Path, policy: Policy, tables: Mapping[str, pa.Table]) -> None:
-    """A DuckDB file; its texts have every collation in turn, which may not matter to anything."""
-    collations = cycle(COLLATIONS)
-    with duckdb.connect(str(place)) as connection:
-        for name, rows in tables.items():
-            columns = policy.tables[name].columns.values()
-            typed = [
-                f'"{column.name}" {TYPES[column.type]}{next(collations) if column.type == "text" else ""}'
-                for column in columns
-            ]
-            connection.execute(f'CREATE TABLE "{name}" ({", ".join(typed)})')
-            connection.register("rows", rows)
-            connection.execute(f'INSERT INTO "{name}" SELECT * FROM rows')
-            connection.unregister("rows")
-
-
-def _as_csv(table: Table, rows: pa.Table, unit: str | None, broken: int | None) -> bytes:
-    """A CSV file in the dialect of the table; malformed lines stand apart, each before sound ones that could be read into it."""
-    dialect = table.csv or CsvDialect()
-    names = list(rows.column_names)
-    lines = [] if dialect.header is not None else [_line(names, dialect)]
-    for row in rows.to_pylist():
-        ordered = {name: row.get(name) for name in dialect.header or names}
-        lines.append(_line([_cell(value, dialect) for value in ordered.values()], dialect))
-    if broken is not None and unit is not None:
-        place = list(dialect.header or names).index(unit)
-        apart = 1 + len(lines) // (len(MALFORMED) + 1)
-        for number, cell in enumerate(MALFORMED, 1):
-            lines.insert(min(len(lines), number * apart), _malformed(cell, place, broken, len(names), dialect))
-    return b"".join(lines)
-
-
-MALFORMED = (b'"unclosed', b'"un,closed', b'a"b', b'"a"b', b'"a""', b"\xff\xfe", b"\x00", b"a\rb")
-
-
-def _malformed(cell: bytes, place: int, unit: int, width: int, dialect: CsvDialect) -> bytes:
-    cells = [cell] * width
-    cells[place] = str(unit).encode()
-    return dialect.delimiter.encode().join(cells) + b"\n"
-
-
-def _cell(value: Any, dialect: CsvDialect) -> str:
-    if value is None:
-        return dialect.null[0] if dialect.null else ""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text if dialect.multiline else text.replace("\n", " ")
-
-
-def _line(cells: Sequence[str], dialect: CsvDialect) -> bytes:
-    out = io.StringIO()
-    quoted = bool(dialect.quote)
-    if not quoted:
-        cells = [cell.replace(dialect.delimiter, " ").replace("\r", " ") for cell in cells]
-        return (dialect.delimiter.join(cells) + "\n").encode()
-    csv.writer(out, delimiter=dialect.delimiter, quotechar=dialect.quote, lineterminator="\n").writerow(cells)
-    return out.getvalue().encode()

@@ -157,12 +157,12 @@ def load(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) 
     """Put the tables in place of those that the connection had."""
     for name, rows in tables.items():
         connection.register("rows", rows)
-        connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM rows')
+        connection.execute(f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT * FROM rows")
     connection.unregister("rows")
 
 
-def as_sql(policy: Policy, tables: Mapping[str, pa.Table], most: int = 200) -> list[str]:
-    """Statements that make the tables anew (of each the first `most` rows), for the report of a finding."""
+def as_sql(policy: Policy, tables: Mapping[str, pa.Table]) -> list[str]:
+    """Statements that make the tables anew in DuckDB, row by row in their order, for the report of a finding."""
     words = {
         "integer": "BIGINT",
         "real": "DOUBLE",
@@ -174,21 +174,25 @@ def as_sql(policy: Policy, tables: Mapping[str, pa.Table], most: int = 200) -> l
     statements = []
     for name, rows in tables.items():
         columns = policy.tables[name].columns
-        statements.append(
-            f'CREATE TABLE "{name}" ({", ".join(f"{c.name} {words[c.type]}" for c in columns.values())});'
-        )
-        for row in rows.slice(0, most).to_pylist():
+        typed = ", ".join(f"{quoted(c.name)} {words[c.type]}" for c in columns.values())
+        statements.append(f"CREATE TABLE {quoted(name)} ({typed});")
+        for row in rows.to_pylist():
             values = ", ".join(_sql(row[c]) for c in columns)
-            statements.append(f'INSERT INTO "{name}" VALUES ({values});')
+            statements.append(f"INSERT INTO {quoted(name)} VALUES ({values});")
     return statements
+
+
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _sql(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return str(value).upper() if value is not None else "NULL"
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"'{value}'::DOUBLE"
-    return repr(value) if isinstance(value, (int, float)) else "'" + str(value).replace("'", "''") + "'"
+    if isinstance(value, float):
+        return f"'{value!r}'::DOUBLE"
+    return repr(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
 
 
 def _merge(data: Data, more: Mapping[str, Rows]) -> None:

@@ -4,9 +4,10 @@
     python verify_export.py ledger.jsonl
     python verify_export.py ledger.jsonl --key ledger.key     # checks every digest as well
 
-The format is described in `dpsql/ledger/export.py`. Prints what each scope has spent and may spend, exactly; the exit
-status is 1 when something does not agree: a gap in the numbers, an id charged twice, an outcome of nothing, a scope
-that has spent more than its limit was at that moment, a digest that does not follow from the one before.
+The format is described in `dpsql/ledger/export.py`. Prints what each scope has spent and may spend, exactly, and what
+pure and zero-concentrated differential privacy make of the same charges. The exit status is 1 when something does not
+agree: a gap in the numbers, an id charged twice, an outcome of nothing, a scope that has spent more than its limit was
+at that moment, a digest that does not follow from the one before.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import argparse
 import csv
 import hmac
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 PLACES = {"epsilon": 18, "delta": 18, "rho": 36}
+DELTA = 1e-6
+"""At which rho is told as an epsilon, beside the delta that was charged."""
 
 
 def read(path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
@@ -62,6 +66,7 @@ class Audit:
         self.key = key
         self.last, self.digest = 0, "0" * 64
         self.spent: dict[str, dict[str, int]] = {}
+        self.squares: dict[str, int] = {}
         self.limits: dict[str, dict[str, int]] = {}
         self.charges: dict[str, int] = {}
         self.open: set[int] = set()
@@ -98,10 +103,29 @@ class Audit:
             if scope not in self.limits:
                 self.problems.append(f"entry {number} charges {scope}, which has no account")
                 continue
+            self.squares[scope] = self.squares.get(scope, 0) + facts["charge"].get("epsilon", 0) ** 2
             for name, amount in facts["charge"].items():
                 self.spent[scope][name] = self.spent[scope].get(name, 0) + amount
                 if self.spent[scope][name] > self.limits[scope].get(name, 0):
                     self.problems.append(f"entry {number} takes {scope} over its limit of {name}")
+
+    def accountants(self, scope: str) -> str:
+        """What each accountant makes of a scope's charges: pure DP adds epsilon up, zCDP rho (epsilon^2 / 2 of a pure charge,
+        Bun and Steinke 2016), which is some epsilon at `DELTA`; both add delta up."""
+        spent = self.spent.get(scope, {})
+        rho = (spent.get("rho", 0) + self.squares.get(scope, 0) / 2) / 10 ** PLACES["rho"]
+        pure = f"epsilon {decimal('epsilon', spent.get('epsilon', 0))}" if not spent.get("rho") else "no finite epsilon"
+        delta = f", and delta {decimal('delta', spent['delta'])} under both" if spent.get("delta") else ""
+        return f"as pure DP {pure}; as zCDP rho {rho:.6g}, which is epsilon {epsilon_of(rho):.4g} at delta {DELTA:g}{delta}"
+
+
+def epsilon_of(rho: float, delta: float = DELTA) -> float:
+    """An epsilon at which rho-zCDP is (epsilon, delta)-DP: the least over orders (CKS 2020, proposition 12)."""
+    orders = [1 + 10 ** (step / 100) for step in range(-300, 1000)]
+    if not rho:
+        return 0.0
+    fixed = {o: math.log1p(-1 / o) + (math.log(1 / delta) - math.log(o)) / (o - 1) for o in orders}
+    return max(0.0, min(rho * order + fixed[order] for order in orders))
 
 
 def decimal(name: str, amount: int) -> str:
@@ -122,6 +146,8 @@ def main() -> int:
     for scope, amounts in sorted(audit.spent.items()):
         for name, amount in amounts.items():
             print(f"{scope}: {name} {decimal(name, amount)} of {decimal(name, audit.limits[scope][name])} spent")
+        if any(amounts.values()):
+            print(f"{scope}: {audit.accountants(scope)}")
     print(f"{audit.last} entries, {len(audit.charges)} charges, {len(audit.open)} of them cut short")
     for problem in audit.problems:
         print(f"problem: {problem}", file=sys.stderr)

@@ -42,6 +42,8 @@ FURTHER = (
     Mutant("an analyst's charge spares the data set", "session/pipeline.py", "reserve", "tuple((scope.name for scope in context.accounts.scopes(planned.options.project)))", "tuple((scope.name for scope in context.accounts.scopes(planned.options.project)))[-1:]", AUDIT),
     Mutant("restored without what may be lost", "ledger/backup.py", "restore", "_charge_lost(writer, witness, lost)", "{}", AUDIT),
     Mutant("half the rows of a quantile", "pricing/rank_histograms.py", "RankHistogramPricing.moved", "sensitivity(Term('', TermKind.COUNT, None, None, 1), caps, neighbours)", "replace(sensitivity(Term('', TermKind.COUNT, None, None, 1), caps, neighbours), l1=max(1, sensitivity(Term('', TermKind.COUNT, None, None, 1), caps, neighbours).l1 // 2))", AUDIT),
+    Mutant("Laplace noise costs a tenth less rho", "privacy/mechanisms/laplace_divergence.py", "_up", "Fraction(ceil(value * _GRID), _GRID)", "Fraction(ceil(value * _GRID), _GRID) * 9 / 10", AUDIT),
+    Mutant("a plan is charged for its first table", "planning/together.py", "_view", "Price(tuple(map(named, priced.price.blocks)), priced.price.loss, workloads)", "Price(tuple(map(named, priced.price.blocks)), priced.price.blocks[0].loss, workloads)", AUDIT),
     Mutant("sums of doubles", "engine/emit/emitter.py", "Emitter._term", "f'coalesce({total}, 0)'", "f'CAST(coalesce(sum(CAST({row} AS DOUBLE)){filtered}, 0) AS HUGEINT)'", AUDIT),
 )  # fmt: skip
 
@@ -115,6 +117,7 @@ def over_files(ending: str) -> tuple[tuple[str, str], ...]:
     return (("source: duckdb:///hospital.duckdb\n", ""), *own)
 
 
+ON_SPARK = (("source: duckdb:///hospital.duckdb\n", "source: spark://local[2]\n"), *over_files("parquet")[1:])
 ZCDP = (("accountant: pure", "accountant: zcdp"),)
 CHANGE_ONE = (("privacy_unit: {table", "neighbours: change_one\nprivacy_unit: {table"),)
 BUGS = (
@@ -172,6 +175,9 @@ BUGS = (
     PlantedBug("the catalog counts rows"),
     PlantedBug("a ledger that is gone is made anew"),
     PlantedBug("restored without what may be lost"),
+    PlantedBug("Laplace noise costs a tenth less rho", changes=ZCDP),
+    PlantedBug("a plan is charged for its first table"),
+    PlantedBug("Spark: copies hold all rows of a unit", changes=ON_SPARK),
     PlantedBug("L2 for L1"),
     PlantedBug("one group moves"),
     PlantedBug("one step of Linf"),

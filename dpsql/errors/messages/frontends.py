@@ -54,6 +54,14 @@ register("command_argument", "42601", "{command} {problem}", "\\? lists the comm
 register("query_unknown", "42704", "no query is saved under the name {name}", "", InterfaceError)
 register("file_read", "58P01", "cannot read {place}: {problem}", "name a text file in UTF-8", InterfaceError)
 register("file_write", "58030", "cannot write {place}: {problem}", "name a place that can be written", Fault)
+register(
+    "scratch_database",
+    "55000",
+    "the scratch database {problem}",
+    "name an empty database of its own (createdb scratch): tables are made in it and dropped at the end; what an audit that was "
+    "killed left there are schemas dpsql_audit_..., which DROP SCHEMA ... CASCADE removes",
+    InterfaceError,
+)
 register("text_unfinished", "42601", "the {what} that starts here does not end", "close it")
 register(
     "batch_budget",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from dpsql.frontends.cli.shared import FiniteRange, policy_option
 
 if TYPE_CHECKING:
     from dpsql.audit.questions import Question
+    from dpsql.audit.scratch import ScratchDatabase
     from dpsql.audit.served import CheckServer
     from dpsql.ledger.records import Entry
     from dpsql.policy import Policy
@@ -36,6 +37,11 @@ STOPPED = 128 + signal.SIGINT
     "--ledger/--no-ledger", default=True, help="Add up the charges of the policy's ledger, where there is one."
 )
 @click.option("--wire", is_flag=True, help="Ask a server too, which is started on this machine for the audit.")
+@click.option(
+    "--scratch",
+    metavar="URL",
+    help="An empty database of PostgreSQL for synthetic tables, which are dropped at the end.",
+)
 def audit(
     *,
     policy: Path,
@@ -46,6 +52,7 @@ def audit(
     first: bool,
     ledger: bool,
     wire: bool,
+    scratch: str | None,
 ) -> int:
     """Test the guarantee on synthetic data.
 
@@ -62,7 +69,7 @@ def audit(
     questions = [*_questions(queries), *_asked_before(loaded)]
     if report is not None:
         _write(report, "audit.json", "{}")  # a folder that cannot be written is refused before the time is spent
-    with (waiting() or nullcontext)():
+    with _scratch(scratch, loaded) as database, (waiting() or nullcontext)():
         entries = _entries(loaded) if ledger else None
         outcome = run_audit(
             loaded,
@@ -72,6 +79,7 @@ def audit(
             entries=entries,
             first=first,
             check_server=_check_server(wire),
+            scratch=database,
         )
     click.echo(as_text(outcome), nl=False)
     if report is not None:
@@ -90,6 +98,18 @@ def _check_server(wire: bool) -> CheckServer | None:
     from dpsql.frontends.pgwire.audit.check import check_server
 
     return check_server
+
+
+def _scratch(url: str | None, policy: Policy) -> AbstractContextManager[ScratchDatabase | None]:
+    """Return the database that the owner names for synthetic tables, opened and found empty. Raises InterfaceError
+    scratch_database, Fault source_driver."""
+    if url is None:
+        return nullcontext()
+    try:
+        from dpsql.audit.scratch import ScratchDatabase
+    except ImportError:
+        raise refuse("source_driver", extra="postgres") from None
+    return ScratchDatabase(url, policy)
 
 
 def _write(folder: Path, name: str, text: str) -> None:

@@ -58,7 +58,7 @@ def without_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_found_on_a_sound_server(policy: Policy, asked: Asked) -> None:
     """The bound comes near the claim: with 4,000 trials of each side at most 0.6 of an epsilon of 1 is lost to chance."""
     done = check_server(policy, asked, FAR_AWAY)
-    assert not done.findings and not done.problems
+    assert not done.findings
     assert done.compared == len(asked) + len(check.CATALOG)
     laplace = [served for served in done.bounds if not served.question.settings]
     assert len(laplace) == 2 and all(0.4 < served.bound.epsilon <= served.claimed == 1 for served in laplace)
@@ -146,7 +146,7 @@ def test_too_little_noise_in_answers_is_found(policy: Policy, monkeypatch: pytes
 
 def test_noise_that_is_drawn_once_is_found(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     gated(monkeypatch, KeptGate())
-    assert any("the same noise" in problem for problem in check_server(policy, [], 0).problems)
+    assert any("the same noise" in finding.problem for finding in check_server(policy, [], 0).findings)
 
 
 def test_a_server_that_fails_is_a_finding(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,8 +154,8 @@ def test_a_server_that_fails_is_a_finding(policy: Policy, monkeypatch: pytest.Mo
         raise refuse("internal", what="planted")
 
     monkeypatch.setattr(server.Server, "start", failing)
-    problems = check_server(policy, [], 0).problems
-    assert len(problems) == 1 and "nobody caused" in problems[0]
+    findings = check_server(policy, [], 0).findings
+    assert len(findings) == 1 and "nobody caused" in findings[0].problem
 
 
 def test_trials_hold_one_unit_each(policy: Policy) -> None:

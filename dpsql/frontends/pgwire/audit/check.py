@@ -12,10 +12,11 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,11 @@ import duckdb
 import pyarrow as pa
 
 from dpsql.audit.distances import covers
+from dpsql.audit.findings import NOISE, PROMISE, SENSITIVITY, Finding, rule_of
 from dpsql.audit.lower_bounds import ALPHA, bound_of_samples
 from dpsql.audit.observation import RecordedEngine, RecordingGate
 from dpsql.audit.questions import Question
-from dpsql.audit.replay import ODD, Finding, section_of
+from dpsql.audit.replay import ODD
 from dpsql.audit.served import PackedTrials, ServedBound, ServedCheck, packable
 from dpsql.audit.synthetic import PROFILES, Profile, Synthetic, as_sql, audited, load
 from dpsql.engine.contract import Engine
@@ -182,7 +184,8 @@ def check_server(
         _compare(check, plain, questions, begun + seconds, seed)
     except (Error, OSError) as error:
         words = error.text().splitlines()[0] if isinstance(error, Error) else str(error)
-        check.problems.append(f"the server ends with an error that nobody caused: {words}")
+        problem = f"the server ends with an error that nobody caused: {words}"
+        check.findings.append(Finding(None, problem, PROMISE))
     return check
 
 
@@ -223,7 +226,7 @@ def _compare(
         problem, names = _problem(runs, price)
         if problem:
             texts = [as_sql(policy, sides[name]) for name in names]
-            check.findings.append(Finding(question, f"over the wire: {problem}", section_of(problem), *texts))
+            check.findings.append(Finding(question, f"over the wire: {problem}", rule_of(problem), *texts))
 
 
 def _problem(runs: Mapping[str, Transcript], price: Price | None) -> tuple[str, tuple[str, ...]]:
@@ -284,7 +287,13 @@ def _sample(check: ServedCheck, policy: Policy, seed: int) -> None:
                     answers[question, side], charge = _numbers_of(check, database, question)
                     claims[question] = _claimed(charge)
     for question, profile in questions.items():
-        _bound(check, question, answers[question, profile.name], answers[question, ""], *claims[question])
+        made = partial(_as_sql, packed, (profile, None))
+        _bound(check, question, answers[question, profile.name], answers[question, ""], claims[question], made)
+
+
+def _as_sql(packed: PackedTrials, profiles: Sequence[Profile | None]) -> list[list[str]]:
+    """Statements for the packed databases with these units."""
+    return [as_sql(packed.policy, packed.database(profile)) for profile in profiles]
 
 
 def _bound(
@@ -292,18 +301,19 @@ def _bound(
     question: Question,
     with_unit: Sequence[float],
     without: Sequence[float],
-    claimed: float,
-    delta: Fraction,
+    claim: tuple[float, Fraction],
+    databases: Callable[[], list[list[str]]],
 ) -> None:
-    """The lower bound of one question; a question that both sides refuse has none."""
+    """The lower bound of one question; a question that both sides refuse has none. `databases`: the two as SQL."""
+    claimed, delta = claim
     if len(without) != len(with_unit):
-        check.problems.append(f"over the wire: one side alone is answered: {question.sql}")
+        check.findings.append(Finding(question, "over the wire: one side alone is answered", PROMISE, *databases()))
     elif without:
         bound = bound_of_samples(with_unit, without, float(delta), ALPHA)
         check.bounds.append(ServedBound(question, bound, claimed))
         if bound.epsilon > claimed:
             words = f"answers of the server show epsilon of at least {bound.epsilon:.3f} at delta {bound.delta:g}"
-            check.findings.append(Finding(question, f"{words}, claimed is {claimed:.3f}", "4"))
+            check.findings.append(Finding(question, f"{words}, claimed is {claimed:.3f}", SENSITIVITY, *databases()))
 
 
 def _numbers_of(check: ServedCheck, database: ServedDatabase, question: Question) -> tuple[list[float], dict[str, int]]:
@@ -319,7 +329,7 @@ def _numbers_of(check: ServedCheck, database: ServedDatabase, question: Question
                 return [], charge
             runs.append(last_column(messages))
     if any(first == second for first, second in pairwise(runs)):
-        check.problems.append(f"over the wire: two answers have the same noise: {question.sql}")
+        check.findings.append(Finding(question, "over the wire: two answers have the same noise", NOISE))
     return [number for run in runs for number in run], charge
 
 

@@ -1,0 +1,146 @@
+"""What a finding names: the rule of docs/privacy.md that is broken, and statements that make the very databases again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+import duckdb
+import pyarrow as pa
+import pytest
+from support.places import POLICIES, ROOT
+
+from dpsql.audit import findings
+from dpsql.audit.findings import CHARGES, PRIVATE_KEYS, PROMISE, SENSITIVITY, SPLIT, Finding, Rule, rule_of
+from dpsql.audit.questions import Question
+from dpsql.audit.replay import Replay
+from dpsql.audit.report import alone, as_html, as_json, as_text
+from dpsql.audit.run import AuditReport
+from dpsql.audit.sources import SourceChecked
+from dpsql.audit.synthetic import NEWCOMER, PROFILES, Synthetic, as_sql, audited
+from dpsql.policy import Policy, load_policy
+from dpsql.privacy.loss import Neighbours
+
+RULES = [value for value in vars(findings).values() if isinstance(value, Rule)]
+ODD = next(profile for profile in PROFILES if profile.default == "odd")
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return load_policy(POLICIES / "hospital.yaml")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.sentence[:40])
+def test_a_rule_stands_in_its_section_of_the_privacy_rules(rule: Rule) -> None:
+    text = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {rule.section} ")[1].split("\n## ")[0]
+    assert rule.sentence in " ".join(section.replace("**", "").split())
+
+
+@pytest.mark.parametrize(
+    ("problem", "rule"),
+    [
+        ("block 0 t0: L1 distance 4 > claimed 2", SENSITIVITY),
+        ("delta 1e-08 > charged 1e-09", PRIVATE_KEYS),
+        ("epsilon 2.0 > charged 1.0", CHARGES),
+        ("charge {'epsilon': 1} is below the price", CHARGES),
+        ("notices and receipts differ: ('charge', 'keys') / ()", PROMISE),
+        ("engine SQL differs", SPLIT),
+        ("outcome 'answered' / 'refused'", PROMISE),
+    ],
+)
+def test_a_problem_breaks_one_rule(problem: str, rule: Rule) -> None:
+    assert rule_of(problem) == rule
+
+
+def in_duckdb(statements: list[str], names: list[str]) -> dict[str, list[str]]:
+    with duckdb.connect() as connection:
+        for statement in statements:
+            connection.execute(statement)
+        return {name: rows_of(connection.execute(f'SELECT * FROM "{name}"').to_arrow_table()) for name in names}
+
+
+def rows_of(rows: pa.Table) -> list[str]:
+    """Every row as text, in which negative zero, NaN and the smallest number differ from others."""
+    return [repr(tuple(row.values())) for row in rows.to_pylist()]
+
+
+def expected(tables: Mapping[str, pa.Table]) -> dict[str, list[str]]:
+    return {name: rows_of(rows) for name, rows in tables.items()}
+
+
+@pytest.mark.parametrize("name", ["hospital", "hospital_rows", "shop", "tpch"])
+def test_statements_make_the_very_tables_of_any_length_in_their_order(name: str) -> None:
+    policy = audited(load_policy(POLICIES / f"{name}.yaml"))
+    synthetic = Synthetic(policy)
+    for parts in ((), (synthetic.crowd, synthetic.unit(ODD)), (synthetic.crowd, synthetic.many())):
+        tables = synthetic.database(*parts)
+        assert in_duckdb(as_sql(policy, tables), list(tables)) == expected(tables)
+
+
+def test_names_of_columns_are_quoted(policy: Policy) -> None:
+    regions = policy.tables["regions"]
+    columns = {f'a "{name}" b': replace(column, name=f'a "{name}" b') for name, column in regions.columns.items()}
+    renamed = replace(policy, tables={"regions": replace(regions, columns=columns)})
+    rows = pa.table({name: pa.array([], pa.string()) for name in columns})
+    assert in_duckdb(as_sql(renamed, {"regions": rows}), ["regions"]) == {"regions": []}
+
+
+def test_the_databases_of_a_replaced_unit_are_those_that_were_compared(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under change_one both sides hold a unit beside the crowd, each another one."""
+    changing = replace(policy, neighbours=Neighbours.CHANGE_ONE)
+    replay = Replay(changing)
+    verdicts = []
+
+    def judged(
+        done: object, left: object, right: object, profile: object, parts: tuple[list[object], list[object]]
+    ) -> int:
+        verdicts.append(parts)
+        return 0
+
+    monkeypatch.setattr(replay, "_judge", judged)
+    steps = replay.steps(Question("SELECT COUNT(*) AS n FROM visits"))
+    for _ in range(4):
+        next(steps)
+    crowd, first, second = replay.synthetic.crowd, *map(replay.synthetic.unit, PROFILES[:2])
+    assert verdicts[:3] == [([crowd], [crowd, first]), ([crowd], [crowd, second]), ([crowd, first], [crowd, second])]
+
+
+def test_a_finding_is_whole_in_text_json_and_html() -> None:
+    question = Question("SELECT COUNT(*) AS n FROM visits", ("dp.max_groups = 2",))
+    over_files = Finding(
+        question, "L1 distance 2 > claimed 1", SENSITIVITY, ["-- one", "-- both"], ["-- both", "-- two"]
+    )
+    of_nothing = Finding(None, "laplace: the noise drawn is not laplace", findings.NOISE)
+    report = AuditReport(
+        "clinic", "row", source=SourceChecked(3, (over_files,), "over files"), other_findings=[of_nothing]
+    )
+    assert not report.holds
+    facts = json.loads(json.dumps(as_json(report)))
+    assert [fact["problem"] for fact in facts["findings"]] == [over_files.problem, of_nothing.problem]
+    first = facts["findings"][0]
+    assert (first["sql"], first["settings"], first["left"], first["rule"]) == (
+        question.sql, ["dp.max_groups = 2"], ["-- one", "-- both"], SENSITIVITY.sentence,
+    )  # fmt: skip
+    page, text = as_html(report), as_text(report)
+    assert "what the second database has alone</summary><pre>-- two</pre>" in page
+    assert "SET dp.max_groups = 2; SELECT" in page and page.count("Broken is") == 2
+    assert "2 findings" in text and "(docs/privacy.md 8)" in text and SENSITIVITY.sentence in text
+
+
+def test_rows_that_occur_more_often_are_told_as_often() -> None:
+    assert alone(["a", "a", "b", "a"], ["a", "c"]) == ["a", "b", "a"]
+    assert alone(["a"], ["a", "a"]) == []
+
+
+def test_a_newcomer_is_all_that_one_side_of_a_pair_has_alone(policy: Policy) -> None:
+    synthetic = Synthetic(audited(policy))
+    unit = synthetic.unit(ODD)
+    left, right = (
+        as_sql(policy, synthetic.database(*parts)) for parts in ((synthetic.crowd,), (synthetic.crowd, unit))
+    )
+    assert alone(left, right) == [] and len(alone(right, left)) == sum(map(len, unit.values()))
+    assert all(str(NEWCOMER) in statement for statement in alone(right, left))
