@@ -23,6 +23,8 @@ SLOW_FILES = frozenset(
         "test_benchmarks.py",
         "unit/aggregates/test_contract.py",
         "unit/audit/test_audit.py",
+        "unit/audit/test_scratch.py",
+        "unit/audit/test_spark_source.py",
         "unit/audit/test_wire.py",
         "unit/engine/test_collations.py",
         "unit/engine/test_contribution_index.py",

@@ -119,7 +119,7 @@ class ChargeAudit:
 
 
 def check_charges(policy: Policy, questions: Sequence[Question]) -> list[Finding]:
-    """What is wrong with charges, found with `questions` (that are answered) and with limits that are reached."""
+    """Return what is wrong with charges, found with `questions` (that are answered) and with limits that are reached."""
     with tempfile.TemporaryDirectory(prefix="dpsql-audit-") as name:
         audit = ChargeAudit(policy, Path(name))
         for check in CHECKS:

@@ -56,7 +56,7 @@ class Finding:
 
     @property
     def words(self) -> str:
-        """What broke, and where it is promised."""
+        """Return what broke, and the section in which it is promised."""
         return f"{self.problem} (docs/privacy.md {self.section})"
 
 

@@ -62,11 +62,11 @@ def _wire(check: ServedCheck) -> dict[str, Any]:
 
 def _finding_facts(finding: Finding) -> dict[str, Any]:
     """`section` and `rule`: of docs/privacy.md; `left`, `right`: statements that make the two databases."""
-    asked = (
+    question = (
         {} if finding.question is None else {"sql": finding.question.sql, "settings": list(finding.question.settings)}
     )
     broken = {"problem": finding.problem, "section": finding.section, "rule": finding.rule.sentence}
-    return {**asked, **broken, "left": finding.left, "right": finding.right}
+    return {**question, **broken, "left": finding.left, "right": finding.right}
 
 
 def _question(question: QuestionReport) -> dict[str, Any]:
@@ -233,14 +233,14 @@ def _finding(finding: Finding) -> str:
         for name, side in parts
         if side
     )
-    asked = "" if finding.question is None else f"<pre>{_statement(finding.question)}</pre>"
+    question = "" if finding.question is None else f"<pre>{_statement(finding.question)}</pre>"
     rule = f"<p>Broken is: \u201c{escape(finding.rule.sentence)}\u201d (docs/privacy.md {finding.section})</p>"
-    return f"<p class=bad>{escape(finding.problem)}</p>{rule}{asked}{sides}"
+    return f"<p class=bad>{escape(finding.problem)}</p>{rule}{question}{sides}"
 
 
-def alone(statements: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the statements that `others` lacks, as often as it lacks them."""
-    left = Counter(others)
+def alone(statements: Sequence[str], of_neighbour: Sequence[str]) -> list[str]:
+    """Return the statements that `of_neighbour` lacks, as often as it lacks them."""
+    left = Counter(of_neighbour)
     missing = []
     for statement in statements:
         left[statement] -= 1

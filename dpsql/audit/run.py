@@ -328,6 +328,6 @@ def _check_ledger(report: AuditReport, entries: Iterable[Entry]) -> None:
                 facts[name] = {dimension: int(amount) for dimension, amount in facts[name].items()}
         audit.add(facts, "", entry.digest)
     added = f"{audit.last} entries and {len(audit.charges)} charges add up, {len(audit.open)} of them cut short"
-    made = f"; {audit.accountants('dataset')}" if audit.charges else ""
-    report.ledger = f"{added}{made}"
+    of_accountants = f"; {audit.accountants('dataset')}" if audit.charges else ""
+    report.ledger = f"{added}{of_accountants}"
     report.other_findings += [Finding(None, f"ledger: {problem}", LEDGER) for problem in audit.problems]

@@ -50,8 +50,8 @@ class ScratchDatabase:
         if not url.startswith("postgresql://"):
             raise refuse("scratch_database", problem="is postgresql://USER@HOST/DATABASE")
         try:
-            for place, own in (("source", policy.source), ("ledger", policy.ledger), ("witness", policy.witness)):
-                if own is not None and own.startswith("postgresql://") and _address(own) == _address(url):
+            for place, address in (("source", policy.source), ("ledger", policy.ledger), ("witness", policy.witness)):
+                if (address or "").startswith("postgresql://") and _address(address or "") == _address(url):
                     raise refuse("scratch_database", problem=f"is the policy's own {place}")
             self._connection: psycopg.Connection[Any] = psycopg.connect(
                 url, autocommit=True, connect_timeout=10, application_name="dpsql audit"

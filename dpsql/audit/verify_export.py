@@ -110,8 +110,8 @@ class Audit:
                     self.problems.append(f"entry {number} takes {scope} over its limit of {name}")
 
     def accountants(self, scope: str) -> str:
-        """What each accountant makes of a scope's charges: pure DP adds epsilon up, zCDP rho (epsilon^2 / 2 of a pure charge,
-        Bun and Steinke 2016), which is some epsilon at `DELTA`; both add delta up."""
+        """Return what each accountant makes of a scope's charges. Pure DP adds epsilon up; zCDP adds rho up (epsilon^2 / 2 of
+        a pure charge, Bun and Steinke 2016), which is some epsilon at `DELTA`; both add delta up."""
         spent = self.spent.get(scope, {})
         rho = (spent.get("rho", 0) + self.squares.get(scope, 0) / 2) / 10 ** PLACES["rho"]
         pure = f"epsilon {decimal('epsilon', spent.get('epsilon', 0))}" if not spent.get("rho") else "no finite epsilon"

@@ -287,8 +287,8 @@ def _sample(check: ServedCheck, policy: Policy, seed: int) -> None:
                     answers[question, side], charge = _numbers_of(check, database, question)
                     claims[question] = _claimed(charge)
     for question, profile in questions.items():
-        made = partial(_as_sql, packed, (profile, None))
-        _bound(check, question, answers[question, profile.name], answers[question, ""], claims[question], made)
+        databases = partial(_as_sql, packed, (profile, None))
+        _bound(check, question, answers[question, profile.name], answers[question, ""], claims[question], databases)
 
 
 def _as_sql(packed: PackedTrials, profiles: Sequence[Profile | None]) -> list[list[str]]:
