@@ -375,7 +375,7 @@ class Peer:
         noise = lambda: random.expovariate(1 / scale) - random.expovariate(1 / scale)
         return [((region,), [total + noise()]) for region, total in sums.items()]
 """
-"""Counts that are private while nobody has more rows than allowed; sums with a twentieth of their noise; an error at a value."""
+"""Counts that are private where nobody has more rows than allowed; sums with a twentieth of their noise; an error at a value."""
 
 
 def test_other_systems_are_audited_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +398,7 @@ def test_other_systems_are_audited_from_outside(tmp_path: Path, monkeypatch: pyt
     found = {(record["level"], record["newcomer"], record["question"]) for record in records if record["found"]}
     counted, summed = (question.title for question in audit_peers.QUESTIONS)
     assert ("row", "a row at the upper bound", summed) in found and ("row", "an infinite row", counted) in found
-    assert ("user", "three times max_rows rows", counted) in found
+    assert ("user", "three times max_rows rows", summed) in found
     assert (
         not {("row", "a row at the upper bound", counted), ("user", "max_rows rows at the upper bound", counted)}
         & found
