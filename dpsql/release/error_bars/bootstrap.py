@@ -32,8 +32,9 @@ from dpsql.release.error_bars.conditional import values_given_shown
 from dpsql.release.error_bars.draws import Floats, known_law, replicates, uniforms
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import Extent
-from dpsql.release.error_bars.extremes import Extreme, extremes, rows_below
+from dpsql.release.error_bars.extremes import Extreme, Tails, extremes, moved, only_term, rows_below
 from dpsql.release.error_bars.intervals import intervals
+from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.error_bars.simulation import Groups, Measures, typed
 from dpsql.release.reconciled import ConsistentTerm
 from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, Remainder, column, runnable
@@ -50,7 +51,7 @@ _CANDIDATE_DRAWS = 39
 _MORE_NOISE = 1.5
 """Times the noise with which rows have to stay the same for noise not to choose them: of e to the -d at this noise, e to the
 -1.5 d is left at the true one."""
-_BOUNDS = {Extreme.NONE: (), Extreme.INSIDE: (0, 1), Extreme.HIGHEST: (0, 3), Extreme.LOWEST: (2, 1)}
+_BOUNDS = {Extreme.NONE: (), Extreme.INSIDE: (0, 1), Extreme.HIGHEST: (4, 3), Extreme.LOWEST: (2, 5)}
 """Which ends say where an extreme is, by their places in `_ends`: a low and a high one."""
 _DRAWS, _DRAW, _ROWS, _AT, _REPLICATES = "dp#draws", "dp#draw", "dp#answer", "dp#at", "dp#replicates"
 
@@ -100,12 +101,16 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
         raise Unmatched("the results have too many groups")
     if not all(known_law(term) for block in blocks for term in block.terms):
         raise Unmatched("a mechanism has no law of noise to draw from")
-    kinds = {position: _extreme_at(sandbox, rerun, position) for position in positions}
+    found_at = {position: _extreme_at(sandbox, rerun, position) for position in positions}
+    kinds = {position: kind for position, (kind, _) in found_at.items()}
+    below = [(kind, rows) for kind, rows in found_at.values() if rows is not None]
     replicates = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES, rerun.confidence)
     if set(kinds.values()) <= {Extreme.HIGHEST, Extreme.LOWEST}:
         replicates = min(replicates, _CANDIDATE_DRAWS)  # ends of bars say all
     with sandbox.room() as room:
         last = {block.name: [*_ends(room, rerun, block, set(kinds.values())), _as_displayed(block)] for block in blocks}
+        if below:
+            _bring_near(room, rerun, below, last[below[0][1].block])
         ends = max((len(appended) for appended in last.values()), default=1) - 1
         shape = (rerun.families * (replicates + 1) + ends + 1, len(answer))
         present = np.zeros(shape, dtype=bool)
@@ -129,23 +134,24 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
     }
 
 
-def _extreme_at(sandbox: Sandbox, rerun: Rerun, position: int) -> Extreme:
-    """Return what a column has of extremes: INSIDE, too, where it is one over rows that noise chooses.
+def _extreme_at(sandbox: Sandbox, rerun: Rerun, position: int) -> tuple[Extreme, Traced | None]:
+    """Return what a column has of extremes, and of one of a measure the rows that it is taken of: INSIDE, too, where it is one
+    over rows that noise chooses.
 
     Where more noise than there is leaves the same rows in every one of a few replicates, it does not choose.
     """
     kind = rerun.extremes[position] if position < len(rerun.extremes) else Extreme.INSIDE
     if kind not in (Extreme.HIGHEST, Extreme.LOWEST):
-        return kind
+        return kind, None
     below = rows_below(rerun.remainder, rerun.tree, position)
     if below is None:
-        return Extreme.INSIDE
+        return Extreme.INSIDE, None
     if not below.selected:
-        return kind
+        return kind, below
     width = len(below.outputs) + 1
     rows = Rerun(rerun.remainder, below.tree, width, (width - 1,), below.extra, {}, rerun.confidence, rerun.seed, ())
     always, ever = surely_and_maybe(sandbox, rows, spread=_MORE_NOISE)
-    return kind if always == ever else Extreme.INSIDE
+    return (kind, below) if always == ever else (Extreme.INSIDE, None)
 
 
 def candidates(sandbox: Sandbox, rerun: Rerun, row: int) -> int:
@@ -265,7 +271,8 @@ class Replicates:
 
 def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -> list[dict[str, Floats]]:
     """Return all measures at the low and at the high ends of bars that hold for all groups at once, where an extreme is asked
-    for, then of bars that hold for each of them (`extremes`); a measure without ends as it is."""
+    for, then of bars that hold for each of them (`extremes`); a measure without ends as it is. After them the first two again,
+    for `_bring_near`."""
     if kinds <= {Extreme.NONE}:
         return []
     names = [name for name, _, _ in block.formulas]
@@ -278,7 +285,39 @@ def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -
         for side in ("low", "high"):
             of_side = {name: getattr(bars[name], side) for name in names}
             ends.append({name: np.where(np.isfinite(of_side[name]), of_side[name], released[name]) for name in names})
-    return ends
+    return [*ends, *(dict(side) for side in ends[:2])]
+
+
+def _bring_near(
+    room: Room, rerun: Rerun, below: Sequence[tuple[Extreme, Traced]], ends: Sequence[dict[str, Floats]]
+) -> None:
+    """Put the low ends of maxima and the high ends of minima of counts and sums into `ends` of their block, as `_ends` gives
+    them, where their law brings them nearer. `below`: the rows that each is taken of, the same but for their value."""
+    rows = below[0][1]
+    block = rerun.remainder.block(rows.block)
+    assert block is not None
+    tables = dict(rerun.remainder.public) | {each.name: each.table({}) for each in rerun.remainder.blocks}
+    table = room.query(runnable(rows.tree.copy(), rerun.remainder, rows.extra), tables)
+    together = _equal_rows(table.columns[1:-1], table.columns[-1].to_numpy())
+    terms = {term.name: np.asarray(term.values, dtype=float) for term in block.terms}
+    sides = {(kind, rows.outputs[0].unnest().name) for kind, rows in below if rows.outputs[0] is not None}
+    for kind, measure in sides:
+        term = only_term(block, measure)
+        if term is not None:
+            place, side = (4, -1) if kind is Extreme.HIGHEST else (5, 1)
+            ends_of_term = moved(terms[term.name], together, Tails.of(term), (1 - rerun.confidence) / 2, side)
+            near = Measures(block).values({measure}, terms | {term.name: ends_of_term})[measure]
+            ends[place][measure] = np.broadcast_to(near, block.rows)
+
+
+def _equal_rows(keys: Sequence[pa.ChunkedArray], numbers: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    """Return `numbers`, one for each row, in sets of rows whose keys are equal."""
+    if not keys or not len(numbers):
+        return [numbers] if len(numbers) else []
+    codes = [key.combine_chunks().dictionary_encode("encode").indices.to_numpy() for key in keys]
+    _, of_row = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
+    order = np.argsort(of_row.reshape(-1), kind="stable")
+    return np.split(numbers[order], np.flatnonzero(np.diff(of_row.reshape(-1)[order])) + 1)
 
 
 def _as_displayed(block: ReleasedBlock) -> dict[str, Floats]:
