@@ -32,7 +32,8 @@ from dpsql.release.error_bars.conditional import values_given_shown
 from dpsql.release.error_bars.draws import Floats, known_law, replicates, uniforms
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import Extent
-from dpsql.release.error_bars.extremes import Extreme, Tails, extremes, moved, only_term, rows_below
+from dpsql.release.error_bars.extreme_ends import bring_near
+from dpsql.release.error_bars.extremes import Extreme, extremes, rows_below
 from dpsql.release.error_bars.intervals import intervals
 from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.error_bars.simulation import Groups, Measures, typed
@@ -110,7 +111,7 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
     with sandbox.room() as room:
         last = {block.name: [*_ends(room, rerun, block, set(kinds.values())), _as_displayed(block)] for block in blocks}
         if below:
-            _bring_near(room, rerun, below, last[below[0][1].block])
+            bring_near(room, rerun.remainder, rerun.confidence, below, last[below[0][1].block])
         ends = max((len(appended) for appended in last.values()), default=1) - 1
         shape = (rerun.families * (replicates + 1) + ends + 1, len(answer))
         present = np.zeros(shape, dtype=bool)
@@ -272,7 +273,7 @@ class Replicates:
 def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -> list[dict[str, Floats]]:
     """Return all measures at the low and at the high ends of bars that hold for all groups at once, where an extreme is asked
     for, then of bars that hold for each of them (`extremes`); a measure without ends as it is. After them the first two again,
-    for `_bring_near`."""
+    for `bring_near`."""
     if kinds <= {Extreme.NONE}:
         return []
     names = [name for name, _, _ in block.formulas]
@@ -286,38 +287,6 @@ def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -
             of_side = {name: getattr(bars[name], side) for name in names}
             ends.append({name: np.where(np.isfinite(of_side[name]), of_side[name], released[name]) for name in names})
     return [*ends, *(dict(side) for side in ends[:2])]
-
-
-def _bring_near(
-    room: Room, rerun: Rerun, below: Sequence[tuple[Extreme, Traced]], ends: Sequence[dict[str, Floats]]
-) -> None:
-    """Put the low ends of maxima and the high ends of minima of counts and sums into `ends` of their block, as `_ends` gives
-    them, where their law brings them nearer. `below`: the rows that each is taken of, the same but for their value."""
-    rows = below[0][1]
-    block = rerun.remainder.block(rows.block)
-    assert block is not None
-    tables = dict(rerun.remainder.public) | {each.name: each.table({}) for each in rerun.remainder.blocks}
-    table = room.query(runnable(rows.tree.copy(), rerun.remainder, rows.extra), tables)
-    together = _equal_rows(table.columns[1:-1], table.columns[-1].to_numpy())
-    terms = {term.name: np.asarray(term.values, dtype=float) for term in block.terms}
-    sides = {(kind, rows.outputs[0].unnest().name) for kind, rows in below if rows.outputs[0] is not None}
-    for kind, measure in sides:
-        term = only_term(block, measure)
-        if term is not None:
-            place, side = (4, -1) if kind is Extreme.HIGHEST else (5, 1)
-            ends_of_term = moved(terms[term.name], together, Tails.of(term), (1 - rerun.confidence) / 2, side)
-            near = Measures(block).values({measure}, terms | {term.name: ends_of_term})[measure]
-            ends[place][measure] = np.broadcast_to(near, block.rows)
-
-
-def _equal_rows(keys: Sequence[pa.ChunkedArray], numbers: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-    """Return `numbers`, one for each row, in sets of rows whose keys are equal."""
-    if not keys or not len(numbers):
-        return [numbers] if len(numbers) else []
-    codes = [key.combine_chunks().dictionary_encode("encode").indices.to_numpy() for key in keys]
-    _, of_row = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
-    order = np.argsort(of_row.reshape(-1), kind="stable")
-    return np.split(numbers[order], np.flatnonzero(np.diff(of_row.reshape(-1)[order])) + 1)
 
 
 def _as_displayed(block: ReleasedBlock) -> dict[str, Floats]:

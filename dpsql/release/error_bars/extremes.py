@@ -10,42 +10,23 @@ Let each of k groups have a bar whose low and high ends miss the exact number b_
 So the maximum lies between the largest low and the largest high end with 1 - a at least, and the minimum, mirrored, between
 the smallest ends. That needs an output that is the maximum of one measure as it stands, over rows that noise does not choose.
 Other outputs with a maximum or minimum in them (a difference of two, a share of the largest) are computed over low ends and
-over high ends that hold for all groups at once, in a hull with replicates.
-
-Of a COUNT or SUM, t_i = b_i + z_i with z_i of one known law, T(x) = P(Z >= x), the low end is nearer: a group that is far
-behind cannot be what made the largest number large (in two steps, as Romano, Shaikh and Wolf 2014, Econometrica 82(5)). Let
-M be the largest t_i, and the largest exact number be tested for being m, with c + d = a / 2:
-
-- With 1 - d at least no z_i is below -e, P(Z < -e) <= d / k, so that every b_i is at most t_i + e.
-- m is rejected where the sum of T(max(M - m, M - t_i - e)) over all groups is at most c. If b_i <= t_i + e for all i, then m -
-  b_i >= m - t_i - e, so that the sum of T((M - m) + (m - b_i)) is at most c as well. That is a fixed falling function of M - m,
-  and bounds the probability that M - m, the largest of z_i - (m - b_i), is so large (Bonferroni; no independence is needed).
-  So the true m is rejected with a probability of c + d = a / 2 at most.
-- The sum falls as m falls, so that what is not rejected is all from M - q on: q is `reach`.
+over high ends that hold for all groups at once, in a hull with replicates. `extreme_ends` has nearer low ends of counts and
+sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from math import isfinite
 
-import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.release.error_bars.affine import parts
-from dpsql.release.error_bars.draws import Floats, known_law, tabled
 from dpsql.release.error_bars.extents import EVERYTHING, extent
 from dpsql.release.error_bars.rowwise import Traced, trace
-from dpsql.release.error_bars.vectors import clamped
-from dpsql.release.reconciled import ConsistentTerm
-from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, Remainder
+from dpsql.release.remainder import ReleasedBlock, Remainder
 
 _AFTER_GROUPS = ("having", "qualify", "order", "limit", "offset", "distinct")
-_FAR_BEHIND = 1 / 20
-"""Of the chance that a low end misses: the part d that some group is thought too small."""
 
 
 class Extreme(Enum):
@@ -112,75 +93,3 @@ def _has_ends(block: ReleasedBlock, measure: str) -> bool:
     """Return whether a measure has a bar whatever the noise: a COUNT or SUM, or one that cannot leave finite bounds."""
     low, high = extent(block.plug_ins[measure], lambda _: EVERYTHING)
     return measure in block.groups.counts | block.groups.sums or (isfinite(low) and isfinite(high))
-
-
-@dataclass(frozen=True, eq=False)
-class Tails:
-    """The law of the error of a released number: `points`, increasing, and the chance of each of them or more, then 0."""
-
-    points: Floats
-    chances: Floats
-
-    @classmethod
-    def of(cls, term: ReleasedTerm) -> Tails:
-        """Those of `term`, in the unit of its values. A coarse grid's sum was rounded down by less than a step."""
-        step, masses = tabled(term.noise)
-        places = np.arange(len(masses)) - len(masses) // 2
-        points = places * (step * term.noise_unit) + (term.noise_unit if term.noise.shift > 0 else 0.0)
-        points = np.asarray(np.rint(points) if term.whole else points, dtype=np.float64)
-        points, first = np.unique(points, return_index=True)
-        return cls(points, np.concatenate((np.cumsum(masses[::-1])[::-1][first], np.zeros(1))))
-
-    def from_point(self, errors: Floats) -> Floats:
-        """Return the probability of so large an error or a larger one."""
-        return np.asarray(self.chances[np.searchsorted(self.points, errors, side="left")])
-
-    def beyond(self, errors: Floats) -> Floats:
-        """Return the probability of a larger error."""
-        return np.asarray(self.chances[np.searchsorted(self.points, errors, side="right")])
-
-
-def reach(tails: Tails, noisy: Floats, missed: float) -> float:
-    """Return how far below the largest of `noisy` (at least one) the largest exact number may be: it is farther with a
-    probability of `missed` at most."""
-    points, gaps = tails.points[tails.points >= 0], noisy.max() - noisy
-    too_small = missed * _FAR_BEHIND if len(noisy) > 1 else 0.0
-    beyond = tails.beyond(points)
-    if too_small:
-        gaps = gaps - points[np.argmax(beyond <= too_small / len(noisy))]
-    behind = tails.from_point(gaps)
-
-    def rejected(place: int) -> bool:
-        chances = np.where(gaps > points[place], behind, beyond[place])
-        return bool(chances.sum() <= missed - too_small)
-
-    least, most = 0, len(points) - 1
-    while least < most:
-        middle = (least + most) // 2
-        least, most = (least, middle) if rejected(middle) else (middle + 1, most)
-    return float(points[most])
-
-
-def only_term(block: ReleasedBlock, measure: str) -> ReleasedTerm | None:
-    """Return the term that a COUNT or SUM rises with, alone and by a law that is the same for all groups; None for any other."""
-    inner, *bounds = clamped(block.plug_ins[measure])
-    terms = {term.name: term for term in block.terms}
-    columns = {node.name for node in inner.find_all(exp.Column)}
-    if measure not in block.groups.counts | block.groups.sums or len(columns) != 1 or not columns <= terms.keys():
-        return None
-    (name,) = columns
-    linear = parts(inner, terms)
-    fixed = not any(bound is not None and bound.find(exp.Column) for bound in bounds)
-    usual = known_law(terms[name]) and terms[name].standard_deviation() > 0 and name not in block.shown_from
-    usual = usual and not isinstance(terms[name], ConsistentTerm)
-    return terms[name] if linear is not None and len(linear) == 1 and fixed and usual else None
-
-
-def moved(values: Floats, groups: Sequence[npt.NDArray[np.int64]], tails: Tails, missed: float, side: int) -> Floats:
-    """Return noisy numbers moved by the `reach` of their groups, sets of places in `values` with an extreme each: down for the
-    low end of a maximum (`side` -1), up for the high end of a minimum (1)."""
-    result = values + side * reach(tails, np.zeros(1), missed)
-    for places in groups:
-        if len(places) > 1:
-            result[places] = values[places] + side * reach(tails, -side * values[places], missed)
-    return result

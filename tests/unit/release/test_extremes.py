@@ -14,7 +14,8 @@ from dpsql.plan.formulas import Formula, NoisyValue, greatest, whole
 from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import registered
-from dpsql.release.error_bars.extremes import Extreme, Tails, extremes, moved, only_term
+from dpsql.release.error_bars.extreme_ends import ErrorTails, moved, only_term, reach
+from dpsql.release.error_bars.extremes import Extreme, extremes
 from dpsql.release.release import Release
 from dpsql.release.sandbox import Sandbox
 
@@ -51,7 +52,7 @@ def missed_low_ends(exact: np.ndarray, noise: Noise, draws: int, worse: float = 
     """The share of answers in which the low end of a maximum is above it, with `worse` times the noise."""
     uniform = np.random.default_rng(7).random((draws, len(exact)))
     noises = np.rint(worse * registered(noise).quantiles(uniform) * 2.0**noise.shift)
-    tails = Tails.of(noisy("t0", exact, noise, "any", whole=True))
+    tails = ErrorTails.of_term(noisy("t0", exact, noise, "any", whole=True))
     every = [np.arange(len(exact))]
     return float(np.mean([moved(exact + z, every, tails, MISSED, -1).max() > exact.max() for z in noises]))
 
@@ -84,6 +85,21 @@ def test_a_low_end_is_as_far_away_as_it_has_to_be(law: str) -> None:
     assert missed_low_ends(LEADER, LAWS[law], 6_000, worse=1.25) > MISSED + 0.008
 
 
+def test_a_group_is_far_behind_when_no_likely_noise_brings_it_there() -> None:
+    """Of two groups with Laplace noise of scale 20: e = 20 ln(1 / d), and the end allows for both up to e + 20 ln(2 / 2c) =
+    205, for what the second one adds from there on, and for the first one alone far away."""
+    tails = ErrorTails.of_term(noisy("t0", [0.0, 0], LAWS["laplace"], "any", whole=True))
+    d = MISSED / 20
+    c, e = MISSED - d, 20 * np.log(1 / d)
+    for gap in (0.0, 60, 120, 180, 200):
+        assert reach(tails, np.array([0.0, -gap]), MISSED) == pytest.approx(20 * np.log(1 / c), abs=1)
+    for gap in (215.0, 225, 240):
+        assert reach(tails, np.array([0.0, -gap]), MISSED) == pytest.approx(
+            -20 * np.log(2 * c - np.exp((e - gap) / 20)), abs=1
+        )
+    assert reach(tails, np.array([0.0, -600]), MISSED) == pytest.approx(20 * np.log(0.5 / c), abs=1)
+
+
 @pytest.mark.parametrize("word", ["max", "min"])
 def test_groups_that_are_far_behind_do_not_widen_the_bar_of_an_extreme(sandbox: Sandbox, word: str) -> None:
     """The end for all of 40 groups lies at 2.9 times the quantile that one group has: ln(40 / 0.05) / ln(1 / 0.05), and more."""
@@ -102,7 +118,7 @@ def test_counts_from_zero_have_the_same_ends_but_for_zero(sandbox: Sandbox, form
     term = noisy("t0", [30.0, 20, 10], LAWS["laplace"], "from zero", whole=True)
     made = block({"k0": [0, 1, 2]}, [term], [(formula, Type.INTEGER)])
     low, _ = bar(release(sandbox, "SELECT max(m0) FROM dp_0", [made]))
-    least = moved(np.asarray(term.values, dtype=float), [np.arange(3)], Tails.of(term), MISSED, -1).max()
+    least = moved(np.asarray(term.values, dtype=float), [np.arange(3)], ErrorTails.of_term(term), MISSED, -1).max()
     assert low == (least if formula == whole(T0) else max(least, 0))
 
 
@@ -162,7 +178,7 @@ def test_extremes_by_several_keys_are_of_the_groups_that_have_both(sandbox: Sand
     sql = "SELECT k0 % 2 AS a, k0 >= 10 AS b, max(m0) FROM dp_0 GROUP BY k0 % 2, k0 >= 10 ORDER BY a, b"
     answer = release(sandbox, sql, [made])
     term = made.terms[0]
-    values, tails = np.asarray(term.values, dtype=float), Tails.of(term)
+    values, tails = np.asarray(term.values, dtype=float), ErrorTails.of_term(term)
     for row, (odd, large) in enumerate([(0, False), (0, True), (1, False), (1, True)]):
         numbers = np.arange(20)
         mine = values[(numbers % 2 == odd) & ((numbers >= 10) == large)]

@@ -1,0 +1,148 @@
+"""Nearer low ends of maxima, and high ends of minima, of counts and sums over groups.
+
+Of a COUNT or SUM, t_i = b_i + z_i with z_i of one known law, T(x) = P(Z >= x), the low end is nearer than `extremes` has it: a
+group that is far behind cannot be what made the largest number large (in two steps, as Romano, Shaikh and Wolf 2014,
+Econometrica 82(5)). Let M be the largest t_i, and the largest exact number be tested for being m, with c + d = a / 2:
+
+- With 1 - d at least no z_i is below -e, P(Z < -e) <= d / k, so that every b_i is at most t_i + e.
+- m is rejected where the sum of T(max(M - m, M - t_i - e)) over all groups is at most c. If b_i <= t_i + e for all i, then m -
+  b_i >= m - t_i - e, so that the sum of T((M - m) + (m - b_i)) is at most c as well. That is a fixed falling function of M - m,
+  and bounds the probability that M - m, the largest of z_i - (m - b_i), is so large (Bonferroni; no independence is needed).
+  So the true m is rejected with a probability of c + d = a / 2 at most.
+- The sum falls as m falls, so that what is not rejected is all from M - q on: q is `reach`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from dpsql.release.error_bars.affine import parts
+from dpsql.release.error_bars.draws import Floats, known_law, tabled
+from dpsql.release.error_bars.extremes import Extreme
+from dpsql.release.error_bars.rowwise import Traced
+from dpsql.release.error_bars.simulation import Measures
+from dpsql.release.error_bars.vectors import clamped
+from dpsql.release.reconciled import ConsistentTerm
+from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, Remainder, runnable
+from dpsql.release.sandbox import Room
+
+_FAR_BEHIND = 1 / 20
+"""Of the chance that a low end misses: the part d that some group is thought too small."""
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorTails:
+    """The law of the error of a released number: `points`, increasing, and the chance of each of them or more, then 0."""
+
+    points: Floats
+    chances: Floats
+
+    @classmethod
+    def of_term(cls, term: ReleasedTerm) -> ErrorTails:
+        """Those of `term`, in the unit of its values. A coarse grid's sum was rounded down by less than a step."""
+        step, masses = tabled(term.noise)
+        places = np.arange(len(masses)) - len(masses) // 2
+        points = places * (step * term.noise_unit) + (term.noise_unit if term.noise.shift > 0 else 0.0)
+        points = np.asarray(np.rint(points) if term.whole else points, dtype=np.float64)
+        points, first = np.unique(points, return_index=True)
+        return cls(points, np.concatenate((np.cumsum(masses[::-1])[::-1][first], np.zeros(1))))
+
+    def from_point(self, errors: Floats) -> Floats:
+        """Return the probability of so large an error or a larger one."""
+        return np.asarray(self.chances[np.searchsorted(self.points, errors, side="left")])
+
+    def beyond(self, errors: Floats) -> Floats:
+        """Return the probability of a larger error."""
+        return np.asarray(self.chances[np.searchsorted(self.points, errors, side="right")])
+
+
+def reach(tails: ErrorTails, noisy: Floats, missed: float) -> float:
+    """Return how far below the largest of `noisy` (at least one) the largest exact number may be: it is farther with a
+    probability of `missed` at most."""
+    points, gaps = tails.points[tails.points >= 0], noisy.max() - noisy
+    too_small = missed * _FAR_BEHIND if len(noisy) > 1 else 0.0
+    beyond = tails.beyond(points)
+    if too_small:
+        gaps = gaps - points[np.argmax(beyond <= too_small / len(noisy))]
+    behind = tails.from_point(gaps)
+
+    def rejected(place: int) -> bool:
+        chances = np.where(gaps > points[place], behind, beyond[place])
+        return bool(chances.sum() <= missed - too_small)
+
+    least, most = 0, len(points) - 1
+    while least < most:
+        middle = (least + most) // 2
+        least, most = (least, middle) if rejected(middle) else (middle + 1, most)
+    return float(points[most])
+
+
+def only_term(block: ReleasedBlock, measure: str) -> ReleasedTerm | None:
+    """Return the term that a COUNT or SUM rises with, alone and by a law that is the same for all groups; None for any other."""
+    inner, *bounds = clamped(block.plug_ins[measure])
+    terms = {term.name: term for term in block.terms}
+    columns = {node.name for node in inner.find_all(exp.Column)}
+    if measure not in block.groups.counts | block.groups.sums or len(columns) != 1 or not columns <= terms.keys():
+        return None
+    (name,) = columns
+    linear = parts(inner, terms)
+    fixed = not any(bound is not None and bound.find(exp.Column) for bound in bounds)
+    usual = known_law(terms[name]) and terms[name].standard_deviation() > 0 and name not in block.shown_from
+    usual = usual and not isinstance(terms[name], ConsistentTerm)
+    return terms[name] if linear is not None and len(linear) == 1 and fixed and usual else None
+
+
+def moved(
+    values: Floats, groups: Sequence[npt.NDArray[np.int64]], tails: ErrorTails, missed: float, side: int
+) -> Floats:
+    """Return noisy numbers moved by the `reach` of their groups, sets of places in `values` with an extreme each: down for the
+    low end of a maximum (`side` -1), up for the high end of a minimum (1)."""
+    result = values + side * reach(tails, np.zeros(1), missed)
+    for places in groups:
+        if len(places) > 1:
+            result[places] = values[places] + side * reach(tails, -side * values[places], missed)
+    return result
+
+
+def bring_near(
+    room: Room,
+    remainder: Remainder,
+    confidence: float,
+    below: Sequence[tuple[Extreme, Traced]],
+    ends: Sequence[dict[str, Floats]],
+) -> None:
+    """Put the low ends of maxima (at place 4 of `ends`) and the high ends of minima (5) of counts and sums there, by measure.
+
+    `below`: each extreme and the rows that it is taken of, the same but for their value. Raises the refusals of `Room.query`.
+    """
+    rows = below[0][1]
+    block = remainder.block(rows.block)
+    assert block is not None
+    tables = dict(remainder.public) | {each.name: each.table({}) for each in remainder.blocks}
+    table = room.query(runnable(rows.tree.copy(), remainder, rows.extra), tables)
+    together = _equal_rows(table.columns[1:-1], table.columns[-1].to_numpy())
+    terms = {term.name: np.asarray(term.values, dtype=float) for term in block.terms}
+    sides = {(kind, rows.outputs[0].unnest().name) for kind, rows in below if rows.outputs[0] is not None}
+    for kind, measure in sides:
+        term = only_term(block, measure)
+        if term is not None:
+            place, side = (4, -1) if kind is Extreme.HIGHEST else (5, 1)
+            ends_of_term = moved(terms[term.name], together, ErrorTails.of_term(term), (1 - confidence) / 2, side)
+            near = Measures(block).values({measure}, terms | {term.name: ends_of_term})[measure]
+            ends[place][measure] = np.broadcast_to(near, block.rows)
+
+
+def _equal_rows(keys: Sequence[pa.ChunkedArray], numbers: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    """Return `numbers`, one for each row, in sets of rows whose keys are equal."""
+    if not keys or not len(numbers):
+        return [numbers] if len(numbers) else []
+    codes = [key.combine_chunks().dictionary_encode("encode").indices.to_numpy() for key in keys]
+    _, of_row = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
+    order = np.argsort(of_row.reshape(-1), kind="stable")
+    return np.split(numbers[order], np.flatnonzero(np.diff(of_row.reshape(-1)[order])) + 1)
