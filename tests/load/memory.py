@@ -1,7 +1,8 @@
 """How much memory a server gains over many questions. Run by `.ci/nightly`.
 
-`PYTHONPATH=.:tests python -m load.memory --questions 20000` asks different questions over the wire, prints the resident memory of
-the server after each tenth of them, and exits with 1 if it grew by more than `--most` MB after the first tenth.
+`PYTHONPATH=.:tests python -m load.memory --questions 20000` asks different questions over the wire, from several clients at once so
+that the server is hardly ever idle, prints the resident memory of the server after each tenth of them, and exits with 1 if it grew
+by more than `--most` MB after the first tenth.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import random
 import re
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from support.served_clinic import Served, build_clinic
+from support.raw_client import Client
+from support.served_clinic import build_clinic
 
 from load.run import memory_of
 
@@ -24,33 +27,37 @@ SHAPES = (
 )
 
 
-def memory_over(folder: Path, questions: int, seed: int) -> list[int]:
-    """Return the resident memory (MB) of a server in `folder` after each tenth of `questions` different questions, all of them
-    measured and charged."""
+def memory_over(folder: Path, questions: int, seed: int, clients: int = 1) -> list[int]:
+    """Return the resident memory (MB) of a server in `folder` after each tenth of `questions` different questions of `clients` clients,
+    all of them measured and charged."""
     served = build_clinic(folder)
     without_end = re.sub(
         r"(?m)^(budget: \{epsilon: |  \w+: \{epsilon: )[0-9.]+", r"\g<1>10000", served.policy.read_text()
     )
     served.policy.write_text(without_end)
     served.start()
+    memory = []
     try:
-        return _asked(served, questions, random.Random(seed))
+        opened = [served.client() for _ in range(clients)]
+        for client in opened:
+            client.query("SET dp.epsilon = 0.01; SET dp.reuse = off")
+        with ThreadPoolExecutor(clients) as threads:
+            for tenth in range(1, 11):
+                chances = [random.Random(f"{seed} {tenth} {number}") for number in range(clients)]
+                list(threads.map(_ask, opened, [questions // 10 // clients] * clients, chances))
+                memory.append(memory_of(served))
+                print(f"{tenth * questions // 10:>8} questions {memory[-1]:>6} MB", flush=True)
     finally:
         served.stop()
-
-
-def _asked(served: Served, questions: int, chance: random.Random) -> list[int]:
-    client = served.client()
-    client.query("SET dp.epsilon = 0.01; SET dp.reuse = off")
-    memory = []
-    for number in range(1, questions + 1):
-        answer = client.query(chance.choice(SHAPES).format(chance.random() * 90))
-        if b"D" not in {kind for kind, _ in answer}:
-            raise ConnectionError(f"question {number} has no answer")
-        if number % (questions // 10) == 0:
-            memory.append(memory_of(served))
-            print(f"{number:>8} questions {memory[-1]:>6} MB", flush=True)
     return memory
+
+
+def _ask(client: Client, questions: int, chance: random.Random) -> None:
+    """Ask so many different questions, each of which has an answer."""
+    for _ in range(questions):
+        sql = chance.choice(SHAPES).format(chance.random() * 90)
+        if b"D" not in {kind for kind, _ in client.query(sql)}:
+            raise ConnectionError(f"no answer to {sql}")
 
 
 def main() -> int:
@@ -58,10 +65,11 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--questions", type=int, default=20_000)
     options.add_argument("--most", type=int, default=10, help="MB")
+    options.add_argument("--clients", type=int, default=4)
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        memory = memory_over(Path(folder), chosen.questions, chosen.seed)
+        memory = memory_over(Path(folder), chosen.questions, chosen.seed, chosen.clients)
     grown = max(memory) - memory[0]
     print(
         f"{int(grown <= chosen.most)} passed: the server grew by {grown} MB after the first tenth (at most {chosen.most})"

@@ -21,5 +21,5 @@ def test_every_answer_is_charged_under_load_and_faults(tmp_path: Path, monkeypat
 
 
 def test_memory_is_measured_over_answered_questions(tmp_path: Path) -> None:
-    memory = memory_over(tmp_path, questions=40, seed=1)
+    memory = memory_over(tmp_path, questions=40, seed=1, clients=2)
     assert len(memory) == 10 and all(megabytes > 20 for megabytes in memory)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -36,6 +37,8 @@ _MOST_TRIES = 3
 MOST_RUNS = 500
 """Queries after which a database is opened again, once none runs. DuckDB keeps a note of each block that it ever let go, up to
 tens of thousands for each kind of block: about 6 kB a question, which only the end of the database gives back."""
+DRAIN_SECONDS = 1.0
+"""How long new queries wait for those that run, after twice as many queries without a moment when none ran."""
 _IN_FILES = (
     "SELECT count(*), count(DISTINCT kinds), (SELECT count(*) FROM glob({files})) FROM (SELECT file_name, "
     "list(DISTINCT kind ORDER BY kind)::VARCHAR AS kinds FROM (SELECT file_name, "
@@ -89,7 +92,9 @@ class Sources:
         read = map(policy.table_source, policy.tables)
         self._may_reopen = owned and (file is not None or all(map(is_file, read)) or bool(self._objects))
         self._runs = self._running = 0
-        self._entering = threading.Lock()
+        self._entering = threading.Condition(threading.Lock())
+        self._drain_at, self._drain_until = 2, 0.0
+        self._own = threading.local()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a new cursor with objects given in Python and CSV files, which cursors do not inherit."""
@@ -102,22 +107,47 @@ class Sources:
         if not self._may_reopen:
             return self.cursor()
         with self._entering:
+            own = getattr(self._own, "cursors", 0)
+            if not own:
+                self._wait_for_the_end_of_others()
             self._running += 1
+            self._own.cursors = own + 1
             try:
                 return self.cursor()
             except BaseException:
                 self._running -= 1
+                self._own.cursors = own
                 raise
+
+    def _wait_for_the_end_of_others(self) -> None:
+        """Let the queries that run come to their end, so that the database is opened again, where there was no moment without one.
+        All that come wait until then, for `DRAIN_SECONDS` at most; the next time is after `MOST_RUNS` more queries.
+
+        There are no two databases side by side, one for the queries that run: closing it would take the process's lock of the
+        file along, and others could write to the file under the queries of the new one.
+        """
+        if self._runs < self._drain_at * MOST_RUNS or not self._running:
+            return
+        now = time.monotonic()
+        self._drain_until = self._drain_until or now + DRAIN_SECONDS
+        done = self._entering.wait_for(lambda: not self._drain_until, max(0.0, self._drain_until - now))
+        if not done:
+            self._drain_at = self._runs // MOST_RUNS + 1
+            self._drain_until = 0.0
+            self._entering.notify_all()
 
     def leave(self) -> None:
         """Count a query that has ended; open the database again where there were many and none runs."""
         if not self._may_reopen:
             return
         with self._entering:
+            self._own.cursors = getattr(self._own, "cursors", 1) - 1
             self._running -= 1
             self._runs += 1
             if self._runs >= MOST_RUNS and not self._running:
                 self._reopen()
+                self._drain_at, self._drain_until = self._runs // MOST_RUNS + 2, 0.0
+                self._entering.notify_all()
 
     @contextmanager
     def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:

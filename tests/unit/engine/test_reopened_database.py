@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -244,4 +247,51 @@ def test_a_question_may_be_cancelled_while_its_thread_opens_the_database_again(
 
     monkeypatch.setattr(engine._sources, "_reopen", cancelled)
     assert run_until_reopened(engine) and reopened
+    engine.close()
+
+
+def test_new_questions_wait_for_those_that_run_where_there_always_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without waiting, the question that runs here would never have ended before the next one began."""
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    monkeypatch.setattr(sources, "DRAIN_SECONDS", 300.0)
+    engine = open_duckdb(load_policy(clinic(tmp_path)))
+    tables, first = engine._sources, engine._connection
+    running = tables.enter()
+    for _ in range(2 * sources.MOST_RUNS):
+        engine.run(ONE)  # of the same thread, which waits for no question of its own
+    assert engine._connection is first
+    answers: list[object] = []
+    other = threading.Thread(target=lambda: answers.append(engine.run(ONE).unseal().to_pydict()))
+    other.start()
+    while not tables._drain_until:
+        time.sleep(0.001)
+    assert engine._connection is first and not answers
+    running.close()
+    tables.leave()
+    other.join()
+    assert engine._connection is not first and answers == [{"n": [1]}] and not tables._drain_until
+    engine.close()
+
+
+def test_a_question_that_takes_longer_holds_others_up_for_a_moment_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    monkeypatch.setattr(sources, "DRAIN_SECONDS", 0.01)
+    engine = open_duckdb(load_policy(clinic(tmp_path)))
+    tables, first = engine._sources, engine._connection
+    waits: list[float] = []
+    real = tables._entering.wait_for
+    monkeypatch.setattr(tables._entering, "wait_for", lambda done, most: waits.append(most) or real(done, most))
+    running = tables.enter()
+    with ThreadPoolExecutor(1) as thread:
+        for _ in range(4 * sources.MOST_RUNS):
+            assert thread.submit(engine.run, ONE).result().unseal().to_pydict() == {"n": [1]}
+    assert engine._connection is first
+    assert len(waits) == 2 and all(0 < seconds <= 0.02 for seconds in waits)
+    running.close()
+    tables.leave()
+    assert engine._connection is not first
     engine.close()
