@@ -183,9 +183,17 @@ class Planner:
             tables = dict(self.policy.tables)
             for name in self._public:
                 widened = _with_domains(tables[name], self._engine.public_domains(name, MOST_DOMAIN))
-                tables[name] = replace(widened, rows=self._engine.public_rows(name, MOST_ROWS))
+                rows = self._engine.public_rows(name, MOST_ROWS)
+                tables[name] = replace(
+                    widened, rows=rows, row_count=self._row_count(name) if rows is None else len(rows[1])
+                )
             self._widened = (version, replace(self.policy, tables=tables))
         return self._widened[1], version
+
+    def _row_count(self, name: str) -> int:
+        """Return the number of rows of a public table that has many."""
+        counted = self._engine.public_table(f"SELECT count(*) AS n FROM {self._engine.source(name).sql}")
+        return int(counted.column(0)[0].as_py())
 
     def _plan(self, statement: Statement, options: Options, policy: Policy) -> Planned:
         if options.min_units is not None and requested(options) is not None:

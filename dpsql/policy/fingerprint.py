@@ -19,7 +19,7 @@ def fingerprint(value: object) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-_NOT_SAID = ("description", "folder", "rows", "asker")
+_NOT_SAID = ("description", "folder", "rows", "row_count", "asker")
 """Fields that answers do not depend on as the owner means them."""
 
 

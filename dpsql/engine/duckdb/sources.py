@@ -94,7 +94,7 @@ class Sources:
         self._runs = self._running = 0
         self._entering = threading.Condition(threading.Lock())
         self._drain_at, self._drain_until = 2, 0.0
-        self._own = threading.local()
+        self._thread = threading.local()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a new cursor with objects given in Python and CSV files, which cursors do not inherit."""
@@ -107,21 +107,21 @@ class Sources:
         if not self._may_reopen:
             return self.cursor()
         with self._entering:
-            own = getattr(self._own, "cursors", 0)
-            if not own:
+            held = getattr(self._thread, "cursors", 0)
+            if not held:
                 self._wait_for_the_end_of_others()
             self._running += 1
-            self._own.cursors = own + 1
+            self._thread.cursors = held + 1
             try:
                 return self.cursor()
             except BaseException:
                 self._running -= 1
-                self._own.cursors = own
+                self._thread.cursors = held
                 raise
 
     def _wait_for_the_end_of_others(self) -> None:
-        """Let the queries that run come to their end, so that the database is opened again, where there was no moment without one.
-        All that come wait until then, for `DRAIN_SECONDS` at most; the next time is after `MOST_RUNS` more queries.
+        """Let the queries that run come to their end, so that the database is opened again, where there was no moment without
+        one. All that come wait until then, for `DRAIN_SECONDS` at most; the next time is after `MOST_RUNS` more queries.
 
         There are no two databases side by side, one for the queries that run: closing it would take the process's lock of the
         file along, and others could write to the file under the queries of the new one.
@@ -141,7 +141,7 @@ class Sources:
         if not self._may_reopen:
             return
         with self._entering:
-            self._own.cursors = getattr(self._own, "cursors", 1) - 1
+            self._thread.cursors = getattr(self._thread, "cursors", 1) - 1
             self._running -= 1
             self._runs += 1
             if self._runs >= MOST_RUNS and not self._running:

@@ -123,6 +123,13 @@ register(
     "{way}",
 )
 register(
+    "many_combinations",
+    "54001",
+    "these rows may have {rows} combinations, more than the {most} that there is time for",
+    "join on columns that tell the rows of one side apart (ON a.k = b.k), or group a side in a subquery first; of private keys "
+    "1,000 groups are assumed",
+)
+register(
     "long_list", "54000", "the IN list has more than {most} entries", "use a range, or a public table to join with"
 )
 register(

@@ -22,6 +22,8 @@ from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
 MOST_COLUMNS = 500
+UNCOUNTED = 1_000
+"""Rows of a public table that nobody has counted (`planner`)."""
 
 
 def facts_of(column: PolicyColumn) -> Facts:
@@ -56,7 +58,8 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
         entry = public.setdefault(name, PublicInput(f"pub_{name.lower()}", scan))
         names, facts = tuple(column.name for column in scan.columns), tuple(column.facts for column in scan.columns)
         rows = Protected(scan, tuple((column.name, column) for column in scan.columns))
-        return Released(named_table(entry.name), names, facts, rows=rows)
+        most_rows = UNCOUNTED if table.row_count is None else table.row_count
+        return Released(named_table(entry.name), names, facts, rows=rows, most_rows=most_rows)
     unit_column = None if policy.unit_joins(name) else policy.unit_column(name)
     return _protected(policy.tables[name], tuple(table.columns), policy.row_filter(name), unit_column)
 

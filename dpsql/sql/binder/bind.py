@@ -9,6 +9,7 @@ from dpsql.plan.plan import Block, Filter, Plan, Project, Relation, Result, Unit
 from dpsql.policy import Policy
 from dpsql.policy.types import DEFAULT_SCHEMAS
 from dpsql.sql.binder import function_calls  # noqa: F401 (enters its handlers)
+from dpsql.sql.binder.combined_rows import check_shown
 from dpsql.sql.binder.query import QueryBinder
 from dpsql.sql.binder.scope import Environment, Protected
 from dpsql.sql.binder.trees import as_query, put_in_front
@@ -25,6 +26,7 @@ def bind(statement: Statement, policy: Policy, min_units: int | None = None) -> 
         bound = binder.query(statement.query, Environment())
         if isinstance(bound, Protected):
             raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(statement.query))
+        check_shown(statement.query, bound)
         query = as_query(bound)
         put_in_front(query, binder.common)
         blocks, results, read = _read(binder, query)

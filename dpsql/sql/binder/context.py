@@ -14,11 +14,12 @@ from dpsql.sql.binder.scope import Bound, Environment, Protected, Released, Scop
 class BindingContext(Protocol):
     """One statement being bound: its policy, what was collected from it, and how its parts are bound in turn.
 
-    `whole`: the statement itself. `public`: the public tables read so far, by text. `min_units`: groups with fewer counted
-    units are not shown (None: all are). Every method raises refusals only.
+    `blocks`: the private blocks so far, by name. `whole`: the statement itself. `public`: the public tables read so far, by
+    text. `min_units`: groups with fewer counted units are not shown (None: all are). Every method raises refusals only.
     """
 
     policy: Policy
+    blocks: dict[str, Block]
     whole: exp.Expr
     public: dict[str, PublicInput]
     min_units: int | None

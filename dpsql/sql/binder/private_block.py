@@ -16,6 +16,7 @@ from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate
 from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.base_tables import named_table
+from dpsql.sql.binder.combined_rows import groups_of
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.correlated_subqueries import check_groups
 from dpsql.sql.binder.group_bounds import of_units
@@ -78,7 +79,10 @@ def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relatio
         tree.set("distinct", context.released_part(node.args["distinct"], environment))
     facts = results.over_block(copy.expressions, work.keys, work.measures, len(work.sets))
     names = tuple(str(item.alias) for item in copy.expressions)
-    return results.limited(node, replace(facts, tree=tree, columns=names))
+    groups = sum(
+        groups_of(context.blocks[table.name]) for table in tree.find_all(exp.Table) if table.name in context.blocks
+    )
+    return results.limited(node, replace(facts, tree=tree, columns=names, most_rows=groups))
 
 
 def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:

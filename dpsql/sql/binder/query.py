@@ -8,6 +8,7 @@ works on released and public tables only (`Released`: the text of the public rem
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -34,6 +35,7 @@ from dpsql.sql.binder import joins, semijoins
 from dpsql.sql.binder import private_block as blocks
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.base_tables import base_table, named_table, project
+from dpsql.sql.binder.combined_rows import InnerQueries, combined_rows, united_rows
 from dpsql.sql.binder.public_groups import check_public_groups
 from dpsql.sql.binder.public_selects import public_rows
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, only
@@ -49,6 +51,7 @@ from dpsql.sql.binder.trees import (
     no_rows,
     order_by_all,
     output_name,
+    outputs_written_out,
     put_in_front,
     rebuild,
     rename,
@@ -95,6 +98,7 @@ class QueryBinder:
         self.common: list[tuple[str, exp.Expr]] = []
         self.results: dict[str, Result] = {}
         self._inside = 0  # depth of subqueries in expressions, which may name columns of the query around them
+        self._inner = InnerQueries()
 
     def query(self, tree: exp.Expr, environment: Environment) -> Bound:
         """Bind a SELECT, a set operation or a bracketed query.
@@ -115,7 +119,7 @@ class QueryBinder:
         if isinstance(tree, exp.SetOperation):
             return self._set_operation(tree, environment)
         if isinstance(tree, exp.Select):
-            return self._select(tree, environment)
+            return self._inner.counted(tree, partial(self._select, tree, environment))
         raise refuse("clause", what=sql_word(tree), position=place(tree))
 
     def _wrapped(self, tree: exp.Subquery, environment: Environment) -> Bound:
@@ -311,6 +315,8 @@ class QueryBinder:
         items += [join.this for join in node.args.get("joins") or ()]
         only_rows = len(items) == 1 and blocks.measures(node)  # beside others it is a result to join with
         bound = [self.source(item, environment, only_rows) for item in items]
+        if self._inside:
+            self._inner.name(node, bound)
         node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
@@ -350,7 +356,7 @@ class QueryBinder:
                 continue
             bound.append((output_name(item), scalars.bind(item.unalias())))
         qualify = node.args.get("qualify")
-        condition = None if qualify is None else scalars.boolean(_named(qualify.this, node))
+        condition = None if qualify is None else scalars.boolean(outputs_written_out(qualify.this, node))
         relation = scalars.relation(below.relation)
         if condition is not None:
             relation = Filter(relation, condition)
@@ -385,7 +391,9 @@ class QueryBinder:
         facts = results.over_results(node, sources, written)
         columns = tuple(output_name(item) for item in written)
         order_by_all(copy, len(columns))
-        return replace(facts, tree=copy, columns=columns, rows=public_rows(node, bound))
+        most_rows, work = combined_rows(node, sources)
+        work += sum(source.work for _, source in sources)
+        return replace(facts, tree=copy, columns=columns, rows=public_rows(node, bound), most_rows=most_rows, work=work)
 
     def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment) -> exp.Join:
         only(join, "this", "side", "kind", "on", "using", "method")
@@ -404,7 +412,10 @@ class QueryBinder:
         if not isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
             return None
         self._inside += 1
-        bound = self.query(node, environment)
+        with self._inner.names_inside() as is_alone:
+            bound = self.query(node, environment)
+            if isinstance(bound, Released):
+                self._inner.add(bound.work + self._inner.rows, is_alone(node))
         self._inside -= 1
         if isinstance(bound, Protected):
             raise refuse("raw_rows", position=place(node))
@@ -432,19 +443,8 @@ class QueryBinder:
             named_left = {name.lower() for name in columns}
             columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in named_left)
         order_by_all(copy, len(columns))
-        return replace(results.united(node, released), tree=copy, columns=columns)
+        return united_rows(node, replace(results.united(node, released), tree=copy, columns=columns), released)
 
 
 def _position(column: Column) -> int:
     return int(column.name.removeprefix("c"))
-
-
-def _named(condition: exp.Expr, node: exp.Select) -> exp.Expr:
-    """A condition of QUALIFY, outputs that it calls by their alias written out."""
-    outputs = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
-
-    def written_out(part: exp.Expr) -> exp.Expr:
-        alias = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
-        return exp.Paren(this=outputs[alias].copy()) if alias in outputs else part
-
-    return condition.transform(written_out)

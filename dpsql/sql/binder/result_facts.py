@@ -167,7 +167,9 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is None:
         unique |= _distinct(outputs)
-    return Released(node, (), tuple(column.facts for column in outputs), unique | _limited(node))
+    null_repeats = any(source.null_repeats for _, source in sources)
+    facts = tuple(column.facts for column in outputs)
+    return Released(node, (), facts, unique | _limited(node), null_repeats=null_repeats)
 
 
 def _pairs_rows(join: exp.Join) -> bool:
@@ -236,7 +238,8 @@ def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
     facts = [_both(columns) for columns in zip(*(side.column_facts for side in sides), strict=True)]
     outputs = [Output(column_facts, f"0.{position}") for position, column_facts in enumerate(facts)]
     unique = _distinct(outputs) if node.args.get("distinct") else frozenset()
-    return Released(node, (), tuple(facts), unique | _limited(node))
+    null_repeats = any(side.null_repeats for side in sides)
+    return Released(node, (), tuple(facts), unique | _limited(node), null_repeats=null_repeats)
 
 
 def _both(columns: Sequence[Facts | None]) -> Facts | None:

@@ -67,7 +67,8 @@ class Released:
 
     `facts`: of each column, as far as they follow from the text (`results`). `unique`: sets of positions of columns, in
     each of which no two rows have the same values (but NULL); an empty set means at most one row. `rows`: of a public table, or
-    a plain SELECT from it, the relation with these columns.
+    a plain SELECT from it, the relation with these columns. `most_rows`: how many rows it has at most, `work`: how many all steps
+    up to it have (`combined_rows`). `null_repeats`: rows that agree on a set of `unique` may repeat where one of it is NULL.
     """
 
     tree: exp.Expr
@@ -75,6 +76,9 @@ class Released:
     facts: tuple[Facts | None, ...] = ()
     unique: frozenset[frozenset[int]] = frozenset()
     rows: Protected | None = None
+    most_rows: int = 1
+    work: int = 0
+    null_repeats: bool = False
 
     @property
     def column_facts(self) -> tuple[Facts | None, ...]:

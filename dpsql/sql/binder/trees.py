@@ -191,3 +191,14 @@ def no_rows(bound: Protected) -> Released:
     select = exp.Select(expressions=items, where=exp.Where(this=exp.false()))
     labels, facts = tuple(label for label, _ in bound.columns), tuple(column.facts for _, column in bound.columns)
     return Released(select, labels, facts)
+
+
+def outputs_written_out(condition: exp.Expr, node: exp.Select) -> exp.Expr:
+    """A condition of QUALIFY, outputs that it calls by their alias written out."""
+    outputs = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
+
+    def written_out(part: exp.Expr) -> exp.Expr:
+        alias = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
+        return exp.Paren(this=outputs[alias].copy()) if alias in outputs else part
+
+    return condition.transform(written_out)

@@ -68,7 +68,7 @@ def with_facts(bound: Released, rows: Rows) -> Released:
     columns = [_column([row[number] for row in rows]) for number in range(len(rows[0]))]
     facts = tuple(column if column is None else column[0] for column in columns)
     exact = {number: column[1] for number, column in enumerate(columns) if column is not None}
-    unique = set()
+    unique, null_repeats = set(), False
     for size in range(1, _MOST_TOGETHER + 1):
         for numbers in combinations(exact, size):
             together = [
@@ -76,7 +76,8 @@ def with_facts(bound: Released, rows: Rows) -> Released:
             ]
             if len(set(together)) == len(together):
                 unique.add(frozenset(numbers))
-    return replace(bound, facts=facts, unique=frozenset(unique))
+                null_repeats = null_repeats or len(together) < len(rows)
+    return replace(bound, facts=facts, unique=frozenset(unique), work=0, null_repeats=null_repeats)
 
 
 def _stacked(rows: Rows) -> exp.Query:

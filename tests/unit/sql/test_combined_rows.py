@@ -1,0 +1,145 @@
+"""How many rows a SELECT over results may look at: never fewer than the engine finds, and no more than the text allows."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import duckdb
+import pytest
+from support.places import POLICIES
+
+from dpsql.errors.exceptions import Error
+from dpsql.policy import load_policy
+from dpsql.release import sandbox
+from dpsql.sql.binder.combined_rows import MOST_SHOWN, UNLISTED
+from dpsql.sql.binder.query import QueryBinder
+from dpsql.sql.binder.scope import Environment, Released
+from dpsql.sql.parse import parse
+
+HOSPITAL = load_policy(POLICIES / "hospital.yaml")
+AGES = "(SELECT age, COUNT(*) AS n FROM patients GROUP BY age)"
+WARDS = "(SELECT ward, nights, COUNT(*) AS n FROM visits GROUP BY ward, nights)"
+CITIES = "(SELECT city, COUNT(*) AS n FROM patients GROUP BY city)"
+
+
+def bound(sql: str) -> Released:
+    query = parse(sql).query
+    assert query is not None
+    released = QueryBinder(HOSPITAL, query).query(query, Environment())
+    assert isinstance(released, Released)
+    return released
+
+
+def test_an_answer_has_as_many_rows_as_the_sandbox_returns() -> None:
+    assert MOST_SHOWN == sandbox.MOST_ROWS
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT 1 AS n", 1),
+        (f"SELECT * FROM {AGES} AS a", 122),
+        (f"SELECT COUNT(*) FROM {AGES} AS a", 1),
+        (f"SELECT * FROM {AGES} AS a LIMIT 7", 7),
+        (f"SELECT * FROM {CITIES} AS a", UNLISTED),
+        (f"SELECT * FROM {AGES} AS a, {AGES} AS b", 122 * 122),
+        (f"SELECT * FROM {AGES} AS a JOIN {AGES} AS b ON a.age = b.age", 122),
+        (f"SELECT * FROM {AGES} AS a JOIN {AGES} AS b USING (age)", 122),
+        (f"SELECT * FROM {AGES} AS a, {AGES} AS b WHERE b.age = a.age + 1", 122),
+        (f"SELECT * FROM {AGES} AS a, {AGES} AS b WHERE (a.age = b.age OR a.n = b.n)", 122 * 122),
+        (f"SELECT * FROM {AGES} AS a JOIN {AGES} AS b ON a.n = b.n", 122 * 122),
+        (f"SELECT * FROM {AGES} AS a WHERE age = 3", 1),
+        (f"SELECT * FROM {WARDS} AS a", 4 * 31),
+        (f"SELECT * FROM {WARDS} AS a JOIN {WARDS} AS b ON a.nights = b.nights", 4 * 31 * 4),
+        (f"SELECT * FROM {WARDS} AS a LEFT JOIN {AGES} AS b ON a.nights = b.age", 4 * 31),
+        (f"SELECT * FROM {WARDS} AS a FULL JOIN {AGES} AS b ON a.nights = b.age", 4 * 31 + 122),
+        (f"SELECT * FROM {AGES} AS a UNION ALL SELECT * FROM {AGES} AS b", 244),
+        (f"SELECT * FROM {AGES} AS a EXCEPT SELECT * FROM {AGES} AS b", 122),
+        (f"SELECT a.age, COUNT(*) FROM {AGES} AS a, {AGES} AS b GROUP BY a.age", 122),
+        (f"SELECT * FROM {CITIES} AS a, {CITIES} AS b, {CITIES} AS c WHERE a.city = b.city AND c.city = b.city", UNLISTED),
+        (f"SELECT * FROM {CITIES} AS a, {CITIES} AS b, {WARDS} AS c WHERE a.city = c.ward AND b.city = c.ward", 4 * 31),
+    ],
+)  # fmt: skip
+def test_rows_follow_from_the_text(sql: str, rows: int) -> None:
+    assert bound(sql).most_rows == rows
+
+
+def test_a_subquery_that_names_nothing_outside_runs_once() -> None:
+    alone = f"SELECT age, (SELECT COUNT(*) FROM {WARDS} AS b WHERE b.n > 3) AS more FROM {AGES} AS a"
+    for_each = f"SELECT age, (SELECT COUNT(*) FROM {WARDS} AS b WHERE b.n > a.n) AS more FROM {AGES} AS a"
+    of_one_key = f"SELECT age, (SELECT COUNT(*) FROM {AGES} AS b WHERE b.age = a.age) AS more FROM {AGES} AS a"
+    assert bound(alone).work == 4 * 31
+    assert bound(for_each).work == 4 * 31 * 122
+    assert bound(of_one_key).work == 122
+
+
+def written(chance: random.Random) -> str:
+    """A list of rows with few values, so that many agree, NULL among them."""
+    rows = chance.randrange(1, 12)
+    values = ["NULL", "1", "2", "3", "4"]
+    listed = sorted({(chance.choice(values), chance.choice(values)) for _ in range(rows)}, key=str)
+    listed += [row for row in listed if "NULL" in row and chance.random() < 0.5]
+    return "(VALUES " + ", ".join(f"({x}, {y})" for x, y in listed) + ")"
+
+
+def question(chance: random.Random) -> str:
+    """Joins of lists, on columns that may tell their rows apart and may not."""
+    names = "abcd"[: chance.randrange(1, 5)]
+    text = f"SELECT {chance.choice(['*', 'a.x', 'DISTINCT a.x', 'a.y, COUNT(*)'])} FROM {written(chance)} AS a(x, y)"
+    grouped = "COUNT(*)" in text
+    for number, name in enumerate(names[1:], 1):
+        other = chance.choice(names[:number])
+        conditions = [
+            f"{name}.{chance.choice('xy')} = {chance.choice([f'{other}.x', f'{other}.y', f'{other}.x + 1', '2'])}"
+            for _ in range(chance.randrange(3))
+        ]
+        kind = chance.choice(["JOIN", "LEFT JOIN", "FULL JOIN", "RIGHT JOIN"] if conditions else ["CROSS JOIN"])
+        if chance.random() < 0.2:
+            text += (
+                f" JOIN {written(chance)} AS {name}(x, y) USING (x)"
+                if number == 1
+                else f", {written(chance)} AS {name}(x, y)"
+            )
+        else:
+            text += f" {kind} {written(chance)} AS {name}(x, y)" + (
+                f" ON {' AND '.join(conditions)}" if conditions else ""
+            )
+    if chance.random() < 0.3:
+        text += f" WHERE a.x = {chance.choice(['2', names[-1] + '.y'])}"
+    return text + (" GROUP BY a.y" if grouped else "")
+
+
+def test_no_question_has_more_rows_than_its_bound() -> None:
+    chance, compared = random.Random(18), 0
+    with duckdb.connect() as connection:
+        for _ in range(600):
+            sql = question(chance)
+            try:
+                released = bound(sql)
+                rows = connection.execute(f"SELECT COUNT(*) FROM ({sql})").fetchall()[0][0]
+            except (Error, duckdb.Error):
+                continue
+            compared += 1
+            assert rows <= released.most_rows, sql
+            if "GROUP BY" not in sql and "DISTINCT" not in sql and "JOIN" in sql:
+                assert rows <= released.work, sql
+    assert compared > 400
+
+
+def test_large_integers_are_not_told_apart_by_numbers_with_a_fraction() -> None:
+    """A thousand of them are one double, so that equality fixes no key."""
+    values = ", ".join(f"({2**62 + number})" for number in range(100))
+    joined = f"SELECT * FROM (VALUES {values}) AS a(x) JOIN (VALUES (4611686018427387904.5)) AS b(y) ON a.x = b.y"
+    whole = joined.replace("4611686018427387904.5", "4611686018427387904")
+    assert bound(joined).most_rows == 100
+    assert bound(whole).most_rows == 1
+
+
+def test_public_tables_have_the_rows_that_were_counted() -> None:
+    regions = replace(HOSPITAL.tables["regions"], row_count=3_000)
+    policy = replace(HOSPITAL, tables={**HOSPITAL.tables, "regions": regions})
+    query = parse("SELECT COUNT(*) FROM regions AS a, regions AS b").query
+    assert query is not None
+    with pytest.raises(Error, match="9,000,000 combinations, more than the 5,000,000"):
+        QueryBinder(policy, query).query(query, Environment())
