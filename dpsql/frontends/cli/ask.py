@@ -12,17 +12,7 @@ import click
 
 from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli.shared import (
-    analyst_option,
-    exit_status,
-    objective_option,
-    open_session_from_options,
-    policy_option,
-    project_option,
-    read_text,
-    setting_options,
-    settings_of,
-)
+from dpsql.frontends.cli.shared import SessionOptions, exit_status, objective_option, read_text, session_options
 from dpsql.frontends.rendering.spinner import waiting
 
 if TYPE_CHECKING:
@@ -35,10 +25,7 @@ _sql = click.argument("sql", required=False)
 
 
 @click.command()
-@policy_option()
-@analyst_option
-@project_option
-@setting_options
+@session_options
 @_format
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @click.option("--bars", is_flag=True, help="NAME_low and NAME_high beside noisy columns of csv, parquet and arrow.")
@@ -48,9 +35,8 @@ _sql = click.argument("sql", required=False)
 @click.option("--explain", "only_explain", is_flag=True, help="Show plan and price; nothing is charged.")
 @_sql
 def query(
-    *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
-    confidence: str | None, settings: tuple[str, ...], format: str,
-    out: Path | None, bars: bool, picture: Path | None, only_explain: bool, sql: str | None,
+    *, chosen: SessionOptions, format: str, out: Path | None, bars: bool, picture: Path | None, only_explain: bool,
+    sql: str | None,
 ) -> None:  # fmt: skip
     """Answer one statement; without SQL (or with -) it is read from standard input."""
     from dpsql.frontends.interruptible import ask
@@ -67,7 +53,7 @@ def query(
     text = _statement(sql)
     if format in BINARY_FORMATS and out is None and sys.stdout.isatty():
         raise click.UsageError(f"{format} is no text for a terminal: name a file with --out, or redirect the output")
-    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+    with chosen.open() as session:
         if only_explain:
             click.echo(session.explain(text).to_text())
             return
@@ -89,25 +75,20 @@ def query(
 
 
 @click.command()
-@policy_option()
-@analyst_option
-@project_option
-@setting_options
+@session_options
 @click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How the plan is written.")
 @click.option("-v", "--verbose", is_flag=True, help="The noise of each measured number too.")
 @click.option("--sql", "engine_sql", is_flag=True, help="The engine's SQL of each block too, for the owner.")
 @_sql
 def explain(
-    *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
-    confidence: str | None, settings: tuple[str, ...], format: str, verbose: bool, engine_sql: bool,
-    sql: str | None,
+    *, chosen: SessionOptions, format: str, verbose: bool, engine_sql: bool, sql: str | None,
 ) -> None:  # fmt: skip
     """Show what a query would cost and how exact it would be; nothing is charged, data is not touched."""
     from dpsql.pricing.explain import PlannedOutput
 
-    if engine_sql and analyst is not None:
+    if engine_sql and chosen.analyst is not None:
         raise click.UsageError("--sql is for the owner: the engine's SQL names what the owner calls the data")
-    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+    with chosen.open() as session:
         plan = session.explain(_statement(sql))
     if format == "json":
         names = PlannedOutput.__dataclass_fields__
@@ -130,10 +111,7 @@ def explain(
 
 
 @click.command()
-@policy_option()
-@analyst_option
-@project_option
-@setting_options
+@session_options
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder for the results.")
 @click.option("-f", "--format", type=click.Choice(_FILE_FORMATS), default="csv", help="How the results are written.")
 @click.option("--dry-run", is_flag=True, help="Price the whole set and stop; nothing is charged.")
@@ -151,11 +129,8 @@ def explain(
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.pass_context
 def run(
-    context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
-    confidence: str | None, settings: tuple[str, ...], out: Path, format: str,
-    dry_run: bool, charge_again: bool, keep_going: bool, bars: bool, workload: bool,
-    objective: str, report: Path | None, as_json: bool,
-    files: tuple[Path, ...],
+    context: click.Context, *, chosen: SessionOptions, out: Path, format: str, dry_run: bool, charge_again: bool,
+    keep_going: bool, bars: bool, workload: bool, objective: str, report: Path | None, as_json: bool, files: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Answer all statements of SQL files: priced as a whole first, one result file each, safe to run again.
 
@@ -167,8 +142,8 @@ def run(
 
     scripts = [(file, read_text(file)) for file in sql_files(files)]
     if report is not None:
-        _begin_report(report, dry_run, (policy, *files, *(file for file, _ in scripts)))
-    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+        _begin_report(report, dry_run, (chosen.policy, *files, *(file for file, _ in scripts)))
+    with chosen.open() as session:
         batch = Batch(
             session, scripts, out, format, charge_again=charge_again, keep_going=keep_going, bars=bars,
             keep_notes=report is not None, objective=OBJECTIVES[objective] if workload else None,
@@ -226,19 +201,13 @@ def sql_files(places: tuple[Path, ...]) -> list[Path]:
 
 
 @click.command()
-@policy_option()
-@analyst_option
-@project_option
-@setting_options
+@session_options
 @click.pass_context
-def repl(
-    context: click.Context, *, policy: Path, analyst: str | None, project: str | None = None,
-    epsilon: str | None = None, confidence: str | None = None, settings: tuple[str, ...] = (),
-) -> None:  # fmt: skip
+def repl(context: click.Context, *, chosen: SessionOptions) -> None:
     """Ask at a prompt, or statement by statement from standard input."""
     from dpsql.frontends.repl import run_repl
 
-    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+    with chosen.open() as session:
         status = run_repl(session)
     context.exit(status)
 

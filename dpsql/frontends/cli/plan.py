@@ -9,31 +9,18 @@ import click
 
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.ask import sql_files
-from dpsql.frontends.cli.shared import (
-    analyst_option,
-    objective_option,
-    open_session_from_options,
-    policy_option,
-    project_option,
-    read_text,
-    setting_options,
-    settings_of,
-)
+from dpsql.frontends.cli.shared import SessionOptions, objective_option, read_text, session_options
 
 
 @click.command()
-@policy_option()
-@analyst_option
-@project_option
-@setting_options
+@session_options
 @objective_option
 @click.option("--json", "as_json", is_flag=True, help="Write the plan as JSON.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.pass_context
 def plan(
-    context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
-    confidence: str | None, settings: tuple[str, ...], objective: str, as_json: bool, files: tuple[Path, ...],
-) -> None:  # fmt: skip
+    context: click.Context, *, chosen: SessionOptions, objective: str, as_json: bool, files: tuple[Path, ...]
+) -> None:
     """Plan the questions of SQL files together: errors and price one by one and as one. Free; data is not touched.
 
     `dpsql run --workload` answers them so. `-- weight: 3` before a statement makes its errors count three times.
@@ -52,7 +39,7 @@ def plan(
     def left_out(path: Path, line: int) -> None:
         click.echo(f"{path}: what follows is not planned, as it may depend on line {line}", err=True)
 
-    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+    with chosen.open() as session:
         questions = asked_questions(session, scripts, refused, left_out)
         plans = QuestionPlans(session, questions, OBJECTIVES[objective])
         if as_json:

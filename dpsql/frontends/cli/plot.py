@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.frontends.cli.shared import (
-    analyst_option,
-    open_session_from_options,
-    policy_option,
-    project_option,
-    setting_options,
-    settings_of,
-)
+from dpsql.frontends.cli.shared import SessionOptions, session_options
 
 if TYPE_CHECKING:
     from dpsql.disclosure.plain_answer import Exact
@@ -26,10 +19,7 @@ WARNING = "The picture has exact numbers, which are not private: it is for the d
 
 
 @click.command()
-@policy_option()
-@analyst_option
-@project_option
-@setting_options
+@session_options
 @click.option(
     "-o",
     "--out",
@@ -44,10 +34,7 @@ WARNING = "The picture has exact numbers, which are not private: it is for the d
     help="Draw the exact numbers, too: for the data's owner alone. They are not private.",
 )
 @click.argument("sql")
-def plot(
-    *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None, confidence: str | None,
-    settings: tuple[str, ...], out: Path, errors: bool, exact: bool, sql: str,
-) -> None:  # fmt: skip
+def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: str) -> None:
     """Draw the answer to a question with its error bars (charged as the question is; needs the extra `plot`).
 
     Up to two columns of keys: the first along the axis, the second as colours. With --errors the price alone is looked at:
@@ -68,18 +55,18 @@ def plot(
     )
 
     text = sys.stdin.read() if sql == "-" else sql
-    if exact and (errors or analyst):
+    if exact and (errors or chosen.analyst):
         raise click.UsageError("--exact is for the data's owner: it goes neither with --analyst nor with --errors")
     check_plot(out)
     if exact:
         check_owners_plot(out)
-    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+    with chosen.open() as session:
         if errors:
             title = "noise of each measured number against epsilon (as EXPLAIN says, 95 %)"
             write_plot(error_chart(expected_errors(session, text), title), out)
             return
         require_drawable(session, text)
-        exact_rows = _exact_rows(session, policy, text) if exact else None
+        exact_rows = _exact_rows(session, chosen.policy, text) if exact else None
         release = ask(session, text)
         for line in price_lines(session, release):
             click.echo(line, err=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -55,15 +57,39 @@ project_option = click.option(
 )
 
 
-def setting_options(command: Command) -> Command:
-    """--epsilon, --confidence and --set NAME=VALUE."""
+@dataclass(frozen=True)
+class SessionOptions:
+    """On which policy a command opens a session, whose it is, and which options are set in it, as (name, value)."""
+
+    policy: Path
+    analyst: str | None
+    project: str | None
+    settings: tuple[tuple[str, str], ...]
+
+    def open(self) -> Session:
+        """Open the session. Raises what `open_session_from_options` does."""
+        return open_session_from_options(self.policy, self.analyst, self.settings, self.project)
+
+
+def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """-p, --analyst, --project, --epsilon, --confidence and --set NAME=VALUE, which the command gets as `chosen`."""
+
+    @wraps(command)
+    def run(
+        *arguments: Any, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
+        confidence: str | None, settings: tuple[str, ...], **others: Any,
+    ) -> Any:  # fmt: skip
+        chosen = SessionOptions(policy, analyst, project, tuple(settings_of(epsilon, confidence, settings)))
+        return command(*arguments, chosen=chosen, **others)
+
     for option in (
         click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any option of SHOW dp.all."),
         click.option("--confidence", metavar="SHARE", help="How often error bars hold, e.g. 0.95."),
         click.option("--epsilon", metavar="EPSILON", help="What each query may cost."),
-    ):
-        command = option(command)
-    return command
+        project_option, analyst_option, policy_option(),
+    ):  # fmt: skip
+        run = option(run)
+    return run
 
 
 def settings_of(epsilon: str | None, confidence: str | None, settings: Iterable[str]) -> list[tuple[str, str]]:

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli.shared import (
-    FiniteRange,
-    analyst_option,
-    open_session_from_options,
-    policy_option,
-    project_option,
-    read_text,
-    setting_options,
-    settings_of,
-)
+from dpsql.frontends.cli.shared import FiniteRange, SessionOptions, read_text, session_options
 
 if TYPE_CHECKING:
     from dpsql.frontends.watch import Comparison, Watch
@@ -30,10 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@policy_option()
-@analyst_option
-@project_option
-@setting_options
+@session_options
 @click.option("--threshold", required=True, metavar="T", help="What counts and sums are compared with.")
 @click.option("--hits", type=click.IntRange(min=1), default=1, help="How many runs may be paid for, in all.")
 @click.option("--name", metavar="NAME", help="Under which the ledger counts the runs; by default that of the file.")
@@ -47,8 +35,7 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.pass_context
 def watch(
-    context: click.Context, *, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
-    confidence: str | None, settings: tuple[str, ...], threshold: str, hits: int, name: str | None, values: bool,
+    context: click.Context, *, chosen: SessionOptions, threshold: str, hits: int, name: str | None, values: bool,
     every: float | None, format: str, file: Path,
 ) -> None:  # fmt: skip
     """Compare the counts and sums of FILE with a threshold, one after the other, until --hits of them are above.
@@ -63,7 +50,7 @@ def watch(
     pieces = split_file(read_text(file))
     if not pieces:
         raise click.UsageError(f"{file} has no statement")
-    with open_session_from_options(policy, analyst, settings_of(epsilon, confidence, settings), project) as session:
+    with chosen.open() as session:
         watching = Watch(session, threshold, hits, name or _name_of(file))
         if not _are_comparable(watching, pieces, file):
             context.exit(Exit.REFUSAL)
