@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from sql.corpus import ACCEPTED, Case
+from sql.corpus import ACCEPTED
 from support.neighbouring_hospitals import crowd, policy, together
 from support.recording_session import World
 
@@ -39,8 +39,10 @@ def blocks(place: World, sql: str, parameters: Any = None) -> list[Any]:
     return [one.block for at, one in enumerate(planned.price.blocks) if not planned.waiting(at)]
 
 
-def queries(place: World, case: Case) -> list[tuple[EngineQuery, EngineQuery]]:
-    """Each block as it is shown and as it is asked; none of a question that is refused here."""
+@cache
+def queries(name: str, number: int) -> list[tuple[EngineQuery, EngineQuery]]:
+    """Each block of an accepted query as it is shown and as it is asked; none of a question that is refused here."""
+    place, case = world(name), ACCEPTED[number]
     emitter = Emitter(place.policy, place.engine.dialect, place.engine.source, place.session.context.index.views())
     try:
         with place.options(case.marks.get("set", [])):
@@ -52,9 +54,9 @@ def queries(place: World, case: Case) -> list[tuple[EngineQuery, EngineQuery]]:
 @pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
 def test_values_put_back_give_the_text_that_is_shown(name: str) -> None:
     """Types are those of the constants: nothing but the value itself is left out."""
-    place, handed = world(name), 0
-    for case in ACCEPTED:
-        for shown, asked in queries(place, case):
+    handed = 0
+    for number, case in enumerate(ACCEPTED):
+        for shown, asked in queries(name, number):
             whole = asked.sql
             for at, value in enumerate(asked.parameters, 1):
                 written = re.search(rf"CAST\(\${at} AS ([A-Z]+)\)", asked.sql)
@@ -71,8 +73,8 @@ def test_values_put_back_give_the_text_that_is_shown(name: str) -> None:
 @pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
 def test_answers_are_those_of_the_text_that_is_shown(name: str) -> None:
     place = world(name)
-    for case in ACCEPTED:
-        for shown, asked in queries(place, case):
+    for number, case in enumerate(ACCEPTED):
+        for shown, asked in queries(name, number):
             if asked.parameters:
                 both = [place.engine.run(query).unseal().to_pylist() for query in (shown, asked)]
                 rows = [sorted(map(repr, found)) for found in both]
@@ -170,8 +172,8 @@ def test_the_engine_plans_with_the_value() -> None:
 @pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
 def test_plans_are_those_of_the_text_that_is_shown(name: str) -> None:
     place = world(name)
-    for case in ACCEPTED:
-        for shown, asked in queries(place, case):
+    for number, case in enumerate(ACCEPTED):
+        for shown, asked in queries(name, number):
             if asked.parameters:
                 cursor = place.connection.cursor()
                 plans = [

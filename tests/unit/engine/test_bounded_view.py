@@ -59,13 +59,17 @@ class Data:
         self.connection = duckdb.connect()
 
     def load(self, rows: Rows, seed: int) -> DuckDBEngine:
-        """The rows in an order of their own, scanned by 1 or 2 threads."""
+        """The rows in an order of their own, scanned by 1 or 2 threads, and an engine over them."""
+        self.replace(rows, seed)
+        return DuckDBEngine(self.connection, self.policy, "test", owned=False)
+
+    def replace(self, rows: Rows, seed: int) -> None:
+        """As `load`, for what asks by itself, or an engine that is there."""
         shuffled = random.Random(seed).sample(rows, len(rows))
         self.connection.execute("CREATE OR REPLACE TABLE visits (patient INTEGER, cost DOUBLE, ward TEXT)")
         listed = ", ".join(f"({patient}, {cost}, {ward})" for patient, cost, ward in shuffled)
         self.connection.execute(f"INSERT INTO visits VALUES {listed}")
         self.connection.execute(f"SET threads = {1 + seed % 2}")
-        return DuckDBEngine(self.connection, self.policy, "test", owned=False)
 
     def kept(self, engine: DuckDBEngine, key: str = "k") -> dict[int, Counter[tuple[str, ...]]]:
         """The bounded view by patient, signs of zeros and NaN told apart."""
@@ -85,12 +89,14 @@ class Data:
 def test_removing_a_unit_leaves_the_rows_of_all_others(tmp_path: Path, seed: int, most: int) -> None:
     rows = crowd(seed)
     data = Data(tmp_path, most)
-    everybody = data.kept(data.load(rows, seed))
+    engine = data.load(rows, seed)
+    everybody = data.kept(engine)
     owned = Counter(patient for patient, _, _ in rows)
     bounded = {patient: min(n, most) for patient, n in owned.items()}
     assert {patient: sum(kept.values()) for patient, kept in everybody.items()} == bounded
     for gone in range(0, 12, 3):
-        without = data.kept(data.load([row for row in rows if row[0] != gone], seed + gone + 1))
+        data.replace([row for row in rows if row[0] != gone], seed + gone + 1)
+        without = data.kept(engine)
         assert without == {patient: kept for patient, kept in everybody.items() if patient != gone}
 
 
@@ -179,14 +185,14 @@ def test_caps_bound_each_unit_and_leave_the_others(
     if in_group is not None:
         options = options.with_value("max_rows_per_group", str(in_group), data.policy)
 
+    engine = data.load(rows, seed)
+    planner = Planner(data.policy, engine)
+    sql = "SELECT ward, count(*) AS n, sum(cost) AS s, count(DISTINCT patient) AS u FROM visits GROUP BY ward"
+    planned = planner.plan(planner.parse(sql, None), options, cacheable=False)
+    query = Emitter(data.policy, DUCKDB, engine.source, lambda table: View("k")).block(planned.price.blocks[0].block)
+
     def counts(given: Rows, order: int) -> dict[str, tuple[int, int]]:
-        engine = data.load(given, order)
-        planner = Planner(data.policy, engine)
-        sql = "SELECT ward, count(*) AS n, sum(cost) AS s, count(DISTINCT patient) AS u FROM visits GROUP BY ward"
-        planned = planner.plan(planner.parse(sql, None), options, cacheable=False)
-        query = Emitter(data.policy, DUCKDB, engine.source, lambda table: View("k")).block(
-            planned.price.blocks[0].block
-        )
+        data.replace(given, order)
         found = engine.run(query).unseal().to_pylist()
         return {row["k0"]: (row["t0"], int(row["t1"]), row["t2"]) for row in found}
 
