@@ -68,11 +68,12 @@ def least_scale(delta_of: Callable[[float, float], float], low: float = 0.1, hig
 
 def normal_series(random: np.random.Generator) -> Floats:
     """Return one draw of G: an autoregressive series of variance 1."""
-    fresh = random.normal(size=TUPLES) * math.sqrt(1 - CORRELATION**2)
-    series = np.empty(TUPLES)
+    series = random.normal(size=TUPLES) * math.sqrt(1 - CORRELATION**2)
     series[0] = random.normal()
-    for place in range(1, TUPLES):
-        series[place] = CORRELATION * series[place - 1] + fresh[place]
+    reach = 1
+    while reach < TUPLES:  # each number has taken in `reach` of those up to it, and now twice as many
+        series[reach:] += CORRELATION**reach * series[:-reach]
+        reach *= 2
     return series
 
 

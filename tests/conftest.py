@@ -41,6 +41,7 @@ SLOW_FILES = frozenset(
         "unit/frontends/pgwire/test_limits.py",
         "unit/frontends/pgwire/test_server.py",
         "unit/frontends/pgwire/test_stuck.py",
+        "unit/frontends/pgwire/test_throughput.py",
         "unit/frontends/test_background_copies.py",
         "unit/release/test_bars.py",
         "unit/release/test_coverage.py",
