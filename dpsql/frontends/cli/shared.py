@@ -77,10 +77,10 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(
         *arguments: Any, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
-        confidence: str | None, settings: tuple[str, ...], **others: Any,
+        confidence: str | None, settings: tuple[str, ...], **more_options: Any,
     ) -> Any:  # fmt: skip
         chosen = SessionOptions(policy, analyst, project, tuple(settings_of(epsilon, confidence, settings)))
-        return command(*arguments, chosen=chosen, **others)
+        return command(*arguments, chosen=chosen, **more_options)
 
     for option in (
         click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any option of SHOW dp.all."),
