@@ -6,12 +6,15 @@ What comes out reads our catalog tables and VALUES only: any other source of row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
+from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
@@ -86,11 +89,30 @@ def read_postgres(text: SqlText) -> exp.Expr | None:
             deepest = max(deepest, depth)
         if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
             return None
-        trees = parser_dialect(POSTGRESQL).parser().parse(tokens, piece.sql)
+        trees = parser_dialect(POSTGRESQL).parser().parse(_with_labels(tokens), piece.sql)
     except (Error, SqlglotError, RecursionError):
         return None
     tree = trees[0] if len(trees) == 1 else None
     return tree if tree is not None and _shallow(tree) else None
+
+
+_LABELS = {TokenType.SELECT, TokenType.INSERT, TokenType.UPDATE, TokenType.DELETE}
+
+
+def _with_labels(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens of a question in which `AS select` and `t.select` are names, as in PostgreSQL: any word may follow AS or a dot."""
+    if not tokens or tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
+        return list(tokens)
+    labelled = list(tokens[:1])
+    for before, token in pairwise(tokens):
+        named = token.token_type in _LABELS and before.token_type in (TokenType.ALIAS, TokenType.DOT)
+        labelled.append(_name_token(token) if named else token)
+    return labelled
+
+
+def _name_token(token: Token) -> Token:
+    lowered = token.text.lower()
+    return Token(TokenType.IDENTIFIER, lowered, token.line, token.col, token.start, token.end, token.comments)
 
 
 def _shallow(tree: exp.Expr) -> bool:
@@ -166,10 +188,18 @@ def _table(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     if not isinstance(node.this, exp.Identifier):
         if isinstance(node.this, (exp.Explode, exp.ExplodingGenerateSeries, exp.GenerateSeries)):
             node.set("db", None)
+            alias = node.args.get("alias")
+            if alias is not None and not alias.args.get("columns"):
+                alias.set("columns", [alias.this.copy()])  # in PostgreSQL the alias names the only column, too
             return node
         if isinstance(node.this, exp.Anonymous) and node.this.name == f"{PREFIX}pg_partition_ancestors":
             # No table has parents: the one row is the table itself.
             rows = exp.select(node.this.copy(), exp.Literal.number(1)).subquery()
+            rows.set("alias", node.args.get("alias"))
+            return rows
+        if isinstance(node.this, exp.Anonymous) and node.this.name == f"{PREFIX}string_to_array" and node.alias:
+            # A function in FROM is one row, whose column has the alias as its name.
+            rows = exp.select(exp.alias_(node.this.copy(), node.alias, quoted=True)).subquery()
             rows.set("alias", node.args.get("alias"))
             return rows
         raise refuse("catalog_source", name=node.this.name or node.this.sql("postgres")[:60])
@@ -263,7 +293,7 @@ def _regclass(value: exp.Expr, place: CatalogContext) -> exp.Expr:
             raise refuse("unknown_table", name=value.name)
         value = exp.Literal.number(oids[path[-1]])
     number = exp.cast(value, exp.DataType.build("uint", dialect="duckdb")) if _number(value) else value
-    if isinstance(number, exp.Func) and number.name.startswith(PREFIX + "pg_get_serial"):
+    if isinstance(number, exp.Func) and number.name.startswith((PREFIX + "pg_get_serial", _JOINED)):
         number = _call("to_regclass", number)
     number.meta["reg"] = "regclass"
     return number
@@ -396,6 +426,41 @@ def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp
     return exp.Literal.string(place.settings.get(first.name))
 
 
+_JOINED = "concat"
+_PLACEHOLDER = re.compile(r"%([sI%])")
+
+
+def _format(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """format('%I.%s', a, b), of a literal with %s, %I and %% alone: the texts and values one behind the other."""
+    pattern, values = node.this, list(node.expressions)
+    pieces = _PLACEHOLDER.split(pattern.name) if isinstance(pattern, exp.Literal) and pattern.is_string else ["%"]
+    if any("%" in text for text in pieces[::2]) or sum(kind != "%" for kind in pieces[1::2]) != len(values):
+        raise refuse("unknown_function", name="format")
+    parts: list[exp.Expr] = [exp.Literal.string("")]
+    for number, text in enumerate(pieces):
+        if number % 2 == 0:
+            parts += [exp.Literal.string(text)] if text else []
+        elif text == "%":
+            parts.append(exp.Literal.string(text))
+        else:
+            value = exp.cast(values.pop(0), "text")
+            parts.append(_call("quote_ident", value) if text == "I" else value)
+    return exp.Anonymous(this=_JOINED, expressions=parts)
+
+
+def _division(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """A quotient of integers is one, as far as the text shows that they are."""
+    assert isinstance(node, exp.Binary)
+    whole = _is_integer(node.left) and _is_integer(node.right)
+    return exp.IntDiv(this=node.left.copy(), expression=node.right.copy()) if whole else node
+
+
+def _is_integer(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Cast):
+        return node.to.is_type(*exp.DataType.INTEGER_TYPES)
+    return isinstance(node, exp.Literal) and node.is_int
+
+
 def _class_macro(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Translate a function with a class of its own in sqlglot into a call of our macro."""
     return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
@@ -436,6 +501,8 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     exp.Any: _any,
     exp.Bracket: _bracket,
     exp.Operator: _operator,
+    exp.Format: _format,
+    exp.Div: _division,
     exp.Collate: _collate,
     exp.Anonymous: _function,
 }
