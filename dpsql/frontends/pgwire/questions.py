@@ -24,7 +24,8 @@ from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.activity import Activity
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.asyncpg_types import TYPE_TREE, type_tree
-from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, read_postgres, tables_of
+from dpsql.frontends.pgwire.catalog.reading import read_postgres
+from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_dummies, with_values
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of

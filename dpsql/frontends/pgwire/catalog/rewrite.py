@@ -6,26 +6,20 @@ What comes out reads our catalog tables and VALUES only: any other source of row
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
-from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
+from dpsql.frontends.pgwire.catalog.formats import JOINED, joined_format, whole_quotient
 from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
 from dpsql.frontends.pgwire.catalog.naming import name_outputs, output_names
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
 from dpsql.frontends.pgwire.settings import Settings
-from dpsql.sql.lexer import POSTGRESQL, SqlText, as_piece, parser_dialect
-from dpsql.sql.parse import MOST_BRACKETS, MOST_TOKENS
 
-_MOST_DEPTH = 150
 _SESSION: dict[type[exp.Expr], str] = {
     exp.CurrentUser: "user", exp.SessionUser: "user", exp.CurrentDatabase: "database", exp.CurrentCatalog: "database",
     exp.CurrentSchema: "schema", exp.CurrentVersion: "version",
@@ -76,53 +70,6 @@ class CatalogContext:
         version = f"PostgreSQL {self.settings.get('server_version')} (dpsql: private answers)"
         schema = next(iter(self.path), "public")
         return {"user": self.user, "database": self.database, "schema": schema, "version": version}[function]
-
-
-def read_postgres(text: SqlText) -> exp.Expr | None:
-    """Parse one statement in PostgreSQL's dialect; None if sqlglot cannot. Limits apply before the parser runs."""
-    piece = as_piece(text)
-    try:
-        tokens = list(piece.tokens(POSTGRESQL))
-        depth = deepest = 0
-        for token in tokens:
-            depth += (token.text in ("(", "[") or token.text.upper() == "CASE") - (token.text in (")", "]"))
-            deepest = max(deepest, depth)
-        if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
-            return None
-        trees = parser_dialect(POSTGRESQL).parser().parse(_with_labels(tokens), piece.sql)
-    except (Error, SqlglotError, RecursionError):
-        return None
-    tree = trees[0] if len(trees) == 1 else None
-    return tree if tree is not None and _shallow(tree) else None
-
-
-_LABELS = {TokenType.SELECT, TokenType.INSERT, TokenType.UPDATE, TokenType.DELETE}
-
-
-def _with_labels(tokens: Sequence[Token]) -> list[Token]:
-    """Tokens of a question in which `AS select` and `t.select` are names, as in PostgreSQL: any word may follow AS or a dot."""
-    if not tokens or tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
-        return list(tokens)
-    labelled = list(tokens[:1])
-    for before, token in pairwise(tokens):
-        named = token.token_type in _LABELS and before.token_type in (TokenType.ALIAS, TokenType.DOT)
-        labelled.append(_name_token(token) if named else token)
-    return labelled
-
-
-def _name_token(token: Token) -> Token:
-    lowered = token.text.lower()
-    return Token(TokenType.IDENTIFIER, lowered, token.line, token.col, token.start, token.end, token.comments)
-
-
-def _shallow(tree: exp.Expr) -> bool:
-    level, depth = [tree], 0
-    while level:
-        depth += 1
-        if depth > _MOST_DEPTH:
-            return False
-        level = [child for node in level for child in node.iter_expressions()]
-    return True
 
 
 def tables_of(tree: exp.Expr) -> list[exp.Table]:
@@ -293,7 +240,7 @@ def _regclass(value: exp.Expr, place: CatalogContext) -> exp.Expr:
             raise refuse("unknown_table", name=value.name)
         value = exp.Literal.number(oids[path[-1]])
     number = exp.cast(value, exp.DataType.build("uint", dialect="duckdb")) if _number(value) else value
-    if isinstance(number, exp.Func) and number.name.startswith((PREFIX + "pg_get_serial", _JOINED)):
+    if isinstance(number, exp.Func) and number.name.startswith((PREFIX + "pg_get_serial", JOINED)):
         number = _call("to_regclass", number)
     number.meta["reg"] = "regclass"
     return number
@@ -426,41 +373,6 @@ def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp
     return exp.Literal.string(place.settings.get(first.name))
 
 
-_JOINED = "concat"
-_PLACEHOLDER = re.compile(r"%([sI%])")
-
-
-def _format(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """format('%I.%s', a, b), of a literal with %s, %I and %% alone: the texts and values one behind the other."""
-    pattern, values = node.this, list(node.expressions)
-    pieces = _PLACEHOLDER.split(pattern.name) if isinstance(pattern, exp.Literal) and pattern.is_string else ["%"]
-    if any("%" in text for text in pieces[::2]) or sum(kind != "%" for kind in pieces[1::2]) != len(values):
-        raise refuse("unknown_function", name="format")
-    parts: list[exp.Expr] = [exp.Literal.string("")]
-    for number, text in enumerate(pieces):
-        if number % 2 == 0:
-            parts += [exp.Literal.string(text)] if text else []
-        elif text == "%":
-            parts.append(exp.Literal.string(text))
-        else:
-            value = exp.cast(values.pop(0), "text")
-            parts.append(_call("quote_ident", value) if text == "I" else value)
-    return exp.Anonymous(this=_JOINED, expressions=parts)
-
-
-def _division(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """A quotient of integers is one, as far as the text shows that they are."""
-    assert isinstance(node, exp.Binary)
-    whole = _is_integer(node.left) and _is_integer(node.right)
-    return exp.IntDiv(this=node.left.copy(), expression=node.right.copy()) if whole else node
-
-
-def _is_integer(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Cast):
-        return node.to.is_type(*exp.DataType.INTEGER_TYPES)
-    return isinstance(node, exp.Literal) and node.is_int
-
-
 def _class_macro(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Translate a function with a class of its own in sqlglot into a call of our macro."""
     return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
@@ -501,8 +413,8 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     exp.Any: _any,
     exp.Bracket: _bracket,
     exp.Operator: _operator,
-    exp.Format: _format,
-    exp.Div: _division,
+    exp.Format: lambda node, place: joined_format(node),
+    exp.Div: lambda node, place: whole_quotient(node),
     exp.Collate: _collate,
     exp.Anonymous: _function,
 }

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 from support.neighbouring_hospitals import PUBLIC, policy
+from support.raw_client import rows_of
 from support.recording_session import World
+from support.served_clinic import Served
 
 from dpsql.policy import load_policy
 from unit.frontends.pgwire.test_catalog import POLICIES, Asker
@@ -180,3 +182,15 @@ def test_functions_of_such_questions(shop: Asker, sql: str, wanted: object) -> N
 def test_other_formats_are_refused(shop: Asker, sql: str) -> None:
     with pytest.raises(Exception, match="function format does not exist"):
         shop.rows(sql)
+
+
+def test_the_server_takes_them_for_questions_about_the_catalogs(served: Served) -> None:
+    asked = served.client()
+    table = "'\"' || t.schemaname || '\".\"' || t.tablename || '\"'"
+    privileges = asked.query(f"""with p as (select t.tablename as table, has_table_privilege(current_user, {table}, 'select')
+      as select from pg_catalog.pg_tables t where t.schemaname !~ '^pg_') select p.* from p where p.select""")
+    listed = asked.query(
+        f"SELECT table_name FROM information_schema.tables WHERE quote_ident(table_schema) IN {SEARCH_PATH}"
+    )
+    tables = {b"patients", b"labs", b"events"}
+    assert tables <= {row[0] for row in rows_of(privileges)} and tables <= {row[0] for row in rows_of(listed)}

@@ -14,7 +14,8 @@ from support.served_clinic import Served
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
-from dpsql.frontends.pgwire.catalog.rewrite import read_postgres, to_duckdb
+from dpsql.frontends.pgwire.catalog.reading import read_postgres
+from dpsql.frontends.pgwire.catalog.rewrite import to_duckdb
 from dpsql.frontends.pgwire.catalog.shape import relations
 from dpsql.frontends.pgwire.questions import _fields
 from dpsql.frontends.pgwire.settings import Settings

@@ -1,0 +1,63 @@
+"""Parsing of questions about the catalogs, in PostgreSQL's dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors.exceptions import Error
+from dpsql.sql.lexer import POSTGRESQL, SqlText, as_piece, parser_dialect
+from dpsql.sql.parse import MOST_BRACKETS, MOST_TOKENS
+
+_MOST_DEPTH = 150
+
+
+def read_postgres(text: SqlText) -> exp.Expr | None:
+    """Parse one statement in PostgreSQL's dialect; None if sqlglot cannot. Limits apply before the parser runs."""
+    piece = as_piece(text)
+    try:
+        tokens = list(piece.tokens(POSTGRESQL))
+        depth = deepest = 0
+        for token in tokens:
+            depth += (token.text in ("(", "[") or token.text.upper() == "CASE") - (token.text in (")", "]"))
+            deepest = max(deepest, depth)
+        if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
+            return None
+        trees = parser_dialect(POSTGRESQL).parser().parse(_with_labels(tokens), piece.sql)
+    except (Error, SqlglotError, RecursionError):
+        return None
+    tree = trees[0] if len(trees) == 1 else None
+    return tree if tree is not None and _shallow(tree) else None
+
+
+_LABELS = {TokenType.SELECT, TokenType.INSERT, TokenType.UPDATE, TokenType.DELETE}
+
+
+def _with_labels(tokens: Sequence[Token]) -> list[Token]:
+    """Tokens of a question in which `AS select` and `t.select` are names, as in PostgreSQL: any word may follow AS or a dot."""
+    if not tokens or tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
+        return list(tokens)
+    labelled = list(tokens[:1])
+    for before, token in pairwise(tokens):
+        named = token.token_type in _LABELS and before.token_type in (TokenType.ALIAS, TokenType.DOT)
+        labelled.append(_name_token(token) if named else token)
+    return labelled
+
+
+def _name_token(token: Token) -> Token:
+    lowered = token.text.lower()
+    return Token(TokenType.IDENTIFIER, lowered, token.line, token.col, token.start, token.end, token.comments)
+
+
+def _shallow(tree: exp.Expr) -> bool:
+    level, depth = [tree], 0
+    while level:
+        depth += 1
+        if depth > _MOST_DEPTH:
+            return False
+        level = [child for node in level for child in node.iter_expressions()]
+    return True
