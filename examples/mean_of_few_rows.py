@@ -1,11 +1,12 @@
-"""AVG of few rows by four estimators, simulated: bias and root mean squared error for values within [0, 1000].
+"""AVG of few rows by five estimators, simulated: bias and root mean squared error for values within [0, 1000].
 
     python examples/mean_of_few_rows.py
 
 Sums of the distances from both bounds have Laplace noise of scale 1000 / epsilon each, as AVG has under the pure accountant. The
 first estimator has no bias, as it is told the exact number of rows and may leave the bounds; the second is the plain ratio of
-what is released; the third is what dpsql shows (`dpsql/aggregates/estimates.py`); the last one draws the sum toward the lower
-bound, too, while it is below 1.5 deviations of its noise.
+what is released; the third is what dpsql shows (`dpsql/aggregates/estimates.py`); the fourth draws the sum toward the lower
+bound, too, while it is below 1.5 deviations of its noise; the last one is the mean of what mean and number of rows may be,
+given the noisy sums and their law, where all means within the bounds and all numbers of rows are as likely beforehand.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ Floats = NDArray[np.float64]
 UPPER, EPSILON, DRAWS = 1_000.0, 0.5, 100_000
 ASSUMED = UPPER / 4
 DEVIATIONS = 1.5
+OF_POSTERIOR = 3_000
+"""Draws for the last estimator, which takes longer."""
 _RANDOM = np.random.default_rng(3)
 
 
@@ -46,13 +49,25 @@ def drawn_to_the_bound(above: Floats, below: Floats, rows: int) -> Floats:
     return shown(above * share * (2 - share), below, rows)
 
 
-METHODS = (without_bias, plain, shown, drawn_to_the_bound)
+def posterior_mean(above: Floats, below: Floats, rows: int) -> Floats:
+    """Return the mean of the posterior law of the mean, over a grid, for the first draws."""
+    means = (np.arange(80) + 0.5) * UPPER / 80
+    result = []
+    for high, low in zip(above[:OF_POSTERIOR], below[:OF_POSTERIOR], strict=True):
+        numbers = np.linspace(1, max((high + low) / UPPER, 0) + 15 / EPSILON, 80)[:, None]
+        distance = np.abs(numbers * means - high) + np.abs(numbers * (UPPER - means) - low)
+        likelihood = np.exp((distance.min() - distance) * EPSILON / UPPER)
+        result.append((likelihood * means).sum() / likelihood.sum())
+    return np.array(result)
+
+
+METHODS = (without_bias, plain, shown, drawn_to_the_bound, posterior_mean)
 
 
 def main() -> None:
     """Print a line for each number of rows and exact mean."""
     print(f"{'rows':>6} {'mean':>6}", *(f"{method.__name__:>20}" for method in METHODS))
-    for rows in (5, 10, 25, 100, 1_000):
+    for rows in (5, 10, 25, 100):
         for mean in (10.0, 53.0, 250.0, 500.0, 900.0):
             noise = _RANDOM.laplace(0, UPPER / EPSILON, (2, DRAWS))
             above, below = rows * mean + noise[0], rows * (UPPER - mean) + noise[1]
