@@ -53,6 +53,8 @@ class Dialect(ABC):
     """Row functions that the engine cannot compute exactly, each with the reason."""
     takes_parameters: ClassVar[bool]
     """Whether constants may be handed over beside the text."""
+    clamps_on_grid: ClassVar[bool] = False
+    """Whether `moved_to_grid` clamps and rounds as well, so that its text is the row's integer."""
     without_clipping: ClassVar[str] = ""
     """Why units' sums are not clipped (max_total, max_count); "" where they are."""
 
@@ -130,8 +132,9 @@ class Dialect(ABC):
         """Return what tells reals apart that are equal: the two zeros, and what else the engine can show the signs of."""
 
     @abstractmethod
-    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int) -> str:
-        """(value - centre) * 2**grid in doubles, never an error; outside [lower, upper] perhaps the nearer end's."""
+    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
+        """(value - centre) * 2**grid in doubles, never an error; where `clamps_on_grid`, of the value clamped to [lower,
+        upper], rounded half to even, in the integers of `type_`, NULL for NaN."""
 
     def real(self, value: str) -> str:
         """An integer, of up to 38 digits, as a double."""

@@ -42,7 +42,7 @@ class DuckDBDialect(Dialect):
     def sign_of(self, value: str) -> str:
         return f"signbit({value})"
 
-    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int) -> str:
+    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
         """Subtraction is monotone and the scaling exact: order is kept, and doubles never raise here."""
         moved = value if centre == 0 else f"({value} - {self.constant(centre)})"
         return f"({moved} * {self.constant(2.0**grid)})"

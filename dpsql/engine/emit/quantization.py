@@ -61,6 +61,8 @@ def row_integer(term: Term, value: str, dialect: Dialect) -> str:
     """The row's integer of a SUM term; `value` is the text that `summand` gave (or the name of its column)."""
     if not isinstance(term.lower, float):
         return grid_integer(value, int(term.lower), int(term.upper), int(term.centre), dialect)
+    if dialect.clamps_on_grid:
+        return value
     low, high = (
         math.ldexp(float(end) - float(term.centre), term.grid - term.finer) for end in (term.lower, term.upper)
     )
@@ -68,7 +70,7 @@ def row_integer(term: Term, value: str, dialect: Dialect) -> str:
 
 
 def value_text(term: Term, dialect: Dialect) -> str:
-    """Return what a term reads of a row, computed once: for a SUM the value on its grid, not yet clamped."""
+    """Return what a term reads of a row, computed once: for a SUM the value on its grid, as `summand` gives it."""
     assert term.value is not None
     written = dialect.expression(term.value)
     return summand(term, term.value, written, dialect) if term.kind is TermKind.SUM else written
@@ -85,12 +87,12 @@ def distinct_sum(term: Term, value: str, condition: str, dialect: Dialect) -> st
 
 
 def summand(term: Term, value: Expr, written: str, dialect: Dialect) -> str:
-    """The text of a value on the grid of `term`, not yet clamped for certain."""
+    """The text of a value on the grid of `term`: clamped where the dialect `clamps_on_grid`, else not for certain."""
     if not isinstance(term.lower, float):
         return written
     wide = dialect.real(written) if value.facts.type is Type.INTEGER else written
     ends = float(term.lower), float(term.upper)
-    return dialect.moved_to_grid(wide, *ends, float(term.centre), term.grid - term.finer)
+    return dialect.moved_to_grid(wide, *ends, float(term.centre), term.grid - term.finer, integer_type(term))
 
 
 def grid_integer(value: str, lower: int, upper: int, centre: int, dialect: Dialect) -> str:

@@ -23,6 +23,7 @@ class PostgreSQLDialect(Dialect):
     title = "PostgreSQL"
     types = literals.TYPES
     takes_parameters = False
+    clamps_on_grid = True
 
     def __init__(self, version: int = 150000) -> None:
         """`version`: the server's, as it numbers itself (160002)."""
@@ -59,19 +60,25 @@ class PostgreSQLDialect(Dialect):
         """Its text: '-0' and '0'. NaN has no sign that a question could see."""
         return literals.binary(f"CAST({value} AS text)")
 
-    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int) -> str:
-        """Doubles raise where they overflow here, and where they underflow to zero. So the value is clamped to its bounds
-        first (what `grid_real` does afterwards is then nothing: both orders give the same integer, as moving and scaling
-        are monotone), and what is nearer to the centre than half a step of a coarse grid is 0."""
-        ends = [literals.constant((end - centre) * 2.0**grid) for end in (lower, upper)]
+    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
+        """The row's integer in one CASE. The planner writes the text of a column of a subquery wherever it is named, so a
+        clamp of its own would compute all of this three times.
+
+        The clamp comes first. It gives the integer that a clamp of the moved value would give, and nothing outside of the
+        two ends: subtraction of doubles is monotone, scaling by a power of two is exact, and rounding is monotone; the ends
+        are moved and rounded alike in Python. (Behind the clamp no double overflows, which would be an error here; nor does
+        one underflow to zero, which would be another, as what is nearer to the centre than half a step of a coarse grid is 0
+        at once.) NaN is greater than every number, and meets no branch.
+        """
+        ends = [f"CAST({round((end - centre) * 2.0**grid)} AS {type_})" for end in (lower, upper)]
         moved = f"(v - {literals.constant(centre)})" if centre else "v"
         scaled = f"{moved} * {literals.constant(2.0**grid)}"
         if grid < 0:
             scaled = f"CASE WHEN abs({moved}) < 1 THEN {literals.real('0')} ELSE {scaled} END"
         return let(
             {"v": value},
-            f"(CASE WHEN v < {literals.constant(lower)} THEN {ends[0]} WHEN v <= {literals.constant(upper)} THEN {scaled} "
-            f"WHEN v < {literals.NAN} THEN {ends[1]} ELSE v END)",
+            f"(CASE WHEN v < {literals.constant(lower)} THEN {ends[0]} WHEN v <= {literals.constant(upper)} "
+            f"THEN CAST({scaled} AS {type_}) WHEN v < {literals.NAN} THEN {ends[1]} END)",
         )
 
     def wide(self, value: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 
 from dpsql.engine.emit.bounded_view import BoundedView
-from dpsql.engine.faults import noted
+from dpsql.engine.faults import CUSTODIAN_LOG, noted
 from dpsql.engine.postgresql.connections import MEANING, Connections
 from dpsql.engine.postgresql.literals import quoted
 from dpsql.engine.query import UNIT_ID
@@ -63,8 +63,11 @@ class ServerViews:
         with self._writing(view.table) as connection:
             connection.execute(_ONE_AT_A_TIME.format(name=quoted(name)))
             existing = connection.execute(_MAY_READ.format(schema=quoted(self._schema), name=quoted(name)))
-            if existing.fetchone() is None:
+            missing = existing.fetchone() is None
+            if missing:
                 self._fill(connection, view, key, name, reader)
+        if missing:
+            self._vacuum(view.table, name)
         progress("writing", 1.0)
 
     def _fill(self, connection: psycopg.Connection[Any], view: BoundedView, key: str, name: str, reader: str) -> None:
@@ -80,6 +83,15 @@ class ServerViews:
         if self._role is not None:
             connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
             connection.execute(f"GRANT SELECT ON {table} TO {role}")
+
+    def _vacuum(self, table: str, name: str) -> None:
+        """Mark the rows as visible to all, which no transaction may do that writes them: questions then need not look at
+        each. The copy is whole without it."""
+        try:
+            with closing(self._connections.opened_by(self._role)) as connection:
+                connection.execute(f"VACUUM (FREEZE) {self._table(name)}")
+        except psycopg.Error as error:
+            CUSTODIAN_LOG.warning("the prepared rows of %s were not vacuumed: %s", table, error)
 
     def names(self, prefix: str) -> frozenset[str]:
         """Return the names of tables of the schema that begin with `prefix`. Raises Fault."""
@@ -110,14 +122,14 @@ class ServerViews:
 
 
 def _rows(view: BoundedView, key: str) -> str:
-    """Return a SELECT of the rows that stay, with their integers, and with their unit and its number."""
-    columns = [*view.names, *view.narrow]
+    """Return a SELECT of the rows that stay: their integers, their unit and its number, then their columns. The server finds
+    what stands before the first text without reading the rest of a row."""
     if not view.units:
-        return f"SELECT {', '.join(columns)} FROM {view.dialect.derived(view.rows)}"
+        return f"SELECT {', '.join([*view.narrow, *view.names])} FROM {view.dialect.derived(view.rows)}"
     unit = _name(UNIT)
     bounded = view.dialect.derived(view.within_max_rows(view.rows, key, (unit,)))
     number = f"dense_rank() OVER (ORDER BY {unit}) - 1 AS {_name(UNIT_ID)}"
-    return f"SELECT {', '.join([*columns, unit, number])} FROM {bounded}"
+    return f"SELECT {', '.join([*view.narrow, unit, number, *view.names])} FROM {bounded}"
 
 
 def _name(identifier: str) -> str:

@@ -48,7 +48,7 @@ class SparkDialect(Dialect):
         """The text of a zero, '-0.0' or '0.0'. NaN has no sign that a question could see."""
         return f"(CASE WHEN {value} = {literals.real(0.0)} THEN CAST({value} AS STRING) END)"
 
-    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int) -> str:
+    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
         """Subtraction is monotone and the scaling exact: order is kept, and doubles never raise here."""
         moved = value if centre == 0 else f"({value} - {self.constant(centre)})"
         return f"({moved} * {self.constant(2.0**grid)})"

@@ -12,14 +12,18 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from support.postgres_source import Server, server
 
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.quantization import integer_type, row_integer, value_text
+from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import INT64, Facts, Type
 from dpsql.plan.plan import Column, Term
 from dpsql.pricing.sum_terms import GRID_BITS, KEPT_BITS, clipped, grid_value, summed
 
+__all__ = ["server"]
+POSTGRESQL = PostgreSQLDialect()
 BOUNDS = [
     ("0", "1"), ("-1", "1"), ("0", "0"), ("5", "5"), ("-3.5", "-3.5"), ("0.1", "0.3"), ("1e-300", "2e-300"),
     ("-1e-300", "1e-300"),
@@ -101,6 +105,17 @@ def test_each_row_has_the_integer_of_the_formula(at: int) -> None:
     assert all(abs(q) <= term.magnitude for q in found if q is not None)
     assert max(abs(q) for q in found if q is not None) == term.magnitude
     assert term.magnitude <= 2**GRID_BITS
+
+
+def test_each_row_has_the_same_integer_on_postgresql(server: Server) -> None:
+    for number, term in enumerate(TERMS):
+        rows = values(random.Random(number), term)
+        whole = term.value is not None and term.value.facts.type is Type.INTEGER
+        given = f"unnest(CAST(%s AS {'bigint' if whole else 'double precision'}[])) AS given (x)"
+        integer = row_integer(term, "v", POSTGRESQL)
+        text = f"SELECT {integer} FROM (SELECT {value_text(term, POSTGRESQL)} AS v FROM {given}) AS moved"
+        found = [row[0] for row in server.admin.execute(text, (rows,)).fetchall()]
+        assert found == [expected(term, value) for value in rows], (number, term)
 
 
 @pytest.mark.parametrize("at", range(0, len(TERMS), 3))
