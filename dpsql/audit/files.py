@@ -21,6 +21,7 @@ from dpsql.policy.reach import is_csv, is_file
 from dpsql.policy.types import SERVERS, CsvDialect
 
 COLLATIONS = ("", " COLLATE NOCASE", " COLLATE NOACCENT", " COLLATE NOCASE.NOACCENT")
+"""Of columns with a list in turn; a text without one has the last, which takes most texts for equal."""
 TYPES = {
     "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
 }  # fmt: skip
@@ -105,12 +106,12 @@ def _as_duckdb(place: Path, policy: Policy, tables: Mapping[str, pa.Table]) -> N
 
 
 def _collated(policy: Policy, names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Table, column and collation of every text, each of `COLLATIONS` in turn."""
+    """Table, column and collation of every text."""
     collations = cycle(COLLATIONS)
     for name in names:
         for column in policy.tables[name].columns.values():
             if column.type == "text":
-                yield name, column.name, next(collations)
+                yield name, column.name, COLLATIONS[-1] if column.domain is None else next(collations)
 
 
 def _as_csv(table: Table, rows: pa.Table, unit: str | None, broken: int | None) -> bytes:

@@ -37,6 +37,8 @@ ORDERS = ("", "another")
 """In which the rows of one database are stored."""
 ORDERS_AFTER = 3
 """Orders are compared after so many profiles."""
+SHARPEST = {"max_total": "turn spread"}
+"""Kinds of questions with the profile that is tried first: a bound on a total is hard where values have both signs."""
 ODD = next(profile for profile in PROFILES if profile.default == "odd")
 
 
@@ -128,8 +130,9 @@ class Replay:
         self._compare_explained(done)
         best: tuple[Fraction, Profile] = (Fraction(-1), PROFILES[0])
         before: tuple[Observed, Profile] | None = None
+        profiles = sorted(PROFILES, key=lambda profile: profile.default != SHARPEST.get(done.question.kind))
         for crowded, base in ((True, crowd), (False, nobody)):
-            for number, profile in enumerate(PROFILES):
+            for number, profile in enumerate(profiles):
                 if crowded and number == ORDERS_AFTER:
                     self._compare_orders(done)
                     yield done

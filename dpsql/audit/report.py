@@ -163,9 +163,10 @@ def as_html(report: AuditReport) -> str:
 <style>{STYLE}</style>
 <h1>Audit of {escape(report.dataset)}</h1>
 <p class=lead>{_in_plain_words(report)}</p><p class={kind}><strong>{_verdict(report).capitalize()}.</strong></p>
+<p>{_how(report)}</p>
 <p>If the software is sound, this audit says otherwise by chance with a probability of at most {report.false_alarm:.0e}.</p>
 {findings}{_pictures(report)}
-<h2>Questions</h2>{session}
+<h2>Questions</h2>{LEGEND}{session}
 <table><tr><th>question</th><th>outcome</th><th>pairs</th><th>tightness</th><th>claimed epsilon</th>
 <th>at least, by samples</th></tr>
 {rows}</table>
@@ -198,13 +199,43 @@ def _pictures(report: AuditReport) -> str:
 
 
 def _in_plain_words(report: AuditReport) -> str:
-    unit = "one row" if report.unit.startswith("row") else f"one person ({escape(report.unit.split(',')[0])})"
+    """Return the result for somebody who answers for the data and knows no formula."""
+    promised = f"dpsql promises that its answers hardly depend on whether {_unit(report)} is in the data."
+    if not report.holds:
+        return (
+            f"{promised} This audit shows that the promise is broken: what is found below tells more about {_unit(report)} than "
+            "was promised or paid for. Let nobody ask questions until it is mended (SECURITY.md says where to report it)."
+        )
+    asked = [question for question in report.questions if question.pairs]
+    if not asked:
+        return f"{promised} This audit ended before it tried that: it says nothing."
+    pairs = sum(question.pairs for question in asked)
     return (
-        f"dpsql promises that its answers hardly depend on whether {unit} is in the data. This audit put that to the test: it "
-        "made databases from the policy file, never opening the protected data, asked each question on many pairs of databases "
-        "that differ in exactly that, and measured how much the exact numbers and everything visible changed. It also compared "
-        "the noise with what was ordered, and added up what was paid."
+        f"{promised} This audit looked for an answer that breaks the promise and found none, in {len(asked)} questions on "
+        f"{pairs:,} pairs of databases. That is a test and no proof: what it did not try, and cannot see, is at the end."
     )
+
+
+def _unit(report: AuditReport) -> str:
+    return "one row" if report.unit.startswith("row") else f"one person ({escape(report.unit.split(',')[0])})"
+
+
+def _how(report: AuditReport) -> str:
+    """Return what was done."""
+    return (
+        f"The databases were made from the policy file; the protected data were not opened. The two of a pair differ in "
+        f"{_unit(report)} alone. Of every question it was measured how far its exact numbers lie apart on the two, and all else "
+        "that an analyst sees was compared. The noise was compared with what was ordered, and what was paid was added up."
+    )
+
+
+LEGEND = (
+    "<p>An epsilon says how much answers may tell: whatever somebody thought likely about one person, after the answer the odds "
+    "are at most e<sup>epsilon</sup> times as high or as low (at 1: 2.7 times). <em>Claimed</em> is the epsilon for which the "
+    "question was charged. <em>Tightness</em> is how near the pairs of databases came to what was claimed: 1 is all of it, above "
+    "1 would be a finding, and far below 1 less was tested. <em>At least, by samples</em> is the epsilon that the noisy answers "
+    "show by themselves; above the claim it would be a finding.</p>"
+)
 
 
 def _row(question: QuestionReport) -> str:

@@ -82,14 +82,16 @@ class ScratchDatabase:
         return schema
 
     def written(self, policy: Policy, tables: Mapping[str, pa.Table], schema: str) -> Policy:
-        """The policy over `tables` in a schema, whose texts have every type and collation in turn; copies are prepared in another
+        """The policy over `tables` in a schema, whose texts with a list have every type in turn; copies are prepared in another
         schema beside it. Raises InterfaceError scratch_database."""
         places = {name: f"t{number}" for number, name in enumerate(tables)}
         try:
-            texts = cycle(self._text_types(schema))
+            text_types = self._text_types(schema)
+            listed = cycle(text_types)
             for name, rows in tables.items():
                 columns = policy.tables[name].columns.values()
-                typed = ", ".join(f"{quoted(c.name)} {_TYPES.get(c.type) or next(texts)}" for c in columns)
+                types = [_TYPES.get(c.type) or (text_types[0] if c.domain is None else next(listed)) for c in columns]
+                typed = ", ".join(f"{quoted(c.name)} {type_}" for c, type_ in zip(columns, types, strict=True))
                 place = f"{quoted(schema)}.{quoted(places[name])}"
                 self._connection.execute(f"CREATE TABLE {place} ({typed})")
                 with self._connection.cursor() as cursor, cursor.copy(f"COPY {place} FROM STDIN") as copy:

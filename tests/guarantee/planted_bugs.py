@@ -117,7 +117,6 @@ def over_files(ending: str) -> tuple[tuple[str, str], ...]:
     return (("source: duckdb:///hospital.duckdb\n", ""), *own)
 
 
-ON_SPARK = (("source: duckdb:///hospital.duckdb\n", "source: spark://local[2]\n"), *over_files("parquet")[1:])
 ZCDP = (("accountant: pure", "accountant: zcdp"),)
 CHANGE_ONE = (("privacy_unit: {table", "neighbours: change_one\nprivacy_unit: {table"),)
 BUGS = (
@@ -177,7 +176,6 @@ BUGS = (
     PlantedBug("restored without what may be lost"),
     PlantedBug("Laplace noise costs a tenth less rho", changes=ZCDP),
     PlantedBug("a plan is charged for its first table"),
-    PlantedBug("Spark: copies hold all rows of a unit", changes=ON_SPARK),
     PlantedBug("L2 for L1"),
     PlantedBug("one group moves"),
     PlantedBug("one step of Linf"),

@@ -16,7 +16,7 @@ from dpsql.audit.findings import CHARGES, PRIVATE_KEYS, PROMISE, SENSITIVITY, SP
 from dpsql.audit.questions import Question
 from dpsql.audit.replay import Replay
 from dpsql.audit.report import alone, as_html, as_json, as_text
-from dpsql.audit.run import AuditReport
+from dpsql.audit.run import AuditReport, QuestionReport
 from dpsql.audit.sources import SourceChecked
 from dpsql.audit.synthetic import NEWCOMER, PROFILES, Synthetic, as_sql, audited
 from dpsql.policy import Policy, load_policy
@@ -129,6 +129,18 @@ def test_a_finding_is_whole_in_text_json_and_html() -> None:
     assert "what the second database has alone</summary><pre>-- two</pre>" in page
     assert "SET dp.max_groups = 2; SELECT" in page and page.count("Broken is") == 2
     assert "2 findings" in text and "(docs/privacy.md 8)" in text and SENSITIVITY.sentence in text
+
+
+def test_the_first_paragraph_is_the_result_in_plain_words() -> None:
+    asked = QuestionReport(Question("SELECT COUNT(*) AS n FROM visits"), "answered", "epsilon 1", pairs=24)
+    sound = AuditReport("clinic", "patients.patient_id, added or removed", questions=[asked])
+    lead = as_html(sound).split("<p class=lead>")[1].split("</p>")[0]
+    assert "found none, in 1 questions on 24 pairs" in lead and "one person (patients.patient_id)" in lead
+    broken = AuditReport("clinic", "row", questions=[asked], other_findings=[Finding(None, "words", CHARGES)])
+    lead = as_html(broken).split("<p class=lead>")[1].split("</p>")[0]
+    assert "the promise is broken" in lead and "about one row than" in lead and "found none" not in lead
+    nothing = as_html(AuditReport("clinic", "row")).split("<p class=lead>")[1].split("</p>")[0]
+    assert "says nothing" in nothing and "found none" not in nothing
 
 
 def test_rows_that_occur_more_often_are_told_as_often() -> None:
