@@ -272,6 +272,11 @@ class ObservedSession:
         return self._noted(lambda: self.session.execute(sql, parameters))
 
     def _noted(self, run: Callable[[], Release]) -> Observed:
+        """Note a run; one that took too long for the sandbox is made once more, since the machine may have stood still."""
+        observed = self._noted_once(run)
+        return self._noted_once(run) if "sandbox_time" in observed.outcome else observed
+
+    def _noted_once(self, run: Callable[[], Release]) -> Observed:
         gate = self.gate
         if isinstance(gate, RecordingGate):
             gate.blocks = []

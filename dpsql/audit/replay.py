@@ -37,6 +37,8 @@ ORDERS = ("", "another")
 """In which the rows of one database are stored."""
 ORDERS_AFTER = 3
 """Orders are compared after so many profiles."""
+TIMES = 3
+"""As often EXPLAIN is asked before a difference is a finding."""
 SHARPEST = {"max_total": "turn spread"}
 """Kinds of questions with the profile that is tried first: a bound on a total is hard where values have both signs."""
 ODD = next(profile for profile in PROFILES if profile.default == "odd")
@@ -192,14 +194,17 @@ class Replay:
             done.findings.append(Finding(done.question, f"outcomes differ with the data: {words}", PROMISE, *sides))
 
     def _compare_explained(self, done: Replayed) -> None:
-        """Check that EXPLAIN says what follows from the question alone."""
-        said = set()
-        for session in (self.nobody, self.with_unit(ODD, True)):
-            with session.options(done.question.settings):
-                said.add(repr(session.explained(done.question)))
-        if len(said) > 1:
-            sides = self._as_sql([], self._parts(ODD, True))
-            done.findings.append(Finding(done.question, "what EXPLAIN says differs with the data", PROMISE, *sides))
+        """Check that EXPLAIN says what follows from the question alone. What the data do, they do again; a machine that stood
+        still, so that an expected bar was given up, does not."""
+        for _ in range(TIMES):
+            said = set()
+            for session in (self.nobody, self.with_unit(ODD, True)):
+                with session.options(done.question.settings):
+                    said.add(repr(session.explained(done.question)))
+            if len(said) == 1:
+                return
+        sides = self._as_sql([], self._parts(ODD, True))
+        done.findings.append(Finding(done.question, "what EXPLAIN says differs with the data", PROMISE, *sides))
 
     def _compare_orders(self, done: Replayed) -> None:
         """A table is a set of rows: in another order they are the same database, and nothing may differ at the gate."""

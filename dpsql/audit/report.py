@@ -206,12 +206,12 @@ def _in_plain_words(report: AuditReport) -> str:
             f"{promised} This audit shows that the promise is broken: what is found below tells more about {_unit(report)} than "
             "was promised or paid for. Let nobody ask questions until it is mended (SECURITY.md says where to report it)."
         )
-    asked = [question for question in report.questions if question.pairs]
-    if not asked:
+    compared = [question for question in report.questions if question.pairs]
+    if not compared:
         return f"{promised} This audit ended before it tried that: it says nothing."
-    pairs = sum(question.pairs for question in asked)
+    pairs = sum(question.pairs for question in compared)
     return (
-        f"{promised} This audit looked for an answer that breaks the promise and found none, in {len(asked)} questions on "
+        f"{promised} This audit looked for an answer that breaks the promise and found none, in {len(compared)} questions on "
         f"{pairs:,} pairs of databases. That is a test and no proof: what it did not try, and cannot see, is at the end."
     )
 

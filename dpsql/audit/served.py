@@ -34,17 +34,21 @@ class ServedBound:
 
 @dataclass
 class ServedCheck:
-    """What was asked of a server: questions whose messages were compared, what was found, bounds from its answers."""
+    """What was asked of a server: questions whose messages were compared, what was found, bounds from its answers. `cut_short`:
+    it did not answer in time, and what came later was not tried."""
 
     compared: int = 0
     findings: list[Finding] = field(default_factory=list)
+    cut_short: bool = False
     bounds: list[ServedBound] = field(default_factory=list)
 
     @property
     def words(self) -> str:
         """A sentence for the report."""
         trials = sum(2 * bound.bound.trials for bound in self.bounds)
-        return f"messages of {self.compared} questions compared over the wire, {trials} trials of {len(self.bounds)} questions"
+        end = "; the server did not answer in time, so that the rest was not tried" if self.cut_short else ""
+        compared = f"messages of {self.compared} questions compared over the wire"
+        return f"{compared}, {trials} trials of {len(self.bounds)} questions{end}"
 
 
 CheckServer = Callable[[Policy, Sequence[tuple[Question, Price | None]], float, int], ServedCheck]

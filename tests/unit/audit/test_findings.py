@@ -13,12 +13,14 @@ from support.places import POLICIES, ROOT
 
 from dpsql.audit import findings
 from dpsql.audit.findings import CHARGES, PRIVATE_KEYS, PROMISE, SENSITIVITY, SPLIT, Finding, Rule, rule_of
+from dpsql.audit.observation import ObservedSession
 from dpsql.audit.questions import Question
-from dpsql.audit.replay import Replay
+from dpsql.audit.replay import Replay, Replayed
 from dpsql.audit.report import alone, as_html, as_json, as_text
 from dpsql.audit.run import AuditReport, QuestionReport
 from dpsql.audit.sources import SourceChecked
 from dpsql.audit.synthetic import NEWCOMER, PROFILES, Synthetic, as_sql, audited
+from dpsql.errors.exceptions import refuse
 from dpsql.policy import Policy, load_policy
 from dpsql.privacy.loss import Neighbours
 
@@ -129,6 +131,29 @@ def test_a_finding_is_whole_in_text_json_and_html() -> None:
     assert "what the second database has alone</summary><pre>-- two</pre>" in page
     assert "SET dp.max_groups = 2; SELECT" in page and page.count("Broken is") == 2
     assert "2 findings" in text and "(docs/privacy.md 8)" in text and SENSITIVITY.sentence in text
+
+
+@pytest.mark.parametrize(("differing", "found"), [(1, False), (9, True)])
+def test_what_explain_says_differs_again_and_again_before_it_is_a_finding(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch, differing: int, found: bool
+) -> None:
+    """A machine that stands still for half a minute changes what is expected of an answer once."""
+    replay, said = Replay(policy), iter([*([0, 1] * differing), *([0] * 9)])
+    monkeypatch.setattr(ObservedSession, "explained", lambda self, question: next(said))
+    done = Replayed(Question("SELECT COUNT(*) AS n FROM visits"), "answered")
+    replay._compare_explained(done)
+    assert bool(done.findings) is found
+
+
+def test_a_run_that_the_sandbox_gave_up_is_made_once_more(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, runs = Replay(policy).nobody, []
+
+    def execute(sql: str, parameters: object) -> object:
+        runs.append(sql)
+        raise refuse("sandbox_time" if len(runs) == 1 else "sandbox_memory")
+
+    monkeypatch.setattr(session.session, "execute", execute)
+    assert "sandbox_memory" in session.observe("SELECT 1").outcome and len(runs) == 2
 
 
 def test_the_first_paragraph_is_the_result_in_plain_words() -> None:

@@ -158,6 +158,15 @@ def test_a_server_that_fails_is_a_finding(policy: Policy, monkeypatch: pytest.Mo
     assert len(findings) == 1 and "nobody caused" in findings[0].problem
 
 
+def test_a_server_that_is_too_late_is_no_finding(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(self: questions.Questions, *arguments: Any) -> Any:
+        raise TimeoutError
+
+    monkeypatch.setattr(server.Server, "start", late)
+    done = check_server(policy, [], 0)
+    assert not done.findings and "did not answer in time" in done.words
+
+
 def test_trials_hold_one_unit_each(policy: Policy) -> None:
     table = packable(audited(policy))
     assert table is not None
