@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot.errors import SqlglotError
 
+from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
@@ -224,7 +225,8 @@ class Sandbox:
             if forked or self._base is None:
                 # One thread for each statement: the same rows in the same order every time, and callers side by side.
                 limit = f"{self._memory_megabytes}MB"
-                self._base = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": limit})
+                base = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": limit})
+                self._base = kept_in_children(base)
                 for statement in _LOCKDOWN:
                     self._base.execute(statement)
                 self._process = os.getpid()

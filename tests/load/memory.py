@@ -1,8 +1,7 @@
 """How much memory a server gains over many questions. Run by `.ci/nightly`.
 
-`PYTHONPATH=.:tests python -m load.memory --questions 20000` asks different questions over the wire, from several clients at once so
-that the server is hardly ever idle, prints the resident memory of the server after each tenth of them, and exits with 1 if it grew
-by more than `--most` MB after the first tenth.
+`PYTHONPATH=.:tests python -m load.memory --questions 20000` asks different questions over the wire, from `--clients` at once, prints the resident
+memory of the server after each tenth of them, and exits with 1 if it grew by more than `--most` MB after the first tenth.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--questions", type=int, default=20_000)
     options.add_argument("--most", type=int, default=10, help="MB")
-    options.add_argument("--clients", type=int, default=4)
+    options.add_argument("--clients", type=int, default=1)
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -17,6 +17,7 @@ from dpsql.engine.contract import ExactAnswer, PreparedViews
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.duckdb.dialect import DUCKDB
+from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.literals import cast_column, name
 from dpsql.engine.duckdb.sources import Sources, attached
 from dpsql.engine.duckdb.statements import Statements
@@ -238,14 +239,16 @@ def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
     if isinstance(source, duckdb.DuckDBPyConnection):
         return DuckDBEngine(source, policy, f"connection:{uuid.uuid4().hex}", owned=False)
     tables = source if isinstance(source, Mapping) else {next(iter(policy.tables)): source}
-    return DuckDBEngine(duckdb.connect(), policy, f"objects:{uuid.uuid4().hex}", owned=True, objects=tables)
+    return DuckDBEngine(
+        kept_in_children(duckdb.connect()), policy, f"objects:{uuid.uuid4().hex}", owned=True, objects=tables
+    )
 
 
 def _open_path(policy: Policy) -> DuckDBEngine:
     text = policy.source or ""
     if not text.startswith("duckdb:"):
         connection = duckdb.connect()
-        return DuckDBEngine(connection, policy, "files", owned=True)
+        return DuckDBEngine(kept_in_children(connection), policy, "files", owned=True)
     path = Path(policy.source_path() or "")
     if not path.is_file():
         raise refuse("source_missing", source=text)

@@ -23,6 +23,7 @@ import pyarrow.parquet
 from dpsql.engine.arrow_total import TotalParquet, is_risky, total_table
 from dpsql.engine.csv_files import CsvFiles
 from dpsql.engine.csv_lines import Broken
+from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
@@ -181,7 +182,7 @@ class Sources:
             if self.views is not views:
                 return None
             if self._file is None:
-                connection = duckdb.connect()
+                connection = kept_in_children(duckdb.connect())
             elif self._opened is None or identity_of([self._file]) != self._opened:
                 return None  # `_attach_anew` opens it
             else:
@@ -430,7 +431,7 @@ def attached(path: Path) -> tuple[duckdb.DuckDBPyConnection, str, Identity]:
     `duckdb.connect(path)` would share one database with whatever else in the process has opened that path, which may
     still be what the path named earlier. Raises duckdb.Error.
     """
-    connection = duckdb.connect()
+    connection = kept_in_children(duckdb.connect())
     connection.execute(f"SET temp_directory = {constant(f'{path}.tmp')}")
     for _ in range(_MOST_TRIES):
         before = identity_of([path])

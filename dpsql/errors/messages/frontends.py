@@ -12,6 +12,14 @@ from dpsql.errors.exceptions import (
     register,
 )
 
+register(
+    "connection_forked",
+    "08003",
+    "this connection belongs to the process that this one was forked from",
+    "open a connection in each process (with gunicorn in post_worker_init, with multiprocessing in the worker, or start its "
+    "processes with spawn)",
+    InterfaceError,
+)
 register("connection_closed", "08003", "this {thing} is closed", "open a new one", InterfaceError)
 register(
     "no_result",

@@ -6,6 +6,7 @@ There are no transactions to speak of: a charge is made durably before data is t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
@@ -80,6 +81,8 @@ threadsafety = 2
 paramstyle = "qmark"
 
 Row = tuple[Any, ...]
+_inherited: list[Session | None] = []
+"""Sessions of a parent process that were closed in this one: they are neither used nor freed."""
 Description = tuple[str, str, None, None, None, None, None]
 Date = date
 Time = time
@@ -155,12 +158,15 @@ class Connection:
         """`session` is closed with the connection; `ended` is called before."""
         self._session: Session | None = session
         self._ended = ended
+        self._process = os.getpid()
 
     @property
     def session(self) -> Session:
-        """The session underneath. Raises InterfaceError (connection_closed)."""
+        """The session underneath. Raises InterfaceError (connection_closed; connection_forked in a child of its process)."""
         if self._session is None:
             raise refuse("connection_closed", thing="connection")
+        if self._process != os.getpid():
+            raise refuse("connection_forked")
         return self._session
 
     def cursor(self) -> Cursor:
@@ -222,7 +228,11 @@ class Connection:
         self._require_open()
 
     def close(self) -> None:
-        """Close the session. Cursors of a closed connection raise InterfaceError; closing again does nothing."""
+        """Close the session. Cursors of a closed connection raise InterfaceError; closing again does nothing. In a forked child
+        only this object is closed: what is open is the parent's."""
+        if self._process != os.getpid():
+            _inherited.append(self._session)
+            self._session = None
         if self._session is not None:
             if self._ended is not None:
                 self._ended()
