@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
+from support.forked import Forked
 from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import Error
@@ -175,8 +174,8 @@ def test_a_killed_restore_leaves_no_ledger_that_forgets(
 ) -> None:
     """Wherever it ends, the ledger cannot be used, or has been charged; asking again finishes the work."""
     state = tmp_path / "fresh" if fresh else lost.state
-    command = [sys.executable, "-c", KILLED, step, when, str(tmp_path / "backup"), lost.url, str(state)]
-    assert subprocess.run(command, check=False, timeout=240).returncode == -signal.SIGKILL
+    killed = Forked(["-c", KILLED, step, when, str(tmp_path / "backup"), lost.url, str(state)])
+    assert killed.wait(timeout=240) == -signal.SIGKILL
     try:
         with open_ledger(lost.url, "clinic", state=state) as ledger:
             assert ledger.spent()["epsilon"] == 10 * EPSILON
