@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -86,13 +87,23 @@ def _units_of(table: Table, people: int) -> int:
 
 
 def _question(table: Table) -> _Question:
-    """Return the question that an analyst asks first: a mean by the first column that lists its values."""
+    """Return the question that an analyst asks first: a mean by the first column that lists its values. Numbers that are 0 or 1
+    alone, as codes often are, have a mean that says little: others come first."""
     leads = {*table.primary_key, *table.foreign_keys}
     columns = [column for column in table.columns.values() if column.name not in leads]
     key = next((column for column in columns if column.domain), None)
     key = key or next((column for column in columns if column.type == "boolean"), None)
-    number = next((c for c in columns if c.type in ("integer", "real") and c.lower is not None and c is not key), None)
+    numbers = [c for c in columns if c.type in ("integer", "real") and c.lower is not None and c is not key]
+    number = next((c for c in numbers if not _is_code(c)), next(iter(numbers), None))
     return _Question(table.name, key.name if key else None, number.name if number else None)
+
+
+def _is_code(column: Column) -> bool:
+    """Return whether a column has no more than two whole values."""
+    lower, upper = column.lower, column.upper
+    if column.type != "integer" or not isinstance(lower, (int, Fraction)) or not isinstance(upper, (int, Fraction)):
+        return False
+    return upper - lower < 2
 
 
 def _answered(policy: Policy, question: _Question, people: int) -> Iterator[str]:

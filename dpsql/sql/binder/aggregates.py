@@ -10,6 +10,7 @@ from sqlglot import exp
 from dpsql.aggregates.contract import Aggregate, Arguments
 from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
+from dpsql.functions.sample_statistics import SPELLED
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Measure
 from dpsql.sql.bigquery import PER_GROUP
@@ -107,8 +108,15 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
 
 
 def _unknown(node: exp.Expr, where: str = "") -> Exception:
-    slug = "row_list" if isinstance(node, LEAKING) else "unknown_aggregate"
-    return refuse(slug, function=f"{sql_word(node)}{where}", position=place(node))
+    if isinstance(node, LEAKING):
+        return refuse("row_list", function=f"{sql_word(node)}{where}", position=place(node))
+    hint = None
+    if not where and spelling(node) in SPELLED:
+        hint = (
+            f"SAMPLE_AGGREGATE({node.sql('duckdb')}, lower, upper) is the median of it over samples of the rows, between "
+            "bounds that you give; `dpsql help sql` has more"
+        )
+    return refuse("unknown_aggregate", function=f"{sql_word(node)}{where}", position=place(node), hint=hint)
 
 
 def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:

@@ -12,3 +12,8 @@ SELECT AVG(s) FROM (SELECT patient_id, STDDEV(cost) AS s FROM visits GROUP BY pa
 -- sqlstate: 42883
 -- at: MEDIAN
 SELECT AVG(s) FROM (SELECT patient_id, MEDIAN(cost) AS s FROM visits GROUP BY patient_id) AS t
+
+-- query: skewness_of_groups
+-- sqlstate: 42883
+-- at: SKEWNESS
+SELECT ward, SKEWNESS(cost) FROM visits GROUP BY ward

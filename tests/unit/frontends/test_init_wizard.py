@@ -276,6 +276,12 @@ def test_the_simulated_error_is_what_the_policy_implies(bare_clinic: Clinic) -> 
     assert fewer["number of rows of visits"] == pytest.approx(bars["number of rows of visits"] / 4, rel=0.1)
 
 
+def test_the_mean_that_is_simulated_is_one_of_numbers_and_not_of_a_code(bare_clinic: Clinic) -> None:
+    for bounds, column in (("lower: 0, upper: 1", "age"), ("lower: 0, upper: 2", "died")):
+        coded = FOLDER_POLICY.replace("      age:", f"      died: {{type: integer, {bounds}}}\n      age:", 1)
+        assert f"mean {column} of patients by region" in _bars(coded, 500), bounds
+
+
 def test_the_simulation_opens_no_source_and_keeps_no_charge(bare_clinic: Clinic) -> None:
     write_folder()
     Path("night.yaml").write_text(FOLDER_POLICY)

@@ -75,3 +75,15 @@ def test_every_operator_has_a_word(kind: type[exp.Expr]) -> None:
 def test_functions_have_their_name_in_sql(sql: str, name: str) -> None:
     """The parser calls them explode, group_concat and rand."""
     assert refusal(sql).message.startswith(name)
+
+
+@pytest.mark.parametrize("call", ["KURTOSIS(cost)", "SKEWNESS(nights)"])
+def test_statistics_of_samples_are_named_as_a_way(call: str) -> None:
+    hint = refusal(f"SELECT {call} FROM visits").hint or ""
+    assert hint.startswith(f"SAMPLE_AGGREGATE({call}, lower, upper) ")
+
+
+def test_other_unknown_aggregates_have_no_such_way() -> None:
+    assert "SAMPLE_AGGREGATE" not in (refusal("SELECT BIT_OR(nights) FROM visits").hint or "")
+    grouped = "SELECT AVG(s) FROM (SELECT patient_id, STDDEV(cost) AS s FROM visits GROUP BY patient_id) AS t"
+    assert "SAMPLE_AGGREGATE" not in (refusal(grouped).hint or "")
