@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -164,7 +165,7 @@ def as_html(report: AuditReport) -> str:
 <h1>Audit of {escape(report.dataset)}</h1>
 <p class=lead>{_in_plain_words(report)}</p><p class={kind}><strong>{_verdict(report).capitalize()}.</strong></p>
 <p>{_how(report)}</p>
-<p>If the software is sound, this audit says otherwise by chance with a probability of at most {report.false_alarm:.0e}.</p>
+<p>If the software is sound, this audit says otherwise by chance at most once in {_once_in(report.false_alarm)} audits.</p>
 {findings}{_pictures(report)}
 <h2>Questions</h2>{LEGEND}{session}
 <table><tr><th>question</th><th>outcome</th><th>pairs</th><th>tightness</th><th>claimed epsilon</th>
@@ -212,8 +213,20 @@ def _in_plain_words(report: AuditReport) -> str:
     pairs = sum(question.pairs for question in compared)
     return (
         f"{promised} This audit looked for an answer that breaks the promise and found none, in {len(compared)} questions on "
-        f"{pairs:,} pairs of databases. That is a test and no proof: what it did not try, and cannot see, is at the end."
+        f"{pairs:,} pairs of databases. That is a test and no proof: {_left_out(report)}what it cannot see is at the end."
     )
+
+
+def _once_in(chance: float) -> str:
+    """Return the number of audits of which one may err by chance, to one digit, rounded down."""
+    count = math.floor(1 / chance) if chance > 0 else 10**9
+    place = 10 ** (len(str(count)) - 1)
+    return f"{count // place * place:,}"
+
+
+def _left_out(report: AuditReport) -> str:
+    """Return how many questions there was no time for, with a comma behind."""
+    return f"for {report.not_tried} further questions the time was too short, and " if report.not_tried else ""
 
 
 def _unit(report: AuditReport) -> str:

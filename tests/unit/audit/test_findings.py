@@ -16,8 +16,8 @@ from dpsql.audit.findings import CHARGES, PRIVATE_KEYS, PROMISE, SENSITIVITY, SP
 from dpsql.audit.observation import ObservedSession
 from dpsql.audit.questions import Question
 from dpsql.audit.replay import Replay, Replayed
-from dpsql.audit.report import alone, as_html, as_json, as_text
-from dpsql.audit.run import AuditReport, QuestionReport
+from dpsql.audit.report import _once_in, alone, as_html, as_json, as_text
+from dpsql.audit.run import NOT_TRIED, AuditReport, QuestionReport
 from dpsql.audit.sources import SourceChecked
 from dpsql.audit.synthetic import NEWCOMER, PROFILES, Synthetic, as_sql, audited
 from dpsql.errors.exceptions import refuse
@@ -161,11 +161,19 @@ def test_the_first_paragraph_is_the_result_in_plain_words() -> None:
     sound = AuditReport("clinic", "patients.patient_id, added or removed", questions=[asked])
     lead = as_html(sound).split("<p class=lead>")[1].split("</p>")[0]
     assert "found none, in 1 questions on 24 pairs" in lead and "one person (patients.patient_id)" in lead
+    assert "at the end" in lead and "further questions" not in lead
+    hurried = replace(sound, questions=[asked, QuestionReport(Question("SELECT 1"), NOT_TRIED)])
+    assert "for 1 further questions the time was too short" in as_html(hurried)
     broken = AuditReport("clinic", "row", questions=[asked], other_findings=[Finding(None, "words", CHARGES)])
     lead = as_html(broken).split("<p class=lead>")[1].split("</p>")[0]
     assert "the promise is broken" in lead and "about one row than" in lead and "found none" not in lead
     nothing = as_html(AuditReport("clinic", "row")).split("<p class=lead>")[1].split("</p>")[0]
     assert "says nothing" in nothing and "found none" not in nothing
+
+
+@pytest.mark.parametrize(("chance", "words"), [(7e-5, "10,000"), (1e-3, "1,000"), (0.3, "3"), (0.0, "1,000,000,000")])
+def test_the_chance_of_a_false_alarm_is_never_told_smaller(chance: float, words: str) -> None:
+    assert _once_in(chance) == words
 
 
 def test_rows_that_occur_more_often_are_told_as_often() -> None:
