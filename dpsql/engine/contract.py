@@ -56,6 +56,9 @@ class StoredViews(Protocol):
     def remove(self, names: Collection[str]) -> None:
         """Remove the views of these names, of which some may be gone already. Raises Fault index_not_written."""
 
+    def remove_unfinished(self, names: Collection[str]) -> None:
+        """Remove what was left of views of these names by preparations that were killed. Raises Fault index_not_written."""
+
 
 class PreparedViews(Protocol):
     """Bounded views stored in files of the engine; only `dpsql.engine.contribution_index` writes and opens them."""

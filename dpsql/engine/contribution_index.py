@@ -320,6 +320,7 @@ class ContributionIndex:
             view = bounded_view(self._engine.dialect, self._policy, self._engine.source, table)
             stored.write(view, order, names[-1], partial(progress or _nobody, table))
             done.append(PreparationState(table, "written"))
+        stored.remove_unfinished(names)
         stored.remove(_earlier(stored.names(self._prefix()), names, len(self._prefix())))
         return tuple(done)
 

@@ -106,6 +106,9 @@ class ServerViews:
                 for name in sorted(names):
                     connection.execute(f"DROP TABLE IF EXISTS {self._table(name)}")
 
+    def remove_unfinished(self, names: Collection[str]) -> None:
+        """Do nothing: the server undoes a transaction that was not finished."""
+
     def _table(self, name: str) -> str:
         return f"{_name(self._schema)}.{_name(name)}"
 

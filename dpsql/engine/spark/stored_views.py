@@ -5,12 +5,18 @@ new ID, and the small file after all of them: it is written under another name a
 and appears whole on object stores. So a question finds a whole copy or none, `kill -9` at any moment leaves what no question
 reads, and no file of a copy is ever written twice: what was read from a folder once may be read from it again.
 
+While a folder is written there is a third entry, the mark `NAME-ID.writing`, which the writer takes away at the end. A mark that
+is older than a day belongs to a preparation that was killed: the next one takes the mark away, then deletes the folder unless
+the small file names it. A writer looks for its mark before and after it lets the copy be found, and withdraws the copy if the
+mark is gone; so one that still runs after a day fails, and no copy stays of which somebody deletes files.
+
 The rows of a unit are in one file, in the order of its key and of the keyed hash, as the window leaves them. Units are counted by
 their keys: to number them, one executor would have to see all.
 """
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -24,6 +30,9 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.plan import UNIT
 
 _ENDING = ".copy"
+_MARK = ".writing"
+ABANDONED_SECONDS = 86_400.0
+"""Age of a mark from which on its preparation counts as killed."""
 _WRITING = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.writeLegacyFormat": "false", "spark.sql.files.maxRecordsPerFile": "0",
@@ -66,15 +75,21 @@ class FolderViews:
                 files.mkdirs(self._hadoop(self._folder))
                 files.setPermission(self._hadoop(self._folder), self._java.fs.permission.FsPermission(_NO_OTHERS))
             folder = self._path(f"{name}-{identifier}")
+            mark = self._hadoop(f"{folder}{_MARK}")
             try:
+                files.create(mark, True).close()
                 session = self._new_session()
                 for setting, value in _WRITING.items():
                     session.conf.set(setting, value)
                 session.sql(f"SELECT * FROM ({_rows(view, key)})").write.parquet(folder)
+                self._require(mark)
                 self._publish(name, identifier)
+                self._require(mark, withdrawn=self._hadoop(self._path(f"{name}{_ENDING}")))
             except BaseException:
                 files.delete(self._hadoop(folder), True)
                 raise
+            finally:
+                files.delete(mark, False)
         progress("writing", 1.0)
 
     def names(self, prefix: str) -> frozenset[str]:
@@ -89,6 +104,19 @@ class FolderViews:
             entries = [entry for entry in self._entries() if _name_of(entry) in names] if names else []
             for entry in sorted(entries, key=lambda entry: not entry.endswith(_ENDING)):
                 self._files().delete(self._hadoop(self._path(entry)), True)
+
+    def remove_unfinished(self, names: Collection[str]) -> None:
+        """Delete the folders of preparations that were killed at least a day ago. Raises Fault index_not_written."""
+        latest = (time.time() - ABANDONED_SECONDS) * 1000
+        with self._changing(self._folder):
+            for status in self._statuses():
+                mark = str(status.getPath().getName())
+                name, _, identifier = mark.removesuffix(_MARK).partition("-")
+                if mark.endswith(_MARK) and name in names and status.getModificationTime() < latest:
+                    self._files().delete(status.getPath(), False)
+                    if self._identifier(name) != identifier:
+                        for left in (f"{name}-{identifier}{_ENDING}", f"{name}-{identifier}"):
+                            self._files().delete(self._hadoop(self._path(left)), True)
 
     def forget(self) -> None:
         """Drop the views of files."""
@@ -121,10 +149,20 @@ class FolderViews:
         if not files.rename(part, pointer):
             raise OSError(f"{pointer.toString()} cannot be written")
 
+    def _require(self, mark: Any, withdrawn: Any = None) -> None:
+        """Raise OSError if the mark of this writer is gone; the file `withdrawn` is deleted before."""
+        if not self._files().exists(mark):
+            if withdrawn is not None:
+                self._files().delete(withdrawn, False)
+            raise OSError(f"{mark.toString()} was removed while the copy was written")
+
     def _entries(self) -> Iterator[str]:
+        return (str(status.getPath().getName()) for status in self._statuses())
+
+    def _statuses(self) -> Iterator[Any]:
         folder = self._hadoop(self._folder)
         if self._files().exists(folder):
-            yield from (str(status.getPath().getName()) for status in self._files().listStatus(folder))
+            yield from self._files().listStatus(folder)
 
     @property
     def _java(self) -> Any:
@@ -161,4 +199,4 @@ def _rows(view: BoundedView, key: str) -> str:
 
 def _name_of(entry: str) -> str:
     """Return the name of the copy to which a file or folder belongs."""
-    return entry.removesuffix(_ENDING).partition("-")[0]
+    return entry.removesuffix(_ENDING).removesuffix(_MARK).partition("-")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -210,6 +211,58 @@ def test_what_was_not_finished_is_not_read_and_is_removed_later(world: FilesWorl
     later.prepare()
     assert not [entry for entry in world.entries() if entry.startswith(name)]
     engine.close()
+
+
+def test_what_a_killed_preparation_left_goes_after_a_day(world: FilesWorld) -> None:
+    """Marks of today, of a killed preparation of the day before, and of one that was killed after its copy could be found."""
+    world.index.prepare()
+    copies, before = world.folder / "copies", world.entries()
+    pointer = next(copies / entry for entry in before if entry.endswith(".copy"))
+    name, present = pointer.name.removesuffix(".copy"), pointer.read_text()
+    for identifier, hours in (("a" * 32, 23), ("b" * 32, 25), (present, 25)):
+        if identifier != present:
+            shutil.copytree(copies / f"{name}-{present}", copies / f"{name}-{identifier}")
+        mark = copies / f"{name}-{identifier}.writing"
+        mark.touch()
+        os.utime(mark, (time.time() - hours * 3600,) * 2)
+    (copies / f"{name}-{'b' * 32}.copy").write_text("b" * 32)
+    assert all(state.state == "there already" for state in world.index.prepare())
+    assert set(world.entries()) - set(before) == {f"{name}-{'a' * 32}", f"{name}-{'a' * 32}.writing"}
+    assert set(before) <= set(world.entries())
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_copy_whose_folder_another_process_took_for_left_is_not_found(
+    world: FilesWorld, monkeypatch: pytest.MonkeyPatch, published: bool
+) -> None:
+    from dpsql.engine.spark import stored_views
+
+    publish, rows = stored_views.FolderViews._publish, stored_views._rows
+    copies = world.folder / "copies"
+
+    def takes_marks() -> None:
+        for mark in copies.glob("*.writing"):
+            mark.unlink()
+
+    def published_without_mark(self: Any, name: str, identifier: str) -> None:
+        publish(self, name, identifier)
+        takes_marks()
+
+    def written_without_mark(view: Any, key: str) -> str:
+        takes_marks()
+        return rows(view, key)
+
+    with monkeypatch.context() as changed:
+        if published:
+            changed.setattr(stored_views.FolderViews, "_publish", published_without_mark)
+        else:
+            changed.setattr(stored_views, "_rows", written_without_mark)
+        with pytest.raises(Fault) as fault:
+            world.index.prepare()
+    assert fault.value.slug == "index_not_written" and world.entries() == []
+    assert "visits" in world.index.unprepared()
+    world.index.prepare()
+    assert world.index.unprepared() == ()
 
 
 def _write_anew(file: Path, text: str) -> None:
