@@ -101,6 +101,13 @@ class Number(_Arithmetic):
 
 
 @dataclass(frozen=True)
+class ReleasedNumber(_Arithmetic):
+    """The one number of the `plan.Result` called `result`: a constant of the formula once it is released (`settled`)."""
+
+    result: str
+
+
+@dataclass(frozen=True)
 class Operation(_Arithmetic):
     """An operator with its operands. The hash is computed once: formulas are keys of caches, and deep."""
 
@@ -161,7 +168,7 @@ class Element(_Arithmetic):
 
 LISTED = (str, bool, int, float, date_type, datetime)
 """Types of the values in a list."""
-Formula = Union[NoisyValue, Number, Operation, Element, Deviation, Estimate]
+Formula = Union[NoisyValue, Number, ReleasedNumber, Operation, Element, Deviation, Estimate]
 Operand = Union[_Arithmetic, float, int]
 MeasureFormula = tuple[str, Formula, Type]
 """Name of a measure, its formula over terms, and the type of the result."""
@@ -260,6 +267,18 @@ def substituted(value: Formula, terms: Mapping[str, Formula]) -> Formula:
     if isinstance(value, NoisyValue):
         return terms[value.term]
     return _rebuilt(value, lambda part: substituted(part, terms))
+
+
+def waits(value: Formula) -> bool:
+    """Return whether a formula reads a number that is not released yet."""
+    return isinstance(value, ReleasedNumber) or any(waits(part) for part in _parts(value))
+
+
+def settled(value: Formula, released: Mapping[str, float]) -> Formula:
+    """`value` with the released numbers that `released` has, by the names of their results."""
+    if isinstance(value, ReleasedNumber):
+        return Number(released[value.result]) if value.result in released else value
+    return _rebuilt(value, lambda part: settled(part, released)) if waits(value) else value
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------

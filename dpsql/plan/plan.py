@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
@@ -378,6 +379,20 @@ class Result:
     unique: tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True)
+class TotalCut:
+    """What one unit's SUM of `value` (of rows that pass `filter`) is scaled down to in the blocks `readers`: the number of the
+    Result called `result`, from `least` to `most`, which block `block` chooses among the totals of units."""
+
+    result: str
+    block: str
+    readers: tuple[str, ...]
+    value: Expr
+    filter: Expr | None
+    least: Fraction
+    most: Fraction
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A question cut into private blocks, results that later ones of them read, and the public remainder.
@@ -393,6 +408,7 @@ class Plan:
     remainder: exp.Query
     output_names: tuple[str, ...]
     results: tuple[Result, ...] = ()
+    cuts: tuple[TotalCut, ...] = ()
 
 
 _WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation, Element, Scan)

@@ -73,10 +73,10 @@ _NOTHING = ExpectedBars({}, {})
 def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> ExpectedBars:
     """Return the half widths of the outputs of a question that are not chosen and depend on no set of groups.
 
-    Nothing where none can be told: for remainders that read results of stages or public tables, and public keys that a
-    stage has yet to find.
+    Nothing where none can be told: for remainders that read results of stages or public tables, public keys that a
+    stage has yet to find, and sums whose noise follows from a bound that is chosen (`total_cuts`).
     """
-    if not plan.blocks or not _blocks_alone(plan):
+    if not plan.blocks or plan.cuts or not _blocks_alone(plan):
         return _NOTHING
     if any(
         key.values is not None and not len(key.values)

@@ -18,11 +18,13 @@ from dpsql.engine.contract import Engine
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.plan import BoundedBlock, Call, Plan, filled, results_read
+from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, filled, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.ranges import compared_with
+from dpsql.planning.total_cuts import with_cuts
 from dpsql.policy import Column, Policy, Table
+from dpsql.policy.bounds import UNBOUNDED
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import describe_loss
@@ -212,6 +214,8 @@ class Planner:
                     "slow_expression",
                     way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
                 )
+        if options.cut_totals and not plan.cuts and requested(options) is None:
+            plan = self._with_cuts(plan, options)
         blocks = self.bounded_blocks(plan, options)
         widest = partial(self._widest, plan, options)
         priced = price(blocks, options, self.policy, self.accountant, widest)
@@ -224,7 +228,24 @@ class Planner:
         local = requested(options)
         bars = options.confidence if options.quantile_bars or local is not None else None
         means = MeanRequest(options.confidence, options.mechanism)
-        return tuple(bounded(block, self.policy, options.bounds, bars, local, means) for block in plan.blocks)
+        choosing = {cut.block for cut in plan.cuts}
+
+        def of_block(block: Block) -> BoundedBlock:
+            if block.name in choosing:
+                return bounded(block, self.policy, UNBOUNDED)
+            cuts = {(cut.value, cut.filter): cut for cut in plan.cuts if block.name in cut.readers}
+            return bounded(block, self.policy, options.bounds, bars, local, means, cuts)
+
+        return tuple(map(of_block, plan.blocks))
+
+    def _with_cuts(self, plan: Plan, options: Options) -> Plan:
+        """The question with the blocks that choose what a unit's sums are scaled down to. Raises Refusal target_error."""
+        gaussian = self.accountant.request(options.epsilon).rho is not None and options.mechanism != "laplace"
+        extended = with_cuts(plan, self.policy, gaussian)
+        if extended.cuts and options.target_error is not None:
+            reason = "the noise of a SUM follows from a bound that is chosen when it is asked (dp.max_total = auto)"
+            raise refuse("target_error", reason=reason, way="SET dp.epsilon instead, or dp.max_total = a number")
+        return extended
 
     def _by_ranges(
         self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options

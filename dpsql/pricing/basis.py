@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from collections.abc import Mapping
 from typing import Any
 
+from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import both, call, clamped
-from dpsql.plan.formulas import Formula, NoisyValue, Number
-from dpsql.plan.plan import Clip, Column, Expr, Measure, Term, TermKind
+from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Clip, Column, Expr, Literal, Measure, ReleasedValue, Term, TermKind, TotalCut
 from dpsql.policy.bounds import ContributionBounds, smallest
 from dpsql.pricing import end_rows, local_sensitivity, most_frequent, sample_values
 from dpsql.pricing.joint_sums import Shared, Sharing, can_be_missing, sharable
 from dpsql.pricing.rank_histograms import cell_value, end_values, measured, with_ends
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, summed
+
+Cuts = Mapping[tuple[Expr, "Expr | None"], TotalCut]
+"""The sums of a block whose bound on a unit is chosen privately, by value and condition."""
 
 
 class TermBasis:
@@ -31,13 +37,15 @@ class TermBasis:
         groups: int = 1,
         bars: Fraction | None = None,
         means: sample_values.MeanRequest | None = None,
+        cuts: Cuts | None = None,
     ) -> None:
         """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit.
 
         `sharing`: terms that can share each row do, COUNT(*) among them with `stars`. `groups`: how many the answer has, as far
         as that is public. `bars`: the confidence of the error bars of quantiles that are measured (None: there are none).
-        `means`: what is asked of means of samples.
+        `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen privately.
         """
+        self.cuts = cuts or {}
         self.one_row = one_row
         self.rows = rows
         self.bounds = bounds
@@ -58,7 +66,8 @@ class TermBasis:
         self.shared: dict[tuple[Expr, Expr | None], Shared] = {}
         self.stars: dict[Expr | None, Shared] = {}
         if sharing:
-            for summand, how in sharable(measures, rows, bounds, stars).items():
+            uncut = tuple(measure for measure in measures if not self._is_cut(measure))
+            for summand, how in sharable(uncut, rows, bounds, stars).items():
                 self._share(*summand, how)
 
     def _name(self, term: Term) -> NoisyValue:
@@ -136,14 +145,30 @@ class TermBasis:
         around = centre != 0 if shared else centred
         return term + float(centre) * self.count(value, condition) if around else term
 
+    def _is_cut(self, measure: Measure) -> bool:
+        summing = SharedPart.SUM in (aggregate_of(measure.aggregate).shared or SharedPart(0))
+        return summing and (measure.arguments[0], measure.filter) in self.cuts
+
     def clipped_sum(self, value: Expr, condition: Expr | None) -> Formula | None:
         """The term of a sum under max_total (the question's, or that of the column that is summed), around no centre;
         None where no unit can exceed it."""
+        if (cut := self.cuts.get((value, condition))) is not None:
+            return self._cut_sum(cut)
         declared = value.facts.max_total if isinstance(value, Column) else None
         total = smallest(self.bounds.max_total, declared)
         if total is None or max(abs(value.facts.lower), abs(value.facts.upper)) * self.rows <= total:
             return None
         return self._name(clipped(value, condition, total, self.rows))
+
+    def _cut_sum(self, cut: TotalCut) -> Formula:
+        """A sum under a bound C that is released before it: C times the sum of clamp(x / C, -1, 1), of which a unit has at most
+        1 in all. So the term, its bounds and its noise do not depend on C (`planning.total_cuts`)."""
+        bound = ReleasedValue(cut.result, Facts(Type.REAL, cut.least, cut.most, nullable=False))
+        ends = (Literal(end, literal_facts(end)) for end in (Fraction(-1), Fraction(1)))
+        share = call("clamp", call("div", clamped(cut.value), bound), *ends)
+        if self.rows == 1:
+            return ReleasedNumber(cut.result) * self._name(summed(share, cut.filter, False)[0])
+        return ReleasedNumber(cut.result) * self._name(clipped(share, cut.filter, Fraction(1), self.rows))
 
     def quantile(
         self, value: Expr, condition: Expr | None, quantile: Fraction, interpolated: bool, barred: bool

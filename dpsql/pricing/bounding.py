@@ -14,7 +14,7 @@ from dpsql.plan.plan import Block, BoundedBlock, Caps
 from dpsql.plan.stability import owned, rows_in_group, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
-from dpsql.pricing.basis import TermBasis
+from dpsql.pricing.basis import Cuts, TermBasis
 from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
@@ -31,10 +31,11 @@ def bounded(
     bars: Fraction | None = None,
     local: LocalRequest | None = None,
     means: MeanRequest | None = None,
+    cuts: Cuts | None = None,
 ) -> BoundedBlock:
     """The basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the confidence
     of the error bars of quantiles that are measured. `local`: noise follows the local sensitivity of measures.
-    `means`: what is asked of means of samples."""
+    `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen privately."""
     if any(measure.per_group is not None for measure in block.measures):
         raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
     block = without_neutral(block)
@@ -57,11 +58,13 @@ def bounded(
     # Terms share each row where that halves the parts of the budget at least: a count is then the difference of two sums,
     # with as much noise under Gaussian laws as one of twice as many parts, and with less under Laplace's.
     one_row = rows == 1 or not has_owner
-    basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars, local, means)
+    basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars, local, means, cuts=cuts)
     # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
     stars, parts = not (private_keys and one_row), _parts(basis, private_keys)
     if parts != 1 and local is None:
-        shared = _basis(block, one_row, rows, bounds, assumed_groups, bars, None, means, sharing=True, stars=stars)
+        shared = _basis(
+            block, one_row, rows, bounds, assumed_groups, bars, None, means, sharing=True, stars=stars, cuts=cuts
+        )
         if 2 * _parts(shared[0], private_keys) <= parts:
             basis, formulas = shared
     if not has_owner and any(term.clip is not None for term in basis.terms):
@@ -108,8 +111,9 @@ def _basis(
     means: MeanRequest | None,
     sharing: bool = False,
     stars: bool = True,
+    cuts: Cuts | None = None,
 ) -> tuple[TermBasis, tuple[MeasureFormula, ...]]:
-    basis = TermBasis(block.measures, one_row, rows, bounds, sharing, stars, groups, bars, means)
+    basis = TermBasis(block.measures, one_row, rows, bounds, sharing, stars, groups, bars, means, cuts)
     if local is not None:
         return basis, tuple((measure.name, basis.local(measure, local), Type.REAL) for measure in block.measures)
     return basis, tuple(

@@ -38,6 +38,12 @@ class Reuse(StrEnum):
         return self is not Reuse.OFF
 
 
+class Auto(StrEnum):
+    """The value of an option that is chosen from the data, privately, as a part of the question."""
+
+    AUTO = "auto"
+
+
 class Unknown(StrEnum):
     """The answer where noise leaves no information: the value, with a bar as wide as its bounds, or NULL."""
 
@@ -51,7 +57,7 @@ class Options:
     `project` names the account that is charged beside the dataset's and the analyst's. `threshold`: questions are compared with
     it instead of answered, in at most `hits` runs of the watch called `watch`. `workload`: what tables that are measured as one
     make small. `proposed_sensitivity`: what propose-test-release tests. `min_units`: groups with fewer counted
-    privacy units are not shown."""
+    privacy units are not shown. `cut_totals`: `dp.max_total = auto`."""
 
     epsilon: Fraction
     delta: Fraction
@@ -73,6 +79,7 @@ class Options:
     workload: Objective = Objective.OFF
     proposed_sensitivity: Fraction | None = None
     min_units: int | None = None
+    cut_totals: bool = False
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
@@ -113,9 +120,15 @@ class Options:
 
     def value(self, key: str) -> Any:
         """Return the value of one option by its name without `dp.`."""
+        if key == "max_total" and self.cut_totals:
+            return Auto.AUTO
         return getattr(self.bounds if key in BOUND_NAMES else self, key)
 
     def _with(self, key: str, value: Any) -> Options:
+        if key == "max_total":
+            automatic = value is Auto.AUTO
+            bounds = replace(self.bounds, max_total=None if automatic else value)
+            return replace(self, bounds=bounds, cut_totals=automatic)
         changed: dict[str, Any] = {key: value}
         return replace(self, **{"bounds": replace(self.bounds, **changed)} if key in BOUND_NAMES else changed)
 
@@ -188,6 +201,10 @@ def _rows(text: str) -> int:
     if rows is None:
         raise ValueError(text)
     return rows
+
+
+def _max_total(text: str) -> Fraction | Auto | None:
+    return Auto.AUTO if text.lower() == Auto.AUTO else _total(text)
 
 
 def _total(text: str) -> Fraction | None:
@@ -272,7 +289,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "simultaneous": (_switch, "on or off"),
     "quantile_bars": (_switch, "on or off"),
     "assume_rows": (_rows, "a whole number from 1"),
-    "max_total": (_total, "a number above 0 in the unit of what is summed, or none"),
+    "max_total": (_max_total, "a number above 0 in the unit of what is summed, auto or none"),
     "max_count": (_bound, "a whole number from 1, or none"),
     "threshold": (_threshold, "a number from -10^18 to 10^18, or none"),
     "watch": (_watch, "a name of 1 to 40 letters, digits, dots, hyphens and underscores"),

@@ -14,6 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.formulas import settled
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planned, Planner
@@ -39,12 +40,13 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
     columns = planner.columns.get(planned.token)
     if columns is not None:
         return columns
+    assumed = {cut.result: float(cut.most) for cut in planned.plan.cuts}
     shapes = tuple(
         (
             priced.block.name,
             tuple(key.expression.facts.type for key in priced.block.keys),
             priced.noise.numbers,
-            priced.block.formulas,
+            tuple((name, settled(formula, assumed), type_) for name, formula, type_ in priced.block.formulas),
             priced.block.groups,
         )
         for priced in planned.own_blocks

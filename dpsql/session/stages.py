@@ -29,7 +29,8 @@ from sqlglot import exp
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Literal, ReleasedRows, ReleasedValue, Result, Scan, filled
+from dpsql.plan.formulas import MeasureFormula, settled
+from dpsql.plan.plan import Literal, ReleasedRows, ReleasedValue, Result, Scan, TotalCut, filled
 from dpsql.planning.planner import Planned, release_key
 from dpsql.policy import Policy
 from dpsql.release.error_bars import answer
@@ -64,7 +65,10 @@ class Stages:
         for result in results:
             self._tables[result.name] = self._rows(planned, result, released)
         priced, keys = list(planned.price.blocks), list(planned.keys)
-        priced[index] = replace(priced[index], block=filled(priced[index].block, self._with_released))
+        block = filled(priced[index].block, self._with_released)
+        if planned.plan.cuts:
+            block = replace(block, formulas=self._settled(block.formulas, planned.plan.cuts))
+        priced[index] = replace(priced[index], block=block)
         keys[index] = release_key(priced[index], self._policy)
         return replace(planned, price=replace(planned.price, blocks=tuple(priced)), keys=tuple(keys))
 
@@ -74,6 +78,12 @@ class Stages:
         empty = {result.name: _empty(result) for result in waiting}
         tables_beside = empty | self._tables
         return replace(query, released=tables_beside) if tables_beside else query
+
+    def _settled(self, formulas: tuple[MeasureFormula, ...], cuts: Sequence[TotalCut]) -> tuple[MeasureFormula, ...]:
+        """Return formulas with the bounds on totals that are released."""
+        names = [cut.result for cut in cuts if cut.result in self._tables]
+        released = {name: float(self._tables[name].column(0)[0].as_py()) for name in names}
+        return tuple((name, settled(formula, released), type_) for name, formula, type_ in formulas)
 
     def _rows(self, planned: Planned, result: Result, released: dict[str, ReleasedBlock]) -> pa.Table:
         """Return the rows of a result, in the types of the plan. Raises the refusals of the sandbox."""

@@ -103,7 +103,7 @@ class Tuning:
         options = (
             planned.options if epsilon is None else planned.options.with_value("epsilon", str(float(epsilon)), policy)
         )
-        options = replace(options, target_error=None, bounds=UNBOUNDED)
+        options = replace(options, target_error=None, bounds=UNBOUNDED, cut_totals=False)
         question = histogram_plan(sql, self.block, self.histograms, self.rows)
         self.planned = self.measuring.planner.priced(statement, question, options)
 

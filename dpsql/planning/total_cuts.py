@@ -1,0 +1,158 @@
+"""`dp.max_total = auto`: the bound on what one unit adds to a SUM is chosen privately, as the first step of the question.
+
+Step one is a block of its own over the units: the total of each unit (one row for each, `UnitAggregate`) falls into a cell of a
+public geometric grid, and the exponential mechanism chooses the cell of the r-th largest total, with r large enough that the
+choice lies inside the data (`privacy.mechanisms.exponential`, the law of MAX). Its upper end C is released.
+
+Step two sums clamp(x / C, -1, 1) of each row, clipped to 1 for each unit, and C times that is the answer. So nothing about
+the second mechanism depends on C: its bounds, its grid, its sensitivity (1 for a unit, whatever C is) and its noise are fixed
+by the text and the policy before anything is measured, and only the function of the rows that is summed follows from a number
+that is released already. That is a question in stages, and the losses of both steps add up by the argument of `session.stages`;
+both are reserved as one before the first. The product with C is computed from released numbers alone.
+
+Why the r-th largest. A unit above C loses what it has beyond it, so a cut that is a little higher saves as much as there are
+units above it, and costs E|noise| / C more noise: both are equal where about 1 / epsilon units in each group are above. The
+choice needs a few times as many to lie inside the data; below that a cut above all totals is likely, up to the policy's own
+bound, whose noise is far worse than a few units cut. (The rule of Amin, Kulesza, Munoz and Vassilvitskii 2019 with the rank that
+the mechanism needs.)
+
+The total is in the norm of the clip: the sum of the absolute values of a unit's sums in all groups, or, where one block alone
+reads the cut and noise is likely Gaussian (rho), the root of their squares. That matters for errors alone, as the clip is enforced
+by itself, whatever C is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import sqlglot
+from sqlglot import exp
+
+from dpsql.aggregates.contract import SharedPart
+from dpsql.aggregates.quantile import LISTED
+from dpsql.aggregates.registry import aggregate_of
+from dpsql.functions.neutral_conditions import without_neutral
+from dpsql.functions.signatures import call
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import (
+    Block,
+    Column,
+    Expr,
+    Literal,
+    Measure,
+    Plan,
+    Relation,
+    Result,
+    TotalCut,
+    UnitAggregate,
+    results_read,
+)
+from dpsql.plan.stability import owned, rows_per_unit
+from dpsql.policy import Policy
+from dpsql.sql.lexer import DIALECT
+
+STEPS = 4
+"""Cells of the grid for each doubling: a cut is at most 19 % above the total that it is chosen for."""
+DOUBLINGS = 24
+"""The grid reaches from the largest value of a row, divided by 2 so many times, to the largest total of a unit."""
+
+
+def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
+    """Return the plan with a cut for each sum of SUM and AVG that a unit may move; as it is where there is none. `squared`: in
+    the norm of Gaussian noise, where one block reads the cut."""
+    readers: dict[tuple[Relation, Expr, Expr | None], list[Block]] = {}
+    for block in map(without_neutral, plan.blocks):
+        for value, condition in _summed(block, policy):
+            readers.setdefault((block.source, value, condition), []).append(block)
+    if not readers:
+        return plan
+    blocks, results, cuts = list(plan.blocks), list(plan.results), []
+    for number, ((source, value, condition), read_by) in enumerate(readers.items()):
+        rows = rows_per_unit(source, policy)
+        most = _most_of_a_row(value)
+        least, largest = most / 2**DOUBLINGS, most * rows
+        if isinstance(value, Column) and value.facts.max_total is not None:
+            largest = max(min(largest, value.facts.max_total), least)
+        names = tuple(dict.fromkeys(block.name for block in read_by))
+        cut = TotalCut(f"dp_cut_{number}", f"dp_totals_{number}", names, value, condition, least, largest)
+        total = _total(read_by[0], cut, rows, squared and len(names) == 1)
+        first = next(place for place, block in enumerate(blocks) if block.name in names)
+        blocks.insert(first, _choosing(cut, *total))
+        results.append(_result(cut))
+        cuts.append(cut)
+    return replace(plan, blocks=tuple(blocks), results=_in_order(tuple(results), blocks), cuts=tuple(cuts))
+
+
+def _summed(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]:
+    """Yield the values and conditions of SUM and AVG over rows that belong to units."""
+    if not owned(block.source, policy):
+        return
+    for measure in block.measures:
+        summing = SharedPart.SUM in (aggregate_of(measure.aggregate).shared or SharedPart(0))
+        if summing and not measure.distinct and measure.arguments[0].facts.bounded:
+            if _most_of_a_row(measure.arguments[0]) > 0:
+                yield measure.arguments[0], measure.filter
+
+
+def _most_of_a_row(value: Expr) -> Fraction:
+    """Return the largest absolute value of one row."""
+    return max(abs(Fraction(value.facts.lower)), abs(Fraction(value.facts.upper)))
+
+
+def _total(block: Block, cut: TotalCut, rows: int, squared: bool) -> tuple[Relation, Expr]:
+    """Return a relation of one row for each unit, and its total there (NULL for a unit without values)."""
+    facts = cut.value.facts
+    whole = _most_of_a_row(cut.value) * rows
+    value = call("to_real", cut.value)
+    one_sign = facts.lower >= 0 or facts.upper <= 0
+    keyed = bool(block.keys) and (squared or not one_sign)
+    sums = Facts(Type.REAL, -whole, whole)
+    keys = tuple((f"g{number}", key.expression) for number, key in enumerate(block.keys)) if keyed else ()
+    relation: Relation = UnitAggregate(block.source, keys, (("s", "sum", value, cut.filter, sums),))
+    total: Expr = Column("s", sums)
+    if keyed:
+        part = call("mul", total, total) if squared else call("abs", total)
+        most = whole * whole if squared else whole * rows
+        together = Facts(Type.REAL, Fraction(0), most)
+        relation = UnitAggregate(relation, (), (("t", "sum", part, None, together),))
+        total = call("sqrt", Column("t", together)) if squared else Column("t", together)
+    else:
+        total = call("abs", total)
+    return relation, total
+
+
+def _choosing(cut: TotalCut, units: Relation, total: Expr) -> Block:
+    """Return the block that chooses the cell of a large total: cell k ends at least 2**(k / STEPS)."""
+    last = _last_cell(cut)
+    ratio = call("clamp", call("div", total, _real(cut.least)), _real(Fraction(1)), _real(2 * cut.most / cut.least))
+    place = call("ceil", call("mul", call("ln", ratio), _real(Fraction(STEPS / math.log(2)))))
+    cell = call("to_integer", call("clamp", place, _real(Fraction(0)), _real(Fraction(last))))
+    largest = Literal(Fraction(1), literal_facts(Fraction(1)))
+    return Block(cut.block, units, (), (Measure("m0", f"{LISTED}quantile_disc", (cell, largest), False, None),))
+
+
+def _last_cell(cut: TotalCut) -> int:
+    """Return the number of the first cell whose end is no smaller than any total."""
+    return math.ceil(STEPS * math.log2(cut.most / cut.least))
+
+
+def _result(cut: TotalCut) -> Result:
+    """Return the released end of a cell: least 2**(k / STEPS), and no more than a total can be."""
+    text = f"SELECT least({float(cut.least)!r}::DOUBLE * pow(2, m0 / {STEPS}::DOUBLE), {float(cut.most)!r}::DOUBLE) AS c0"
+    query = sqlglot.parse_one(f"{text} FROM {cut.block}", read=DIALECT)
+    assert isinstance(query, exp.Query)
+    facts = Facts(Type.REAL, cut.least, cut.most, nullable=False)
+    return Result(cut.result, query, (Column("c0", facts),), ((),))
+
+
+def _in_order(results: tuple[Result, ...], blocks: list[Block]) -> tuple[Result, ...]:
+    """Return the results in the order in which blocks read them."""
+    order = {name: number for number, name in enumerate(dict.fromkeys(n for b in blocks for n in results_read(b)))}
+    return tuple(sorted(results, key=lambda result: order.get(result.name, len(order))))
+
+
+def _real(value: Fraction) -> Literal:
+    return Literal(value, literal_facts(value))
