@@ -17,6 +17,7 @@ from typing import Protocol
 from dpsql.plan.formulas import Formula, whole
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Expr, Measure
+from dpsql.privacy.mechanisms.exponential import Lean
 
 Condition = Expr | None
 """FILTER (WHERE ...) of a measure."""
@@ -54,6 +55,9 @@ class Basis(Protocol):
     ) -> Formula:
         """The value at rank `quantile` in [0, 1] of the rows, in its own type; `interpolated`: in that of SQL's continuous
         quantiles; `barred`: with an error bar, where the question asks for those."""
+
+    def total_cut(self, value: Expr, condition: Condition, lean: Lean) -> Formula:
+        """The number of the cell of a large value (an integer from 0 on), to which sums are cut."""
 
     def most_frequent(self, value: Expr, condition: Condition) -> Formula:
         """The value that the most rows have, in its own type."""

@@ -62,12 +62,17 @@ def runs(cells: int, points: list[int], rows: Rows) -> list[Run]:
 
 
 def log_law(law: AnyChoice, cells: int, rows: Rows, points: list[int] | None = None) -> list[float]:
-    """The log probability of one cell of each run, or of each key of rows at an end."""
+    """The log probability of one cell of each run (where a law leans: of each cell), or of each key of rows at an end."""
     if isinstance(law, EndKey):
         counts = keys_at_end(law, rows)
         weights = [float(law.epsilon_0 * (count - max(counts)) / 2) for count in counts]
         return _log_chances(law.mechanism, weights, [1] * law.keys)
     parts = runs(cells, sorted(rows) if points is None else points, rows)
+    if isinstance(law, Choice) and law.lean:
+        steps = Fraction(law.lean, law.denominator)
+        apart = runs(cells, list(range(cells)), rows)
+        far = [distance(law, run, sum(rows.values())) + steps * place for place, run in enumerate(apart)]
+        return _log_chances(law.mechanism, [-float(law.rate * (each - min(far))) for each in far], [1] * cells)
     if isinstance(law, Choice):
         weights = [-float(law.rate * distance(law, run, sum(rows.values()))) for run in parts]
     else:

@@ -22,6 +22,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.noise.count_choice import choose_most, end_keys
 from dpsql.noise.group_layout import Groups, lay_out
 from dpsql.noise.int128 import Int128, parts
+from dpsql.noise.leaning_choice import choose_leaning
 from dpsql.noise.local_sensitivity import smooth_medians, tested_numbers
 from dpsql.noise.measurements import PARTS
 from dpsql.noise.noise_samplers import sample
@@ -111,6 +112,10 @@ class Gate:
         Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for a law that is no choice among cells.
         """
         if isinstance(law, Choice) and law.quantile == quantile:
+            if law.lean:
+                alone = histograms.taken_apart()
+                leaning = (alone.cells, alone.start, alone.cell, alone.count)
+                return choose_leaning(*leaning, law, groups.draws, self._randomness)
             cells = (histograms.cells, histograms.start, histograms.cell)
             if histograms.width is None:
                 return choose(*cells, histograms.count, law, groups.draws, self._randomness)

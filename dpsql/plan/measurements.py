@@ -9,13 +9,15 @@ description and its part for each floor, and enter each part in its floor's regi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Generic, TypeVar
 
 from dpsql.errors.exceptions import refuse
+from dpsql.plan.canonical_text import ADDED
 from dpsql.plan.plan import Expr, Term
 from dpsql.privacy.mechanisms.end_rows import END_ROWS
+from dpsql.privacy.mechanisms.exponential import Lean
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, PROPOSED, ends_of
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
@@ -43,10 +45,12 @@ class Register(Generic[Part]):
 
 @dataclass(frozen=True)
 class Quantile:
-    """The value below which the share `quantile` (from 0 to 1) of a group's values lies, released as the number of a cell."""
+    """The value below which the share `quantile` (from 0 to 1) of a group's values lies, released as the number of a cell. `lean`:
+    it is a large value to which sums are cut, chosen with a preference for lower cells."""
 
     name: str
     quantile: Fraction
+    lean: Lean | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,11 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.aggregates.contract import SharedPart
-from dpsql.aggregates.quantile import LISTED
 from dpsql.aggregates.registry import aggregate_of
+from dpsql.aggregates.total_cut import TOTAL_CUT
 from dpsql.functions.neutral_conditions import without_neutral
 from dpsql.functions.signatures import call
+from dpsql.plan.combinations import group_count
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import (
     Block,
@@ -56,6 +57,11 @@ from dpsql.sql.lexer import DIALECT
 
 STEPS = 4
 """Cells of the grid for each doubling: a cut is at most 19 % above the total that it is chosen for."""
+FALL = Fraction(1, 3)
+"""By how much the logarithm of a cell's weight falls from cell to cell, so that its weight is about 1 / C**2: a cut above all totals
+costs noise in proportion to C, so what such cuts cost on average grows no faster than the first of them does."""
+PRIVATE_GROUPS = 10
+"""Groups of private keys are taken to be so many, as nobody knows their number."""
 DOUBLINGS = 24
 """The grid reaches from the largest value of a row, divided by 2 so many times, to the largest total of a unit."""
 
@@ -80,7 +86,7 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
         cut = TotalCut(f"dp_cut_{number}", f"dp_totals_{number}", names, value, condition, least, largest)
         total = _total(read_by[0], cut, rows, squared and len(names) == 1)
         first = next(place for place, block in enumerate(blocks) if block.name in names)
-        blocks.insert(first, _choosing(cut, *total))
+        blocks.insert(first, _choosing(cut, *total, max(map(_groups, read_by))))
         results.append(_result(cut))
         cuts.append(cut)
     return replace(plan, blocks=tuple(blocks), results=_in_order(tuple(results), blocks), cuts=tuple(cuts))
@@ -95,6 +101,13 @@ def _summed(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]:
         if summing and not measure.distinct and measure.arguments[0].facts.bounded:
             if _most_of_a_row(measure.arguments[0]) > 0:
                 yield measure.arguments[0], measure.filter
+
+
+def _groups(block: Block) -> int:
+    """Return how many groups a block has, as far as that is public."""
+    if any(key.values is None for key in block.keys):
+        return PRIVATE_GROUPS
+    return max(1, group_count([key.values for key in block.keys], block.combinations))
 
 
 def _most_of_a_row(value: Expr) -> Fraction:
@@ -124,24 +137,25 @@ def _total(block: Block, cut: TotalCut, rows: int, squared: bool) -> tuple[Relat
     return relation, total
 
 
-def _choosing(cut: TotalCut, units: Relation, total: Expr) -> Block:
+def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block:
     """Return the block that chooses the cell of a large total: cell k ends at least 2**(k / STEPS)."""
-    last = _last_cell(cut)
     ratio = call("clamp", call("div", total, _real(cut.least)), _real(Fraction(1)), _real(2 * cut.most / cut.least))
     place = call("ceil", call("mul", call("ln", ratio), _real(Fraction(STEPS / math.log(2)))))
-    cell = call("to_integer", call("clamp", place, _real(Fraction(0)), _real(Fraction(last))))
-    largest = Literal(Fraction(1), literal_facts(Fraction(1)))
-    return Block(cut.block, units, (), (Measure("m0", f"{LISTED}quantile_disc", (cell, largest), False, None),))
+    cell = call("to_integer", call("clamp", place, _real(Fraction(0)), _real(Fraction(last_cell(cut)))))
+    lean = (Literal(groups, literal_facts(groups)), _real(FALL))
+    return Block(cut.block, units, (), (Measure("m0", TOTAL_CUT, (cell, *lean), False, None),))
 
 
-def _last_cell(cut: TotalCut) -> int:
+def last_cell(cut: TotalCut) -> int:
     """Return the number of the first cell whose end is no smaller than any total."""
     return math.ceil(STEPS * math.log2(cut.most / cut.least))
 
 
 def _result(cut: TotalCut) -> Result:
     """Return the released end of a cell: least 2**(k / STEPS), and no more than a total can be."""
-    text = f"SELECT least({float(cut.least)!r}::DOUBLE * pow(2, m0 / {STEPS}::DOUBLE), {float(cut.most)!r}::DOUBLE) AS c0"
+    text = (
+        f"SELECT least({float(cut.least)!r}::DOUBLE * pow(2, m0 / {STEPS}::DOUBLE), {float(cut.most)!r}::DOUBLE) AS c0"
+    )
     query = sqlglot.parse_one(f"{text} FROM {cut.block}", read=DIALECT)
     assert isinstance(query, exp.Query)
     facts = Facts(Type.REAL, cut.least, cut.most, nullable=False)

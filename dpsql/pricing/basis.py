@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from collections.abc import Mapping
-from typing import Any
 
 from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.registry import aggregate_of
@@ -16,8 +15,9 @@ from dpsql.plan.plan import Clip, Column, Expr, Literal, Measure, ReleasedValue,
 from dpsql.policy.bounds import ContributionBounds, smallest
 from dpsql.pricing import end_rows, local_sensitivity, most_frequent, sample_values
 from dpsql.pricing.joint_sums import Shared, Sharing, can_be_missing, sharable
-from dpsql.pricing.rank_histograms import cell_value, end_values, measured, with_ends
+from dpsql.pricing.rank_histograms import cell_value, end_values, leaning, measured, with_ends
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, summed
+from dpsql.privacy.mechanisms.exponential import Lean
 
 Cuts = Mapping[tuple[Expr, "Expr | None"], TotalCut]
 """The sums of a block whose bound on a unit is chosen privately, by value and condition."""
@@ -179,6 +179,11 @@ class TermBasis:
         if barred and self.bars is not None and value.facts.type.numeric:
             self.ends[formula] = end_values(value, term, with_ends(self.measurements, name, self.bars))
         return formula
+
+    def total_cut(self, value: Expr, condition: Expr | None, lean: Lean) -> Formula:
+        """The number of the cell of a large value, which sums are cut to."""
+        name, term = leaning(self.measurements, value, condition, lean)
+        return cell_value(value, term, name, False)[0]
 
     def local(self, measure: Measure, request: local_sensitivity.LocalRequest) -> Formula:
         """A measure with noise that follows its local sensitivity."""

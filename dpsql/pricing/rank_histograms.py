@@ -26,7 +26,7 @@ from dpsql.pricing.sensitivity import sensitivity
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import Choice, choice_for, end_for
+from dpsql.privacy.mechanisms.exponential import Choice, Lean, choice_for, end_for, leaning_choice
 from dpsql.privacy.mechanisms.rank_histogram import (
     EndChoice,
     QuantileChoice,
@@ -166,8 +166,10 @@ def measured(
     )
 
 
-def chosen_of(measurements: list[Any], requested: RankHistogram, quantile: Fraction) -> tuple[str, Term]:
-    """The same for a quantile of the histogram `requested`, which has no name yet."""
+def chosen_of(
+    measurements: list[Any], requested: RankHistogram, quantile: Fraction, lean: Lean | None = None
+) -> tuple[str, Term]:
+    """The same for a quantile of the histogram `requested`, which has no name yet. `lean`: as in `Quantile`."""
     histograms = [measurement for measurement in measurements if isinstance(measurement, RankHistogram)]
     bare = [
         replace(histogram, name="", quantiles=(), ends=(), term=replace(histogram.term, name=""))
@@ -178,12 +180,19 @@ def chosen_of(measurements: list[Any], requested: RankHistogram, quantile: Fract
         name = f"h{len(histograms)}"
         histogram = replace(requested, name=name, term=replace(requested.term, name=name))
         measurements.append(histogram)
-    chosen = next((entered for entered in histogram.quantiles if entered.quantile == quantile), None)
+    chosen = next(
+        (entered for entered in histogram.quantiles if (entered.quantile, entered.lean) == (quantile, lean)), None
+    )
     if chosen is None:
-        chosen = Quantile(f"{histogram.name}q{len(histogram.quantiles)}", quantile)
+        chosen = Quantile(f"{histogram.name}q{len(histogram.quantiles)}", quantile, lean)
         whole = replace(histogram, quantiles=(*histogram.quantiles, chosen))
         measurements[measurements.index(histogram)] = whole
     return chosen.name, histogram.term
+
+
+def leaning(measurements: list[Any], value: Expr, condition: Expr | None, lean: Lean) -> tuple[str, Term]:
+    """`measured` of a large value that sums are cut to: there is one group, and nothing else is chosen from its histogram."""
+    return chosen_of(measurements, RankHistogram("", value, cell_term(value, condition, 1), ()), Fraction(1), lean)
 
 
 def with_ends(measurements: list[Any], number: str, confidence: Fraction) -> tuple[str, str]:
@@ -237,11 +246,16 @@ class RankHistogramPricing:
         """The choices, each of the largest epsilon that costs at most its part (`exponential`)."""
         rows = self.moved(measurement, caps, neighbours)
         names = {quantile.quantile: quantile.name for quantile in measurement.quantiles}
+        leans = {quantile.quantile: quantile.lean for quantile in measurement.quantiles if quantile.lean is not None}
         searches = _searches(measurement)
         slices = measurement.slices if any(search.high is not None for search in searches) else 1
         choices = tuple(
             QuantileChoice(
-                names[search.quantile], search, choice_for(rows, search.relative, measurement.cells, part, slices)
+                names[search.quantile],
+                search,
+                leaning_choice(rows, leans[search.quantile], part)
+                if search.quantile in leans
+                else choice_for(rows, search.relative, measurement.cells, part, slices),
             )
             for search in searches
         )

@@ -15,6 +15,7 @@ from dpsql.plan.measurements import (
     EndRows,
     LocalNumber,
     MostFrequentValue,
+    Quantile,
     RankHistogram,
     Register,
     SampleValues,
@@ -91,9 +92,10 @@ class RankHistogramRecord:
         return [
             {
                 "name": choice.name, "measure": measure, "what": str(choice.quantile),
-                "mechanism": _law_facts(choice.law), "search": _search_facts(choice.search),
+                "mechanism": _law_facts(choice.law), "search": _search_facts(choice.search), **_lean_facts(requested),
             }
             for choice in plan.quantiles
+            for requested in measurement.quantiles if requested.name == choice.name
         ] + [
             {
                 "name": end.name, "measure": measure, "what": str(end.quantile), "end": _end(requested.low, requested.missed),
@@ -109,11 +111,14 @@ class RankHistogramRecord:
         search = _search(quantile, facts.get("search"))
         if law.quantile != search.relative:
             raise ValueError("a quantile that was chosen as another one")
-        label = facts["what"] + facts.get("end", "")
+        label = facts["what"] + facts.get("end", "") + facts.get("lean", "")
         return StoredNumber(facts["name"], self.word, facts["measure"], label, law, search)
 
     def labels(self, measurement: RankHistogram) -> dict[str, str]:
-        quantiles = {quantile.name: str(quantile.quantile) for quantile in measurement.quantiles}
+        quantiles = {
+            quantile.name: str(quantile.quantile) + _lean_facts(quantile).get("lean", "")
+            for quantile in measurement.quantiles
+        }
         return quantiles | {end.name: f"{end.quantile}{_end(end.low, end.missed)}" for end in measurement.ends}
 
     def plan_of(self, measurement: RankHistogram, numbers: Sequence[StoredNumber]) -> RankHistogramPlan:
@@ -146,12 +151,18 @@ def _end(low: bool, missed: Fraction) -> str:
     return f" {'low' if low else 'high'} {missed}"
 
 
+def _lean_facts(quantile: Quantile) -> dict[str, str]:
+    """A value that sums are cut to is another number than the largest one."""
+    lean = quantile.lean
+    return {} if lean is None else {"lean": f" for cuts in {lean.groups} groups, {lean.fall}"}
+
+
 def _law_facts(law: Any) -> dict[str, Any]:
     moved = law.sensitivity
     return {
         "mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
         "quantile": str(law.quantile), "epsilon_0": str(law.epsilon_0), "rank": law.rank, "slices": law.slices,
-        "padding": law.padding,
+        "padding": law.padding, **({"lean": law.lean} if law.lean else {}),
     }  # fmt: skip
 
 
@@ -172,7 +183,13 @@ def _law(facts: Mapping[str, Any]) -> Choice:
     moved, quantile, epsilon_0 = facts["sensitivity"], facts["quantile"], facts["epsilon_0"]
     more = (facts.get("slices", 1), facts.get("padding", 0))
     return Choice(
-        Sensitivity(*moved), Fraction(quantile), Fraction(epsilon_0), facts["rank"], *more, facts["mechanism"]
+        Sensitivity(*moved),
+        Fraction(quantile),
+        Fraction(epsilon_0),
+        facts["rank"],
+        *more,
+        facts["mechanism"],
+        facts.get("lean", 0),
     )
 
 

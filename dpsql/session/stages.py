@@ -28,8 +28,8 @@ from sqlglot import exp
 
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.intervals import Type
 from dpsql.plan.formulas import MeasureFormula, settled
+from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Literal, ReleasedRows, ReleasedValue, Result, Scan, TotalCut, filled
 from dpsql.planning.planner import Planned, release_key
 from dpsql.policy import Policy

@@ -41,11 +41,17 @@ sought D rows below it, among n + D rows: D that are no one's are put into the f
 are put into the last cell, and t(n) = q n + D. Rows that are always there move nothing, and the slope is q, so all of the above
 holds. A low end above the cell of the exact quantile has q n rows of the data before it, so a distance of D or more, whatever
 n is: with c cells, that has a chance of at most c exp(-rate D).
+
+Leaning choices, for bounds on totals (`planning.total_cuts`). To the distance of cell c a public number lean c / b is added, so
+that of two cells that are equally far from the target the lower one is likelier: for each cell the weight falls by
+exp(-rate lean / b) beside what the distances say. No row moves that number, so d(c) + lean c / b moves as d(c) does, by the same
+amount in each cell, and everything above holds word by word (the exponential mechanism with a base measure). A cell above all rows
+is the less likely the farther it lies above them, which does what a larger r would do for cells that are equally likely.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, log
 
@@ -67,6 +73,8 @@ from dpsql.privacy.mechanisms.rational_bounds import ln_upper, sqrt_lower
 MOST_DENOMINATOR = 10**6
 """Of a quantile, so that targets of up to `MOST_ROWS` rows are exact in 64 bits."""
 MOST_ROWS = 1 << 42
+LEANING_DENOMINATOR = 32
+"""Of the distances of leaning choices, so that their lean is near what is asked for."""
 OUTSIDE = Fraction(1, 20)
 """A smallest or largest value lies outside the data with at most this probability, where a group has twice `rank` rows."""
 
@@ -78,7 +86,8 @@ class Choice:
 
     `sensitivity`: of the vector of row counts n_g. `epsilon_0` > 0 is what one row costs. `slices`: of each cell; a row is so
     many units. `padding` != 0: of an end of an error bar; so many rows are put into the last cell, or, below 0, into the
-    first one.
+    first one. `lean` >= 0: how much is added to a distance for each cell, in units of 1 / `denominator` rows (of the largest
+    value alone).
     """
 
     sensitivity: Sensitivity
@@ -88,8 +97,11 @@ class Choice:
     slices: int = 1
     padding: int = 0
     mechanism: str = EXPONENTIAL
+    lean: int = field(default=0, metadata={"added": True})
 
     def __post_init__(self) -> None:
+        if self.lean < 0 or (self.lean and (self.quantile != 1 or self.padding or self.slices != 1)):
+            raise ValueError("the largest value alone leans, over whole cells")
         if not 0 <= self.quantile <= 1 or self.quantile.denominator > MOST_DENOMINATOR:
             raise ValueError(f"no quantile: {self.quantile}")
         if self.epsilon_0 <= 0 or self.sensitivity.is_zero or self.slices < 1:
@@ -111,6 +123,8 @@ class Choice:
     @property
     def denominator(self) -> int:
         """Return what `targets` are multiples of the inverse of."""
+        if self.lean:
+            return LEANING_DENOMINATOR
         return 2 if self.rank else self.quantile.denominator
 
     def targets(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -123,7 +137,8 @@ class Choice:
             sought = (rows - padding) * self.quantile.numerator
             return np.asarray(sought + (padding * self.denominator if self.padding > 0 else 0))
         inside = np.minimum(rows, (2 * self.rank - 1) * self.slices)
-        return inside if self.quantile == 0 else np.asarray(2 * rows - inside)
+        halves = inside if self.quantile == 0 else np.asarray(2 * rows - inside)
+        return halves * (self.denominator // 2)
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -143,11 +158,12 @@ class Choice:
     def rank_error(self, cells: int, beta: float) -> float:
         """A distance d in rows that is exceeded with a probability of at most `beta`, whatever the data.
 
-        The weights of all slices beyond d are at most slices exp(-rate d) in sum (`permute_and_flip.share_of_weights`).
+        The weights of all slices beyond d are at most slices exp(-rate d) in sum (`permute_and_flip.share_of_weights`). A
+        leaning choice has a cell with a distance of 0 and lean (cells - 1) / b on top at most.
         """
-        return log(cells * self.slices * float(share_of_weights(self.mechanism)) / beta) / float(
-            self.rate * self.slices
-        )
+        leaning = float(Fraction(self.lean * (cells - 1), self.denominator))
+        spread = log(cells * self.slices * float(share_of_weights(self.mechanism)) / beta)
+        return spread / float(self.rate * self.slices) + leaning
 
 
 def epsilon_of_a_row(sensitivity: Sensitivity, part: PrivacyLoss) -> Fraction:
@@ -156,6 +172,27 @@ def epsilon_of_a_row(sensitivity: Sensitivity, part: PrivacyLoss) -> Fraction:
         return part.epsilon / sensitivity.l1
     assert part.rho is not None
     return sqrt_lower(8 * part.rho / sensitivity.l2_squared)
+
+
+@dataclass(frozen=True)
+class Lean:
+    """What a leaning choice is for: a bound on what is added in `groups` groups, on a grid on which weights are to fall by
+    exp(-`fall`) from cell to cell."""
+
+    groups: int
+    fall: Fraction
+
+
+def leaning_choice(sensitivity: Sensitivity, lean: Lean, part: PrivacyLoss) -> Choice:
+    """The choice of a large value that costs at most `part`.
+
+    Noise of scale C / epsilon_0 in each of G groups costs as much as G / epsilon_0 units above C lose by a higher C, so that many
+    are to be above the choice; 1 / epsilon_0 more, as far as the choice itself errs.
+    """
+    epsilon_0, mechanism = epsilon_of_a_row(sensitivity, part), mechanism_for(part)
+    rank = ceil((1 + lean.groups) / epsilon_0 + Fraction(1, 2))
+    step = epsilon_0 / (2 * LEANING_DENOMINATOR)
+    return Choice(sensitivity, Fraction(1), epsilon_0, rank, 1, 0, mechanism, max(1, round(lean.fall / step)))
 
 
 def choice_for(sensitivity: Sensitivity, quantile: Fraction, cells: int, part: PrivacyLoss, slices: int = 1) -> Choice:

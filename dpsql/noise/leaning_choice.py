@@ -1,0 +1,52 @@
+"""The exact sampler of leaning choices: for each group a cell near a target rank, lower ones before higher ones.
+
+Cell c has the distance d(c) of `rank_choice` and lean c / b on top (`privacy.mechanisms.exponential`). So no two cells need have one
+distance, and each is a run by itself; grids are short. What a mechanism reads is by how much the distance of a cell exceeds the
+least one of its group, which is subtracted, as the chances of both mechanisms follow from differences alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpsql.noise.coin_choice import CHOOSERS
+from dpsql.noise.fixed_point_exp import exp_tables
+from dpsql.noise.randomness import Randomness, guard
+from dpsql.noise.weighted_runs import Integers, Run, check_shape, gaps, near_runs
+from dpsql.privacy.mechanisms.exponential import Choice
+
+MOST_CELLS = 1 << 20
+"""Of all groups together, as every cell is looked at."""
+
+
+def choose_leaning(
+    cells: int, start: Integers, cell: Integers, count: Integers, law: Choice, draws: int, randomness: Randomness
+) -> Integers:
+    """For each group the number of a cell, chosen independently by the law's mechanism.
+
+    Histograms, `draws` and Fault noise_guard as for `rank_choice.choose`.
+    """
+    groups, b = start.size - 1, law.denominator
+    check_shape(cells, start, cell, count)
+    guard(law.rate > 0 and law.lean >= 1 and law.mechanism in CHOOSERS and groups * cells <= MOST_CELLS)
+    if groups == 0:
+        return np.empty(0, dtype=np.int64)
+    inside = np.zeros((groups, cells), dtype=np.int64)
+    inside[np.repeat(np.arange(groups), np.diff(start)), cell] = count
+    through = np.cumsum(inside, axis=1)
+    target = law.targets(through[:, -1])[:, np.newaxis]
+    below = b * (through - inside)
+    distance = np.maximum(np.maximum(below - target, target - b * through), 0) + law.lean * np.arange(cells)
+    distance -= distance.min(axis=1, keepdims=True)
+    tables = exp_tables(law.rate / b)
+    between = gaps(cells, np.arange(groups + 1) * cells, np.tile(np.arange(cells), groups))
+    of_runs = np.full((between.group.size, 2), tables.last + 1, dtype=np.int64)
+    own = np.ones(between.group.size, dtype=bool)
+    own[between.closes] = False
+    of_runs[own, 1] = distance.ravel()
+
+    def runs_of(group: int) -> list[Run]:
+        return [(place, 1, int(far)) for place, far in enumerate(distance[group])]
+
+    runs = near_runs(cells, groups, between, of_runs, tables)
+    return CHOOSERS[law.mechanism](cells, runs, runs_of, law.rate / b, draws, randomness)
