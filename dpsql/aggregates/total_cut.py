@@ -1,4 +1,4 @@
-"""The bound on what a unit adds to a SUM, chosen among the totals of units (`planning.total_cuts`). Nobody asks for it by name."""
+"""The bound on what a unit adds to a SUM, chosen among the totals of units (`planning.total_cuts`). It has no name in SQL."""
 
 from __future__ import annotations
 

@@ -200,6 +200,8 @@ def _bounded(name: str, numbers: list[Column], keys: list[str]) -> Iterator[tupl
         most = max(abs(float(column.lower or 0)), abs(float(column.upper or 0))) or 1.0  # type: ignore[arg-type]
         settings = (f"dp.max_total = {most:g}",)
         yield "max_total", f"SELECT SUM({_name(column.name)}) AS s FROM {name}", *settings
+        if column is numbers[0]:
+            yield "max_total", f"SELECT SUM({_name(column.name)}) AS s FROM {name}", "dp.max_total = auto"
         for key in keys:
             yield "max_total", f"SELECT {key}, SUM({_name(column.name)}) AS s FROM {name} GROUP BY {key}", *settings
     for key in keys:

@@ -1,8 +1,8 @@
 """The exact sampler of leaning choices: for each group a cell near a target rank, lower ones before higher ones.
 
-Cell c has the distance d(c) of `rank_choice` and lean c / b on top (`privacy.mechanisms.exponential`). So no two cells need have one
-distance, and each is a run by itself; grids are short. What a mechanism reads is by how much the distance of a cell exceeds the
-least one of its group, which is subtracted, as the chances of both mechanisms follow from differences alone.
+Cell c has the distance d(c) of `rank_choice` and lean c / b on top (`privacy.mechanisms.exponential`). So no two cells need have
+one distance, and each is a run by itself; grids are short. What a mechanism reads is by how much the distance of a cell exceeds
+the least one of its group, which is subtracted, as the chances of both mechanisms follow from differences alone.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def choose_leaning(
     tables = exp_tables(law.rate / b)
     between = gaps(cells, np.arange(groups + 1) * cells, np.tile(np.arange(cells), groups))
     of_runs = np.full((between.group.size, 2), tables.last + 1, dtype=np.int64)
-    own = np.ones(between.group.size, dtype=bool)
-    own[between.closes] = False
-    of_runs[own, 1] = distance.ravel()
+    inner = np.ones(between.group.size, dtype=bool)
+    inner[between.closes] = False
+    of_runs[inner, 1] = distance.ravel()
 
     def runs_of(group: int) -> list[Run]:
         return [(place, 1, int(far)) for place, far in enumerate(distance[group])]

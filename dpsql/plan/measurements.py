@@ -45,8 +45,8 @@ class Register(Generic[Part]):
 
 @dataclass(frozen=True)
 class Quantile:
-    """The value below which the share `quantile` (from 0 to 1) of a group's values lies, released as the number of a cell. `lean`:
-    it is a large value to which sums are cut, chosen with a preference for lower cells."""
+    """The value below which the share `quantile` (from 0 to 1) of a group's values lies, released as the number of a cell.
+    `lean`: it is a large value to which sums are cut, chosen with a preference for lower cells."""
 
     name: str
     quantile: Fraction

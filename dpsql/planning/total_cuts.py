@@ -1,8 +1,8 @@
 """`dp.max_total = auto`: the bound on what one unit adds to a SUM is chosen privately, as the first step of the question.
 
 Step one is a block of its own over the units: the total of each unit (one row for each, `UnitAggregate`) falls into a cell of a
-public geometric grid, and the exponential mechanism chooses the cell of the r-th largest total, with r large enough that the
-choice lies inside the data (`privacy.mechanisms.exponential`, the law of MAX). Its upper end C is released.
+public geometric grid, and the exponential mechanism chooses a cell near the r-th largest total (`privacy.mechanisms.exponential`,
+the law of MAX, leaning). Its upper end C is released.
 
 Step two sums clamp(x / C, -1, 1) of each row, clipped to 1 for each unit, and C times that is the answer. So nothing about
 the second mechanism depends on C: its bounds, its grid, its sensitivity (1 for a unit, whatever C is) and its noise are fixed
@@ -11,14 +11,14 @@ that is released already. That is a question in stages, and the losses of both s
 both are reserved as one before the first. The product with C is computed from released numbers alone.
 
 Why the r-th largest. A unit above C loses what it has beyond it, so a cut that is a little higher saves as much as there are
-units above it, and costs E|noise| / C more noise: both are equal where about 1 / epsilon units in each group are above. The
-choice needs a few times as many to lie inside the data; below that a cut above all totals is likely, up to the policy's own
-bound, whose noise is far worse than a few units cut. (The rule of Amin, Kulesza, Munoz and Vassilvitskii 2019 with the rank that
-the mechanism needs.)
+units above it, and costs E|noise| / C more noise: both are equal where about 1 / epsilon units for each group are above
+(`exponential.leaning_choice`; Amin, Kulesza, Munoz and Vassilvitskii 2019 bound contributions by the same rule). So few rows of
+rank do not keep a choice among equally likely cells inside the data, and a cut above all totals, up to the policy's own bound,
+costs far more noise than a few units lose. So the choice leans: a cell's weight falls like 1 / C**2 beside what its rank says.
 
 The total is in the norm of the clip: the sum of the absolute values of a unit's sums in all groups, or, where one block alone
-reads the cut and noise is likely Gaussian (rho), the root of their squares. That matters for errors alone, as the clip is enforced
-by itself, whatever C is.
+reads the cut and noise is likely Gaussian (rho), the root of their squares. That matters for errors alone, as the clip is
+enforced by itself, whatever C is.
 """
 
 from __future__ import annotations
@@ -49,17 +49,15 @@ from dpsql.plan.plan import (
     Result,
     TotalCut,
     UnitAggregate,
-    results_read,
 )
 from dpsql.plan.stability import owned, rows_per_unit
 from dpsql.policy import Policy
+from dpsql.pricing.total_cuts import STEPS, last_cell
 from dpsql.sql.lexer import DIALECT
 
-STEPS = 4
-"""Cells of the grid for each doubling: a cut is at most 19 % above the total that it is chosen for."""
 FALL = Fraction(1, 3)
-"""By how much the logarithm of a cell's weight falls from cell to cell, so that its weight is about 1 / C**2: a cut above all totals
-costs noise in proportion to C, so what such cuts cost on average grows no faster than the first of them does."""
+"""By how much the logarithm of a cell's weight falls from cell to cell, so that its weight is about 1 / C**2: a cut above all
+totals costs noise in proportion to C, so that what such cuts cost on average is about what the lowest of them costs."""
 PRIVATE_GROUPS = 10
 """Groups of private keys are taken to be so many, as nobody knows their number."""
 DOUBLINGS = 24
@@ -89,7 +87,7 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
         blocks.insert(first, _choosing(cut, *total, max(map(_groups, read_by))))
         results.append(_result(cut))
         cuts.append(cut)
-    return replace(plan, blocks=tuple(blocks), results=_in_order(tuple(results), blocks), cuts=tuple(cuts))
+    return replace(plan, blocks=tuple(blocks), results=tuple(results), cuts=tuple(cuts))
 
 
 def _summed(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]:
@@ -98,9 +96,13 @@ def _summed(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]:
         return
     for measure in block.measures:
         summing = SharedPart.SUM in (aggregate_of(measure.aggregate).shared or SharedPart(0))
-        if summing and not measure.distinct and measure.arguments[0].facts.bounded:
-            if _most_of_a_row(measure.arguments[0]) > 0:
-                yield measure.arguments[0], measure.filter
+        if summing and not measure.distinct and _can_move(measure.arguments[0]):
+            yield measure.arguments[0], measure.filter
+
+
+def _can_move(value: Expr) -> bool:
+    """Return whether a row may have another value than 0, between known bounds."""
+    return value.facts.bounded and _most_of_a_row(value) > 0
 
 
 def _groups(block: Block) -> int:
@@ -146,13 +148,8 @@ def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block
     return Block(cut.block, units, (), (Measure("m0", TOTAL_CUT, (cell, *lean), False, None),))
 
 
-def last_cell(cut: TotalCut) -> int:
-    """Return the number of the first cell whose end is no smaller than any total."""
-    return math.ceil(STEPS * math.log2(cut.most / cut.least))
-
-
 def _result(cut: TotalCut) -> Result:
-    """Return the released end of a cell: least 2**(k / STEPS), and no more than a total can be."""
+    """Return the released end of a cell: `cut_at` in the sandbox."""
     text = (
         f"SELECT least({float(cut.least)!r}::DOUBLE * pow(2, m0 / {STEPS}::DOUBLE), {float(cut.most)!r}::DOUBLE) AS c0"
     )
@@ -160,12 +157,6 @@ def _result(cut: TotalCut) -> Result:
     assert isinstance(query, exp.Query)
     facts = Facts(Type.REAL, cut.least, cut.most, nullable=False)
     return Result(cut.result, query, (Column("c0", facts),), ((),))
-
-
-def _in_order(results: tuple[Result, ...], blocks: list[Block]) -> tuple[Result, ...]:
-    """Return the results in the order in which blocks read them."""
-    order = {name: number for number, name in enumerate(dict.fromkeys(n for b in blocks for n in results_read(b)))}
-    return tuple(sorted(results, key=lambda result: order.get(result.name, len(order))))
 
 
 def _real(value: Fraction) -> Literal:

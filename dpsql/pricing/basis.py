@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
-from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Clip, Column, Expr, Literal, Measure, ReleasedValue, Term, TermKind, TotalCut
+from dpsql.plan.plan import Clip, Column, Expr, Measure, Term, TermKind, TotalCut
 from dpsql.policy.bounds import ContributionBounds, smallest
 from dpsql.pricing import end_rows, local_sensitivity, most_frequent, sample_values
 from dpsql.pricing.joint_sums import Shared, Sharing, can_be_missing, sharable
 from dpsql.pricing.rank_histograms import cell_value, end_values, leaning, measured, with_ends
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, summed
+from dpsql.pricing.total_cuts import share_of
 from dpsql.privacy.mechanisms.exponential import Lean
 
 Cuts = Mapping[tuple[Expr, "Expr | None"], TotalCut]
@@ -163,9 +164,7 @@ class TermBasis:
     def _cut_sum(self, cut: TotalCut) -> Formula:
         """A sum under a bound C that is released before it: C times the sum of clamp(x / C, -1, 1), of which a unit has at most
         1 in all. So the term, its bounds and its noise do not depend on C (`planning.total_cuts`)."""
-        bound = ReleasedValue(cut.result, Facts(Type.REAL, cut.least, cut.most, nullable=False))
-        ends = (Literal(end, literal_facts(end)) for end in (Fraction(-1), Fraction(1)))
-        share = call("clamp", call("div", clamped(cut.value), bound), *ends)
+        share = share_of(cut)
         if self.rows == 1:
             return ReleasedNumber(cut.result) * self._name(summed(share, cut.filter, False)[0])
         return ReleasedNumber(cut.result) * self._name(clipped(share, cut.filter, Fraction(1), self.rows))

@@ -18,8 +18,9 @@ from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.formulas import terms_of
-from dpsql.plan.plan import Block, Expr, Measure, Plan, Term, TermKind
+from dpsql.plan.plan import Block, Measure, Plan, Term, TermKind
 from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.explained_sums import PLUS_MINUS, TIMES_THE_CUT, in_cuts, of_cut, term_text
 from dpsql.pricing.local_sensitivity import WAYS as LOCAL
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import Price, PricedBlock, shown_half_of_the_time
@@ -27,8 +28,6 @@ from dpsql.pricing.running_totals import mean_terms, mean_variances
 from dpsql.pricing.workloads import Workload, variance
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
-
-PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,8 @@ class PlannedOutput:
     Of a number that is chosen and not added to, sensitivities and `noise_scale` are in rows of rank, and `error_95` is None: how
     far apart values of near ranks are is not known; `bound` then says the rank error in the worst case. Of partition selection
     `noise_scale` is the size of a key that is shown half of the time, and `bound` says what is counted: units or rows.
+    Of a sum under `dp.max_total = auto` all of these are in multiples of the bound that is chosen first, `error_95` is None and
+    `bound` ends with `TIMES_THE_CUT`.
     `stored_error_95` is that of the stored release that will answer, None where the output will be measured.
     """
 
@@ -106,6 +107,10 @@ class PrivacyPlan:
                     f"{row.block}  {described}, shown from about {row.noise_scale:.4g} {row.bound} (delta {row.delta:.3g})"
                 )
                 continue
+            if row.error_95 is None and row.bound.endswith(TIMES_THE_CUT):
+                scale = f"{row.mechanism} noise of scale {row.noise_scale:.4g} times that bound"
+                lines.append(f"{row.block}  {described}, {row.keys} keys: {scale} ({row.bound})")
+                continue
             if row.error_95 is None and row.mechanism in LOCAL:
                 lines.append(f"{row.block}  {described}, {row.keys} keys: {row.mechanism} ({row.bound})")
                 continue
@@ -156,10 +161,11 @@ def planned_outputs(
     for priced_block in priced:
         block = blocks[priced_block.block.name]
         noises_after = _shown_noises(priced_block, after or {})
-        rows += _terms(
+        term_rows = _terms(
             block, priced_block, used_by(plan, block.name), float(confidence), stored.get(block.name, {}), noises_after
         )
-        rows += _numbers(block, priced_block, used_by(plan, block.name), float(confidence))
+        rows += in_cuts(term_rows, priced_block, plan, float(confidence))
+        rows += of_cut(_numbers(block, priced_block, used_by(plan, block.name), float(confidence)), plan, priced_block)
         if priced_block.noise.selection is not None:
             rows.append(_selection(priced_block))
     return tuple(rows)
@@ -373,12 +379,12 @@ def _aggregate(term: Term, priced: PricedBlock) -> str:
     if priced.block.unit_weights and term.name == priced.block.selection_term:
         return "units, one weight each shared among its keys"
     if not term.shares:
-        return _term_text(term.kind.value, term.value, term.filter, bool(term.centre))
+        return term_text(term.kind.value, term.value, term.filter, bool(term.centre))
     low = next(other for other in priced.block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
     if term.kind is TermKind.SUM and term.centre == term.lower:
-        return _term_text("sum", term.value, term.filter, False)
+        return term_text("sum", term.value, term.filter, False)
     everything = term.kind is TermKind.COUNT or term.absent
-    return _term_text("count", None if everything else low.value, low.filter, False)
+    return term_text("count", None if everything else low.value, low.filter, False)
 
 
 def _caps(priced: PricedBlock) -> str:
@@ -426,13 +432,3 @@ def used_by(plan: Plan, block: str) -> dict[str, list[str]]:
             for column in item.find_all(exp.Column):
                 used.setdefault(column.name, []).append(item.alias_or_name)
     return used
-
-
-def _term_text(kind: str, value: Expr | None, condition: Expr | None, centred: bool) -> str:
-    inside = "*" if value is None else expression_text(value)
-    text = {
-        "count": f"count({inside})", "sum": f"{'centred ' if centred else ''}sum({inside})",
-        "units": "count(distinct unit)", "distinct": f"count(distinct {inside})",
-        "distinct sum": f"{'centred ' if centred else ''}sum(distinct {inside})",
-    }[kind]  # fmt: skip
-    return text if condition is None else f"{text} filter (where {expression_text(condition)})"

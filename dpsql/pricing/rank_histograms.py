@@ -302,8 +302,10 @@ def _known_error(plan: RankHistogramPlan, chosen: QuantileChoice | EndChoice, co
     over = f"over {plan.cells} cells"
     if isinstance(chosen, EndChoice):
         return f"sought {abs(chosen.law.padding)} rows from the quantile, {over}"
-    rank = f"rank error of at most {_rank_error(plan, chosen, 1 - confidence):.4g} rows{_nested(plan, chosen)}"
     assert isinstance(chosen.law, Choice)
+    if chosen.law.lean:
+        return f"about the largest value number {chosen.law.rank}, lower ones before higher ones, {over}"
+    rank = f"rank error of at most {_rank_error(plan, chosen, 1 - confidence):.4g} rows{_nested(plan, chosen)}"
     return f"{_rank(chosen.law)}{rank} in {confidence:.0%} of cases in the worst case, {over}"
 
 

@@ -14,9 +14,13 @@ from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PlannedOutput, tile_count, tile_lines
+from dpsql.pricing.explained_sums import TIMES_THE_CUT
 from dpsql.pricing.options import Options
+from dpsql.pricing.total_cuts import cut_at, units_above
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
+from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.release.release import OutputColumn
+from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.value_text import half_width_text
 from dpsql.session.budget import ChargeShare
 
@@ -46,6 +50,8 @@ def error_lines(
             error = "error not known: it depends on which groups there are"
         elif position in bars.assumed:
             error = _assumed_text(bars.assumed[position], options)
+        elif len(rows) > 1 and any(row.bound.endswith(TIMES_THE_CUT) for row in rows):
+            error = "error bar comes with the answer"
         elif rows and rows[0].error_95 is None:
             bounds = {row.bound for row in rows if row.error_95 is None}
             alone = len(bounds) == 1 or names[column.name] == 1
@@ -134,9 +140,7 @@ def row_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
     """Return which rows of a privacy unit are left out because it may have too many; nothing where it has one at most."""
     if policy.privacy_unit is None:
         return ()
-    home = policy.visible.get(policy.privacy_unit.table)
-    named = home is not None and policy.privacy_unit.column in home.columns
-    unit = policy.privacy_unit.column if named else "privacy unit"
+    unit = _unit_word(policy)
     read = dict.fromkeys(name for priced in planned.price.blocks for name in sorted(tables(priced.block.source)))
     limited = [
         _rows(policy.tables[name].bounds.max_rows or 1, name)
@@ -149,6 +153,42 @@ def row_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
         f"each {unit} counts in at most {most} groups (max_groups)" for most in sorted(map(int, filter(None, groups)))
     ]
     return (*(notices if limited else ()), *more)
+
+
+def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock] = ()) -> tuple[str, ...]:
+    """Return what a unit's sums are scaled down to under `dp.max_total = auto`, and what error bars do not hold of that.
+
+    `blocks`: those that are released (none: before anything is)."""
+    released = {block.name: block for block in blocks}
+    priced = {block.block.name: block for block in planned.price.blocks}
+    whose = _unit_word(policy)
+    notices = []
+    for cut in planned.plan.cuts:
+        summed = f"sum({expression_text(cut.value)})"
+        ((_, law),) = priced[cut.block].noise.measurements[0].laws
+        assert isinstance(law, Choice)
+        if cut.block not in released:
+            notices.append(
+                f"{summed}: a part of the price chooses a bound on what one {whose} adds in all, near total number {law.rank} from "
+                "the largest down (dp.max_total = auto); what is above it is left out, and error bars do not hold that"
+            )
+            continue
+        cell = int(released[cut.block].terms[0].values[0])
+        missed = 1 - float(planned.options.confidence)
+        above = units_above(cut, law, cell, missed)
+        notices.append(
+            f"{summed}: one {whose} adds at most {cut_at(cut, cell):.4g} in all, a bound that was chosen for this answer "
+            f"(dp.max_total = auto); of at most {above:,} who have more ({_confidence_text(planned.options)}), the rest is left "
+            "out, and error bars do not hold that"
+        )
+    return tuple(notices)
+
+
+def _unit_word(policy: Policy) -> str:
+    """Return what one privacy unit is called: by its column, where the asker may know that."""
+    unit = policy.privacy_unit
+    home = None if unit is None else policy.visible.get(unit.table)
+    return unit.column if unit is not None and home is not None and unit.column in home.columns else "privacy unit"
 
 
 def _rows(most: int, table: str) -> str:

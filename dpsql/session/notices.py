@@ -61,7 +61,10 @@ def choice_notices(
     them."""
     released = {block.name: block for block in blocks}
     remarks = []
+    cuts = {cut.result for cut in planned.plan.cuts}
     for result in planned.plan.results:
+        if result.name in cuts:
+            continue  # a number, which selects no rows
         read = tables_read(result.query)
         chosen = tuple(block for name, block in released.items() if name in read)
         if chosen:

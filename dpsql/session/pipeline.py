@@ -36,7 +36,7 @@ from dpsql.reuse.lookup import MOST_KEPT_BYTES, OWNER, Lookup, PaidBlock, derive
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
-from dpsql.session.explanation import row_notices, target_notices, workload_notices
+from dpsql.session.explanation import cut_notices, row_notices, target_notices, workload_notices
 from dpsql.session.measured_outputs import MeasuredOutputs
 from dpsql.session.notices import (
     choice_notices,
@@ -280,6 +280,7 @@ def _release(
         *key_notices(planned),
         *min_units_notice(planned, context.policy),
         *stage_notices(planned),
+        *cut_notices(planned, context.policy, blocks),
         *choice_notices(planned, blocks, context.sandbox, context.public_table),
     )
     price = budget.price(context.planner.accountant.units(loss))

@@ -19,6 +19,7 @@ from dpsql.session.budget import Remaining
 from dpsql.session.context import SessionContext
 from dpsql.session.explanation import (
     cheaper_line,
+    cut_notices,
     error_lines,
     price_line,
     row_notices,
@@ -58,6 +59,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         *group_notices(columns, planned.plan.blocks),
         *key_notices(planned),
         *min_units_notice(planned, context.policy),
+        *cut_notices(planned, context.policy),
         *missing_keys_notice(planned, any(column.of_groups for column in columns)),
     )
     lines = (

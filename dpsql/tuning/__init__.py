@@ -83,7 +83,7 @@ class Tuning:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(sql)
         if session.policy.privacy_unit is None:
             raise refuse("tune_rows").placed_in(sql)
-        planned = session.plan(statement)
+        planned = session.plan(statement, options=replace(session.options, cut_totals=False))
         if len(planned.plan.blocks) != 1:
             raise refuse("tune_blocks", count=len(planned.plan.blocks)).placed_in(sql)
         (self.block,) = planned.plan.blocks

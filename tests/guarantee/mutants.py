@@ -342,6 +342,17 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     Mutant("a turn that is held leaves no trace", "reuse/single_flight.py", "_counted", "_write(descriptor, counter + 1 | 1)", "pass", 'unit/reuse/test_single_flight.py', 'held_while'),
     Mutant("a release of other data", "reuse/lookup.py", "_Names.__init__", "(key, version, audience)", "(key, audience)", SESSION, 'changed_data'),
     Mutant("a broken promise is overlooked", "session/pipeline.py", "check_promises", "not context.engine.holds(emitter.promise(promise))", "False and (not context.engine.holds(emitter.promise(promise)))", 'guarantee/test_same_outcome.py', 'broken_promise'),
+    # bounds on totals that are chosen
+    Mutant("a bound that is chosen is not enforced", "pricing/basis.py", "TermBasis._cut_sum", "self.rows == 1", "True", PLANS, "clipping-chosen"),
+    Mutant("shares of a bound are not clamped", "pricing/total_cuts.py", "share_of", "call('clamp', call('div', clamped(cut.value), bound), *ends)", "call('div', clamped(cut.value), bound)", PLANS, "clipping-chosen_of_one_row"),
+    Mutant("a sum of shares without its bound", "session/stages.py", "Stages._settled", "float(self._tables[name].column(0)[0].as_py())", "1.0", "unit/planning/test_total_cuts.py", "without_noise"),
+    Mutant("a leaning choice costs half", "privacy/mechanisms/exponential.py", "leaning_choice", "epsilon_of_a_row(sensitivity, part)", "2 * epsilon_of_a_row(sensitivity, part)", "unit/privacy/test_leaning_choices.py", "part_is_spent"),
+    Mutant("a choice does not lean", "noise/leaning_choice.py", "choose_leaning", "law.lean * np.arange(cells)", "0 * np.arange(cells)", "unit/noise/test_leaning_choice.py", "cells_have_the_law"),
+    Mutant("a choice leans on the data", "noise/leaning_choice.py", "choose_leaning", "law.lean * np.arange(cells)", "law.lean * through", "unit/noise/test_leaning_choice.py", "cells_have_the_law"),
+    Mutant("leaning choices go to the plain sampler", "noise/perturb.py", "Gate.choose", "if law.lean:\n    alone = histograms.taken_apart()\n    leaning = (alone.cells, alone.start, alone.cell, alone.count)\n    return choose_leaning(*leaning, law, groups.draws, self._randomness)", "pass", "unit/noise/test_leaning_choice.py", "hands_leaning"),
+    Mutant("units above a bound are those of its rank", "pricing/total_cuts.py", "units_above", "math.ceil(law.rank + leaning)", "law.rank", "unit/planning/test_total_cuts.py", "grid_reaches"),
+    Mutant("a target for noise that nobody knows", "planning/planner.py", "Planner._with_cuts", "extended.cuts and options.target_error is not None", "False", "unit/planning/test_total_cuts.py", "know_the_noise"),
+    Mutant("a comparison under a bound that is chosen", "session/watches.py", "watched", "planned.plan.cuts", "False", "unit/planning/test_total_cuts.py", "know_the_noise"),
     # stages
     Mutant("a released key that is not shown", "sql/binder/result_facts.py", "_output_positions", "names <= place.keys()", "True or names", REFUSALS, 'result_without_its_key'),
     Mutant("some of the keys are unique", "plan/stability.py", "unique_on", "names.issuperset(unique)", "names & set(unique)", REFUSALS, 'one_of_two_keys'),

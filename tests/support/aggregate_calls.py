@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dpsql.aggregates.contract import Aggregate, Arguments
 from dpsql.aggregates.registry import aggregates
+from dpsql.aggregates.total_cut import TOTAL_CUT
 from dpsql.sql.binder.aggregates import function_name
 
 ARGUMENTS = {
@@ -44,11 +45,13 @@ BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {
     ),
     "listed_quantile_cont": ("QUANTILE_CONT(x, [0])",),
     "listed_quantile_disc": ("QUANTILE_DISC(x, [1])",),
+    TOTAL_CUT: (),  # of `dp.max_total = auto`, which no question names
     "count_units": ("COUNT(DISTINCT person)",),
     "count_distinct": ("COUNT(DISTINCT x)", "COUNT(DISTINCT y)"),
 }
 """Calls of aggregates that are not made of a spelling and its arguments alone."""
-MEASURED = [aggregate for aggregate in aggregates() if aggregate.formula is not None]
+MEASURED = [aggregate for aggregate in aggregates() if aggregate.formula is not None and aggregate.word != TOTAL_CUT]
+"""Those that a question can name (a bound on totals is chosen for `dp.max_total = auto`, tests/unit/planning/test_total_cuts.py)."""
 OF_UNIT = [aggregate for aggregate in aggregates() if aggregate.of_unit is not None]
 
 

@@ -45,8 +45,8 @@ n is: with c cells, that has a chance of at most c exp(-rate D).
 Leaning choices, for bounds on totals (`planning.total_cuts`). To the distance of cell c a public number lean c / b is added, so
 that of two cells that are equally far from the target the lower one is likelier: for each cell the weight falls by
 exp(-rate lean / b) beside what the distances say. No row moves that number, so d(c) + lean c / b moves as d(c) does, by the same
-amount in each cell, and everything above holds word by word (the exponential mechanism with a base measure). A cell above all rows
-is the less likely the farther it lies above them, which does what a larger r would do for cells that are equally likely.
+amount in each cell, and everything above holds word by word (the exponential mechanism with a base measure). A cell above all
+rows is the less likely the farther it lies above them, which does what a larger r would do for cells that are equally likely.
 """
 
 from __future__ import annotations

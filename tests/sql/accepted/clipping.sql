@@ -126,3 +126,38 @@ SELECT ward, SUM(value) FROM labs JOIN visits USING (visit_id) GROUP BY ward
 -- l1: 300
 -- rows: refused clip_rows
 SELECT SUM(c) FROM (SELECT patient_id, SUM(cost) AS c FROM visits GROUP BY patient_id) AS t
+
+-- query: chosen
+-- set: dp.max_total = auto
+-- keys: none
+-- l1: 1, 1
+-- rows: refused clip_rows
+SELECT SUM(cost) FROM visits
+
+-- query: chosen_by_group
+-- set: dp.max_total = auto
+-- keys: none and public
+-- l1: 1, 20, 1
+-- rows: refused clip_rows
+SELECT ward, SUM(cost), COUNT(*) FROM visits GROUP BY ward
+
+-- query: chosen_of_integers_of_both_signs
+-- set: dp.max_total = auto
+-- keys: none and private
+-- l1: 1, 20, 1, 1
+-- rows: refused clip_rows
+SELECT diagnosis, AVG(nights - 3) FROM visits GROUP BY diagnosis
+
+-- query: chosen_with_filter
+-- set: dp.max_total = auto
+-- keys: none and public
+-- l1: 1, 1, 1
+-- rows: refused clip_rows
+SELECT ward, SUM(cost) FILTER (WHERE nights > 2) FROM visits GROUP BY ROLLUP(ward)
+
+-- query: chosen_of_one_row
+-- set: dp.max_total = auto
+-- keys: none
+-- l1: 1, 1
+-- rows: refused clip_rows
+SELECT SUM(age) FROM patients

@@ -1,0 +1,51 @@
+"""Sums under a bound that is chosen first (`dp.max_total = auto`, `planning.total_cuts`): terms, and where bounds may be."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from dpsql.functions.numeric import call, clamped
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Call, Expr, Literal, ReleasedValue, Term, TotalCut
+from dpsql.privacy.mechanisms.exponential import Choice
+
+STEPS = 4
+"""Cells of the grid of bounds for each doubling: a bound is at most 19 % above the total that it is chosen for."""
+
+
+def share_of(cut: TotalCut) -> Expr:
+    """Return clamp(x / C, -1, 1), what a row has of the bound C that is released before."""
+    bound = ReleasedValue(cut.result, Facts(Type.REAL, cut.least, cut.most, nullable=False))
+    ends = (Literal(end, literal_facts(end)) for end in (Fraction(-1), Fraction(1)))
+    return call("clamp", call("div", clamped(cut.value), bound), *ends)
+
+
+def is_share(term: Term | None, cut: TotalCut) -> bool:
+    """Return whether a term sums `share_of` a cut, whose bound may be released already."""
+    if term is None or not isinstance(term.value, Call) or term.filter != cut.filter:
+        return False
+    ratio = term.value.arguments[0]
+    same = term.value.function == "clamp" and isinstance(ratio, Call) and ratio.function == "div"
+    return same and isinstance(ratio, Call) and ratio.arguments[0] == clamped(cut.value)
+
+
+def last_cell(cut: TotalCut) -> int:
+    """Return the number of the first cell whose end is no smaller than any total."""
+    return math.ceil(STEPS * math.log2(cut.most / cut.least))
+
+
+def cut_at(cut: TotalCut, cell: int) -> float:
+    """Return the end of a cell: least 2**(cell / STEPS), and no more than a total can be."""
+    return min(float(cut.least) * math.pow(2.0, cell / STEPS), float(cut.most))
+
+
+def units_above(cut: TotalCut, law: Choice, cell: int, missed: float) -> int:
+    """Return how many units have more than the chosen bound, exceeded with a probability of at most `missed`.
+
+    With c* a cell of distance 0, the distance and the lean of the chosen cell c together exceed those of c* by at most
+    x = ln(cells share / missed) / rate, but for that probability (`Choice.rank_error`). So no more than x + lean (c* - c) units
+    beyond the r-th largest total are above it.
+    """
+    leaning = law.rank_error(last_cell(cut) + 1, missed) - float(Fraction(law.lean * cell, law.denominator))
+    return math.ceil(law.rank + leaning)

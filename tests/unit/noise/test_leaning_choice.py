@@ -1,0 +1,102 @@
+"""The sampler of leaning choices has exactly their law."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+from support.noise_laws import ALPHA, Seeded
+
+from dpsql.audit.choice_laws import log_law
+from dpsql.errors.exceptions import Fault
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.leaning_choice import MOST_CELLS, choose_leaning
+from dpsql.noise.perturb import Gate
+from dpsql.noise.rank_histograms import Histograms
+from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.permute_and_flip import CHOICE_MECHANISMS
+
+ROW = Sensitivity(1, 1, 1, 1)
+DRAWS = 60_000
+HISTOGRAMS = ([0, 3, 0, 0, 1, 4, 0, 2, 0, 0, 0, 0], [0] * 12, [1] * 12, [500, 0, 0, 0, 60, 1, 1, 0, 0, 0, 0, 0])
+
+
+def law(mechanism: str, epsilon: Fraction = Fraction(1), lean: int = 9) -> Choice:
+    return Choice(ROW, Fraction(1), epsilon, 2, mechanism=mechanism, lean=lean)
+
+
+def drawn(choice: Choice, rows: list[int], draws: int = DRAWS) -> np.ndarray:
+    filled = [place for place, count in enumerate(rows) if count]
+    cell, count = np.array(filled, dtype=np.int64), np.array([rows[place] for place in filled], dtype=np.int64)
+    start = np.arange(draws + 1) * cell.size
+    parts = []
+    for begin in range(0, draws, 20_000):
+        size = min(20_000, draws - begin)
+        parts.append(
+            choose_leaning(
+                len(rows), start[: size + 1], np.tile(cell, size), np.tile(count, size), choice, 0,
+                Seeded(f"leaning {choice.mechanism} {rows} {begin}"),
+            )
+        )  # fmt: skip
+    return np.concatenate(parts)
+
+
+def fit(seen: np.ndarray, choice: Choice, rows: list[int]) -> float:
+    """p-value of a chi-square test of cells against the law of `dpsql.audit`; rare cells are taken together."""
+    filled = {cell: count for cell, count in enumerate(rows) if count}
+    expected = np.exp(log_law(choice, len(rows), filled)) * seen.size
+    counts = np.bincount(seen, minlength=len(rows)).astype(float)
+    often = expected >= 20
+    both = [np.append(values[often], values[~often].sum()) for values in (counts, expected)]
+    kept = both[1] >= 5
+    return float(stats.chisquare(both[0][kept], both[1][kept] / both[1][kept].sum() * both[0][kept].sum()).pvalue)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("mechanism", CHOICE_MECHANISMS)
+@pytest.mark.parametrize("rows", HISTOGRAMS, ids=str)
+def test_cells_have_the_law_and_not_that_of_another_epsilon_or_lean(rows: list[int], mechanism: str) -> None:
+    choice = law(mechanism)
+    seen = drawn(choice, rows)
+    assert fit(seen, choice, rows) > ALPHA
+    for other in (
+        law(mechanism, Fraction(7, 10), 9), law(mechanism, Fraction(13, 10), 9), law(mechanism, Fraction(1), 6),
+        law(mechanism, Fraction(1), 12),
+    ):  # fmt: skip
+        assert fit(seen, other, rows) < 1e-6
+
+
+@pytest.mark.statistical
+def test_groups_are_chosen_each_for_itself() -> None:
+    """Two histograms in turn: each has its own law, and one says nothing of the other."""
+    choice = law(CHOICE_MECHANISMS[0])
+    both = [[0, 3, 0, 0], [1, 0, 0, 5]]
+    groups = 20_000
+    start = np.cumsum([0, *[1, 2] * (groups // 2)])
+    cell, count = np.tile([1, 0, 3], groups // 2), np.tile([3, 1, 5], groups // 2)
+    seen = choose_leaning(4, start, cell, count, choice, 0, Seeded("in turn"))
+    assert all(fit(seen[place::2], choice, rows) > ALPHA for place, rows in enumerate(both))
+    table = np.histogram2d(seen[0::2], seen[1::2], bins=4)[0]
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    assert stats.chi2_contingency(table).pvalue > ALPHA
+
+
+def test_the_gate_hands_leaning_laws_to_this_sampler_and_takes_spans_apart() -> None:
+    gate = Gate()
+    groups = Groups(pa.table({}), 1, public=True)
+    spans = Histograms(8, np.array([0, 1]), np.array([2]), np.array([5]), np.array([3]))
+    for lean, cell in ((1, 4), (1000, 0)):
+        choice = Choice(ROW, Fraction(1), Fraction(1000), 1, lean=lean)
+        assert gate.choose("q", spans, Fraction(1), choice, groups).tolist() == [cell]
+
+
+def test_what_is_no_leaning_law_is_not_drawn() -> None:
+    one = np.array([0, 1]), np.array([1]), np.array([2])
+    with pytest.raises(Fault):
+        choose_leaning(4, *one, Choice(ROW, Fraction(1), Fraction(1), 2), 0, Seeded("plain"))
+    with pytest.raises(Fault):
+        choose_leaning(MOST_CELLS + 1, *one, law(CHOICE_MECHANISMS[0]), 0, Seeded("many"))

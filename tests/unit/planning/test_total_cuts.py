@@ -1,0 +1,262 @@
+"""`dp.max_total = auto`: the bound on a unit's sums is chosen first, and both steps are one question with one price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import duckdb
+import pytest
+from support.clinic import build
+from support.gates import NoiselessGate
+
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.query import EngineQuery
+from dpsql.errors.exceptions import Fault, Refusal
+from dpsql.ledger import open_ledger
+from dpsql.noise.perturb import Gate
+from dpsql.planning.total_cuts import DOUBLINGS
+from dpsql.policy import load_policy
+from dpsql.pricing.total_cuts import STEPS, cut_at, last_cell, units_above
+from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.reuse.store import open_releases
+from dpsql.session.session import Session
+from dpsql.tuning import Tuning
+
+SUM = "SELECT SUM(cost) AS s FROM visits"
+BY_REGION = "SELECT region, SUM(cost) AS s, COUNT(*) AS n FROM visits JOIN patients USING (patient_id) GROUP BY region"
+
+
+class Noted(DuckDBEngine):
+    """The real engine, which notes what was spent when it was asked, and may fail at one of the questions."""
+
+    session: Session
+    asked: list[tuple[str, EngineQuery]]
+    failing: int = -1
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        self.asked.append((self.session.budget().spent["dataset"]["epsilon"], query))
+        if len(self.asked) - 1 == self.failing:
+            query = replace(query, sql="SELECT CAST('secret-cell-4711' AS INTEGER)")
+        return super().run(query, timeout_seconds)
+
+
+Opener = Callable[..., tuple[Session, Noted]]
+
+
+@pytest.fixture
+def opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    path = build(tmp_path)
+    sessions = []
+
+    def opened(
+        gate: Gate | None = None, create: bool = True, change: Callable[[str], str] = str
+    ) -> tuple[Session, Noted]:
+        path.write_text(change(path.read_text()))
+        policy = load_policy(path)
+        connection = duckdb.connect(policy.source_path() or "", read_only=True)
+        ledger = open_ledger(policy.ledger_url(), policy.dataset, create=create)
+        engine = Noted(connection, policy, "fixed", owned=True)
+        engine.session = Session(policy, engine, ledger, open_releases(ledger), gate=gate)
+        engine.asked = []
+        sessions.append(engine.session)
+        engine.session.execute("SET dp.max_total = auto")
+        return engine.session, engine
+
+    yield opened
+    for session in sessions:
+        session.close()
+
+
+def spent(session: Session) -> str:
+    return session.budget().spent["dataset"]["epsilon"]
+
+
+def rows(session: Session, sql: str) -> list[tuple[Any, ...]]:
+    return list(session.execute(sql).rows())
+
+
+# --- one question in two steps ----------------------------------------------------------------------------------------
+
+
+def test_both_steps_are_one_charge_that_is_reserved_before_the_first(opener: Opener) -> None:
+    session, engine = opener()
+    plan = session.explain(SUM)
+    release = session.execute(SUM)
+    assert [ahead for ahead, _ in engine.asked] == ["1", "1"]
+    assert release.loss == plan.loss and release.loss.epsilon == 1
+    assert [block.loss.epsilon for block in session.plan(session.planner.parse(SUM, None)).price.blocks] == [0.5, 0.5]
+
+
+def test_the_second_text_has_the_bound_that_the_first_released(opener: Opener) -> None:
+    session, engine = opener()
+    (notice,) = [notice for notice in session.execute(SUM).receipt.notices if "max_total = auto" in notice]
+    second = engine.asked[1][1]
+    assert second.released is not None
+    bound = second.released["dp_cut_0"].column(0)[0].as_py()
+    assert repr(bound) in second.sql
+    assert f"adds at most {bound:.4g} in all" in notice
+    (cut,) = session.plan(session.planner.parse(SUM, None)).plan.cuts
+    assert bound in [cut_at(cut, cell) for cell in range(last_cell(cut) + 1)]
+
+
+def test_killed_between_the_steps_it_is_charged_once_and_goes_on(opener: Opener) -> None:
+    session, engine = opener()
+    engine.failing = 1
+    with pytest.raises(Fault) as caught:
+        session.execute(SUM)
+    assert caught.value.charged and "secret" not in caught.value.text() and spent(session) == "1"
+    session, engine = opener(create=False)
+    plan = session.explain(SUM)
+    assert plan.stored == ("dp_totals_0",) and plan.charged.epsilon == 0.5  # the bound was released, and is kept
+    session.execute(SUM)
+    assert len(engine.asked) == 1 and spent(session) == "1.5"
+    assert session.execute(SUM).reused and spent(session) == "1.5"
+
+
+def test_it_is_answered_from_the_store(opener: Opener) -> None:
+    session, _ = opener()
+    first = rows(session, BY_REGION)
+    notices = session.execute(BY_REGION).receipt.notices
+    again, engine = opener(create=False)
+    release = again.execute(BY_REGION)
+    assert list(release.rows()) == first and release.reused and engine.asked == [] and spent(again) == "1"
+    assert [notice for notice in release.receipt.notices if "auto" in notice] == [n for n in notices if "auto" in n]
+
+
+@pytest.mark.parametrize(
+    "sql", [SUM, BY_REGION, "SELECT AVG(cost) AS a, SUM(-cost) AS b, SUM(cost - 20) AS c FROM visits"]
+)
+def test_without_noise_nothing_is_cut(opener: Opener, sql: str) -> None:
+    """The largest total is chosen, and shares of it add up to the sum; a bound is the end of a cell, so no unit is above it."""
+    session, _ = opener(NoiselessGate())
+    with duckdb.connect(session.policy.source_path() or "", read_only=True) as plain:
+        exact = sorted(
+            tuple(v if isinstance(v, (str, int)) else float(v) for v in row) for row in plain.execute(sql).fetchall()
+        )
+    for answered, wanted in zip(sorted(rows(session, sql)), exact, strict=True):
+        for value, other in zip(answered, wanted, strict=True):
+            assert value == (other if isinstance(other, str) else pytest.approx(other, rel=1e-6))
+
+
+def test_sums_of_integers_are_integers(opener: Opener) -> None:
+    session, _ = opener(NoiselessGate())
+    assert rows(session, "SELECT SUM(age) AS s FROM patients") == [(sum(20 + i % 60 for i in range(1000)),)]
+
+
+# --- what is chosen ---------------------------------------------------------------------------------------------------
+
+
+def test_totals_of_all_groups_count_and_tables_by_other_keys_share_one_bound(opener: Opener) -> None:
+    session, _ = opener()
+    plan = session.plan(
+        session.planner.parse(BY_REGION.replace("GROUP BY region", "GROUP BY ROLLUP (region)"), None)
+    ).plan
+    (cut,) = plan.cuts
+    assert cut.readers == ("dp_0", "dp_1") and len(plan.blocks) == 3
+    several = session.plan(
+        session.planner.parse("SELECT SUM(cost), SUM(cost) FILTER (WHERE cost > 10) FROM visits", None)
+    ).plan
+    assert len(several.cuts) == 2
+
+
+def test_counts_and_medians_have_no_bound_to_choose(opener: Opener) -> None:
+    session, _ = opener()
+    for sql in (
+        "SELECT COUNT(*) FROM visits",
+        "SELECT MEDIAN(cost) FROM visits",
+        "SELECT SUM(DISTINCT cost) FROM visits",
+    ):
+        assert session.plan(session.planner.parse(sql, None)).plan.cuts == ()
+
+
+def test_a_bound_of_the_column_is_the_largest_that_is_chosen(opener: Opener) -> None:
+    def bounded(text: str) -> str:
+        return text.replace("cost: {type: real,", "cost: {type: real, max_total: 40,")
+
+    session, _ = opener(NoiselessGate(), change=bounded)
+    (cut,) = session.plan(session.planner.parse(SUM, None)).plan.cuts
+    assert cut.most == 40 and cut_at(cut, last_cell(cut)) == 40
+    with duckdb.connect(session.policy.source_path() or "", read_only=True) as plain:
+        wanted = plain.execute(
+            "SELECT sum(least(40, s))::DOUBLE FROM (SELECT sum(cost) s FROM visits GROUP BY patient_id)"
+        ).fetchone()
+    assert rows(session, SUM)[0] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_the_grid_reaches_from_a_part_of_one_row_to_all_rows_of_a_unit(opener: Opener) -> None:
+    session, _ = opener()
+    (cut,) = session.plan(session.planner.parse(SUM, None)).plan.cuts
+    largest = max(abs(cut.value.facts.lower), abs(cut.value.facts.upper))
+    assert cut.least * 2**DOUBLINGS == largest and cut.most % largest == 0
+    assert cut_at(cut, 0) == float(cut.least) and cut_at(cut, last_cell(cut)) == float(cut.most)
+    assert cut_at(cut, 2 * STEPS) == 4 * float(cut.least)
+    law = session.plan(session.planner.parse(SUM, None)).price.blocks[0].noise.measurements[0].laws[0][1]
+    assert isinstance(law, Choice)
+    above = [units_above(cut, law, cell, 0.05) for cell in range(last_cell(cut) + 1)]
+    assert above == sorted(above, reverse=True) and above[-1] < 40
+
+
+# --- what is said and refused -------------------------------------------------------------------------------------------
+
+
+def test_explain_says_that_noise_follows_from_a_bound_that_is_chosen(opener: Opener) -> None:
+    session, _ = opener()
+    text = session.explain(BY_REGION).to_text()
+    assert "times the bound that is chosen first" in text and "error bars do not hold that" in text
+    details = session.explain(BY_REGION).details()
+    assert "bound on the sum(cost) of a unit" in details and "times that bound" in details
+    mean_line = session.explain("SELECT AVG(cost) AS m, COUNT(*) AS n FROM visits").to_text().splitlines()[0]
+    assert mean_line == "m: error bar comes with the answer"
+    session.execute(BY_REGION)
+    assert (
+        "nothing" in session.explain(BY_REGION).price
+        and "bound that is chosen first" in session.explain(BY_REGION).to_text()
+    )
+
+
+def test_the_option_is_shown_and_put_back(opener: Opener) -> None:
+    session, _ = opener()
+    assert session.options.show()["dp.max_total"] == "auto"
+    session.execute("SET dp.max_total = 12.5")
+    assert session.options.show()["dp.max_total"] == "12.5" and not session.options.cut_totals
+    session.execute("SET dp.max_total = auto")
+    session.execute("RESET dp.max_total")
+    assert session.options.show()["dp.max_total"] == "none" and not session.options.cut_totals
+
+
+@pytest.mark.parametrize(
+    ("option", "slug"), [("dp.target_error = 5", "target_error"), ("dp.threshold = 5", "watch_option")]
+)
+def test_what_needs_to_know_the_noise_before_is_refused(opener: Opener, option: str, slug: str) -> None:
+    session, engine = opener()
+    session.execute(f"SET {option}")
+    with pytest.raises(Refusal) as caught:
+        session.execute(SUM)
+    assert caught.value.slug == slug and not caught.value.charged and engine.asked == [] and spent(session) == "0"
+
+
+def test_tune_measures_the_question_without_its_own_bound(opener: Opener) -> None:
+    session, _ = opener()
+    assert Tuning(session, SUM).plan.outputs
+
+
+# --- how exact it is ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+def test_a_heavy_tail_costs_far_less_than_the_policy_allows(opener: Opener) -> None:
+    """1,000 people with three visits each of a few dozen: within the noise of a bound near the largest totals, and never that
+    of the policy's own. A mean of 30 answers, each of which errs by about two bounds, is compared with half of the latter."""
+    session, _ = opener()
+    session.execute("SET dp.reuse = off")
+    (cut,) = session.plan(session.planner.parse(SUM, None)).plan.cuts
+    with duckdb.connect(session.policy.source_path() or "", read_only=True) as plain:
+        ((exact,),) = plain.execute("SELECT SUM(cost)::DOUBLE FROM visits").fetchall()
+    errors = [abs(rows(session, SUM)[0][0] - exact) for _ in range(30)]
+    assert mean(errors) < float(cut.most) / 4
