@@ -169,8 +169,8 @@ def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock
         assert isinstance(law, Choice)
         if cut.block not in released:
             notices.append(
-                f"{summed}: a part of the price chooses a bound on what one {whose} adds in all, near total number {law.rank} from "
-                "the largest down (dp.max_total = auto); what is above it is left out, and error bars do not hold that"
+                f"{summed}: a part of the price chooses a bound on what one {whose} adds in all, near total number {law.rank} "
+                "from the largest down (dp.max_total = auto); what is above it is left out, and error bars do not hold that"
             )
             continue
         cell = int(released[cut.block].terms[0].values[0])
