@@ -60,6 +60,8 @@ FALL = Fraction(1, 3)
 totals costs noise in proportion to C, so that what such cuts cost on average is about what the lowest of them costs."""
 PRIVATE_GROUPS = 10
 """Groups of private keys are taken to be so many, as nobody knows their number."""
+OFF_VALUES = Fraction(8909, 10_000)
+"""The grid's ends are moved away from round totals, about whose cell engines might differ by the last bit of a logarithm."""
 DOUBLINGS = 24
 """The grid reaches from the largest value of a row, divided by 2 so many times, to the largest total of a unit."""
 
@@ -77,7 +79,7 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
     for number, ((source, value, condition), read_by) in enumerate(readers.items()):
         rows = rows_per_unit(source, policy)
         most = _most_of_a_row(value)
-        least, largest = most / 2**DOUBLINGS, most * rows
+        least, largest = most * OFF_VALUES / 2**DOUBLINGS, most * rows
         if isinstance(value, Column) and value.facts.max_total is not None:
             largest = max(min(largest, value.facts.max_total), least)
         names = tuple(dict.fromkeys(block.name for block in read_by))

@@ -154,10 +154,3 @@ SELECT diagnosis, AVG(nights - 3) FROM visits GROUP BY diagnosis
 -- l1: 1, 1, 1
 -- rows: refused clip_rows
 SELECT ward, SUM(cost) FILTER (WHERE nights > 2) FROM visits GROUP BY ROLLUP(ward)
-
--- query: chosen_of_one_row
--- set: dp.max_total = auto
--- keys: none
--- l1: 1, 1
--- rows: refused clip_rows
-SELECT SUM(age) FROM patients

@@ -257,3 +257,10 @@ patients) AS p WHERE k0 = 'f'
 -- rows: 1
 SELECT r.region, v, k0, (SELECT COUNT(*) FROM patients AS p WHERE p.region = r.region) FROM (SELECT region, population AS v, zone AS k0
 FROM regions) AS r
+
+-- query: total_cut_of_one_row
+-- set: dp.max_total = auto
+-- keys: none
+-- l1: 1, 1
+-- rows: refused clip_rows
+SELECT SUM(age) FROM patients
