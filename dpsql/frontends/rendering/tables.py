@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
+from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def write_table(release: Release, out: TextIO, width: int | None = None, layout:
 def draw(
     names: Sequence[str], columns: Sequence[Sequence[str]], right: Sequence[bool], out: TextIO, width: int | None = None
 ) -> None:
-    """Cells by column as a table; `right` says which columns are numbers."""
+    """Cells by column as a table; `right` says which columns are numbers. What is wider than `width` characters is written one
+    value a line, a single column as paragraphs."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -99,7 +101,10 @@ def draw(
 
     widths = [max([len(name), *map(len, cells)]) for name, cells in zip(names, columns, strict=True)]
     if width is not None and sum(widths) + 2 * len(widths) > width:
-        _write_lines(names, columns, out)
+        if len(names) == 1:
+            _write_wrapped(names[0], columns[0], width, out)
+        else:
+            _write_lines(names, columns, out)
         return
     table = Table(box=box.SIMPLE_HEAD if _writes(out, "─") else box.ASCII2, pad_edge=False, show_edge=False)
     for name, number in zip(names, right, strict=True):
@@ -117,6 +122,13 @@ def _write_lines(names: Sequence[str], columns: Sequence[Sequence[str]], out: Te
     for number, row in enumerate(zip(*columns, strict=True), 1):
         out.write(f"row {number}\n")
         out.writelines(f"  {name:<{wide}}  {cell.strip()}\n" for name, cell in zip(names, row, strict=True))
+
+
+def _write_wrapped(name: str, cells: Sequence[str], width: int, out: TextIO) -> None:
+    """Write the one column of a table, such as EXPLAIN's, as paragraphs: further lines of a cell are indented."""
+    out.write(f"{name}\n")
+    for cell in cells:
+        out.writelines(f"{line}\n" for line in wrap(cell, width, subsequent_indent="  ") or [""])
 
 
 def _writes(out: TextIO, text: str) -> bool:

@@ -141,3 +141,14 @@ def test_a_table_that_does_not_fit_is_written_in_lines(clinic: Clinic) -> None:
     assert narrow.getvalue().startswith("row 1\n  region  north\n  n ")
     plain.seek(0)
     assert "+/-" in plain.read()
+
+
+def test_one_column_that_does_not_fit_is_written_as_paragraphs() -> None:
+    """As EXPLAIN's lines are: each whole, within the width, and told from the next one by its indentation."""
+    cells = ["price: 1.7 % of the budget; 59 questions like this one can still be asked", "short", ""]
+    out = io.StringIO()
+    shown.draw(["privacy_plan"], [cells], [False], out, 40)
+    name, *lines = out.getvalue().split("\n")[:-1]
+    assert name == "privacy_plan" and all(len(line) <= 40 for line in lines)
+    first = next(place for place, line in enumerate(lines) if place and not line.startswith("  "))
+    assert " ".join(line.strip() for line in lines[:first]) == cells[0] and lines[first:] == ["short", ""]
