@@ -653,4 +653,14 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("IS NOT NULL as IS NULL", "exports/question.py", "_condition", "node.args.get('negate')", "False", 'unit/exports/test_estimates.py', 'bars_hold'),
     Mutant("bars of counts forget the other rows", "exports/estimates.py", "_Estimator._half", "self._z * sqrt(max(variance, 0.0)) + max(step, float(np.ptp(parts))) / 2", "0.7 * self._z * sqrt(max(variance, 0.0))", 'unit/exports/test_estimates.py', 'bars_hold'),
     Mutant("bars forget padding rows", "exports/estimates.py", "_Estimator.__init__", "described.rows_missed(1 - wrong * _COUNT_PART) if noisy else 0.0", "0.0", 'unit/exports/test_estimates.py', 'bars_hold'),
+    # comparisons of rows, and products of results
+    Mutant("rows are equal where one value is", "sql/row_comparisons.py", "_equal", "exp.And", "exp.Or", 'unit/sql/test_row_comparisons.py', 'compared_as_in_standard_sql'),
+    Mutant("IN for NOT IN of patterns", "sql/row_comparisons.py", "_replace_patterns", "exp.Not(this=comparison) if negated else comparison", "comparison", 'unit/sql/test_row_comparisons.py', 'lists_of_patterns'),
+    Mutant("ALL as ANY", "sql/row_comparisons.py", "_replace_patterns", "exp.And if every else exp.Or", "exp.Or", 'unit/sql/test_row_comparisons.py', 'lists_of_patterns'),
+    Mutant("rows of a subquery under NOT", "sql/row_comparisons.py", "_keeps_rows", "isinstance(above, (exp.Where, exp.Having, exp.Qualify))", "True", 'unit/sql/test_row_comparisons.py', 'where_null_and_false_differ'),
+    Mutant("names of a question are taken", "sql/row_comparisons.py", "_free_prefix", "prefix in name.this.lower()", "False", 'unit/sql/test_row_comparisons.py', 'names_of_a_question'),
+    Mutant("UNPIVOT keeps NULL", "sql/unpivots.py", "_stacked", "not pivot.args.get('include_nulls')", "False", 'unit/sql/test_unpivots.py', 'rows_are_those'),
+    Mutant("UNPIVOT drops equal rows", "sql/unpivots.py", "_stacked", "exp.Union(this=rows, expression=select, distinct=False)", "exp.Union(this=rows, expression=select, distinct=True)", 'unit/sql/test_unpivots.py', 'rows_are_those'),
+    Mutant("any condition makes a subquery one join", "sql/binder/combined_rows.py", "InnerQueries._together", "named <= fixed", "fixed", 'unit/sql/test_combined_rows.py', 'one_join'),
+    Mutant("no subquery is one join", "sql/binder/combined_rows.py", "InnerQueries._together", "named <= fixed", "False", 'unit/sql/test_combined_rows.py', 'one_join'),
 )  # fmt: skip

@@ -64,15 +64,16 @@ def combined_rows(node: exp.Select, sources: Sources) -> tuple[int, int]:
     return _Steps(node, sources, joins).joined()
 
 
-def _counted(node: exp.Select, bound: Released, inner: Sequence[tuple[int, bool]]) -> Released:
+def _counted(node: exp.Select, bound: Released, inner: Sequence[tuple[int, int | None]]) -> Released:
     """Return what a SELECT over results returns with the number of its rows, and with the rows of all steps up to it.
 
-    `bound.most_rows`: rows before they are grouped. `inner`: the steps of each subquery in an expression, and whether it is the
-    same for every row (else it is taken to run for each). Refuses (many_combinations) too many steps.
+    `bound.most_rows`: rows before they are grouped. `inner`: the steps of each subquery in an expression for one row, and for all
+    rows together (None: it is taken to run for each). Refuses (many_combinations) too many steps.
     """
     rows = bound.most_rows * _grouping_sets(node)
     work = bound.work + (rows if rows > bound.most_rows else 0)
-    work += sum(steps if is_alone else steps * bound.most_rows for steps, is_alone in inner)
+    for steps, together in inner:
+        work += steps * bound.most_rows if together is None else min(steps * bound.most_rows, together)
     if work > MOST_COMBINED:
         raise too_many(work, place(node.expressions[0]) or place(node))
     return _limited(node, replace(bound, most_rows=rows, work=work))
@@ -106,8 +107,9 @@ class InnerQueries:
     """Subqueries in expressions over results: how many steps each has, and which names stand in them."""
 
     def __init__(self) -> None:
-        self._steps: list[tuple[int, bool]] = []
+        self._steps: list[tuple[int, int | None]] = []
         self._names: set[str] = set()
+        self._sources: list[tuple[str, Bound]] = []
         self.rows = 0
         """Rows of the SELECT that was bound last, before they are grouped."""
 
@@ -124,9 +126,36 @@ class InnerQueries:
         finally:
             self._steps = outside
 
-    def add(self, steps: int, is_alone: bool) -> None:
-        """Enter a subquery. `is_alone`: it names no column of the query around it."""
-        self._steps.append((steps, is_alone))
+    def add(self, query: exp.Expr, steps: int, is_alone: bool) -> None:
+        """Enter a subquery, with its steps for one row. `is_alone`: it names no column of the query around it."""
+        self._steps.append((steps, steps if is_alone else self._together(query.unnest())))
+
+    def _together(self, query: exp.Expr) -> int | None:
+        """Return how many steps a subquery has for all rows around it, where it reads one source, and each column that it names
+        of the query around it is equal to a column of that source: then the engine joins the source once with the different
+        values of those columns, of which each row of the source meets one. None for any other subquery."""
+        plain = isinstance(query, exp.Select) and len(list(query.find_all(exp.Query))) == 1
+        if not plain or len(self._sources) != 1:
+            return None
+        alias, source = self._sources[0]
+        if not isinstance(source, Released):
+            return None
+        facts_of = dict(zip(map(str.lower, reversed(source.columns)), reversed(source.column_facts), strict=True))
+
+        def is_outer(column: exp.Column) -> bool:
+            return column.table.lower() != alias.lower() if column.table else column.name.lower() not in facts_of
+
+        fixed: set[str] = set()
+        for part in conjuncts(condition_of(query, "where")):
+            bare = part.unnest()
+            sides = [bare.this.unnest(), bare.expression.unnest()] if isinstance(bare, exp.EQ) else []
+            if all(isinstance(side, exp.Column) for side in sides):
+                for own, outer in (sides, sides[::-1]) if sides else ():
+                    facts = None if is_outer(own) else facts_of.get(own.name.lower())
+                    if is_outer(outer) and facts is not None and facts.type is not Type.REAL:
+                        fixed.add(outer.sql().lower())
+        named = {column.sql().lower() for column in query.find_all(exp.Column) if is_outer(column)}
+        return source.work + source.most_rows if named <= fixed else None
 
     @contextmanager
     def names_inside(self) -> Iterator[Callable[[exp.Expr], bool]]:
@@ -139,6 +168,7 @@ class InnerQueries:
 
     def name(self, node: exp.Select, bound: Sequence[tuple[str, Bound]]) -> None:
         """Enter the sources of a SELECT inside a subquery, their columns, and its own outputs."""
+        self._sources = list(bound)
         self._names |= {item.alias.lower() for item in node.expressions if item.alias}
         for alias, source in bound:
             labels = source.columns if isinstance(source, Released) else [label for label, _ in source.columns]

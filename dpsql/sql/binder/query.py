@@ -415,7 +415,7 @@ class QueryBinder:
         with self._inner.names_inside() as is_alone:
             bound = self.query(node, environment)
             if isinstance(bound, Released):
-                self._inner.add(bound.work + self._inner.rows, is_alone(node))
+                self._inner.add(node, bound.work + self._inner.rows, is_alone(node))
         self._inside -= 1
         if isinstance(bound, Protected):
             raise refuse("raw_rows", position=place(node))

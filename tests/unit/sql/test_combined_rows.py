@@ -74,6 +74,24 @@ def test_a_subquery_that_names_nothing_outside_runs_once() -> None:
     assert bound(of_one_key).work == 122
 
 
+@pytest.mark.parametrize(
+    ("subquery", "work"),
+    [
+        ("n = (SELECT MAX(n) FROM r AS b WHERE b.ward = r.ward)", 124),
+        ("n = (SELECT MAX(n) FROM r AS b WHERE r.ward = (b.ward) AND b.nights > 3)", 124),
+        ("EXISTS (SELECT 1 FROM r AS b WHERE b.ward = r.ward AND b.n > 100)", 124),
+        ("n IN (SELECT b.n + r.nights FROM r AS b WHERE b.nights = r.nights)", 124),
+        ("n > (SELECT AVG(n) FROM r AS b WHERE b.ward = r.ward AND b.nights < r.nights)", 124 * 32),
+        ("n > (SELECT AVG(n) FROM r AS b WHERE b.ward = r.ward OR b.n = 3)", 124 * 124),
+        ("n > (SELECT AVG(b.n) FROM r AS b, (SELECT 1 AS one) AS c WHERE b.ward = r.ward)", 124 * 64),
+        ("n > (SELECT AVG(n) + MAX(r.n) FROM r AS b WHERE b.nights = r.nights)", 124 * 4),
+    ],
+)  # fmt: skip
+def test_a_subquery_of_equal_columns_is_one_join(subquery: str, work: int) -> None:
+    """The engine joins its source once with the different values around it."""
+    assert bound(f"WITH r AS {WARDS} SELECT ward, nights, n FROM r WHERE {subquery}").work == work
+
+
 def written(chance: random.Random) -> str:
     """A list of rows with few values, so that many agree, NULL among them."""
     rows = chance.randrange(1, 12)
