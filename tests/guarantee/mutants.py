@@ -363,7 +363,7 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     Mutant("no value of an outer join is missing", "sql/binder/combined_rows.py", "_Steps._values", "source.most_rows + (not all(self.inner))", "source.most_rows", 'unit/sql/test_combined_rows.py', 'than_its_bound'),
     Mutant("NULL stands in one row", "sql/binder/combined_rows.py", "values_of", "null_repeats and facts.nullable", "False", 'unit/sql/test_combined_rows.py', 'than_its_bound'),
     Mutant("a product is as long as its parts", "sql/binder/combined_rows.py", "_Steps._pairs", "self.rows * self._partners(number)", "self.rows + self._partners(number)", 'unit/sql/test_combined_rows.py', 'than_its_bound'),
-    Mutant("a correlated subquery runs once", "sql/binder/combined_rows.py", "_counted", "steps if is_alone else steps * bound.most_rows", "steps", REFUSALS, 'correlated_subquery_for_each'),
+    Mutant("a correlated subquery runs once", "sql/binder/combined_rows.py", "_counted", "steps * bound.most_rows if together is None else min(steps * bound.most_rows, together)", "steps", REFUSALS, 'correlated_subquery_for_each'),
     Mutant("a union has the rows of one side", "sql/binder/combined_rows.py", "united_rows", "sum((side.most_rows for side in sides))", "max((side.most_rows for side in sides))", REFUSALS, 'unions_that_double'),
     Mutant("a rollup has one row for each key", "sql/binder/result_facts.py", "over_block", "{frozenset((key.name for key in keys))} if sets == 1 else set()", "{frozenset((key.name for key in keys))}", REFUSALS, 'join-rollup'),
     Mutant("any result is one value", "sql/binder/query.py", "QueryBinder.value", "not bound.unique >= results.ONE_ROW", "bound.unique is None", REFUSALS, 'several_rows'),

@@ -134,8 +134,7 @@ class InnerQueries:
         """Return how many steps a subquery has for all rows around it, where it reads one source, and each column that it names
         of the query around it is equal to a column of that source: then the engine joins the source once with the different
         values of those columns, of which each row of the source meets one. None for any other subquery."""
-        plain = isinstance(query, exp.Select) and len(list(query.find_all(exp.Query))) == 1
-        if not plain or len(self._sources) != 1:
+        if not isinstance(query, exp.Select) or len(list(query.find_all(exp.Query))) > 1 or len(self._sources) != 1:
             return None
         alias, source = self._sources[0]
         if not isinstance(source, Released):
@@ -150,8 +149,8 @@ class InnerQueries:
             bare = part.unnest()
             sides = [bare.this.unnest(), bare.expression.unnest()] if isinstance(bare, exp.EQ) else []
             if all(isinstance(side, exp.Column) for side in sides):
-                for own, outer in (sides, sides[::-1]) if sides else ():
-                    facts = None if is_outer(own) else facts_of.get(own.name.lower())
+                for inside, outer in (sides, sides[::-1]) if sides else ():
+                    facts = None if is_outer(inside) else facts_of.get(inside.name.lower())
                     if is_outer(outer) and facts is not None and facts.type is not Type.REAL:
                         fixed.add(outer.sql().lower())
         named = {column.sql().lower() for column in query.find_all(exp.Column) if is_outer(column)}
