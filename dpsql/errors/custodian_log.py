@@ -75,7 +75,7 @@ def keep_log() -> None:
     to_stderr = os.environ.get("DPSQL_LOG") == "stderr"
     handler: logging.Handler = _StandardError() if to_stderr else CustodianLog()
     handler.setFormatter(JsonLine())
-    for logger in map(logging.getLogger, ("dpsql", "sqlglot", "py.warnings")):
+    for logger in map(logging.getLogger, ("dpsql", "sqlglot", "opentelemetry", "py.warnings")):
         if not any(isinstance(attached, (CustodianLog, _StandardError)) for attached in logger.handlers):
             logger.addHandler(handler)
         logger.propagate = False

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from dpsql.engine.contract import Engine
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.traces import TRACES
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, filled, results_read
@@ -155,9 +156,10 @@ class Planner:
 
     def parse(self, text: SqlText, parameters: Parameters) -> Statement:
         """The statement of a text."""
-        if has_values(parameters) or not isinstance(text, (str, Piece)):
-            return parse(text, parameters)
-        return self._statements.get(as_piece(text).sql, lambda: parse(text))
+        with TRACES.span("parse"):
+            if has_values(parameters) or not isinstance(text, (str, Piece)):
+                return parse(text, parameters)
+            return self._statements.get(as_piece(text).sql, lambda: parse(text))
 
     def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
         """The priced plan of a query (or of what is explained). Raises refusals only."""
@@ -200,7 +202,10 @@ class Planner:
     def _plan(self, statement: Statement, options: Options, policy: Policy) -> Planned:
         if options.min_units is not None and requested(options) is not None:
             raise refuse("min_units", reason=f"noise of {options.mechanism} is added to medians and means alone")
-        return self.priced(statement, bind(statement, policy, options.min_units), options)
+        with TRACES.span("plan"):
+            plan = bind(statement, policy, options.min_units)
+        with TRACES.span("price"):
+            return self.priced(statement, plan, options)
 
     def without_min_units(self, statement: Statement) -> Plan:
         """Return a bound question without its count of units, for comparisons, which show none below a threshold."""

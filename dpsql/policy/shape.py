@@ -357,7 +357,9 @@ class PolicyShape(_Shape):
     witness: Annotated[
         Prose | None, Field(description="file:///FOLDER or postgresql://... on another machine, for the ledger's head")
     ] = None
-    log_sql: Annotated[Truth, Field(description="the server's audit log has the texts of questions")] = False
+    log_sql: Annotated[Truth, Field(description="the server's audit log and traces have the texts of questions")] = (
+        False
+    )
     csv: Annotated[CsvShape | None, Field(description="how all CSV files are written")] = None
     tables: dict[Name, TableShape]
     description: Prose = ""

@@ -274,7 +274,7 @@ class Policy:
 
     `data_version` is the owner's own name for the state of the data; None: the source's files tell when it changed.
     `witness` is the place on another machine that keeps the ledger's head as well: file:///FOLDER or postgresql://...
-    `log_sql`: whether the server's audit log has the texts of questions.
+    `log_sql`: whether the server's audit log and traces have the texts of questions.
     `asker` is the analyst whose access applies (`of_analyst`), None where all tables are visible. `tables` are those of the
     file; `visible` what the asker can name of them.
     `timing` is "plain", "padded" or "constant", and `constant_seconds` the time at which every question is answered under

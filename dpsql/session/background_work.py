@@ -14,11 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import refuse
+from dpsql.errors.traces import TRACES
 from dpsql.session.response_times import Pace
 from dpsql.session.source_breaker import SourceBreaker
 
@@ -56,7 +58,8 @@ class Work:
     def start(self, measure: Callable[[], Release]) -> None:
         """Measure in a daemon thread: at the end of the process `MeasurementQueue` stops running queries, and nothing else is
         waited for."""
-        threading.Thread(target=self._run, args=(measure,), name="dpsql-measure", daemon=True).start()
+        run = TRACES.carried(partial(self._run, measure))
+        threading.Thread(target=run, name="dpsql-measure", daemon=True).start()
 
     def _run(self, measure: Callable[[], Release]) -> None:
         try:

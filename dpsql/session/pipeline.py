@@ -16,6 +16,7 @@ from operator import is_
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.emit.measurements import SUMS, queries
 from dpsql.errors.exceptions import Error, Fault, refuse
+from dpsql.errors.traces import TRACES
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.account import Account
 from dpsql.ledger.records import charge_id
@@ -129,9 +130,10 @@ def _answered(context: SessionContext, planned: Planned, stored: list[PaidBlock 
     released = tuple(part for part in stored if part is not None)
     if released and not missing:
         receipt_id = released[0].receipt
-    return _release(
-        context, planned, released, loss, receipt_id, reused=bool(blocks) and not missing, accounts=accounts
-    )
+    with TRACES.span("answer"):
+        return _release(
+            context, planned, released, loss, receipt_id, reused=bool(blocks) and not missing, accounts=accounts
+        )
 
 
 def require_readable(context: SessionContext, planned: Planned, missing: Sequence[int]) -> None:
@@ -162,7 +164,7 @@ def reserve(context: SessionContext, receipt_id: str, loss: PrivacyLoss, planned
         )
         return context.ledger.reserve(request)
 
-    with work.begun():
+    with TRACES.span("reserve"), work.begun():
         return context.accounts.in_present_window(charge)
 
 
@@ -213,12 +215,13 @@ class MissingBlocks:
     def exact(self, index: int) -> dict[str, ExactAnswer]:
         """Run the engine's queries of one block over the data; by name, sealed."""
         most_seconds = self._context.policy.per_query.timeout_seconds
-        return {
-            name: self._context.engine.run(
-                self._request.stages.with_results(query), self._request.work.pace.left(most_seconds)
-            )
-            for name, query in self._queries[index].items()
-        }
+        with TRACES.span("engine"):
+            return {
+                name: self._context.engine.run(
+                    self._request.stages.with_results(query), self._request.work.pace.left(most_seconds)
+                )
+                for name, query in self._queries[index].items()
+            }
 
     def _measure(self, index: int) -> None:
         """Measure one block, add noise, store it."""
@@ -231,16 +234,18 @@ class MissingBlocks:
         # read.
         exact = self.exact(index) if is_charged(priced) else {}
         sums = exact[SUMS] if SUMS in exact else unmoved(priced.noise)
-        noisy = perturb(sums, priced.noise, context.gate, exact)
+        with TRACES.span("noise"):
+            noisy = perturb(sums, priced.noise, context.gate, exact)
         work.require_open()
-        self._stored[index] = context.stored_releases.keep(
-            self._planned,
-            index,
-            noisy,
-            receipt=self._receipt_id,
-            version=self._versions[index],
-            request_id=self._request.id,
-        )
+        with TRACES.span("store"):
+            self._stored[index] = context.stored_releases.keep(
+                self._planned,
+                index,
+                noisy,
+                receipt=self._receipt_id,
+                version=self._versions[index],
+                request_id=self._request.id,
+            )
 
 
 def check_promises(context: SessionContext, source: Relation) -> None:
@@ -248,9 +253,10 @@ def check_promises(context: SessionContext, source: Relation) -> None:
     (privacy.md 3)."""
     emitter = context.emitter()
     for promise in sorted(promises(source, context.policy), key=repr):
-        if not context.engine.holds(emitter.promise(promise)):
-            columns = ", ".join(promise.columns)
-            raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
+        with TRACES.span("promises"):
+            if not context.engine.holds(emitter.promise(promise)):
+                columns = ", ".join(promise.columns)
+                raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
 
 
 def _release(

@@ -13,6 +13,7 @@ from copy import copy
 from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.traces import TRACES
 from dpsql.ledger.ledger import Ledger
 from dpsql.noise.perturb import Gate
 from dpsql.plan.stability import tables
@@ -211,7 +212,8 @@ class Session:
         """Return the columns of a planned question. Raises the refusals of its public remainder, before any charge."""
         if planned.options.threshold is not None:
             return watches.columns(self.context, planned)
-        return rehearse(self.planner, self.sandbox, planned)
+        with TRACES.span("rehearse"):
+            return rehearse(self.planner, self.sandbox, planned)
 
     def expect_comparisons(self, questions: Sequence[Planned], options: Options) -> None:
         """Say which questions the watch named by `options` will compare: a run has noise for all of them, whichever begins it.

@@ -165,6 +165,13 @@ register(
     "allow fewer with --connections, or raise the limit (ulimit -n, LimitNOFILE)",
     InterfaceError,
 )
+register(
+    "traces_missing",
+    "58P01",
+    "traces need the SDK of OpenTelemetry, which is not installed",
+    "install it with the extra: pip install 'dpsql[otel]'",
+    InterfaceError,
+)
 register("user_unknown", "22023", "{name} has no login", "logins: {known}", InterfaceError)
 register(
     "policy_changed",

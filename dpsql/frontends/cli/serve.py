@@ -17,6 +17,7 @@ import click
 
 from dpsql.errors.audit_log import audit
 from dpsql.errors.exceptions import Error, Exit, refuse
+from dpsql.errors.traces import TRACES
 from dpsql.frontends.cli.shared import FiniteRange, policy_option
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
     "--concurrency-per-user", type=click.IntRange(1, 256), help="Of these, one user's; all but one if left out."
 )
 @click.option("--status", metavar="HOST:PORT", help="Your own port: GET /healthz, /readyz, /metrics. Not for analysts.")
+@click.option("--traces", is_flag=True, help="Send durations of phases to your OpenTelemetry collector (OTEL_...).")
 @click.option(
     "--drain-seconds", default=30.0, show_default=True, type=FiniteRange(0, 3600),
     help="How long questions that run are waited for at the end.",
@@ -57,7 +59,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def serve(
     policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
     connections: int, concurrency: int, concurrency_per_user: int | None,
-    drain_seconds: float, status: str | None,
+    drain_seconds: float, status: str | None, traces: bool,
 ) -> None:  # fmt: skip
     """Answer BI tools as a PostgreSQL server would; the database has the name of the data set."""
     from dpsql.frontends.pgwire.limits import Limits
@@ -66,6 +68,8 @@ def serve(
     host, port = _address(listen)
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
+    if traces:
+        TRACES.start()
     state = open_server_state(policy)
     try:
         tls = _tls(state, host, tls_cert, tls_key, tls_self_signed)
@@ -87,6 +91,7 @@ def serve(
         state.engine.close()
         state.store.close()
         state.ledger.close()
+        TRACES.stop()
 
 
 def _leave(state: ServerState, left: int) -> NoReturn:

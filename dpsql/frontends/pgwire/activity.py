@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.audit_log import audit
 from dpsql.errors.exceptions import BudgetRefusal, Error, Fault, InternalError
+from dpsql.errors.traces import TRACES
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
@@ -28,7 +29,7 @@ class Activity:
     """Counts of one server. Thread-safe."""
 
     def __init__(self, log_sql: bool = False) -> None:
-        """`log_sql`: whether the audit log has the texts of questions, without the values of parameters."""
+        """`log_sql`: whether audit log and traces have the texts of questions, without the values of parameters."""
         self.log_sql = log_sql
         self._lock = threading.Lock()
         self._outcomes: Counter[str] = Counter()
@@ -38,8 +39,10 @@ class Activity:
     def answered(self, user: str, release: Release, seconds: float, sql: str | None = None) -> None:
         """Count an answer about data that took `seconds`; the audit log has a line for each charge."""
         receipt = release.receipt
+        outcome = "stored" if receipt.reused else "measured"
+        TRACES.note(user=user, outcome=outcome, receipt=receipt.id, sql=sql if self.log_sql else None)
         with self._lock:
-            self._outcomes["stored" if receipt.reused else "measured"] += 1
+            self._outcomes[outcome] += 1
             if receipt.reused:
                 self._buckets[bisect_left(BUCKETS, seconds)] += 1
                 self._seconds += seconds
@@ -49,15 +52,15 @@ class Activity:
     def failed(self, user: str, error: Error, sql: str | None = None) -> None:
         """Count a question that was not answered."""
         outcome = outcome_of(error)
+        facts: dict[str, str | bool | None] = {
+            "slug": error.slug,
+            "charged": error.charged,
+            "sql": sql if self.log_sql else None,
+        }
+        TRACES.note(user=user, outcome=outcome, **facts)
         with self._lock:
             self._outcomes[outcome] += 1
-        audit(
-            outcome.replace(" ", "_"),
-            user=user,
-            slug=error.slug,
-            charged=error.charged,
-            sql=sql if self.log_sql else None,
-        )
+        audit(outcome.replace(" ", "_"), user=user, **facts)
 
     def outcomes(self) -> dict[str, int]:
         """Return the number of questions by outcome."""

@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.traces import TRACES
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.activity import Activity
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
@@ -218,22 +219,28 @@ class Questions:
         values, as a value that stands in for a parameter may be one that cannot stand there."""
         if prepared.kind not in ("data", "catalog"):
             return
-        try:
-            fields = self._described(prepared, None)
-        except Error as error:
-            if error.slug in _NAME_ERRORS:
-                self._activity.failed(self._place.user, error, prepared.piece.sql)
-                raise
-        else:
-            if not prepared.oids:
-                prepared.fields = fields
+        with self._trace(prepared):
+            try:
+                fields = self._described(prepared, None)
+            except Error as error:
+                if error.slug in _NAME_ERRORS:
+                    self._activity.failed(self._place.user, error, prepared.piece.sql)
+                    raise
+            else:
+                if not prepared.oids:
+                    prepared.fields = fields
 
     def describe(self, prepared: PreparedStatement, values: Sequence[Any] | None = None) -> tuple[ResultField, ...]:
         """The columns of a question, remembered; `values` stand in for parameters whose values are not known yet."""
         if prepared.fields is None:
-            with self._counting_refusals(prepared.piece) if prepared.kind == "data" else nullcontext():
+            counting = self._counting_refusals(prepared.piece) if prepared.kind == "data" else nullcontext()
+            with self._trace(prepared), counting:
                 prepared.fields = self._described(prepared, values)
         return prepared.fields
+
+    def _trace(self, prepared: PreparedStatement) -> AbstractContextManager[None]:
+        """Return the trace of a question about data whose columns are asked for before it is run."""
+        return TRACES.span("describe") if prepared.kind == "data" else nullcontext()
 
     def _described(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
         if prepared.kind == "types":
@@ -259,7 +266,11 @@ class Questions:
             return _answer(type_tree(values[0] if values else []))
         if prepared.kind == "catalog":
             return _answer(self._run_catalog(prepared, values))
-        with self.stop.running(self.session.interrupt, self.settings.statement_seconds()):
+        with (
+            TRACES.span("question"),
+            self.stop.running(self.session.interrupt, self.settings.statement_seconds()),
+        ):
+            TRACES.note(user=self._place.user, project=self.session.options.project, door="wire")
             started = time.monotonic()
             try:
                 release = self._execute(prepared.piece, list(values) or None)

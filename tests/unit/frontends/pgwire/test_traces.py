@@ -1,0 +1,200 @@
+"""Traces for the owner: the phases of each question, without texts, messages of errors or anything from a row."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.raw_client import SYNC, Client, bind, describe, execute, parse
+from support.served_clinic import PASSWORD, Served, build_clinic, serving
+
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.errors.exceptions import Error
+from dpsql.errors.traces import TRACES, Traces
+from dpsql.frontends.cli.serve import open_server_state
+
+sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra dpsql[otel]")
+memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter", reason="the extra dpsql[otel]")
+
+COUNTED = "SELECT sex, COUNT(*) AS n FROM patients WHERE age > 33 GROUP BY sex"
+CELL = "secret-cell-4711"
+FACTS = {"dpsql.user", "dpsql.project", "dpsql.door", "dpsql.outcome", "dpsql.slug", "dpsql.charged", "dpsql.receipt",
+         "error.type"}  # fmt: skip
+"""Everything that a span may say of a question whose text the policy does not release to logs."""
+
+
+class Spans:
+    """The spans of questions that were traced into memory, each as its name, parent, trace and facts."""
+
+    def __init__(self) -> None:
+        self.exporter = memory.InMemorySpanExporter()
+
+    @property
+    def ended(self) -> list[Any]:
+        return list(self.exporter.get_finished_spans())
+
+    def roots(self) -> list[Any]:
+        """Whole questions, in the order in which they ended."""
+        return [span for span in self.ended if span.parent is None]
+
+    def phases(self, root: Any) -> list[str]:
+        """What was done for a question, in the order in which it ended."""
+        mine = [span for span in self.ended if span.context.trace_id == root.context.trace_id and span is not root]
+        assert all(span.parent.span_id == root.context.span_id for span in mine), "phases are of their question"
+        return [span.name for span in mine]
+
+    def text(self) -> str:
+        """Everything that an exporter is given."""
+        return "".join(span.to_json() for span in self.ended)
+
+
+@pytest.fixture
+def spans() -> Iterator[Spans]:
+    recorded = Spans()
+    TRACES.start(sdk.SimpleSpanProcessor(recorded.exporter))
+    try:
+        yield recorded
+    finally:
+        TRACES.stop()
+
+
+@pytest.fixture
+def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Served:
+    built = build_clinic(tmp_path)
+    monkeypatch.setenv("DPSQL_STATE", str(built.state))
+    return built
+
+
+def ask(clinic: Served, *questions: str) -> None:
+    with serving(open_server_state(clinic.policy)) as port:
+        client = Client(port)
+        client.login("research", PASSWORD, "nafld")
+        for sql in questions:
+            client.query(sql)
+
+
+def test_answered_stored_and_refused_questions_have_their_phases(clinic: Served, spans: Spans) -> None:
+    ask(clinic, COUNTED, COUNTED, "SELECT age FROM patients", "SELECT 1", "SHOW server_version")
+    measured, stored, refused = spans.roots()
+    assert {root.name for root in spans.roots()} == {"question"}
+    assert [(root.attributes["dpsql.outcome"], root.attributes["dpsql.user"]) for root in spans.roots()] == [
+        ("measured", "research"), ("stored", "research"), ("refused", "research")]  # fmt: skip
+    assert spans.phases(measured) == [
+        "parse", "plan", "price", "rehearse", "reserve", "engine", "noise", "store", "answer"]  # fmt: skip
+    assert spans.phases(stored) == ["parse", "rehearse", "answer"]
+    assert spans.phases(refused) == ["parse", "plan"]
+    assert refused.attributes["dpsql.slug"] == "raw_rows" and refused.attributes["dpsql.charged"] is False
+    assert measured.attributes["dpsql.receipt"] in clinic.charged()[-1]["id"]
+    assert all(set(span.attributes) <= FACTS and not span.events for span in spans.ended)
+    assert "SELECT" not in spans.text() and "patients" not in spans.text()
+
+
+def test_a_failure_says_no_word_of_the_engine(clinic: Served, spans: Spans, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = DuckDBEngine.run
+
+    def failing(engine: DuckDBEngine, query: Any, seconds: float | None = None) -> Any:
+        return run(engine, replace(query, sql=f"SELECT CAST('{CELL}' AS INTEGER)"), seconds)
+
+    monkeypatch.setattr(DuckDBEngine, "run", failing)
+    ask(clinic, COUNTED)
+    (failed,) = spans.roots()
+    assert failed.attributes["dpsql.outcome"] == "fault" and failed.attributes["dpsql.charged"] is True
+    assert spans.phases(failed)[-2:] == ["reserve", "engine"]
+    (engine,) = (span for span in spans.ended if span.name == "engine")
+    assert engine.attributes == {"error.type": "engine_failed"} and not engine.status.is_ok
+    assert not any(span.events or span.status.description for span in spans.ended)
+    assert CELL not in spans.text() and "CAST" not in spans.text()
+
+
+def test_what_is_planned_before_it_is_run_has_a_trace_of_its_own(clinic: Served, spans: Spans) -> None:
+    with serving(open_server_state(clinic.policy)) as port:
+        client = Client(port)
+        client.login("research", PASSWORD, "nafld")
+        for sql in ("SELECT COUNT(shoe) FROM patients", "SELECT n FROM patients, pg_class", COUNTED):
+            client.send(parse(sql), bind(), describe(b"P"), execute(), SYNC)
+            while client.read()[0] != b"Z":  # type: ignore[index]
+                pass
+    outcomes = [(root.name, root.attributes.get("dpsql.slug")) for root in spans.roots()]
+    assert outcomes[:2] == [("describe", "unknown_column"), ("question", "catalog_mixed")]
+    assert spans.roots()[-1].attributes["dpsql.outcome"] == "measured"
+    assert "shoe" not in spans.text()
+
+
+def test_texts_are_there_where_the_policy_lets_logs_have_them(clinic: Served, spans: Spans) -> None:
+    clinic.policy.write_text(f"log_sql: true\n{clinic.policy.read_text()}")
+    long = f"SELECT COUNT(*) FROM nowhere WHERE x = '{'y' * 3_000}'"
+    ask(clinic, COUNTED, long)
+    assert [root.attributes["dpsql.sql"] for root in spans.roots()] == [COUNTED, long[:2_000]]
+
+
+def test_an_analyst_sees_nothing_of_traces(clinic: Served, spans: Spans) -> None:
+    with serving(open_server_state(clinic.policy)) as port:
+        client = Client(port)
+        client.login("research", PASSWORD, "nafld")
+        told = repr(client.query(COUNTED)) + repr(client.query("SHOW ALL"))
+    identities = {format(span.context.trace_id, "032x") for span in spans.ended}
+    assert identities and not any(identity in told for identity in identities)
+    assert "traceparent" not in told and "otel" not in told.lower()
+
+
+def test_nothing_of_the_library_is_loaded_unless_traces_are_asked_for(clinic: Served) -> None:
+    code = (
+        "import sys, dpsql.frontends.cli.serve, dpsql.frontends.pgwire.server\n"
+        "from dpsql.session.opening import open_session\n"
+        f"with open_session({str(clinic.policy)!r}) as session: session.execute({COUNTED!r})\n"
+        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
+
+
+def test_without_the_extra_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    with pytest.raises(Error) as refusal:
+        Traces().start()
+    assert refusal.value.slug == "traces_missing" and "dpsql[otel]" in refusal.value.hint
+
+
+class Collector(BaseHTTPRequestHandler):
+    """A collector of the owner, which keeps what it is sent."""
+
+    sent: list[tuple[str, bytes]]
+
+    def do_POST(self) -> None:
+        self.sent.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        return
+
+
+def test_a_server_sends_traces_where_the_environment_says(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    Collector.sent = []
+    with HTTPServer(("127.0.0.1", 0), Collector) as collector:
+        threading.Thread(target=collector.serve_forever, daemon=True).start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+        monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=clinic-test")
+        served = Served(clinic.policy, clinic.state, ("--traces",)).start()
+        served.client().query(COUNTED)
+        assert served.stop() == 0
+        collector.shutdown()
+    assert {path for path, _ in Collector.sent} == {"/v1/traces"}
+    body = b"".join(body for _, body in Collector.sent)
+    assert all(word in body for word in (b"question", b"engine", b"noise", b"service.name", b"dpsql", b"clinic-test"))
+    assert b"SELECT" not in body and str(clinic.policy).encode() not in body
+
+
+def test_a_server_without_its_collector_answers_and_ends(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    served = Served(clinic.policy, clinic.state, ("--traces",)).start()
+    assert any(kind == b"D" for kind, _ in served.client().query(COUNTED))
+    assert served.stop() == 0
