@@ -12,6 +12,9 @@ from dpsql.privacy.mechanisms.exponential import Choice
 
 STEPS = 4
 """Cells of the grid of bounds for each doubling: a bound is at most 19 % above the total that it is chosen for."""
+LOW_CELLS = 12
+"""Where too few units have values for the choice to follow them, it is of the lowest so many cells in 98 of 100 cases: weights
+of cells fall by exp(-1/3) from each to the next (`planning.total_cuts.FALL`)."""
 
 
 def share_of(cut: TotalCut) -> Expr:

@@ -16,7 +16,7 @@ from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PlannedOutput, tile_count, tile_lines
 from dpsql.pricing.explained_sums import TIMES_THE_CUT
 from dpsql.pricing.options import Options
-from dpsql.pricing.total_cuts import cut_at, units_above
+from dpsql.pricing.total_cuts import LOW_CELLS, cut_at, units_above
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.release.release import OutputColumn
@@ -167,20 +167,28 @@ def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock
         summed = f"sum({expression_text(cut.value)})"
         ((_, law),) = priced[cut.block].noise.measurements[0].laws
         assert isinstance(law, Choice)
+        missed = 1 - float(planned.options.confidence)
+        most_above = units_above(cut, law, 0, missed)
         if cut.block not in released:
             notices.append(
                 f"{summed}: a part of the price chooses a bound on what one {whose} adds in all, near total number {law.rank} "
-                "from the largest down (dp.max_total = auto); what is above it is left out, and error bars do not hold that"
+                "from the largest down (dp.max_total = auto); what is above it is left out, and error bars do not hold that; "
+                f"where fewer than about {most_above:,} have values, that may be nearly all"
             )
             continue
         cell = int(released[cut.block].terms[0].values[0])
-        missed = 1 - float(planned.options.confidence)
         above = units_above(cut, law, cell, missed)
         notices.append(
             f"{summed}: one {whose} adds at most {cut_at(cut, cell):.4g} in all, a bound that was chosen for this answer "
             f"(dp.max_total = auto); of at most {above:,} who have more ({_confidence_text(planned.options)}), the rest is left "
             "out, and error bars do not hold that"
         )
+        if cell < LOW_CELLS:
+            notices.append(
+                f"{summed}: that bound is near the lowest there is, {cut_at(cut, 0):.4g}, as happens where fewer than about "
+                f"{most_above:,} have values: nearly all of the sum may be left out. SET dp.max_total = a number, or a larger "
+                "dp.epsilon"
+            )
     return tuple(notices)
 
 

@@ -220,6 +220,19 @@ def test_explain_says_that_noise_follows_from_a_bound_that_is_chosen(opener: Ope
     )
 
 
+def test_a_bound_that_too_few_people_chose_is_told(opener: Opener) -> None:
+    """15 people at epsilon 1: a bound that follows them is hardly ever chosen, and any but the lowest twelve in
+    two of 100; of five answers without a notice in each something is amiss."""
+    session, _ = opener()
+    session.execute("SET dp.reuse = off")
+    few = f"{SUM} WHERE patient_id < 15"
+    assert "fewer than about 176" in session.explain(few).to_text()
+    answers = [session.execute(few).receipt.notices for _ in range(5)]
+    assert any("near the lowest there is" in notice for notices in answers for notice in notices)
+    many = session.execute(SUM).receipt.notices
+    assert not any("near the lowest there is" in notice for notice in many)
+
+
 def test_the_option_is_shown_and_put_back(opener: Opener) -> None:
     session, _ = opener()
     assert session.options.show()["dp.max_total"] == "auto"
