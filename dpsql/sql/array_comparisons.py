@@ -67,10 +67,10 @@ def _number(item: exp.Expr) -> exp.Expr:
     return exp.Neg(this=number) if item.name.startswith("-") else number
 
 
-_ITEM = re.compile(
-    r'''\s*+(?:"((?:[^"\\]|\\.)*+)"|((?:[^"\\{},\s]|\\.|\s++(?![,}]))++))\s*+(,|\}$)''', re.DOTALL
-)  # fmt: skip
-"""One item and what follows it. Possessive throughout: an item that does not fit is not tried in other ways."""
+_BARE = r"(?:[^\"\\{},\s]|\\.)+"
+_ITEM = re.compile(rf"""\s*(?:"((?:[^"\\]|\\.)*)"|({_BARE}(?:\s+{_BARE})*))\s*(,|\}}$)""", re.DOTALL)
+"""One item and what follows it. A text can be divided into these parts in one way only, so that one that does not fit is refused
+in a time like its length. (Possessive quantifiers would say so, but early releases of Python 3.11 match them wrongly.)"""
 
 
 def read_list(text: str) -> list[str | None] | None:

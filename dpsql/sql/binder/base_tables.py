@@ -59,7 +59,12 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
         names, facts = tuple(column.name for column in scan.columns), tuple(column.facts for column in scan.columns)
         rows = Protected(scan, tuple((column.name, column) for column in scan.columns))
         most_rows = UNCOUNTED if table.row_count is None else table.row_count
-        return Released(named_table(entry.name), names, facts, rows=rows, most_rows=most_rows)
+        declared = frozenset(
+            frozenset(map(names.index, keys))
+            for keys in (table.primary_key, *table.unique)
+            if keys and set(keys) <= set(names)
+        )
+        return Released(named_table(entry.name), names, facts, rows=rows, most_rows=most_rows, declared=declared)
     unit_column = None if policy.unit_joins(name) else policy.unit_column(name)
     return _protected(policy.tables[name], tuple(table.columns), policy.row_filter(name), unit_column)
 

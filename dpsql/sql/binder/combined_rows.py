@@ -131,30 +131,33 @@ class InnerQueries:
         self._steps.append((steps, steps if is_alone else self._together(query.unnest())))
 
     def _together(self, query: exp.Expr) -> int | None:
-        """Return how many steps a subquery has for all rows around it, where it reads one source, and each column that it names
-        of the query around it is equal to a column of that source: then the engine joins the source once with the different
-        values of those columns, of which each row of the source meets one. None for any other subquery."""
-        if not isinstance(query, exp.Select) or len(list(query.find_all(exp.Query))) > 1 or len(self._sources) != 1:
+        """Return how many steps a subquery has for all rows around it, where each column that it names of the query around it is
+        equal to a column of its own: then the engine joins its sources once with the different values of those columns, of which
+        each of their rows meets one. Where it has several sources, nothing else of it may name a column around it. None for any
+        other subquery."""
+        if not isinstance(query, exp.Select) or len(list(query.find_all(exp.Query))) > 1:
             return None
-        alias, source = self._sources[0]
-        if not isinstance(source, Released):
+        sources = [(alias, source) for alias, source in self._sources if isinstance(source, Released)]
+        if len(sources) < len(self._sources) or not sources:
             return None
-        facts_of = dict(zip(map(str.lower, reversed(source.columns)), reversed(source.column_facts), strict=True))
-
-        def is_outer(column: exp.Column) -> bool:
-            return column.table.lower() != alias.lower() if column.table else column.name.lower() not in facts_of
-
+        columns = _OwnColumns(sources)
         fixed: set[str] = set()
+        unrelated = []
         for part in conjuncts(condition_of(query, "where")):
-            bare = part.unnest()
-            sides = [bare.this.unnest(), bare.expression.unnest()] if isinstance(bare, exp.EQ) else []
-            if all(isinstance(side, exp.Column) for side in sides):
-                for inside, outer in (sides, sides[::-1]) if sides else ():
-                    facts = None if is_outer(inside) else facts_of.get(inside.name.lower())
-                    if is_outer(outer) and facts is not None and facts.type is not Type.REAL:
-                        fixed.add(outer.sql().lower())
-        named = {column.sql().lower() for column in query.find_all(exp.Column) if is_outer(column)}
-        return source.work + source.most_rows if named <= fixed else None
+            around = columns.fixed_outer(part.unnest())
+            fixed |= around
+            unrelated += [] if around else [part]
+        work = sum(source.work for _, source in sources)
+        if len(sources) == 1:
+            return work + sources[0][1].most_rows if columns.outer_names(query) <= fixed else None
+        alone = query.copy()
+        alone.set("where", exp.Where(this=exp.and_(*unrelated)) if unrelated else None)
+        if columns.outer_names(alone):
+            return None
+        try:
+            return work + sum(combined_rows(alone, sources))
+        except Error:
+            return None
 
     @contextmanager
     def names_inside(self) -> Iterator[Callable[[exp.Expr], bool]]:
@@ -178,6 +181,36 @@ class InnerQueries:
             f"{column.table.lower()}." if column.table else column.name.lower() for column in query.find_all(exp.Column)
         )
         return all(name in self._names for name in named)
+
+
+class _OwnColumns:
+    """The columns of the sources of a subquery; all others that it names are of the query around it."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._aliases = {alias.lower() for alias, _ in sources}
+        self._facts: dict[str, Facts | None] = {}
+        for alias, source in reversed(sources):
+            for label, facts in zip(reversed(source.columns), reversed(source.column_facts), strict=True):
+                self._facts |= {label.lower(): facts, f"{alias}.{label}".lower(): facts}
+
+    def outer_names(self, node: exp.Expr) -> set[str]:
+        """Return the columns around a subquery that an expression names."""
+        return {column.sql().lower() for column in node.find_all(exp.Column) if self._is_outer(column)}
+
+    def fixed_outer(self, condition: exp.Expr) -> set[str]:
+        """Return the column around the subquery that a condition sets equal to one of its own; none for other conditions."""
+        sides = [condition.this.unnest(), condition.expression.unnest()] if isinstance(condition, exp.EQ) else []
+        if not sides or not all(isinstance(side, exp.Column) for side in sides):
+            return set()
+        for inside, outer in (sides, sides[::-1]):
+            name = f"{inside.table}.{inside.name}" if inside.table else inside.name
+            facts = None if self._is_outer(inside) else self._facts.get(name.lower())
+            if self._is_outer(outer) and facts is not None and facts.type is not Type.REAL:
+                return {outer.sql().lower()}
+        return set()
+
+    def _is_outer(self, column: exp.Column) -> bool:
+        return column.table.lower() not in self._aliases if column.table else column.name.lower() not in self._facts
 
 
 class _Steps:
@@ -256,7 +289,8 @@ class _Steps:
         return min(every, values_of(source.column_facts[position], source.null_repeats) or every)
 
     def _keys(self, number: int) -> list[frozenset[Position]]:
-        return [frozenset((number, position) for position in key) for key in self.sources[number].unique]
+        keys = self.sources[number].unique | self.sources[number].declared
+        return [frozenset((number, position) for position in key) for key in keys]
 
     def _conditions(self, number: int) -> list[Equality]:
         """Return the equalities that hold for every pair with a row of a source."""

@@ -69,6 +69,7 @@ class Released:
     each of which no two rows have the same values (but NULL); an empty set means at most one row. `rows`: of a public table, or
     a plain SELECT from it, the relation with these columns. `most_rows`: how many rows it has at most, `work`: how many all steps
     up to it have (`combined_rows`). `null_repeats`: rows that agree on a set of `unique` may repeat where one of it is NULL.
+    `declared`: sets of positions that the policy calls unique in a public table; only numbers of rows rely on them, unchecked.
     """
 
     tree: exp.Expr
@@ -79,6 +80,7 @@ class Released:
     most_rows: int = 1
     work: int = 0
     null_repeats: bool = False
+    declared: frozenset[frozenset[int]] = frozenset()
 
     @property
     def column_facts(self) -> tuple[Facts | None, ...]:

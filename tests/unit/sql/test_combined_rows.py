@@ -84,6 +84,8 @@ def test_a_subquery_that_names_nothing_outside_runs_once() -> None:
         ("n > (SELECT AVG(n) FROM r AS b WHERE b.ward = r.ward AND b.nights < r.nights)", 124 * 32),
         ("n > (SELECT AVG(n) FROM r AS b WHERE b.ward = r.ward OR b.n = 3)", 124 * 124),
         ("n > (SELECT AVG(b.n) FROM r AS b, (SELECT 1 AS one) AS c WHERE b.ward = r.ward)", 124 * 64),
+        ("n > (SELECT AVG(b.n) FROM r AS b, r AS c WHERE b.ward = c.ward AND b.nights = c.nights AND b.ward = r.ward)", 248),
+        ("n > (SELECT AVG(b.n) FROM r AS b JOIN r AS c ON b.ward = r.ward WHERE c.ward = r.ward)", 124 * 2 * 32 * 32),
         ("n > (SELECT AVG(n) + MAX(r.n) FROM r AS b WHERE b.nights = r.nights)", 124 * 4),
     ],
 )  # fmt: skip
