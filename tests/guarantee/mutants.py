@@ -661,6 +661,8 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("names of a question are taken", "sql/row_comparisons.py", "_free_prefix", "prefix in name.this.lower()", "False", 'unit/sql/test_row_comparisons.py', 'names_of_a_question'),
     Mutant("UNPIVOT keeps NULL", "sql/unpivots.py", "_stacked", "not pivot.args.get('include_nulls')", "False", 'unit/sql/test_unpivots.py', 'rows_are_those'),
     Mutant("UNPIVOT drops equal rows", "sql/unpivots.py", "_stacked", "exp.Union(this=rows, expression=select, distinct=False)", "exp.Union(this=rows, expression=select, distinct=True)", 'unit/sql/test_unpivots.py', 'rows_are_those'),
-    Mutant("any condition makes a subquery one join", "sql/binder/combined_rows.py", "InnerQueries._together", "named <= fixed", "fixed", 'unit/sql/test_combined_rows.py', 'one_join'),
-    Mutant("no subquery is one join", "sql/binder/combined_rows.py", "InnerQueries._together", "named <= fixed", "False", 'unit/sql/test_combined_rows.py', 'one_join'),
+    Mutant("any condition makes a subquery one join", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(query) <= fixed", "fixed", 'unit/sql/test_combined_rows.py', 'one_join'),
+    Mutant("several sources of a subquery may name columns around it", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(alone)", "False", 'unit/sql/test_combined_rows.py', 'one_join'),
+    Mutant("declared keys do not bound products", "sql/binder/combined_rows.py", "_Steps._keys", "self.sources[number].unique | self.sources[number].declared", "self.sources[number].unique", 'answers/test_queries.py', 'q02'),
+    Mutant("no subquery is one join", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(query) <= fixed", "False", 'unit/sql/test_combined_rows.py', 'one_join'),
 )  # fmt: skip
