@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsql.policy import Column, Policy, Table
+from dpsql.policy import Policy, PolicyColumn, Table
 
 MOST_OF_A_TABLE, MOST_OF_A_KIND = 80, 2
 """Questions about one table, and of them those of one kind."""
@@ -126,7 +126,7 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
     yield from _failing(name, table)
 
 
-def _sums(name: str, numbers: list[Column], keys: list[str]) -> Iterator[tuple[str, ...]]:
+def _sums(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterator[tuple[str, ...]]:
     for column in numbers:
         value = _name(column.name)
         yield "sum", f"SELECT SUM({value}) AS s FROM {name}"
@@ -180,7 +180,7 @@ def _listed(name: str, value: str, orders: list[str], keys: list[str]) -> Iterat
         yield "extreme rows", f"SELECT ARG_MAX({value}, {order}) AS k FROM {name}"
 
 
-def _private(name: str, key: str, numbers: list[Column]) -> Iterator[tuple[str, ...]]:
+def _private(name: str, key: str, numbers: list[PolicyColumn]) -> Iterator[tuple[str, ...]]:
     yield "private keys", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}"
     yield "private keys", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", "dp.max_groups = 1"
     yield "distinct values", f"SELECT COUNT(DISTINCT {key}) AS n FROM {name}"
@@ -193,7 +193,7 @@ def _private(name: str, key: str, numbers: list[Column]) -> Iterator[tuple[str, 
         yield "keys of nobody", f"SELECT {key}, SUM({value}) AS s FROM {different} GROUP BY {key}"
 
 
-def _bounded(name: str, numbers: list[Column], keys: list[str]) -> Iterator[tuple[str, ...]]:
+def _bounded(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterator[tuple[str, ...]]:
     """Contribution bounds of a question, where a unit may have more than one row."""
     yield "max_count", f"SELECT COUNT(*) AS n FROM {name}", "dp.max_count = 2"
     for column in numbers:
@@ -212,7 +212,7 @@ def _bounded(name: str, numbers: list[Column], keys: list[str]) -> Iterator[tupl
         yield "max_count", counted, "dp.max_count = 2", "dp.mechanism = 'gaussian'"
 
 
-def _per_unit(name: str, unit: str, keys: list[str], numbers: list[Column]) -> Iterator[tuple[str, ...]]:
+def _per_unit(name: str, unit: str, keys: list[str], numbers: list[PolicyColumn]) -> Iterator[tuple[str, ...]]:
     """Subqueries and windows per privacy unit, and rows of one unit met with each other."""
     yield "per unit", f"SELECT AVG(n) AS mean FROM (SELECT {unit}, COUNT(*) AS n FROM {name} GROUP BY {unit})"
     order = keys[0] if keys else unit
@@ -262,7 +262,7 @@ def _joined(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
                 )
 
 
-def _stages(name: str, keys: list[str], numbers: list[Column]) -> Iterator[tuple[str, ...]]:
+def _stages(name: str, keys: list[str], numbers: list[PolicyColumn]) -> Iterator[tuple[str, ...]]:
     """Blocks that read what an earlier one released."""
     for key in keys:
         often = f"SELECT {key} FROM {name} GROUP BY {key} HAVING COUNT(*) < 60"
@@ -291,25 +291,25 @@ def _failing(name: str, table: Table) -> Iterator[tuple[str, ...]]:
             yield "failing", f"SELECT COUNT(*) AS n FROM {name} WHERE CAST({value} AS TEXT) > '0'"
 
 
-def _is_bounded_number(column: Column) -> bool:
+def _is_bounded_number(column: PolicyColumn) -> bool:
     return column.type in ("integer", "real") and column.lower is not None and column.upper is not None
 
 
-def _has_public_keys(column: Column) -> bool:
+def _has_public_keys(column: PolicyColumn) -> bool:
     return column.domain is not None or column.type == "boolean"
 
 
-def _has_two_signs(column: Column) -> bool:
+def _has_two_signs(column: PolicyColumn) -> bool:
     return float(column.lower or 0) < 0 < float(column.upper or 0)  # type: ignore[arg-type]
 
 
-def _between(column: Column, part: int, parts: int) -> str:
+def _between(column: PolicyColumn, part: int, parts: int) -> str:
     """The value that is `part` of `parts` of the way from the lower bound to the upper one."""
     low, high = float(column.lower or 0), float(column.upper or 0)  # type: ignore[arg-type]
     return _number(column, low + (high - low) * part / parts)
 
 
-def _number(column: Column, value: Any) -> str:
+def _number(column: PolicyColumn, value: Any) -> str:
     return f"{int(value)}" if column.type == "integer" else f"{float(value):.17g}"
 
 

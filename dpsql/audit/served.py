@@ -14,7 +14,7 @@ from dpsql.audit.findings import Finding
 from dpsql.audit.lower_bounds import LowerBound
 from dpsql.audit.questions import Question
 from dpsql.audit.synthetic import PROFILES, Data, Profile, Synthetic, quoted
-from dpsql.policy import Column, Policy, Table
+from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.pricing.pricing import Price
 
 TRIALS = 500
@@ -64,7 +64,7 @@ class PackedTrials:
 
     def __init__(self, policy: Policy, table: Table, seed: int = 0) -> None:
         """`policy`: over tables in memory; `table`: one that `packable` names."""
-        columns = {**table.columns, TRIAL: Column(TRIAL, "integer", 0, TRIALS - 1, nullable=False)}
+        columns = {**table.columns, TRIAL: PolicyColumn(TRIAL, "integer", 0, TRIALS - 1, nullable=False)}
         self.table = replace(table, columns=columns)
         self.policy = replace(policy, tables={**policy.tables, table.name: self.table})
         self.synthetic = Synthetic(self.policy, seed)

@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dpsql.policy import Column, Policy, Table
+from dpsql.policy import Policy, PolicyColumn, Table
 
 Rows = list[dict[str, Any]]
 Data = dict[str, Rows]
@@ -218,7 +218,7 @@ def _arrow(table: Table, rows: Rows) -> pa.Table:
 # --- values ---------------------------------------------------------------------------------------------------------
 
 
-def _value(profile: Profile, place: str, column: Column, index: int, number: int = 0) -> Any:
+def _value(profile: Profile, place: str, column: PolicyColumn, index: int, number: int = 0) -> Any:
     if place in profile.values:
         value = profile.values[place]
         return value[index % len(value)] if isinstance(value, list) else value
@@ -240,7 +240,7 @@ def _value(profile: Profile, place: str, column: Column, index: int, number: int
     return _between_bounds(column, kind, index, drawn(place, number, index))
 
 
-def _between_bounds(column: Column, kind: str, index: int, word: int) -> Any:
+def _between_bounds(column: PolicyColumn, kind: str, index: int, word: int) -> Any:
     """A value of a column with bounds, at them, between them, or far from them; `word`: 64 bits that stand for any value."""
     far = {"beyond": _beyond, "below": _below}.get(kind.split(maxsplit=1)[0])
     if far is not None:
@@ -254,11 +254,11 @@ def _between_bounds(column: Column, kind: str, index: int, word: int) -> Any:
     return _typed(column, column.lower if "low" in kind else column.upper)
 
 
-def _typed(column: Column, value: Any) -> Any:
+def _typed(column: PolicyColumn, value: Any) -> Any:
     return float(value) if column.type == "real" else int(value) if column.type == "integer" else value
 
 
-def _between(column: Column, index: int) -> Any:
+def _between(column: PolicyColumn, index: int) -> Any:
     """The bounds' values in turn, one after the other."""
     low: Any = column.lower
     high: Any = column.upper
@@ -267,7 +267,7 @@ def _between(column: Column, index: int) -> Any:
     return low + timedelta(days=index % ((high - low).days + 1))
 
 
-def _each(column: Column, index: int) -> Any:
+def _each(column: PolicyColumn, index: int) -> Any:
     """Another value for each row, as near the upper bound as that allows."""
     high: Any = column.upper
     low: Any = column.lower
@@ -278,7 +278,7 @@ def _each(column: Column, index: int) -> Any:
     return high - timedelta(days=index % ((high - low).days + 1))
 
 
-def _any(column: Column, word: int) -> Any:
+def _any(column: PolicyColumn, word: int) -> Any:
     """The value within the bounds that a 64-bit word stands for."""
     low, high = column.lower, column.upper
     if column.type == "real":
@@ -286,7 +286,7 @@ def _any(column: Column, word: int) -> Any:
     return _between(column, word)
 
 
-def _beyond(column: Column) -> Any:
+def _beyond(column: PolicyColumn) -> Any:
     if column.type == "integer":
         return 2**62
     if column.type == "real":
@@ -294,14 +294,14 @@ def _beyond(column: Column) -> Any:
     return date(2999, 1, 1) if column.type == "date" else datetime(2999, 1, 1) if column.type == "timestamp" else "zzz"
 
 
-def _below(column: Column) -> Any:
+def _below(column: PolicyColumn) -> Any:
     """A value far below the lower bound of a column that has one."""
     if column.type in ("integer", "real"):
         return -_beyond(column)
     return date(1, 1, 1) if column.type == "date" else datetime(1, 1, 1)
 
 
-def _free(column: Column, index: int) -> Any:
+def _free(column: PolicyColumn, index: int) -> Any:
     """A value of a column without bounds or list."""
     if column.type == "integer":
         return index
@@ -313,7 +313,7 @@ def _free(column: Column, index: int) -> Any:
     return day.date() if column.type == "date" else day
 
 
-def _odd(column: Column) -> Sequence[Any]:
+def _odd(column: PolicyColumn) -> Sequence[Any]:
     if column.type == "real":
         return (math.nan, math.inf, -math.inf, -0.0, 5e-324, None)
     if column.type == "integer":
@@ -324,7 +324,7 @@ def _odd(column: Column) -> Sequence[Any]:
     return (None, _beyond(column))
 
 
-def _unlisted(column: Column, index: int) -> Any:
+def _unlisted(column: PolicyColumn, index: int) -> Any:
     """A value that the list does not name, another one for each index."""
     if column.type == "text":
         return f"no such key {index}"
@@ -332,7 +332,7 @@ def _unlisted(column: Column, index: int) -> Any:
     return beyond - (timedelta(days=index) if column.type in ("date", "timestamp") else index)
 
 
-def _unit_key(column: Column, number: int) -> Any:
+def _unit_key(column: PolicyColumn, number: int) -> Any:
     return number if column.type == "integer" else f"unit {number}"
 
 
@@ -378,7 +378,7 @@ def _referred(policy: Policy, table: Table, key: str) -> list[Any]:
     return list(dict.fromkeys(value for domain in domains for value in domain if value is not None))
 
 
-def _distinct(column: Column, index: int) -> Any:
+def _distinct(column: PolicyColumn, index: int) -> Any:
     if column.lower is not None and column.type == "integer":
         return int(column.lower) + index  # type: ignore[arg-type]
     return _free(column, index)

@@ -12,7 +12,7 @@ from dpsql.engine.emit.bounded_view import bounded_view
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.plan.plan import UNIT
-from dpsql.policy import Column, Policy, Table
+from dpsql.policy import Policy, PolicyColumn, Table
 
 PERSON = "#person"
 """Column of the local table: a number for each privacy unit; each row is its own where the unit is the row."""
@@ -31,7 +31,7 @@ class PersonRows:
         """Read the table. Raises Refusal for names that the policy does not know, and Fault where the source fails."""
         declared = _protected(policy, table)
         self.table = declared.name
-        self.columns: dict[str, Column] = {}
+        self.columns: dict[str, PolicyColumn] = {}
         for name in columns:
             column = declared.column(name)
             if column is None:

@@ -24,7 +24,7 @@ from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.ranges import compared_with
 from dpsql.planning.total_cuts import with_cuts
-from dpsql.policy import Column, Policy, Table
+from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.policy.bounds import UNBOUNDED
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.budget_shares import Objective
@@ -297,7 +297,7 @@ def _with_domains(table: Table, domains: Mapping[str, tuple[Any, ...]]) -> Table
     return replace(table, columns=columns)
 
 
-def _with_domain(column: Column, values: tuple[Any, ...]) -> Column:
+def _with_domain(column: PolicyColumn, values: tuple[Any, ...]) -> PolicyColumn:
     return replace(column, domain=tuple(v for v in values if v is not None), nullable=None in values)
 
 

@@ -24,12 +24,12 @@ from dpsql.policy.shape import (
 )
 from dpsql.policy.types import (
     Analyst,
-    Column,
     CsvDialect,
     DatasetBudget,
     LifetimeLimit,
     PerQuery,
     Policy,
+    PolicyColumn,
     Preparation,
     PrivacyUnit,
     ProjectLimit,
@@ -187,7 +187,7 @@ def key_columns(table: TableShape | Table) -> dict[str, Place]:
     return named
 
 
-def _imply_key_columns(shapes: Mapping[str, TableShape], declared: dict[str, dict[str, Column]]) -> None:
+def _imply_key_columns(shapes: Mapping[str, TableShape], declared: dict[str, dict[str, PolicyColumn]]) -> None:
     """Key columns need not be declared again: they take the type of the column at the other end of a foreign key,
     else of the columns of the same name in other tables when those agree. The rest stays out (and is refused later).
     """
@@ -198,13 +198,13 @@ def _imply_key_columns(shapes: Mapping[str, TableShape], declared: dict[str, dic
         for table, column in list(missing):
             types = _related_types(shapes, declared, table, column)
             if len(types) == 1:
-                declared[table][column] = Column(column, types.pop())
+                declared[table][column] = PolicyColumn(column, types.pop())
                 missing.remove((table, column))
                 changed = True
 
 
 def _related_types(
-    shapes: Mapping[str, TableShape], declared: Mapping[str, Mapping[str, Column]], table: str, column: str
+    shapes: Mapping[str, TableShape], declared: Mapping[str, Mapping[str, PolicyColumn]], table: str, column: str
 ) -> set[str]:
     ends = [shapes[table].foreign_keys[column]] if column in shapes[table].foreign_keys else []
     ends += [(n, c) for n, shape in shapes.items() for c, end in shape.foreign_keys.items() if end == (table, column)]
@@ -212,8 +212,8 @@ def _related_types(
     return {declared[name][c].type for name, c in ends if c in declared.get(name, {})}
 
 
-def _column(name: str, shape: ColumnShape, place: Place, problems: Problems) -> Column:
-    return Column(
+def _column(name: str, shape: ColumnShape, place: Place, problems: Problems) -> PolicyColumn:
+    return PolicyColumn(
         name=name,
         type=shape.type,
         **_bounds(shape, place, problems),

@@ -11,7 +11,7 @@ from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.build import key_columns
 from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
-from dpsql.policy.types import SERVERS, Column, Policy, PrivacyUnit, Table
+from dpsql.policy.types import SERVERS, Policy, PolicyColumn, PrivacyUnit, Table
 from dpsql.policy.values import NAME_PATTERN
 from dpsql.privacy.accounting.registry import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
@@ -250,7 +250,7 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
         problems.add((*place, "max_multiplicity"), "is a promise about public tables; this one is protected")
 
 
-def _check_column(column: Column, place: Place, problems: Problems) -> None:
+def _check_column(column: PolicyColumn, place: Place, problems: Problems) -> None:
     lower: Any = column.lower
     upper: Any = column.upper
     if (lower is None) != (upper is None):
@@ -272,7 +272,7 @@ def _check_column(column: Column, place: Place, problems: Problems) -> None:
         _check_outside(column, (*place, "outside"), problems)
 
 
-def _check_outside(column: Column, place: Place, problems: Problems) -> None:
+def _check_outside(column: PolicyColumn, place: Place, problems: Problems) -> None:
     """The group of other values has a key that no value inside has."""
     label: Any = column.outside
     lower: Any = column.lower

@@ -148,7 +148,7 @@ class SessionLimit:
 
 
 @dataclass(frozen=True)
-class Column:
+class PolicyColumn:
     """One column; `type` is one of `COLUMN_TYPES`.
 
     `lower` and `upper` come together or not at all (closed interval, typed by the column's type). `domain` lists the
@@ -207,7 +207,7 @@ class Table:
 
     name: str
     public: bool
-    columns: Mapping[str, Column] = field(hash=False)
+    columns: Mapping[str, PolicyColumn] = field(hash=False)
     source: str | None = None
     primary_key: tuple[str, ...] = ()
     unique: tuple[tuple[str, ...], ...] = ()
@@ -237,7 +237,7 @@ class Table:
         names = DEFAULT_SCHEMAS if self.shown_schema == "public" else (self.shown_schema.lower(),)
         return schema.lower() in names
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> PolicyColumn | None:
         """The column of that name (case does not matter, as in SQL), None when there is none."""
         return self.columns.get(name) or _folded(self.columns, name)
 

@@ -30,8 +30,7 @@ from dpsql.functions.public_domains import as_key, domain_of
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Key, Relation, Scan, Term
 from dpsql.plan.stability import rows_per_unit
-from dpsql.policy import Column as PolicyColumn
-from dpsql.policy import Policy, Table
+from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.pricing.pricing import key_array
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal

@@ -82,7 +82,7 @@ class NoisyHistogram:
 
 
 @dataclass(frozen=True)
-class Choice:
+class BoundChoice:
     """One value of a bound. `lost`: share of the sum that is lost; `bias` and `noise`: expected size in one group, in the
     unit of the answer; `doubt`: standard deviation of the estimate of the bias, as far as bins are not empty; `margin`: within
     which the bias is known (95 %)."""
@@ -108,28 +108,28 @@ class ChoiceTable:
 
     setting: str
     of: str
-    choices: tuple[Choice, ...]
+    choices: tuple[BoundChoice, ...]
     now: float | None
     why: str = ""
 
     @property
-    def recommended(self) -> Choice | None:
+    def recommended(self) -> BoundChoice | None:
         """The choice with the least expected error."""
         return next((choice for choice in self.choices if choice.recommended), None)
 
 
 def expected_error(
     value: float, bound: float, measured: NoisyHistogram, groups: float, unit: float, noise: float
-) -> Choice:
+) -> BoundChoice:
     """Return the errors when each unit keeps at most `bound` of what `measured` counts; `unit`: what one of it adds to a sum."""
     total, beyond = measured.total(), measured.beyond(bound)
     lost = beyond / total if total else 0.0
     doubt, margin = measured.doubt(bound) * unit / groups, measured.margin(bound) * unit / groups
-    return Choice(value, lost, beyond * unit / groups, noise, doubt, margin)
+    return BoundChoice(value, lost, beyond * unit / groups, noise, doubt, margin)
 
 
 def marked_table(
-    setting: str, output: str, choices: list[Choice], now: float | None, measured: NoisyHistogram
+    setting: str, output: str, choices: list[BoundChoice], now: float | None, measured: NoisyHistogram
 ) -> ChoiceTable:
     """Return the choices with the one of the least expected error marked, unless noise drowns the histogram."""
     if measured.people() < 3 * measured.least:

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dpsql.policy import Column, Policy, Table
+from dpsql.policy import Policy, PolicyColumn, Table
 
 Rows = list[dict[str, Any]]
 ARROW = {
@@ -119,12 +119,12 @@ def _meet_domains(table: Table, rows: Rows) -> None:
             row[key] = value
 
 
-def _inside(column: Column, value: Any) -> bool:
+def _inside(column: PolicyColumn, value: Any) -> bool:
     low, high = column.lower, column.upper
     return low is None or high is None or value is None or low <= value <= high  # type: ignore[operator]
 
 
-def _value(rng: random.Random, column: Column) -> Any:
+def _value(rng: random.Random, column: PolicyColumn) -> Any:
     if column.nullable and rng.random() < 0.15 and not (column.domain and None not in column.domain):
         return None
     if column.domain is not None:

@@ -11,7 +11,7 @@ from dpsql.engine.dialect import Dialect
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Column, Expr, Filter, Relation, Scan, SemiJoin, Term, TermKind
 from dpsql.policy import Policy
-from dpsql.policy.types import Column as PolicyColumn
+from dpsql.policy.types import PolicyColumn
 from dpsql.pricing.sum_terms import summed
 from dpsql.sql.binder.base_tables import facts_of
 

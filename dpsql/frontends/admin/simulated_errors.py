@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.exceptions import Error
-from dpsql.policy import Column, Policy, Table
+from dpsql.policy import Policy, PolicyColumn, Table
 
 if TYPE_CHECKING:
     import duckdb
@@ -98,7 +98,7 @@ def _question(table: Table) -> _Question:
     return _Question(table.name, key.name if key else None, number.name if number else None)
 
 
-def _is_code(column: Column) -> bool:
+def _is_code(column: PolicyColumn) -> bool:
     """Return whether a column has no more than two whole values."""
     lower, upper = column.lower, column.upper
     if column.type != "integer" or not isinstance(lower, (int, Fraction)) or not isinstance(upper, (int, Fraction)):
@@ -170,7 +170,7 @@ def _made_up(policy: Policy, people: int) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _value(policy: Policy, table: Table, column: Column) -> str:
+def _value(policy: Policy, table: Table, column: PolicyColumn) -> str:
     """Return SQL for a column's value in row `i` of unit `u`."""
     unit = policy.privacy_unit
     target = table.foreign_keys.get(column.name)
@@ -191,13 +191,13 @@ def _value(policy: Policy, table: Table, column: Column) -> str:
     return _between(column, word)
 
 
-def _is_key(policy: Policy, table: Table, column: Column) -> bool:
+def _is_key(policy: Policy, table: Table, column: PolicyColumn) -> bool:
     """Return whether rows are told apart by a column, or other tables refer to it."""
     referred = {target for other in policy.tables.values() for target in other.foreign_keys.values()}
     return column.name in table.primary_key or (table.name, column.name) in referred
 
 
-def _between(column: Column, word: str) -> str:
+def _between(column: PolicyColumn, word: str) -> str:
     """Return SQL for a value between the bounds of a column. `word`: SQL for a whole number below `_STEPS`."""
     low: Any = column.lower
     high: Any = column.upper
@@ -209,7 +209,7 @@ def _between(column: Column, word: str) -> str:
     return f"round({value})" if column.type == "integer" else value
 
 
-def _literal(value: Any, column: Column) -> str:
+def _literal(value: Any, column: PolicyColumn) -> str:
     if isinstance(value, datetime):
         return f"'{value.isoformat(' ')}'"
     if isinstance(value, date) or column.type == "text":

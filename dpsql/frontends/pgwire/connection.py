@@ -107,7 +107,7 @@ class Host(Protocol):
         """Return the result of a function that computes, in a thread."""
 
 
-class Connection:
+class ClientConnection:
     """One client, from its first byte to its last."""
 
     def __init__(self, server: Host, number: int, reader: ClientReader, writer: asyncio.StreamWriter) -> None:

@@ -24,7 +24,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.activity import Activity, MetricsCollector, metrics_text
 from dpsql.frontends.pgwire.catalog import Catalog
-from dpsql.frontends.pgwire.connection import FLUSH_BYTES, ClientReader, Connection
+from dpsql.frontends.pgwire.connection import FLUSH_BYTES, ClientConnection, ClientReader
 from dpsql.frontends.pgwire.limits import Limits, LoginBackOff
 from dpsql.frontends.pgwire.login import Login
 from dpsql.frontends.pgwire.logins import OWNER, Logins, analyst_of
@@ -101,8 +101,8 @@ class Server:
         self._catalogs: dict[str, tuple[str, Catalog]] = {}
         self._catalog_lock = threading.Lock()
         self._users: Counter[str] = Counter()
-        self._connections: dict[int, Connection] = {}
-        self._before_login: dict[int, Connection] = {}
+        self._connections: dict[int, ClientConnection] = {}
+        self._before_login: dict[int, ClientConnection] = {}
         self._back_off = LoginBackOff()
         self._busy: set[object] = set()
         self._numbers = itertools.count(1)
@@ -155,7 +155,7 @@ class Server:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         number = next(self._numbers)
         assert isinstance(reader, ClientReader)
-        connection = Connection(self, number, reader, writer)
+        connection = ClientConnection(self, number, reader, writer)
         self._connections[number] = self._before_login[number] = connection
         self._let_go()
         try:

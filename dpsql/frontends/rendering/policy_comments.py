@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from dpsql.policy import Policy, Table
-from dpsql.policy.types import Column
+from dpsql.policy.types import PolicyColumn
 
 _MOST_LISTED = 12
 
@@ -26,7 +26,7 @@ def table_comment(policy: Policy, table: Table) -> str:
     return f"{table.description}; {kind}" if table.description else kind
 
 
-def column_comment(policy: Policy, table: Table, column: Column) -> str:
+def column_comment(policy: Policy, table: Table, column: PolicyColumn) -> str:
     """Description, bounds, public keys and the column's part in the privacy unit; empty when there is nothing to
     say."""
     parts = [column.description] if column.description else []

@@ -18,7 +18,7 @@ from dpsql.release.error_bars.ends import Interval
 from dpsql.release.error_bars.intervals import intervals, measured_name
 from dpsql.release.error_bars.lineage import Field, Level, Lineage, lineage
 from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
-from dpsql.release.error_bars.simulation import Groups
+from dpsql.release.error_bars.simulation import ReleasedGroups
 from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
 from dpsql.release.remainder import ROW, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
@@ -244,7 +244,7 @@ class _Run:
         block = self.remainder.block(part.block)
         assert block is not None
         with self.sandbox.room() as room:
-            return intervals(room, Groups(block, columns, rows, self.confidence, self.remainder.seed), trees)
+            return intervals(room, ReleasedGroups(block, columns, rows, self.confidence, self.remainder.seed), trees)
 
     def widen(self, row_count: int) -> list[str]:
         """Raise the confidence of bars to what rows that noise selected need: of m rows that might have been among the R

@@ -36,7 +36,7 @@ from dpsql.release.error_bars.extreme_ends import bring_near
 from dpsql.release.error_bars.extremes import Extreme, extremes, rows_below
 from dpsql.release.error_bars.intervals import intervals
 from dpsql.release.error_bars.rowwise import Traced
-from dpsql.release.error_bars.simulation import Groups, Measures, typed
+from dpsql.release.error_bars.simulation import Measures, ReleasedGroups, typed
 from dpsql.release.reconciled import ConsistentTerm
 from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, Remainder, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
@@ -281,7 +281,7 @@ def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -
     released = Measures(block).values(set(names), terms)
     ends = []
     for confidence in (1 - (1 - rerun.confidence) / max(1, block.rows), rerun.confidence):
-        groups = Groups(block, {}, None, confidence, rerun.seed)
+        groups = ReleasedGroups(block, {}, None, confidence, rerun.seed)
         bars = dict(zip(names, intervals(room, groups, [column(name) for name in names]), strict=True))
         for side in ("low", "high"):
             of_side = {name: getattr(bars[name], side) for name in names}

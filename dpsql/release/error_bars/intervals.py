@@ -18,7 +18,7 @@ from dpsql.release.error_bars.draws import Floats, known_law
 from dpsql.release.error_bars.ends import Interval, hull_of
 from dpsql.release.error_bars.extents import extent
 from dpsql.release.error_bars.quotients import quotient, quotient_ends
-from dpsql.release.error_bars.simulation import AT, Groups, Measures, Simulation
+from dpsql.release.error_bars.simulation import AT, Measures, ReleasedGroups, Simulation
 from dpsql.release.formulas import numbers
 from dpsql.release.remainder import DIALECT, ReleasedBlock, column, identifier
 from dpsql.release.sandbox import Room, floats
@@ -28,7 +28,7 @@ _SAME = 1e-12
 """Two confidences are the same up to the rounding of floats."""
 
 
-def intervals(room: Room, groups: Groups, expressions: Sequence[exp.Expr]) -> list[Interval]:
+def intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
     """The interval of each expression (over the block's keys, measures and hidden columns); unknown for what is no
     number. Raises the refusals of `Room.query`."""
     measured = [measured_interval(tree, groups) for tree in expressions]
@@ -45,7 +45,7 @@ def measured_name(tree: exp.Expr | None, block: ReleasedBlock) -> str | None:
     return tree.name if isinstance(tree, exp.Column) and tree.name in names else None
 
 
-def measured_interval(tree: exp.Expr, groups: Groups) -> Interval | None:
+def measured_interval(tree: exp.Expr, groups: ReleasedGroups) -> Interval | None:
     """The error bar that was measured for an expression: nothing at a higher confidence than it was measured for."""
     block, measure = groups.block, measured_name(tree, groups.block)
     if measure is None:
@@ -60,7 +60,7 @@ def measured_interval(tree: exp.Expr, groups: Groups) -> Interval | None:
     return Interval(middle, below, above, np.zeros(middle.size, dtype=bool))
 
 
-def _noise_intervals(room: Room, groups: Groups, expressions: Sequence[exp.Expr]) -> list[Interval]:
+def _noise_intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
     """The interval of each expression from the law of the noise in it."""
     table, terms = groups.table(), groups.terms()
     if not all(known_law(term) for term in terms.values()):
@@ -103,7 +103,7 @@ def _noise_intervals(room: Room, groups: Groups, expressions: Sequence[exp.Expr]
 
 def _quotient_intervals(
     room: Room,
-    groups: Groups,
+    groups: ReleasedGroups,
     table: pa.Table,
     trees: Mapping[int, exp.Expr],
     expressions: Sequence[exp.Expr],

@@ -47,7 +47,7 @@ def typed(values: Floats, type_: Type | None) -> pa.Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class ReleasedGroups:
     """Groups `rows` (numbers, None: all) of `block` with hidden columns `extra`, and where their bars come from."""
 
     block: ReleasedBlock
@@ -134,7 +134,7 @@ def _draws(rows: int, confidence: float) -> int:
 class Simulation:
     """Draws of the groups of one answer."""
 
-    def __init__(self, groups: Groups, table: pa.Table) -> None:
+    def __init__(self, groups: ReleasedGroups, table: pa.Table) -> None:
         self.groups = groups
         self.table = table
         self.block = groups.block

@@ -14,8 +14,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Project, PublicInput, Scan
-from dpsql.policy import Column as PolicyColumn
-from dpsql.policy import Policy, Table
+from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.sql.binder.row_filters import filtered
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Released, same_unit
 from dpsql.sql.binder.unit_keys import kind

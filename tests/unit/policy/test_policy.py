@@ -12,10 +12,10 @@ import pytest
 
 from dpsql.policy import (
     Analyst,
-    Column,
     ContributionBounds,
     PerQuery,
     Policy,
+    PolicyColumn,
     PrivacyUnit,
     SessionLimit,
     load_policy,
@@ -77,7 +77,7 @@ def policy() -> Policy:
 
 def test_values_are_exact_and_typed(policy: Policy) -> None:
     columns = policy.tables["patients"].columns
-    assert columns["age"] == Column("age", "integer", -1, 120, (30, 10, 20))
+    assert columns["age"] == PolicyColumn("age", "integer", -1, 120, (30, 10, 20))
     assert type(columns["age"].upper) is int
     assert (columns["dose"].lower, columns["dose"].upper) == (Fraction(1, 10), Fraction(5000))
     assert columns["region"].domain == ("no", None, "null", "1e3", "")
@@ -144,12 +144,12 @@ def test_a_small_budget_lowers_the_default_of_a_query() -> None:
 
 
 def test_key_columns_take_their_type_from_the_other_end(policy: Policy) -> None:
-    assert policy.tables["visits"].columns["patient"] == Column("patient", "integer")
-    assert policy.tables["labs"].columns["visit_id"] == Column("visit_id", "text")
-    assert policy.tables["notes"].columns["patient"] == Column("patient", "integer")
+    assert policy.tables["visits"].columns["patient"] == PolicyColumn("patient", "integer")
+    assert policy.tables["labs"].columns["visit_id"] == PolicyColumn("visit_id", "text")
+    assert policy.tables["notes"].columns["patient"] == PolicyColumn("patient", "integer")
     implied = POLICY.replace("columns: {ward: {type: text}, ", "columns: {")
     visits = implied.replace("{visit_id: {type: text}}", "{visit_id: {type: text}, ward: {type: date}}")
-    assert parse_policy(visits).tables["wards"].columns["ward"] == Column("ward", "date")
+    assert parse_policy(visits).tables["wards"].columns["ward"] == PolicyColumn("ward", "date")
 
 
 def test_the_way_to_the_privacy_unit(policy: Policy) -> None:

@@ -19,7 +19,7 @@ from dpsql.frontends.pgwire.catalog.shape import (
 from dpsql.frontends.pgwire.settings import DEFAULTS
 from dpsql.frontends.rendering.policy_comments import column_comment, table_comment
 from dpsql.policy import Policy, Table
-from dpsql.policy.types import Column
+from dpsql.policy.types import PolicyColumn
 
 FIRST_OID = 16384
 FIRST_SCHEMA = 13001
@@ -164,7 +164,7 @@ class PolicyRows:
         for key in keys:
             yield from self._key(table, key, names)
 
-    def _column(self, table: Table, column: Column, number: int, names: dict[str, str]) -> Rows:
+    def _column(self, table: Table, column: PolicyColumn, number: int, names: dict[str, str]) -> Rows:
         type_name, type_oid, size, sql_name = TYPES[column.type]
         not_null = not column.nullable or column.name in table.primary_key
         yield (

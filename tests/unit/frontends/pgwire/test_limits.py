@@ -13,7 +13,7 @@ from support.raw_client import Client, error_of, framed, rows_of, text
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.frontends.cli.serve import open_server_state
-from dpsql.frontends.pgwire.connection import Connection
+from dpsql.frontends.pgwire.connection import ClientConnection
 from dpsql.frontends.pgwire.limits import Limits
 
 MUCH = "SELECT b, repeat('x', 10000) FROM generate_series(1, 5000) AS b"
@@ -122,16 +122,16 @@ def test_a_user_has_a_limit_too(clinic: Served) -> None:
 def test_vanished_clients_are_noticed_by_the_system(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cable that was cut says nothing; the kernel asks every client that is silent for a minute."""
     seen: list[tuple[int, int, int, int]] = []
-    ask = Connection._keep_alive
+    ask = ClientConnection._keep_alive
 
-    def looked_at(connection: Connection) -> None:
+    def looked_at(connection: ClientConnection) -> None:
         ask(connection)
         link = connection._writer.get_extra_info("socket")
         tcp = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
         values = [link.getsockopt(socket.IPPROTO_TCP, one) for one in tcp]
         seen.append((link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE), *values))
 
-    monkeypatch.setattr(Connection, "_keep_alive", looked_at)
+    monkeypatch.setattr(ClientConnection, "_keep_alive", looked_at)
     with limited(clinic) as port:
         is_well(port)
     assert seen == [(1, 60, 15, 4)]
