@@ -50,6 +50,11 @@ def distance(law: Choice, run: Run, rows: int) -> Fraction:
     return max(Fraction(0), run.below - rank, rank - run.below - run.inside)
 
 
+def above(law: Choice, run: Run, rows: int) -> Fraction:
+    """The distance of a leaning choice but for the lean: rows in later cells beyond `rank` - 1/2."""
+    return max(Fraction(0), rows - run.below - run.inside - (law.rank - Fraction(1, 2)))
+
+
 def runs(cells: int, points: list[int], rows: Rows) -> list[Run]:
     """Every point by itself and the gaps between them, in order; `points` hold all cells that are not empty."""
     full_runs, after, below = [], 0, 0
@@ -71,7 +76,7 @@ def log_law(law: AnyChoice, cells: int, rows: Rows, points: list[int] | None = N
     if isinstance(law, Choice) and law.lean:
         steps = Fraction(law.lean, law.denominator)
         apart = runs(cells, list(range(cells)), rows)
-        far = [distance(law, run, sum(rows.values())) + steps * place for place, run in enumerate(apart)]
+        far = [above(law, run, sum(rows.values())) + steps * place for place, run in enumerate(apart)]
         return _log_chances(law.mechanism, [-float(law.rate * (each - min(far))) for each in far], [1] * cells)
     if isinstance(law, Choice):
         weights = [-float(law.rate * distance(law, run, sum(rows.values()))) for run in parts]

@@ -1,8 +1,9 @@
 """The exact sampler of leaning choices: for each group a cell near a target rank, lower ones before higher ones.
 
-Cell c has the distance d(c) of `rank_choice` and lean c / b on top (`privacy.mechanisms.exponential`). So no two cells need have
-one distance, and each is a run by itself; grids are short. What a mechanism reads is by how much the distance of a cell exceeds
-the least one of its group, which is subtracted, as the chances of both mechanisms follow from differences alone.
+Cell c has as many rows above it beyond the rank as its distance d(c), and lean c / b on top (`privacy.mechanisms.exponential`).
+So no two cells need have one distance, and each is a run by itself; grids are short. What a mechanism reads is by how much the
+distance of a cell exceeds the least one of its group, which is subtracted, as the chances of both mechanisms follow from
+differences alone.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ def choose_leaning(
     inside[np.repeat(np.arange(groups), np.diff(start)), cell] = count
     through = np.cumsum(inside, axis=1)
     target = law.targets(through[:, -1])[:, np.newaxis]
-    below = b * (through - inside)
-    distance = np.maximum(np.maximum(below - target, target - b * through), 0) + law.lean * np.arange(cells)
+    distance = np.maximum(target - b * through, 0) + law.lean * np.arange(cells)
     distance -= distance.min(axis=1, keepdims=True)
     tables = exp_tables(law.rate / b)
     between = gaps(cells, np.arange(groups + 1) * cells, np.tile(np.arange(cells), groups))

@@ -2,7 +2,7 @@
 
 Step one is a block of its own over the units: the total of each unit (one row for each, `UnitAggregate`) falls into a cell of a
 public geometric grid, and the exponential mechanism chooses a cell near the r-th largest total (`privacy.mechanisms.exponential`,
-the law of MAX, leaning). Its upper end C is released.
+leaning). Its upper end C is released.
 
 Step two sums clamp(x / C, -1, 1) of each row, clipped to 1 for each unit, and C times that is the answer. So nothing about
 the second mechanism depends on C: its bounds, its grid, its sensitivity (1 for a unit, whatever C is) and its noise are fixed
@@ -15,6 +15,10 @@ units above it, and costs E|noise| / C more noise: both are equal where about 1 
 (`exponential.leaning_choice`; Amin, Kulesza, Munoz and Vassilvitskii 2019 bound contributions by the same rule). So few rows of
 rank do not keep a choice among equally likely cells inside the data, and a cut above all totals, up to the policy's own bound,
 costs far more noise than a few units lose. So the choice leans: a cell's weight falls like 1 / C**2 beside what its rank says.
+
+Few units. As lower cells are likelier, some units are needed to outweigh that, and a cut far below all totals would leave
+nearly nothing of the sum. So the first cells hold no totals (`EMPTY_CELLS`): where too few units have values one of these is
+chosen, whatever the values are, and the cut is the policy's own bound. That is a function of the released cell alone.
 
 The total is in the norm of the clip: the sum of the absolute values of a unit's sums in all groups, or, where one block alone
 reads the cut and noise is likely Gaussian (rho), the root of their squares. That matters for errors alone, as the clip is
@@ -52,7 +56,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import owned, rows_per_unit
 from dpsql.policy import Policy
-from dpsql.pricing.total_cuts import STEPS, last_cell
+from dpsql.pricing.total_cuts import EMPTY_CELLS, STEPS, WIDE_CELLS, WIDE_DOUBLINGS, last_cell
 from dpsql.sql.lexer import DIALECT
 
 FALL = Fraction(1, 3)
@@ -63,7 +67,8 @@ PRIVATE_GROUPS = 10
 OFF_VALUES = Fraction(8909, 10_000)
 """The grid's ends are moved away from round totals, about whose cell engines might differ by the last bit of a logarithm."""
 DOUBLINGS = 24
-"""The grid reaches from the largest value of a row, divided by 2 so many times, to the largest total of a unit."""
+"""The grid reaches from the largest value of a row, or a smaller total of a unit that the policy allows, divided by 2 so many
+times, to the largest total of a unit."""
 
 
 def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
@@ -79,9 +84,10 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
     for number, ((source, value, condition), read_by) in enumerate(readers.items()):
         rows = rows_per_unit(source, policy)
         most = _most_of_a_row(value)
-        least, largest = most * OFF_VALUES / 2**DOUBLINGS, most * rows
+        largest = most * rows
         if isinstance(value, Column) and value.facts.max_total is not None:
-            largest = max(min(largest, value.facts.max_total), least)
+            largest = min(largest, value.facts.max_total)
+        least = min(most, largest) * OFF_VALUES / 2**DOUBLINGS
         names = tuple(dict.fromkeys(block.name for block in read_by))
         cut = TotalCut(f"dp_cut_{number}", f"dp_totals_{number}", names, value, condition, least, largest)
         total = _total(read_by[0], cut, rows, squared and len(names) == 1)
@@ -142,19 +148,33 @@ def _total(block: Block, cut: TotalCut, rows: int, squared: bool) -> tuple[Relat
 
 
 def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block:
-    """Return the block that chooses the cell of a large total: cell k ends at least 2**(k / STEPS)."""
+    """Return the block that chooses the cell of a large total: the first one whose end (`cut_at`) is no smaller."""
     ratio = call("clamp", call("div", total, _real(cut.least)), _real(Fraction(1)), _real(2 * cut.most / cut.least))
-    place = call("ceil", call("mul", call("ln", ratio), _real(Fraction(STEPS / math.log(2)))))
-    cell = call("to_integer", call("clamp", place, _real(Fraction(0)), _real(Fraction(last_cell(cut)))))
+    log = call("ln", ratio)
+    wide = WIDE_CELLS * WIDE_DOUBLINGS
+    places = [
+        call("add", _real(Fraction(first)), call("ceil", call("mul", _real(Fraction(steps / math.log(2))), behind)))
+        for first, steps, behind in (
+            (EMPTY_CELLS, 1 / WIDE_DOUBLINGS, log),
+            (EMPTY_CELLS + WIDE_CELLS, STEPS, call("sub", log, _real(Fraction(wide * math.log(2))))),
+        )
+    ]  # each has the smaller number where the other one counts
+    ends = (_real(Fraction(EMPTY_CELLS)), _real(Fraction(last_cell(cut))))
+    cell = call("to_integer", call("clamp", call("greatest", *places), *ends))
+    nothing = Literal(0, literal_facts(0))
+    cell = call("coalesce", cell, nothing)  # a unit without values is above no cell
     lean = (Literal(groups, literal_facts(groups)), _real(FALL))
     return Block(cut.block, units, (), (Measure("m0", TOTAL_CUT, (cell, *lean), False, None),))
 
 
 def _result(cut: TotalCut) -> Result:
-    """Return the released end of a cell: `cut_at` in the sandbox."""
-    text = (
-        f"SELECT least({float(cut.least)!r}::DOUBLE * pow(2, m0 / {STEPS}::DOUBLE), {float(cut.most)!r}::DOUBLE) AS c0"
-    )
+    """Return the released bound: `cut_at` in the sandbox."""
+    behind = f"(m0 - {EMPTY_CELLS})"
+    wide = f"least({behind}, {WIDE_CELLS})"
+    doublings = f"({wide} * {WIDE_DOUBLINGS} + ({behind} - {wide}) / {STEPS}::DOUBLE)"
+    most = f"{float(cut.most)!r}::DOUBLE"
+    end = f"least({float(cut.least)!r}::DOUBLE * pow(2, {doublings}), {most})"
+    text = f"SELECT CASE WHEN m0 < {EMPTY_CELLS} THEN {most} ELSE {end} END AS c0"
     query = sqlglot.parse_one(f"{text} FROM {cut.block}", read=DIALECT)
     assert isinstance(query, exp.Query)
     facts = Facts(Type.REAL, cut.least, cut.most, nullable=False)

@@ -10,11 +10,15 @@ from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Call, Expr, Literal, ReleasedValue, Term, TotalCut
 from dpsql.privacy.mechanisms.exponential import Choice
 
+EMPTY_CELLS = 12
+"""The first cells, which hold no totals. Where too few units have values for the choice to follow them it is one of these in 98
+of 100 cases, as weights of cells fall by exp(-1/3) from each to the next (`planning.total_cuts.FALL`): then the bound is the
+largest there is, that of the policy."""
+WIDE_CELLS, WIDE_DOUBLINGS = 6, 2
+"""The next cells, the first of which holds all totals up to `TotalCut.least`; each ends so many doublings above the one before.
+They take few units to be passed by, and are for policies that allow thousands of times what anybody has."""
 STEPS = 4
-"""Cells of the grid of bounds for each doubling: a bound is at most 19 % above the total that it is chosen for."""
-LOW_CELLS = 12
-"""Where too few units have values for the choice to follow them, it is of the lowest so many cells in 98 of 100 cases: weights
-of cells fall by exp(-1/3) from each to the next (`planning.total_cuts.FALL`)."""
+"""Cells for each doubling from there on: a bound is at most 19 % above the total that it is chosen for."""
 
 
 def share_of(cut: TotalCut) -> Expr:
@@ -35,16 +39,25 @@ def is_share(term: Term | None, cut: TotalCut) -> bool:
 
 def last_cell(cut: TotalCut) -> int:
     """Return the number of the first cell whose end is no smaller than any total."""
-    return math.ceil(STEPS * math.log2(cut.most / cut.least))
+    doublings = math.log2(cut.most / cut.least)
+    wide = WIDE_CELLS * WIDE_DOUBLINGS
+    if doublings <= wide:
+        return EMPTY_CELLS + math.ceil(doublings / WIDE_DOUBLINGS)
+    return EMPTY_CELLS + WIDE_CELLS + math.ceil(STEPS * (doublings - wide))
 
 
 def cut_at(cut: TotalCut, cell: int) -> float:
-    """Return the end of a cell: least 2**(cell / STEPS), and no more than a total can be."""
-    return min(float(cut.least) * math.pow(2.0, cell / STEPS), float(cut.most))
+    """Return the end of a cell, and no more than a total can be; that too where nothing was chosen but an empty cell."""
+    if cell < EMPTY_CELLS:
+        return float(cut.most)
+    wide = min(cell - EMPTY_CELLS, WIDE_CELLS)
+    doublings = wide * WIDE_DOUBLINGS + (cell - EMPTY_CELLS - wide) / STEPS
+    return min(float(cut.least) * math.pow(2.0, doublings), float(cut.most))
 
 
 def units_above(cut: TotalCut, law: Choice, cell: int, missed: float) -> int:
-    """Return how many units have more than the chosen bound, exceeded with a probability of at most `missed`.
+    """Return how many units have more than the end of the chosen cell (of an empty one: how many have values at all), exceeded
+    with a probability of at most `missed`.
 
     With c* a cell of distance 0, the distance and the lean of the chosen cell c together exceed those of c* by at most
     x = ln(cells share / missed) / rate, but for that probability (`Choice.rank_error`). So no more than x + lean (c* - c) units

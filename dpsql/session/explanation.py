@@ -16,7 +16,7 @@ from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PlannedOutput, tile_count, tile_lines
 from dpsql.pricing.explained_sums import TIMES_THE_CUT
 from dpsql.pricing.options import Options
-from dpsql.pricing.total_cuts import LOW_CELLS, cut_at, units_above
+from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, units_above
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.release.release import OutputColumn
@@ -173,22 +173,23 @@ def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock
             notices.append(
                 f"{summed}: a part of the price chooses a bound on what one {whose} adds in all, near total number {law.rank} "
                 "from the largest down (dp.max_total = auto); what is above it is left out, and error bars do not hold that; "
-                f"where fewer than about {most_above:,} have values, that may be nearly all"
+                f"where fewer than about {most_above:,} have values, the bound may be the policy's own, {cut_at(cut, 0):.4g}"
             )
             continue
         cell = int(released[cut.block].terms[0].values[0])
+        if cell < EMPTY_CELLS:
+            notices.append(
+                f"{summed}: too few have values for a bound to be chosen (dp.max_total = auto), which may take up to "
+                f"{most_above:,} of them; one {whose} adds at most {cut_at(cut, cell):.4g} in all, the policy's own bound, and "
+                "noise is as large as that. SET dp.max_total = a number, or a larger dp.epsilon"
+            )
+            continue
         above = units_above(cut, law, cell, missed)
         notices.append(
             f"{summed}: one {whose} adds at most {cut_at(cut, cell):.4g} in all, a bound that was chosen for this answer "
             f"(dp.max_total = auto); of at most {above:,} who have more ({_confidence_text(planned.options)}), the rest is left "
             "out, and error bars do not hold that"
         )
-        if cell < LOW_CELLS:
-            notices.append(
-                f"{summed}: that bound is near the lowest there is, {cut_at(cut, 0):.4g}, as happens where fewer than about "
-                f"{most_above:,} have values: nearly all of the sum may be left out. SET dp.max_total = a number, or a larger "
-                "dp.epsilon"
-            )
     return tuple(notices)
 
 

@@ -42,11 +42,17 @@ are put into the last cell, and t(n) = q n + D. Rows that are always there move 
 holds. A low end above the cell of the exact quantile has q n rows of the data before it, so a distance of D or more, whatever
 n is: with c cells, that has a chance of at most c exp(-rate D).
 
-Leaning choices, for bounds on totals (`planning.total_cuts`). To the distance of cell c a public number lean c / b is added, so
-that of two cells that are equally far from the target the lower one is likelier: for each cell the weight falls by
-exp(-rate lean / b) beside what the distances say. No row moves that number, so d(c) + lean c / b moves as d(c) does, by the same
-amount in each cell, and everything above holds word by word (the exponential mechanism with a base measure). A cell above all
-rows is the less likely the farther it lies above them, which does what a larger r would do for cells that are equally likely.
+Leaning choices, for bounds on totals (`planning.total_cuts`). What is wanted is a low cell with no more than r - 1/2 rows above
+it, above(c) = n - below(c) - h(c), and nothing tells against a higher one but a public number lean c / b:
+
+    d(c) = max(0, above(c) - (r - 1/2)) + lean c / b.
+
+One row more, in cell x, adds 1 to above(c) for c < x and nothing for c >= x, so that d(c) moves by an amount within [0, 1]: in
+one direction, whatever c is, and the public number does not move. So n_g rows that come move d(c) within [0, n_g], n_g that go
+in [-n_g, 0]: an interval of length n_g, not 2 M n_g, and the rate may be epsilon_0 (McSherry and Talwar's factor of 2 is not
+needed where scores move in one direction). With that rate log P(c) / P'(c) lies in an interval of length epsilon_0 n_g that
+contains 0, and everything above holds; under change_one n'_g rows come and n_g go, and d(c) moves within [-n_g, n'_g]. A cell
+above all rows is the less likely the farther it lies above them, by the lean alone: so lower bounds are preferred.
 """
 
 from __future__ import annotations
@@ -86,8 +92,8 @@ class Choice:
 
     `sensitivity`: of the vector of row counts n_g. `epsilon_0` > 0 is what one row costs. `slices`: of each cell; a row is so
     many units. `padding` != 0: of an end of an error bar; so many rows are put into the last cell, or, below 0, into the
-    first one. `lean` >= 0: how much is added to a distance for each cell, in units of 1 / `denominator` rows (of the largest
-    value alone).
+    first one. `lean` > 0: how much is added to a distance for each cell, in units of 1 / `denominator` rows (of a leaning
+    choice, which looks at rows above a cell alone).
     """
 
     sensitivity: Sensitivity
@@ -117,7 +123,10 @@ class Choice:
 
     @property
     def rate(self) -> Fraction:
-        """By how much the logarithm of a weight falls for each unit of distance: epsilon_0 / (2 M k) with k slices."""
+        """By how much the logarithm of a weight falls for each unit of distance: epsilon_0 / (2 M k) with k slices; epsilon_0 for
+        a leaning choice, whose distances all move in one direction."""
+        if self.lean:
+            return self.epsilon_0
         return self.epsilon_0 / (2 * self.most_move * self.slices)
 
     @property
@@ -128,10 +137,12 @@ class Choice:
         return 2 if self.rank else self.quantile.denominator
 
     def targets(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """t(n) times `denominator` for groups of n = `rows` units, padding included. Raises OverflowError beyond
-        `MOST_ROWS`, which do not exist."""
+        """t(n) times `denominator` for groups of n = `rows` units, padding included; of a leaning choice n - (r - 1/2), what is
+        above which is not looked at. Raises OverflowError beyond `MOST_ROWS`, which do not exist."""
         if rows.size and int(rows.max()) > MOST_ROWS:
             raise OverflowError("too many rows")
+        if self.lean:
+            return (2 * (rows - self.rank) + 1) * (self.denominator // 2)
         padding = abs(self.padding) * self.slices
         if not self.rank:
             sought = (rows - padding) * self.quantile.numerator
@@ -148,12 +159,22 @@ class Choice:
     def recomputed_loss(self) -> PrivacyLoss:
         """`loss` from the weights: one row moves the logarithm of a weight up or down by at most `rate` times the larger part of
         a row that is before or behind the target, as groups on both sides of every bend of the target show."""
+        if self.lean:
+            return recomputed_choice_loss(self.mechanism, self._leaning_span(), self.sensitivity)
         bend = 2 * self.rank * self.slices
         sizes = np.array([0, bend, bend + 1], dtype=np.int64) + abs(self.padding) * self.slices
         steps = self.targets(sizes + 1) - self.targets(sizes)
         slopes = [Fraction(int(step), self.denominator) for step in steps]
         span = 2 * self.slices * self.rate * max(max(slope, 1 - slope) for slope in slopes)
         return recomputed_choice_loss(self.mechanism, span, self.sensitivity)
+
+    def _leaning_span(self) -> Fraction:
+        """Return how far apart one row moves two log weights: of a cell below it and of one that it is not above, by groups on
+        both sides of the rank."""
+        sizes = np.arange(2 * self.rank + 2, dtype=np.int64)
+        above = np.maximum(self.targets(sizes), 0)  # of a cell with all rows above it; of one with none it stays 0
+        moves = [Fraction(int(step), self.denominator) for step in np.diff(above)]
+        return self.rate * (max(*moves, Fraction(0)) - min(*moves, Fraction(0)))
 
     def rank_error(self, cells: int, beta: float) -> float:
         """A distance d in rows that is exceeded with a probability of at most `beta`, whatever the data.
@@ -191,7 +212,7 @@ def leaning_choice(sensitivity: Sensitivity, lean: Lean, part: PrivacyLoss) -> C
     """
     epsilon_0, mechanism = epsilon_of_a_row(sensitivity, part), mechanism_for(part)
     rank = ceil((1 + lean.groups) / epsilon_0 + Fraction(1, 2))
-    step = epsilon_0 / (2 * LEANING_DENOMINATOR)
+    step = epsilon_0 / LEANING_DENOMINATOR
     return Choice(sensitivity, Fraction(1), epsilon_0, rank, 1, 0, mechanism, max(1, round(lean.fall / step)))
 
 

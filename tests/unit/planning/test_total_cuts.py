@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -17,11 +18,12 @@ from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Fault, Refusal
+from dpsql.functions.evaluate import evaluate
 from dpsql.ledger import open_ledger
 from dpsql.noise.perturb import Gate
 from dpsql.planning.total_cuts import DOUBLINGS, OFF_VALUES
 from dpsql.policy import load_policy
-from dpsql.pricing.total_cuts import STEPS, cut_at, last_cell, units_above
+from dpsql.pricing.total_cuts import EMPTY_CELLS, STEPS, WIDE_CELLS, cut_at, last_cell, units_above
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
@@ -194,12 +196,16 @@ def test_the_grid_reaches_from_a_part_of_one_row_to_all_rows_of_a_unit(opener: O
     (cut,) = session.plan(session.planner.parse(SUM, None)).plan.cuts
     largest = max(abs(cut.value.facts.lower), abs(cut.value.facts.upper))
     assert cut.least * 2**DOUBLINGS == largest * OFF_VALUES and cut.most % largest == 0
-    assert cut_at(cut, 0) == float(cut.least) and cut_at(cut, last_cell(cut)) == float(cut.most)
-    assert cut_at(cut, 2 * STEPS) == 4 * float(cut.least)
+    first, narrow = EMPTY_CELLS, EMPTY_CELLS + WIDE_CELLS
+    assert cut_at(cut, first) == float(cut.least) and cut_at(cut, last_cell(cut)) == float(cut.most)
+    assert [cut_at(cut, cell) for cell in range(first)] == [float(cut.most)] * first
+    assert cut_at(cut, first + 1) == 4 * float(cut.least)
+    assert cut_at(cut, narrow + 2 * STEPS) == 4 * cut_at(cut, narrow) == 4**7 * float(cut.least)
+    assert cut_at(cut, last_cell(cut) - 1) < float(cut.most)
     law = session.plan(session.planner.parse(SUM, None)).price.blocks[0].noise.measurements[0].laws[0][1]
     assert isinstance(law, Choice)
     above = [units_above(cut, law, cell, 0.05) for cell in range(last_cell(cut) + 1)]
-    assert above == sorted(above, reverse=True) and above[0] > above[-1] + 100 and law.rank < above[-1] < 40
+    assert above == sorted(above, reverse=True) and above[0] > above[-1] + 40 and law.rank < above[-1] < 40
 
 
 # --- what is said and refused -------------------------------------------------------------------------------------------
@@ -220,17 +226,60 @@ def test_explain_says_that_noise_follows_from_a_bound_that_is_chosen(opener: Ope
     )
 
 
-def test_a_bound_that_too_few_people_chose_is_told(opener: Opener) -> None:
-    """15 people at epsilon 1: a bound that follows them is hardly ever chosen, and any but the lowest twelve in
-    two of 100; of five answers without a notice in each something is amiss."""
+def test_where_too_few_have_values_the_bound_is_the_policys_own_and_that_is_told(opener: Opener) -> None:
+    """5 people at epsilon 1 are no more than the rank, so that any bound but the policy's has a chance of two in 100; of 5
+    answers with another one in each something is amiss."""
     session, _ = opener()
     session.execute("SET dp.reuse = off")
-    few = f"{SUM} WHERE patient_id < 15"
-    assert "fewer than about 176" in session.explain(few).to_text()
+    few = f"{SUM} WHERE patient_id < 5"
+    assert "fewer than about 69 have values, the bound may be the policy's own, 5000" in session.explain(few).to_text()
     answers = [session.execute(few).receipt.notices for _ in range(5)]
-    assert any("near the lowest there is" in notice for notices in answers for notice in notices)
+    told = "one patient_id adds at most 5000 in all, the policy's own bound"
+    assert any(told in notice for notices in answers for notice in notices)
     many = session.execute(SUM).receipt.notices
-    assert not any("near the lowest there is" in notice for notice in many)
+    assert not any("policy's own" in notice for notice in many)
+
+
+def test_a_bound_follows_as_many_people_as_explain_says(opener: Opener) -> None:
+    """With 70 people of at most 150 each, of 5,000 that the policy allows, 1 in 40 choices is an empty cell at most, so that five
+    of ten are in 3 of a million cases."""
+    session, _ = opener()
+    session.execute("SET dp.reuse = off")
+    answers = [session.execute(f"{SUM} WHERE patient_id < 70").receipt.notices for _ in range(10)]
+    assert sum(any("policy's own" in notice for notice in notices) for notices in answers) < 5
+
+
+def test_the_cell_of_a_total_is_the_first_whose_end_is_no_smaller(opener: Opener) -> None:
+    """And 0 for a unit without values, which is above none of them."""
+    session, _ = opener()
+    planned = session.plan(session.planner.parse(SUM, None)).plan
+    cell, (cut,) = planned.blocks[0].measures[0].arguments[0], planned.cuts
+    assert (cell.facts.lower, cell.facts.upper) == (0, last_cell(cut))
+    for power in range(-400, 130):
+        total = 1.0703 * 2.0 ** (power / 10)
+        ends = (number for number in range(EMPTY_CELLS, last_cell(cut) + 1) if cut_at(cut, number) >= total)
+        assert evaluate(cell, {"s": total}) == next(ends, last_cell(cut))
+    assert [evaluate(cell, {"s": total}) for total in (None, 0.0)] == [0, EMPTY_CELLS]
+
+
+def test_the_sandbox_has_the_bound_of_each_cell(opener: Opener) -> None:
+    session, _ = opener()
+    plan = session.plan(session.planner.parse(SUM, None)).plan
+    (cut,), (result,) = plan.cuts, plan.results
+    with duckdb.connect() as plain:
+        plain.execute(f"CREATE TABLE {cut.block} AS SELECT unnest(range({last_cell(cut) + 1})) AS m0")
+        ends = [end for (end,) in plain.execute(result.query.sql("duckdb")).fetchall()]
+    assert sorted(ends) == sorted(cut_at(cut, cell) for cell in range(last_cell(cut) + 1))
+
+
+def test_a_bound_of_the_column_below_all_cells_of_a_row_is_never_exceeded(opener: Opener) -> None:
+    def bounded(text: str) -> str:
+        return text.replace("cost: {type: real,", "cost: {type: real, max_total: 0.00001,")
+
+    session, _ = opener(change=bounded)
+    (cut,) = session.plan(session.planner.parse(SUM, None)).plan.cuts
+    assert cut.most == Fraction(1, 100_000) and cut_at(cut, 0) == cut_at(cut, last_cell(cut)) == 0.00001
+    assert cut.least * 2**DOUBLINGS == cut.most * OFF_VALUES
 
 
 def test_the_option_is_shown_and_put_back(opener: Opener) -> None:
